@@ -1,0 +1,56 @@
+"""Seeded hashing that is the same in every process, on every machine, for ever.
+
+Python's own `hash()` differs between processes, and a linear hash alone leans on consecutive ids,
+so every token goes once through a 64-bit finaliser before anything linear touches it.  The
+finaliser and the generator are SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+
+All arithmetic is modulo 2^64 (`uint64`) or 2^32 (`uint32`) and relies on wrapping.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+WORD = 1 << 64
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: SplitMix64's step
+
+
+def mix(values: np.ndarray) -> np.ndarray:
+    """Spread 64-bit values evenly over all 64 bits; a bijection.
+
+    `values` is a uint64 array of any shape; so is the result.
+
+    >>> [hex(int(x)) for x in mix(np.array([0, 1, 2], np.uint64))]
+    ['0x0', '0x5692161d100b05e5', '0xdbd238973a2b148a']
+    """
+    values = values ^ (values >> np.uint64(30))
+    values *= np.uint64(0xBF58476D1CE4E5B9)
+    values ^= values >> np.uint64(27)
+    values *= np.uint64(0x94D049BB133111EB)
+    values ^= values >> np.uint64(31)
+    return values
+
+
+def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
+    """The first `count` outputs (uint64) of SplitMix64 for `seed` (0 … 2^64-1).
+
+    Streams of one seed are independent of each other.  numpy's generators are not used because
+    their streams may change between versions, and every mapper and reducer must agree.
+
+    >>> random_words(0, 2).tolist()
+    [16294208416658607535, 7960286522194355700]
+    """
+    start = (seed + stream * 0xD1342543DE82EF95) % WORD  # an odd step keeps the streams apart
+    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN)
+    return mix(steps + np.uint64(start))
+
+
+def combine(values: np.ndarray, seed: int) -> np.ndarray:
+    """Hash each row of a 2-D uint64 array to 64 bits; the order within a row counts.
+
+    `values` has shape (n, k), k ≥ 1; the result has shape (n,).
+    """
+    digest = np.full(len(values), seed, dtype=np.uint64)
+    for column in values.T:
+        digest = mix((digest + column) * np.uint64(GOLDEN))
+    return digest
