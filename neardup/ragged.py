@@ -48,7 +48,9 @@ class Ragged:
             owner = (packed >> np.uint64(shift)).astype(np.int64)
             values = packed & np.uint64((1 << shift) - 1)
         else:
-            order = np.lexsort((values, owner))
+            order = np.argsort(values)
+            narrow = owner[order].astype(np.min_scalar_type(len(sizes)))  # 16 bits: a radix sort
+            order = order[np.argsort(narrow, kind="stable")]
             values, owner = values[order], owner[order]
             first = _first_of_run(values) | _first_of_run(owner)
             values, owner = values[first], owner[first]
@@ -69,6 +71,13 @@ class Ragged:
         """The rows at `index` (int64 array), in that order."""
         sizes = self.sizes[index]
         return Ragged(self.values[spans(self.offsets[index], sizes)], _offsets(sizes))
+
+    def beside(self, more: Ragged) -> Ragged:
+        """These rows and, after them, `more`."""
+        return Ragged(
+            np.concatenate((self.values, more.values)),
+            np.concatenate((self.offsets, more.offsets[1:] + self.offsets[-1])),
+        )
 
 
 def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:

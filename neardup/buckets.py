@@ -1,0 +1,154 @@
+"""Sorted keyed lines → buckets.
+
+Most keys belong to one record, and such a line is skipped without being decoded: only its first
+fourteen bytes are looked at, in one vector step for a whole block of lines.  The lines of the
+other buckets pile up until there is enough work for the join.
+
+What is held: one block, the pile, and the bucket at the end of the block.  A bucket too large for
+that goes to a temporary file (`Spool`) and comes back a piece at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from typing import IO, Iterable, Iterator
+
+import numpy as np
+
+from neardup.counters import Counters
+from neardup.errors import StageError
+from neardup.wire import KEY_WIDTH, shown
+
+PILE_BYTES = 4 << 20
+BUCKET_BYTES = 8 << 20
+SHARED_BUCKETS = "buckets with more than one record"
+
+
+@dataclass(frozen=True)
+class Spool:
+    """A large bucket in a file: its lines in byte order, which is the order of size."""
+
+    file: IO[bytes]
+    piece_bytes: int
+
+    def piece(self, start: int) -> list[bytes]:
+        """Some whole lines from position `start` on, without line ends; none at the end."""
+        self.file.seek(start)
+        return [line[:-1] for line in self.file.readlines(self.piece_bytes)]
+
+    def starts(self) -> list[int]:
+        """The positions of all pieces."""
+        starts, position = [], 0
+        while lines := self.piece(position):
+            starts.append(position)
+            position += sum(map(len, lines)) + len(lines)
+        return starts
+
+
+def shared_lines(
+    blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
+) -> Iterator[list[bytes] | Spool]:
+    """The lines of the buckets of two records and more: many whole buckets at a time, or one spool.
+
+    `blocks` hold whole keyed lines in ascending order of keys.  A spool is gone with the next step.
+    """
+    source = iter(blocks)
+    pile: list[bytes] = []
+    unfinished = b""  # the lines of the last key so far, which may go on in the next block
+    line_number = 1
+    for block in source:
+        scan = _scan(unfinished + block, line_number)
+        line_number += scan.count
+        counters.add(SHARED_BUCKETS, scan.buckets)
+        pile += scan.shared
+        unfinished = scan.unfinished
+        large = len(unfinished) > bucket_bytes and unfinished.count(b"\n") > 1
+        if large or sum(map(len, pile)) > PILE_BYTES:
+            yield pile
+            pile = []
+        if large:
+            with tempfile.NamedTemporaryFile() as file:
+                count, unfinished = _spool(unfinished, source, file)
+                line_number += count
+                counters.add(SHARED_BUCKETS, 1)
+                yield Spool(file, bucket_bytes // 2)
+    last = unfinished.splitlines()
+    counters.add(SHARED_BUCKETS, len(last) > 1)
+    yield pile + (last if len(last) > 1 else [])
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """A block taken apart: the lines of its finished buckets, and the rest."""
+
+    shared: list[bytes]  # the lines of the finished buckets that have more than one
+    buckets: int  # how many such buckets
+    count: int  # how many lines all finished buckets have
+    unfinished: bytes
+
+
+def _scan(block: bytes, line_number: int) -> _Scan:
+    bytes_ = np.frombuffer(block, dtype=np.uint8)
+    ends = np.flatnonzero(bytes_ == ord("\n"))
+    starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
+    _check_shape(block, starts, ends, line_number)
+    # Subtle: the key's fourteen bytes as two overlapping words that compare as the bytes do.
+    words = np.ndarray((len(block) - 7,), ">u8", block, strides=(1,))
+    high, low = words[starts], words[starts + KEY_WIDTH - 8]
+    equal = high[1:] == high[:-1]
+    falls = (high[1:] < high[:-1]) | (equal & (low[1:] < low[:-1]))
+    if falls.any():
+        number = line_number + 1 + int(np.argmax(falls))
+        raise StageError(f"line {number}: keys are not in order; put LC_ALL=C sort in front")
+    same = np.concatenate(([False], equal & (low[1:] == low[:-1]), [False]))  # … as the line before
+    finished = int(np.flatnonzero(~same[:-1])[-1])
+    shared = np.flatnonzero((same[:-1] | same[1:])[:finished])
+    return _Scan(
+        shared=[block[a:b] for a, b in zip(starts[shared].tolist(), ends[shared].tolist())],
+        buckets=len(shared) - int(np.count_nonzero(same[:finished])),
+        count=finished,
+        unfinished=block[starts[finished] :],
+    )
+
+
+def _check_shape(block: bytes, starts: np.ndarray, ends: np.ndarray, line_number: int) -> None:
+    """Every line is long enough for a key, and the key ends with a tab."""
+    bytes_ = np.frombuffer(block, dtype=np.uint8)
+    wrong = ends - starts <= KEY_WIDTH
+    if not wrong.any():
+        wrong = bytes_[starts + KEY_WIDTH] != ord("\t")
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise StageError(
+            f"line {line_number + i}: expected KEY SIZE ID SHINGLES, as the mapper writes them, "
+            f"got {shown(block[starts[i] : ends[i]])}"
+        )
+
+
+def _spool(start: bytes, source: Iterator[bytes], file: IO[bytes]) -> tuple[int, bytes]:
+    """Write the bucket whose first lines are `start` to `file`, in byte order.
+
+    Returns how many lines it has, and what follows it in the last block read.
+    """
+    key = start[: KEY_WIDTH + 1]
+    count, before, in_order, rest = 0, b"", True, b""
+    block: bytes | None = start
+    while block and not rest:
+        for line in block.splitlines(keepends=True):
+            if rest or not line.startswith(key):
+                rest += line
+                continue
+            in_order = in_order and before <= line
+            file.write(line)
+            before = line
+            count += 1
+        block = next(source, b"") if not rest else b""
+    file.flush()
+    if not in_order:
+        # The system's sort needs little memory whatever the size.
+        command = ["sort", "-S", "32M", "-o", file.name, file.name]
+        subprocess.run(command, check=True, env={**os.environ, "LC_ALL": "C"})
+    return count, rest

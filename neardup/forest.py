@@ -1,0 +1,40 @@
+"""Which sets the verified pairs connect so far: disjoint sets with path halving (Tarjan 1975)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Forest:
+    """n nodes, each a tree of its own to begin with.
+
+    >>> forest = Forest(4)
+    >>> forest.join(0, 2), forest.join(2, 3), forest.join(0, 3)
+    (True, True, False)
+    >>> forest.roots(np.arange(4)).tolist()
+    [0, 1, 0, 0]
+    """
+
+    def __init__(self, size: int):
+        self.parents = np.arange(size)
+
+    def join(self, a: int, b: int) -> bool:
+        """Connect two nodes; False when they already were connected."""
+        a, b = self._root(a), self._root(b)
+        self.parents[max(a, b)] = min(a, b)
+        return a != b
+
+    def roots(self, nodes: np.ndarray) -> np.ndarray:
+        """One node of each node's tree, the same for all of the tree (int64 arrays)."""
+        roots = self.parents[nodes]
+        while not np.array_equal(higher := self.parents[roots], roots):
+            roots = higher
+        self.parents[nodes] = roots
+        return roots
+
+    def _root(self, node: int) -> int:
+        parents = self.parents
+        while parents[node] != node:
+            parents[node] = parents[parents[node]]
+            node = parents[node]
+        return int(node)

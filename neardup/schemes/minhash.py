@@ -1,0 +1,68 @@
+"""MinHash banding: two sets share a key with probability 1 - (1 - s^r)^b.
+
+The minimum of a random hash over a set is equal for two sets with probability s, their resemblance
+(Broder 1997).  A signature of b·r such minima is cut into b bands of r rows; a key is the band's
+number and a hash of its r minima (Indyk, Motwani 1998).
+
+Letters: n records, T tokens, b bands (15), r rows (7).  Cost: 0.3 ns for each token and hash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neardup import lsh
+from neardup.hashing import combine, mix, random_words
+from neardup.ragged import Ragged, chunks
+
+HASH_BITS = 40
+CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the second-level cache
+
+
+@dataclass(frozen=True)
+class MinHash:
+    """b bands of r rows; `seed` (0 … 2^64-1) draws the hash functions.
+
+    >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
+    >>> keys = MinHash(bands=2, rows=3, seed=0).keys(sets)
+    >>> [int(key) >> 40 for key in keys.row(0)]
+    [0, 1]
+    >>> bool((keys.row(0) == keys.row(1)).all()), bool((keys.row(0) == keys.row(2)).any())
+    (True, False)
+    """
+
+    bands: int
+    rows: int
+    seed: int = 0
+
+    def recall(self, similarity: float) -> float:
+        return lsh.recall(similarity, self.bands, self.rows)
+
+    def keys(self, sets: Ragged, below: int = 1 << 52) -> Ragged:
+        """See `Scheme.keys`.  The sets must not be empty."""
+        bands = min(self.bands, -(-below >> HASH_BITS))
+        keys = np.empty((len(sets), bands), dtype=np.uint64)
+        mixed = mix(sets.values ^ random_words(self.seed, 1, stream=1)) >> np.uint64(32)
+        words = mixed.astype(np.uint32)
+        for low, high in chunks(sets.sizes, CACHE_TOKENS):
+            start, stop = sets.offsets[low], sets.offsets[high]
+            self._keys_of(words[start:stop], sets.offsets[low:high] - start, keys[low:high])
+        return Ragged(keys.ravel(), np.arange(len(sets) + 1) * bands)
+
+    def _keys_of(self, words: np.ndarray, starts: np.ndarray, keys: np.ndarray) -> None:
+        """Fill `keys` (n, bands) from the mixed tokens (uint32) of n sets starting at `starts`."""
+        draws = random_words(self.seed, self.bands * self.rows, stream=2)
+        factors = (draws >> np.uint64(32)).astype(np.uint32) | np.uint32(1)  # odd: a bijection
+        terms = draws.astype(np.uint32)
+        hashed = np.empty_like(words)
+        minima = np.empty((len(starts), self.rows), dtype=np.uint64)
+        for band in range(keys.shape[1]):
+            for row in range(self.rows):
+                function = band * self.rows + row
+                np.multiply(words, factors[function], out=hashed)
+                np.add(hashed, terms[function], out=hashed)
+                minima[:, row] = np.minimum.reduceat(hashed, starts)
+            digest = combine(minima, seed=band) >> np.uint64(64 - HASH_BITS)
+            keys[:, band] = digest | np.uint64(band << HASH_BITS)

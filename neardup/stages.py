@@ -1,0 +1,86 @@
+"""The flow, on one screen.
+
+    lines → records → keyed lines ~ shuffle ~ buckets → pairs ~ shuffle ~ unique pairs
+            parse     map_records             reduce_buckets              dedup_pairs
+
+A stage takes blocks of whole lines and yields bytes to write; what carries the bytes in between
+(a pipe with `sort`, mrjob, Hadoop Streaming) does not matter to it.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Iterable, Iterator
+
+from neardup.buckets import shared_lines
+from neardup.counters import Counters
+from neardup.errors import StageError
+from neardup.joins import PairJoin
+from neardup.links import LinkJoin
+from neardup.options import Settings
+from neardup.records import LINE_TOO_LONG, Batch
+from neardup.streaming import Block, count_lines
+from neardup.wire import format_keyed_lines, parse_pair, shown
+
+
+def map_records(
+    blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int = 1
+) -> Iterator[tuple[int, bytes]]:
+    """Record lines → (partition, keyed lines): every record once for each of its keys."""
+    counters.promise = settings.promise
+    counters.add("keys", 0)
+    for batch in parsed(blocks, settings, counters):
+        keys = settings.scheme.keys(batch.sets)
+        counters.add("keys", len(keys.values))
+        yield from format_keyed_lines(batch, keys, partitions)
+
+
+def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[Batch]:
+    """The records of each block; bad lines are counted, or fatal with --strict."""
+    counters.add("records", 0)
+    for block in blocks:
+        batch, bad_lines = settings.parse(block.data)
+        for bad in bad_lines:
+            line = block.line + count_lines(block.data[: bad.position])
+            reject(block.place, line, bad.text, bad.reason, settings, counters)
+        counters.add("records", len(batch.ids))
+        if batch.ids:
+            yield batch
+
+
+def reject(
+    place: str, line: int, text: bytes, reason: str, settings: Settings, counters: Counters
+) -> None:
+    """A line that is no record: count it and go on, or stop with --strict."""
+    message = f"{reason}: {shown(text)}"
+    if settings.strict:
+        raise StageError(f"{place}line {line}: {message}")
+    counters.bad_line(place, line, message, reason)
+
+
+def reduce_buckets(
+    blocks: Iterable[bytes], settings: Settings, counters: Counters
+) -> Iterator[bytes]:
+    """Keyed lines in order of keys → pair lines, verified."""
+    counters.promise = settings.promise
+    for name in ("keyed lines", "candidate pairs", "pairs"):
+        counters.add(name, 0)
+    join = (LinkJoin if settings.links else PairJoin)(
+        settings.scheme, settings.threshold, counters
+    )
+    for work in shared_lines(blocks, counters):
+        yield from join(work)
+
+
+def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
+    """Pair lines with equal pairs side by side → each pair once, with its highest similarity.
+
+    Pairs repeat where runs are merged, or where one id stands for two different records.
+    """
+    counters.add("unique pairs", 0)
+    counters.add("repeated pairs", 0)
+    for pair, group in groupby(map(parse_pair, lines), key=lambda fields: fields[0]):
+        similarities = [similarity for _, similarity in group]
+        counters.add("unique pairs", 1)
+        counters.add("repeated pairs", len(similarities) - 1)
+        yield b"%b\t%b\n" % (pair, max(similarities))

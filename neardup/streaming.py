@@ -1,0 +1,150 @@
+"""Bytes in, bytes out: files and pipes as blocks of whole lines, and the place where errors end."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import os
+import sys
+import zlib
+from pathlib import Path
+from typing import IO, Callable, Iterable, Iterator, NamedTuple
+
+from neardup.errors import StageError, UsageError
+
+OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+BLOCK_BYTES = 1 << 20
+CUT_BYTES = 100
+OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
+
+
+class Block(NamedTuple):
+    """Whole lines, and where they stand."""
+
+    place: str  # "videos.txt: ", or "" for standard input
+    line: int  # the number of the first one, from 1
+    data: bytes
+    cut: bool = False  # no whole lines, but the first bytes of one that is too long
+
+
+def run(name: str, main: Callable[[], None]) -> int:
+    """Run `main` and turn whatever ends it into a message on stderr and an exit code."""
+    try:
+        main()
+        sys.stdout.flush()
+        return OK
+    except BrokenPipeError:  # the reader has all it wants
+        return _end(OK)
+    except KeyboardInterrupt:
+        return _end(INTERRUPTED)
+    except UsageError as error:
+        return _end(WRONG_USAGE, f"{name}: {error}")
+    except StageError as error:
+        return _end(FAILED, f"{name}: {error}")
+    except MemoryError:
+        return _end(FAILED, f"{name}: out of memory")
+    except OSError as error:
+        where = error.filename or "reading or writing"
+        return _end(FAILED, f"{name}: {where}: {error.strerror or error}")
+
+
+def _end(code: int, message: str = "") -> int:
+    if message:
+        print(message, file=sys.stderr)
+    # What stdout could not take must not be tried again at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def write_all(pieces: Iterable[bytes]) -> None:
+    """To stdout, which may be closed or full: both are raised here, not at exit."""
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+def check_inputs(files: list[str]) -> None:
+    """Every file must be there before the first one is read."""
+    for name in files:
+        if name != "-" and not Path(name).exists():
+            raise StageError(f"{name}: no such file")
+        if Path(name).is_dir():
+            raise StageError(f"{name}: is a directory; name the files in it")
+
+
+def read_files(files: list[str], max_line: int, share: tuple[int, int] = (0, 1)) -> Iterator[Block]:
+    """The blocks of all files (`-` is stdin; .gz and .bz2 are unpacked), one after another.
+
+    With share (k, n) only blocks k, k+n, k+2n …, so that n mappers can read the same files; every
+    one of them knows the line numbers.
+    """
+    mine, of = share
+    number = 0
+    for name in files:
+        place = "" if name == "-" else f"{name}: "
+        try:
+            with _open(name) as stream:
+                for line, data, cut in whole_lines(stream, max_line):
+                    if number % of == mine:
+                        yield Block(place, line, data, cut)
+                    number += 1
+        except (EOFError, zlib.error, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise StageError(f"{name}: damaged: {error}") from error
+
+
+def stdin_blocks() -> Iterator[bytes]:
+    """Standard input as blocks of whole lines, however long."""
+    with _open("-") as stream:
+        for _, data, _ in whole_lines(stream, sys.maxsize):
+            yield data
+
+
+def _open(name: str) -> IO[bytes]:
+    if name == "-":
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    return OPENERS.get(Path(name).suffix, open)(name, "rb")
+
+
+def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, bool]]:
+    """(number of the first line, whole lines, False), about a mebibyte at a time.
+
+    A line of more than `max_line` bytes (at least a block) comes alone, cut to its first bytes and
+    with True.  A last line without a line end is given one.
+    """
+    line = 1
+    held: list[bytes] = []  # the start of a line that has not ended yet
+    length = 0
+    while chunk := stream.read(BLOCK_BYTES):
+        end = chunk.find(b"\n") + 1
+        if length + (end or len(chunk)) > max_line + 1:
+            held, length = [b"".join(held)[:CUT_BYTES]], max_line + 1  # the rest is not kept
+            if not end:
+                continue
+            yield line, held[0], True
+            line += 1
+            held, length, chunk = [], 0, chunk[end:]
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            data = b"".join((*held, chunk[:cut]))
+            yield line, data, False
+            line += count_lines(data)
+            held, length = [], 0
+        held.append(chunk[cut:])
+        length += len(chunk) - cut
+    if length > max_line:
+        yield line, held[0], True
+    elif length:
+        yield line, b"".join(held) + b"\n", False
+
+
+def count_lines(data: bytes) -> int:
+    r"""How many lines end in `data`: with LF, CRLF or CR.
+
+    >>> count_lines(b"a\nb\r\nc\rd\n")
+    4
+    """
+    if b"\r" not in data:
+        return data.count(b"\n")
+    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
