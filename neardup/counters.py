@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from neardup.summary import describe
 
@@ -52,12 +52,14 @@ class Counters:
         """Say what was counted; see the head of this file."""
         if self._progress:
             self._show("")
-        if "mapreduce_task_attempt_id" in os.environ:
+        if "NEARDUP_REPORT" in os.environ:
+            with NamedTemporaryFile(
+                "w", dir=os.environ["NEARDUP_REPORT"], suffix=".json", delete=False
+            ) as file:
+                json.dump(self.as_dict(), file)
+        elif "mapreduce_task_attempt_id" in os.environ:
             for name, count in self.counts.items():
                 print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
-        elif "NEARDUP_REPORT" in os.environ:
-            path = Path(os.environ["NEARDUP_REPORT"], f"{self.stage}.{os.getpid()}.json")
-            path.write_text(json.dumps(self.as_dict()), encoding="utf-8")
         else:
             print(describe([self.as_dict()]), file=sys.stderr)
 

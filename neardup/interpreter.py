@@ -5,7 +5,7 @@ import os
 import sys
 
 
-def require(*packages):
+def require(*packages: str) -> None:
     """Go on only under a Python that has these packages.
 
     A script called as ./mapper.py runs under the system's python3.  Where that lacks a package, the

@@ -8,22 +8,22 @@ the smallest key both sets have, which the sets themselves tell; and all of it i
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, product
-from typing import Iterable, Iterator, Mapping, Tuple
 
 import numpy as np
 
 from neardup.buckets import Spool
+from neardup.counters import Counters
+from neardup.errors import StageError
 from neardup.measures import Threshold, resemblance, six_decimals
 from neardup.piles import Pile, pairs_within
 from neardup.ragged import Ragged, shared
 from neardup.schemes import Scheme
-from neardup.counters import Counters
-from neardup.errors import StageError
 from neardup.wire import format_pair
 
 IDENTICAL = b"1.000000"
-FoundStep = Tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+FoundStep = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 Found = Iterator[FoundStep]
 
 
@@ -106,9 +106,7 @@ class PairJoin:
         self, pile: Pile, keys: Ragged, first: np.ndarray, stop: np.ndarray
     ) -> Iterator[bytes]:
         for left, right, common, union in self._found(pile, keys, first, stop):
-            for i, j, similarity in zip(
-                left.tolist(), right.tolist(), six_decimals(common, union)
-            ):
+            for i, j, similarity in zip(left.tolist(), right.tolist(), six_decimals(common, union)):
                 for a, b in self._matches(pile.ids[i], pile.ids[j]):
                     if a == b:
                         self.counters.add("repeated ids", 1)

@@ -11,7 +11,7 @@ first in the order of keys, and prints edges enough to connect the two.
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -53,9 +53,12 @@ class LinkJoin(PairJoin):
             inside = _in_largest_tree(pile.buckets, roots)
             # Of the largest tree's sets, only pairs with sets outside it are open.
             outside = np.flatnonzero(~inside)
-            low = np.where(inside[left], len(pile) + np.searchsorted(outside, first[left]), first[left])
-            high = np.where(inside[left], len(pile) + np.searchsorted(outside, stop[left]), stop[left])
-            for a, b in pairs_within(left, low, high, np.concatenate((everyone, outside))):
+            pool = np.concatenate((everyone, outside))
+            low, high = (
+                np.where(inside[left], len(pile) + np.searchsorted(outside, end[left]), end[left])
+                for end in (first, stop)
+            )
+            for a, b in pairs_within(left, low, high, pool):
                 roots = self.forest.roots(pile.nodes)
                 still = roots[a] != roots[b]
                 yield a[still], b[still]

@@ -7,8 +7,9 @@ the same everywhere.  `Settings` is what the stages see.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Any
 
 from neardup import lsh
 from neardup.errors import UsageError
@@ -65,9 +66,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         default="32",
         help=f"longer lines are bad lines; in mebibytes, 1 to {MAX_LINE_MIB} (default: 32)",
     ),
-    "--strict": dict(
-        action="store_true", help="stop at the first bad line instead of counting it"
-    ),
+    "--strict": dict(action="store_true", help="stop at the first bad line instead of counting it"),
 }
 
 
@@ -107,15 +106,20 @@ class Settings:
 
 def parser(name: str, description: str) -> argparse.ArgumentParser:
     """A parser of all options in the table."""
-    result = argparse.ArgumentParser(
+    result = bare_parser(name, description)
+    for flag, spec in OPTIONS.items():
+        result.add_argument(flag, **spec)
+    return result
+
+
+def bare_parser(name: str, description: str) -> argparse.ArgumentParser:
+    """One without options of its own, that shows `description` as it is laid out."""
+    return argparse.ArgumentParser(
         prog=name,
         description=description,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for flag, spec in OPTIONS.items():
-        result.add_argument(flag, **spec)
-    return result
 
 
 def as_arguments(args: argparse.Namespace) -> list[str]:
@@ -148,8 +152,8 @@ def _bands_and_rows(args: argparse.Namespace, threshold: Threshold) -> tuple[int
     reached = lsh.recall(t, bands, rows)
     if args.recall and reached < promise:
         raise UsageError(
-            f"{bands} bands of {rows} rows have a recall of {reached:.6f} at threshold {threshold}, "
-            f"and --recall asks for {promise:g}"
+            f"{bands} bands of {rows} rows have a recall of {reached:.6f} at threshold "
+            f"{threshold}, and --recall asks for {promise:g}"
         )
     return bands, rows
 

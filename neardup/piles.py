@@ -6,8 +6,8 @@ on the line, so nothing is decoded twice, and a thousand copies cost one compari
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Iterator
 
 import numpy as np
 

@@ -134,7 +134,9 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
     top = max((int(side.values.max()) for side in (left, right) if len(side.values)), default=0)
     if top >> shift:
         return _shared_step_of_ranks(left, right)
-    both = np.concatenate([side.values | _owner(side) << np.uint64(shift) for side in (left, right)])
+    both = np.concatenate(
+        [side.values | _owner(side) << np.uint64(shift) for side in (left, right)]
+    )
     both.sort(kind="stable")
     common = both[:-1][both[1:] == both[:-1]]
     sizes = np.bincount((common >> np.uint64(shift)).astype(np.int64), minlength=len(left))

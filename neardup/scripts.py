@@ -6,15 +6,12 @@ Each function here is the `main` of one script and returns its exit code.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Iterable, Iterator
 
 from neardup import options
 from neardup.counters import Counters
-from neardup.errors import UsageError
 from neardup.options import Settings
 from neardup.records import LINE_TOO_LONG
 from neardup.stages import dedup_pairs, map_records, reduce_buckets, reject
@@ -65,7 +62,8 @@ def _map() -> None:
     counters = Counters("mapper", progress="records")
     mine, of = map(int, args.share.split("/"))
     blocks = read_files(files, settings.max_line, (mine, of))
-    lines = map_records(_short_lines(blocks, settings, counters), settings, counters, args.partitions)
+    whole = _short_lines(blocks, settings, counters)
+    lines = map_records(whole, settings, counters, args.partitions)
     if args.write_to:
         _write_partitions(lines, args.write_to, args.partitions)
     else:
@@ -100,9 +98,7 @@ def _reduce() -> None:
 
 
 def _dedup() -> None:
-    formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser("dedup_reducer.py", description=DEDUP, formatter_class=formatter)
-    parser.parse_args()
+    options.bare_parser("dedup_reducer.py", DEDUP).parse_args()
     counters = Counters("dedup")
     write_all(dedup_pairs(sys.stdin.buffer, counters))
     counters.report()

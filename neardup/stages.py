@@ -9,8 +9,8 @@ A stage takes blocks of whole lines and yields bytes to write; what carries the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Iterable, Iterator
 
 from neardup.buckets import shared_lines
 from neardup.counters import Counters
@@ -18,7 +18,7 @@ from neardup.errors import StageError
 from neardup.joins import PairJoin
 from neardup.links import LinkJoin
 from neardup.options import Settings
-from neardup.records import LINE_TOO_LONG, Batch
+from neardup.records import Batch
 from neardup.streaming import Block, count_lines
 from neardup.wire import format_keyed_lines, parse_pair, shown
 
@@ -65,9 +65,7 @@ def reduce_buckets(
     counters.promise = settings.promise
     for name in ("keyed lines", "candidate pairs", "pairs"):
         counters.add(name, 0)
-    join = (LinkJoin if settings.links else PairJoin)(
-        settings.scheme, settings.threshold, counters
-    )
+    join = (LinkJoin if settings.links else PairJoin)(settings.scheme, settings.threshold, counters)
     for work in shared_lines(blocks, counters):
         yield from join(work)
 

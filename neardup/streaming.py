@@ -7,15 +7,16 @@ import gzip
 import os
 import sys
 import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Callable, Iterable, Iterator, NamedTuple
+from typing import IO, Any, Callable, NamedTuple
 
 from neardup.errors import StageError, UsageError
 
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 BLOCK_BYTES = 1 << 20
 CUT_BYTES = 100
-OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 class Block(NamedTuple):

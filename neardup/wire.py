@@ -16,7 +16,7 @@ carriage return can occur.
 
 from __future__ import annotations
 
-from typing import Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
