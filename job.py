@@ -26,9 +26,8 @@ from mrjob.step import MRStep
 from neardup import summary
 from neardup.counters import Counters
 from neardup.options import OPTIONS, Settings
-from neardup.records import LINE_TOO_LONG
-from neardup.stages import dedup_pairs, map_records, reduce_buckets, reject
-from neardup.streaming import BLOCK_BYTES, Block, check_inputs, count_lines, run
+from neardup.stages import dedup_pairs, map_records, reduce_buckets
+from neardup.streaming import BLOCK_BYTES, CUT_BYTES, Block, check_inputs, count_lines, run
 
 GROUP = "neardup"  # of the counters
 
@@ -69,7 +68,7 @@ class NearDuplicates(MRJob):
     def map_line(self, _, line):
         if len(line) > self.settings.max_line:
             yield from self.map_block()
-            reject(self.place, self.next_line, line, LINE_TOO_LONG, self.settings, self.counters)
+            yield from self.map_records(line[:CUT_BYTES], cut=True)
             self.next_line += 1
             return
         self.lines.append(line)
@@ -82,9 +81,12 @@ class NearDuplicates(MRJob):
         self.publish()
 
     def map_block(self):
-        block = Block(self.place, self.next_line, b"".join(line + b"\n" for line in self.lines))
-        self.next_line += len(self.lines)
-        self.lines, self.size = [], 0
+        lines, self.lines, self.size = self.lines, [], 0
+        yield from self.map_records(b"".join(line + b"\n" for line in lines))
+        self.next_line += len(lines)
+
+    def map_records(self, data, cut=False):
+        block = Block(self.place, self.next_line, data, cut)
         for _, piece in map_records([block], self.settings, self.counters):
             yield None, piece[:-1]  # mrjob adds the last line end
 

@@ -4,8 +4,10 @@
 #   files ─┬─ mapper 0 ─┬─ map.0.0 ──┬─ sort ─ reducer 0 ─┬─ sort ─ dedup_reducer ─ pairs
 #          └─ mapper 1 ─┴─ map.0.1 … └─ sort ─ reducer 1 ─┘
 #
-# As on a cluster, each mapper keeps one file for each reducer; a sort brings equal keys together.
-# Everything temporary lies in one folder below TMPDIR, which goes away however this ends.
+# As on a cluster, each mapper keeps one file for each reducer, and a sort brings equal keys
+# together.  The mappers run twice: first to count keys, then to send records for shared keys only
+# (neardup/sieve.py).  Everything temporary lies in one folder below TMPDIR, which goes away
+# however this ends.
 set -euo pipefail
 set -m # every background job is a process group of its own, and can be ended as one
 export LC_ALL=C
@@ -35,7 +37,7 @@ together() {
   for ((n = 0; n < $1; n++)); do wait -n || exit; done
 }
 
-"$python" -m neardup.local "$work/plan" "$@"
+"$python" -m neardup.local_plan "$work/plan" "$@"
 [ -e "$work/plan" ] || exit 0 # it was asked for help
 mapfile -d '' -t plan <"$work/plan"
 jobs=${plan[0]} memory=${plan[1]}
@@ -51,9 +53,8 @@ for i in "${!files[@]}"; do
   fi
 done
 
-map() {
-  "$python" "$here/mapper.py" "${options[@]}" --share "$1/$jobs" \
-    --partitions "$jobs" --write-to "$work/map.$1" -- "${files[@]}"
+mapper() { # PASS WORKER ARGUMENT…
+  "$python" -m neardup.local_mapper "$1" "$2/$jobs" "${@:3}" "${options[@]}" -- "${files[@]}"
 }
 shuffle() {
   sort -S "$memory" --parallel="$jobs" -T "$work" -- "$@"
@@ -62,7 +63,11 @@ reduce() {
   shuffle "$work"/map.*."$1" | "$python" "$here/reducer.py" "${options[@]}" >"$work/pairs.$1"
 }
 
-for ((k = 0; k < jobs; k++)); do map "$k" & done
+for ((k = 0; k < jobs; k++)); do mapper count "$k" "$work/keys.$k" & done
+together "$jobs"
+"$python" -m neardup.sieve "$work/sieve" "$work"
+rm -- "$work"/keys.*
+for ((k = 0; k < jobs; k++)); do mapper send "$k" "$work/map.$k" --sieve "$work/sieve" & done
 together "$jobs"
 for ((r = 0; r < jobs; r++)); do reduce "$r" & done
 together "$jobs"

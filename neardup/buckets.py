@@ -63,6 +63,7 @@ def shared_lines(
     for block in source:
         scan = _scan(unfinished + block, line_number)
         line_number += scan.count
+        counters.add("keyed lines", scan.count)
         counters.add(SHARED_BUCKETS, scan.buckets)
         pile += scan.shared
         unfinished = scan.unfinished
@@ -74,9 +75,11 @@ def shared_lines(
             with tempfile.NamedTemporaryFile() as file:
                 count, unfinished = _spool(unfinished, source, file)
                 line_number += count
+                counters.add("keyed lines", count)
                 counters.add(SHARED_BUCKETS, 1)
                 yield Spool(file, bucket_bytes // 2)
     last = unfinished.splitlines()
+    counters.add("keyed lines", len(last))
     counters.add(SHARED_BUCKETS, len(last) > 1)
     yield pile + (last if len(last) > 1 else [])
 

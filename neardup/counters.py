@@ -48,6 +48,11 @@ class Counters:
             if "NEARDUP_REPORT" not in os.environ:
                 print(f"{self.stage}: {place}line {line}: {message}", file=sys.stderr)
 
+    def forget(self) -> None:
+        """Report no more than the time, where another stage has counted the same."""
+        self.counts.clear()
+        self.bad_lines.clear()
+
     def report(self) -> None:
         """Say what was counted; see the head of this file."""
         if self._progress:

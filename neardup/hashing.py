@@ -48,9 +48,10 @@ def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
 def combine(values: np.ndarray, seed: int) -> np.ndarray:
     """Hash each row of a 2-D uint64 array to 64 bits; the order within a row counts.
 
-    `values` has shape (n, k), k ≥ 1; the result has shape (n,).
+    `values` has shape (n, k), k ≥ 1, and holds random-looking words, such as `mix` makes; the
+    result has shape (n,).
     """
     digest = np.full(len(values), seed, dtype=np.uint64)
     for column in values.T:
-        digest = mix((digest + column) * np.uint64(GOLDEN))
-    return digest
+        digest = digest * np.uint64(GOLDEN) + column
+    return mix(digest)

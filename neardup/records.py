@@ -47,6 +47,10 @@ class Batch:
     ids: list[bytes]
     sets: Ragged
 
+    def take(self, index: np.ndarray) -> Batch:
+        """The records at `index` (int64 array), in that order."""
+        return Batch([self.ids[i] for i in index.tolist()], self.sets.take(index))
+
 
 class BadLine(NamedTuple):
     """A line that is no record: where it starts in its block, its first bytes, and why."""

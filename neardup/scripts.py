@@ -5,17 +5,13 @@ Each function here is the `main` of one script and returns its exit code.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 
 from neardup import options
 from neardup.counters import Counters
 from neardup.options import Settings
-from neardup.records import LINE_TOO_LONG
-from neardup.stages import dedup_pairs, map_records, reduce_buckets, reject
-from neardup.streaming import Block, check_inputs, read_files, run, stdin_blocks, write_all
+from neardup.stages import dedup_pairs, map_records, reduce_buckets
+from neardup.streaming import check_inputs, read_files, run, stdin_blocks, write_all
 
 MAPPER = """Min-hash each record and write it once for each of its keys.
 
@@ -52,41 +48,14 @@ def dedup_reducer() -> int:
 def _map() -> None:
     parser = options.parser("mapper.py", MAPPER)
     parser.add_argument("files", nargs="*", metavar="FILE", help="default: -, standard input")
-    parser.add_argument("--share", metavar="K/N", default="0/1", help=argparse.SUPPRESS)
-    parser.add_argument("--partitions", type=int, default=1, help=argparse.SUPPRESS)
-    parser.add_argument("--write-to", metavar="PREFIX", help=argparse.SUPPRESS)
     args = parser.parse_args()
     settings = Settings.of(args)
     files = args.files or ["-"]
     check_inputs(files)
     counters = Counters("mapper", progress="records")
-    mine, of = map(int, args.share.split("/"))
-    blocks = read_files(files, settings.max_line, (mine, of))
-    whole = _short_lines(blocks, settings, counters)
-    lines = map_records(whole, settings, counters, args.partitions)
-    if args.write_to:
-        _write_partitions(lines, args.write_to, args.partitions)
-    else:
-        write_all(piece for _, piece in lines)
+    blocks = read_files(files, settings.max_line)
+    write_all(piece for _, piece in map_records(blocks, settings, counters))
     counters.report()
-
-
-def _short_lines(
-    blocks: Iterable[Block], settings: Settings, counters: Counters
-) -> Iterator[Block]:
-    for block in blocks:
-        if block.cut:
-            reject(block.place, block.line, block.data, LINE_TOO_LONG, settings, counters)
-        else:
-            yield block
-
-
-def _write_partitions(lines: Iterable[tuple[int, bytes]], prefix: str, count: int) -> None:
-    """Partition p goes to the file PREFIX.p, as a Hadoop map task keeps one for each reducer."""
-    with ExitStack() as stack:
-        files = [stack.enter_context(open(f"{prefix}.{p}", "wb")) for p in range(count)]
-        for partition, piece in lines:
-            files[partition].write(piece)
 
 
 def _reduce() -> None:

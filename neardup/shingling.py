@@ -15,7 +15,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from neardup.hashing import combine
+from neardup.hashing import combine, mix
 
 MAX_WIDTH = 100
 WORD_CACHE = 1 << 18  # words whose hash is remembered: some 30 MB
@@ -65,7 +65,7 @@ class Shingler:
         """The shingles as a uint64 array, in order and with repeats; empty for an empty text."""
         text = canonical(text)
         if self.unit == "char":
-            units = np.frombuffer(text.encode("utf-32-le"), dtype="<u4").astype(np.uint64)
+            units = mix(np.frombuffer(text.encode("utf-32-le"), dtype="<u4").astype(np.uint64))
         else:
             units = np.array([self._word_id(word) for word in text.split()], dtype=np.uint64)
         width = min(self.width, len(units))

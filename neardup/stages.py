@@ -12,33 +12,59 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+import numpy as np
+
 from neardup.buckets import shared_lines
 from neardup.counters import Counters
 from neardup.errors import StageError
 from neardup.joins import PairJoin
 from neardup.links import LinkJoin
 from neardup.options import Settings
-from neardup.records import Batch
+from neardup.ragged import Ragged
+from neardup.records import LINE_TOO_LONG, Batch
+from neardup.sieve import Sieve
 from neardup.streaming import Block, count_lines
 from neardup.wire import format_keyed_lines, parse_pair, shown
 
 
 def map_records(
-    blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int = 1
+    blocks: Iterable[Block],
+    settings: Settings,
+    counters: Counters,
+    partitions: int = 1,
+    sieve: Sieve | None = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Record lines → (partition, keyed lines): every record once for each of its keys."""
+    """Record lines → (partition, keyed lines): every record once for each of its keys.
+
+    With a sieve, only for the keys that pass it.
+    """
+    for batch, keys in keyed(blocks, settings, counters):
+        if sieve:
+            keys = sieve.rows(keys)
+            shared = np.flatnonzero(keys.sizes)
+            batch, keys = batch.take(shared), keys.take(shared)
+        yield from format_keyed_lines(batch, keys, partitions)
+
+
+def keyed(
+    blocks: Iterable[Block], settings: Settings, counters: Counters
+) -> Iterator[tuple[Batch, Ragged]]:
+    """The records of each block, and their keys."""
     counters.promise = settings.promise
     counters.add("keys", 0)
     for batch in parsed(blocks, settings, counters):
         keys = settings.scheme.keys(batch.sets)
         counters.add("keys", len(keys.values))
-        yield from format_keyed_lines(batch, keys, partitions)
+        yield batch, keys
 
 
 def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[Batch]:
     """The records of each block; bad lines are counted, or fatal with --strict."""
     counters.add("records", 0)
     for block in blocks:
+        if block.cut:
+            reject(block.place, block.line, block.data, LINE_TOO_LONG, settings, counters)
+            continue
         batch, bad_lines = settings.parse(block.data)
         for bad in bad_lines:
             line = block.line + count_lines(block.data[: bad.position])

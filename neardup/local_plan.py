@@ -1,4 +1,4 @@
-"""`python3 -m neardup.local PLAN ARGUMENT…`: check run_local.sh's command line, and take it apart.
+"""`python3 -m neardup.local_plan PLAN ARGUMENT…`: take run_local.sh's command line apart.
 
 The file PLAN gets, each followed by a NUL: how many mappers and reducers, a sort's memory, the
 number of options for every stage, these options, and the input files.  Where the command line is

@@ -1,0 +1,1 @@
+"""Made-up data and exact answers, to measure the project with."""
