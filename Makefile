@@ -3,12 +3,15 @@
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run test lint format data clean
+.PHONY: run test bench lint format clean
 run: .venv/.run
 	./run_local.sh data/videos.txt
 
 test: .venv/.test
 	$(VENV) -m pytest --numprocesses=auto --cov --cov-fail-under=95
+
+bench: .venv/.run
+	$(VENV) -m bench.run
 
 lint: .venv/.lint
 	$(VENV) -m ruff check .

@@ -46,15 +46,16 @@ files=("${plan[@]:3+plan[2]}")
 
 mkdir "$work/reports"
 export NEARDUP_REPORT=$work/reports
-for i in "${!files[@]}"; do
-  if [ "${files[i]}" = - ]; then # every mapper reads all files, and stdin can be read only once
-    cat >"$work/stdin"
-    files[i]=$work/stdin
+stdin=/dev/null
+for file in "${files[@]}"; do
+  if [ "$file" = - ]; then # every mapper reads all files, so this one has to stay
+    stdin=$work/stdin
+    cat >"$stdin"
   fi
 done
 
 mapper() { # PASS WORKER ARGUMENT…
-  "$python" -m neardup.local_mapper "$1" "$2/$jobs" "${@:3}" "${options[@]}" -- "${files[@]}"
+  "$python" -m neardup.local_mapper "$1" "$2/$jobs" "${@:3}" "${options[@]}" -- "${files[@]}" <"$stdin"
 }
 shuffle() {
   sort -S "$memory" --parallel="$jobs" -T "$work" -- "$@"

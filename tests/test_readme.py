@@ -1,0 +1,72 @@
+"""The README's examples, as a reader would type them, and its figures."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from neardup import lsh
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def console_blocks() -> list[list[tuple[str, str]]]:
+    """For each console block its (command, expected output) pairs."""
+    blocks = re.findall(r"^```console\n(.*?)^```", README, re.M | re.S)
+    return [
+        [
+            (command, output)
+            for command, _, output in (part.partition("\n") for part in block[2:].split("\n$ "))
+        ]
+        for block in blocks
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place that looks like the repository to the reader, and where demo.txt may be made."""
+    folder = tmp_path_factory.mktemp("read me")
+    for path in ROOT.iterdir():
+        if path.name not in {".git", ".bench"}:
+            (folder / path.name).symlink_to(path)
+    subprocess.run(console_blocks()[0][0][0], shell=True, cwd=folder, check=True)
+    return folder
+
+
+@pytest.mark.parametrize("block", console_blocks())
+def test_console_block_prints_what_it_says(block: list[tuple[str, str]], folder: Path) -> None:
+    for command, expected in block:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+        )
+        assert (done.stdout or done.stderr).rstrip("\n") == expected.rstrip("\n"), done.stderr
+
+
+def test_the_s_curve_table() -> None:
+    similarities = [float(cell) for cell in row("similarity")]
+    for t, (bands, rows) in {"0.9": (15, 7), "0.8": (13, 3)}.items():
+        cells = row(f"met with {bands} bands of {rows} (t = {t})")
+        assert cells == [f"{lsh.recall(s, bands, rows):.6f}" for s in similarities]
+
+
+@pytest.mark.parametrize("t", ["0.95", "0.9", "0.8", "0.7", "0.5"])
+def test_the_table_of_bands_and_rows(t: str) -> None:
+    chosen = [lsh.choose(float(t), 0.9999, most) for most in (16, 32, 64)]
+    assert row(f"t = {t}") == [f"{bands} × {rows}" for bands, rows in chosen]
+
+
+def row(head: str) -> list[str]:
+    line = re.search(rf"^\| {re.escape(head)} \|(.*)\|$", README, re.M)
+    assert line, head
+    return [cell.strip() for cell in line[1].split("|")]
