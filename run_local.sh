@@ -9,7 +9,6 @@
 # (neardup/sieve.py).  Everything temporary lies in one folder below TMPDIR, which goes away
 # however this ends.
 set -euo pipefail
-set -m # every background job is a process group of its own, and can be ended as one
 export LC_ALL=C
 
 here=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd -P)
@@ -20,9 +19,8 @@ export PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH}
 work=$(mktemp -d "${TMPDIR:-/tmp}/neardup.XXXXXXXX")
 finish() {
   local code=$?
-  trap - EXIT
-  trap '' INT TERM HUP
-  for group in $(jobs -p); do kill -- "-$group" 2>/dev/null || true; done
+  trap '' EXIT INT TERM HUP
+  kill $(jobs -p) 2>/dev/null || true
   wait
   rm -rf -- "$work"
   exit "$code"
@@ -32,12 +30,15 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'exit 129' HUP
 
-# Wait for so many background jobs; the first that fails fails the whole.
+# Every program runs in the background, as a child of this shell, so that a signal can end it.
+# Wait for so many of them; the first that fails fails the whole.
 together() {
-  for ((n = 0; n < $1; n++)); do wait -n || exit; done
+  for ((n = 0; n < $1; n++)); do wait -n || exit 1; done
 }
+python() { exec "$python" "$@"; }
 
-"$python" -m neardup.local_plan "$work/plan" "$@"
+python -m neardup.local_plan "$work/plan" "$@" &
+wait $! || exit
 [ -e "$work/plan" ] || exit 0 # it was asked for help
 mapfile -d '' -t plan <"$work/plan"
 jobs=${plan[0]} memory=${plan[1]}
@@ -50,28 +51,36 @@ stdin=/dev/null
 for file in "${files[@]}"; do
   if [ "$file" = - ]; then # every mapper reads all files, so this one has to stay
     stdin=$work/stdin
-    cat >"$stdin"
+    cat <&0 >"$stdin" &
+    together 1
   fi
 done
 
-mapper() { # PASS WORKER ARGUMENT…
-  "$python" -m neardup.local_mapper "$1" "$2/$jobs" "${@:3}" "${options[@]}" -- "${files[@]}" <"$stdin"
+mapper() { # PASS WORKER PREFIX …
+  python -m neardup.local_mapper "$1" "$2/$jobs" "${@:3}" "${options[@]}" -- "${files[@]}" <"$stdin"
 }
-shuffle() {
-  sort -S "$memory" --parallel="$jobs" -T "$work" -- "$@"
-}
-reduce() {
-  shuffle "$work"/map.*."$1" | "$python" "$here/reducer.py" "${options[@]}" >"$work/pairs.$1"
+shuffle() { # FILE …
+  exec sort -S "$memory" --parallel="$jobs" -T "$work" -- "$@"
 }
 
 for ((k = 0; k < jobs; k++)); do mapper count "$k" "$work/keys.$k" & done
 together "$jobs"
-"$python" -m neardup.sieve "$work/sieve" "$work"
+python -m neardup.sieve "$work/sieve" "$work" &
+together 1
 rm -- "$work"/keys.*
 for ((k = 0; k < jobs; k++)); do mapper send "$k" "$work/map.$k" --sieve "$work/sieve" & done
 together "$jobs"
-for ((r = 0; r < jobs; r++)); do reduce "$r" & done
-together "$jobs"
-shuffle "$work"/pairs.* >"$work/pairs"
-"$python" "$here/dedup_reducer.py" <"$work/pairs"
-"$python" -m neardup.summary "$work/reports"
+
+for ((r = 0; r < jobs; r++)); do
+  mkfifo "$work/sorted.$r"
+  shuffle "$work"/map.*."$r" >"$work/sorted.$r" &
+  python "$here/reducer.py" "${options[@]}" <"$work/sorted.$r" >"$work/pairs.$r" &
+done
+together $((2 * jobs))
+
+shuffle "$work"/pairs.* >"$work/pairs" &
+together 1
+python "$here/dedup_reducer.py" <"$work/pairs" &
+together 1
+python -m neardup.summary "$work/reports" &
+together 1

@@ -67,8 +67,9 @@ class PairJoin:
         smallest = keys.values[keys.offsets[:-1]] == pile.keys  # of a set's keys: its copies' turn
         self.counters.add("repeated ids", int(pile.repeats[smallest].sum()))
         for i in np.flatnonzero(smallest).tolist():
-            for a, b in self._copies(pile.ids[i]):
-                yield self._line(a, b, IDENTICAL)
+            if len(pile.ids[i]) > 1:
+                for a, b in self._copies(pile.ids[i]):
+                    yield self._line(a, b, IDENTICAL)
         first, stop = pile.windows(self.threshold)
         yield from self._lines(pile, keys, first, stop)
 

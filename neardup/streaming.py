@@ -45,7 +45,7 @@ def run(name: str, main: Callable[[], None]) -> int:
     except MemoryError:
         return _end(FAILED, f"{name}: out of memory")
     except OSError as error:
-        where = error.filename or "reading or writing"
+        where = error.filename or "standard input or output"
         return _end(FAILED, f"{name}: {where}: {error.strerror or error}")
 
 
