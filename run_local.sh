@@ -57,6 +57,7 @@ for file in "${files[@]}"; do
 done
 
 mapper() { # PASS WORKER PREFIX …
+  export NEARDUP_WORKER="$(($2 + 1)) of $jobs"
   python -m neardup.local_mapper "$1" "$2/$jobs" "${@:3}" "${options[@]}" -- "${files[@]}" <"$stdin"
 }
 shuffle() { # FILE …
@@ -74,7 +75,8 @@ together "$jobs"
 for ((r = 0; r < jobs; r++)); do
   mkfifo "$work/sorted.$r"
   shuffle "$work"/map.*."$r" >"$work/sorted.$r" &
-  python "$here/reducer.py" "${options[@]}" <"$work/sorted.$r" >"$work/pairs.$r" &
+  NEARDUP_WORKER="$((r + 1)) of $jobs" \
+    python "$here/reducer.py" "${options[@]}" <"$work/sorted.$r" >"$work/pairs.$r" &
 done
 together $((2 * jobs))
 

@@ -22,7 +22,8 @@ PROGRESS_SECONDS = 0.5
 class Counters:
     """Named counts, and the first bad lines.
 
-    `progress` names a count to show on stderr while the stage works, if stderr is a terminal.
+    `progress` names a count to show on stderr while the stage works, if stderr is a terminal.  Of
+    several workers (`NEARDUP_WORKER`, such as "2 of 4") the first one shows its own.
     """
 
     def __init__(self, stage: str, progress: str = ""):
@@ -31,14 +32,17 @@ class Counters:
         self.bad_lines: list[tuple[str, int, str]] = []
         self.promise = ""
         self.started = time.time()
-        self._progress = progress if sys.stderr.isatty() else ""
+        self._worker = os.environ.get("NEARDUP_WORKER", "")
+        shows = sys.stderr.isatty() and self._worker[:2] in ("", "1 ")
+        self._progress = progress if shows else ""
         self._shown = self.started
 
     def add(self, name: str, count: int) -> None:
         self.counts[name] = self.counts.get(name, 0) + count
         if self._progress and time.time() - self._shown > PROGRESS_SECONDS:
             self._shown = time.time()
-            self._show(f"{self.stage}: {self.counts.get(self._progress, 0):,} {self._progress}")
+            stage = f"{self.stage} {self._worker}".strip()
+            self._show(f"{stage}: {self.counts.get(self._progress, 0):,} {self._progress}")
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
         """Count a line that is no record; show it if it is among the first ten."""

@@ -33,7 +33,7 @@ def main() -> None:
     settings = Settings.of(args)
     worker, of = map(int, args.share.split("/"))
     blocks = read_files(args.files, settings.max_line, (worker, of))
-    counters = Counters(args.task, progress="records" if worker == 0 else "")
+    counters = Counters(args.task, progress="records")
     if args.task == "count":
         pieces = (
             piece
