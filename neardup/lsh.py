@@ -25,7 +25,7 @@ def recall(similarity: float, bands: int, rows: int) -> float:
     (1.0, 0.0)
     """
     hit = similarity**rows  # the probability that one band agrees
-    return 1.0 if hit == 1 else 1.0 - math.exp(bands * math.log1p(-hit))
+    return 1.0 if hit == 1 else abs(math.expm1(bands * math.log1p(-hit)))
 
 
 def bands_needed(similarity: float, rows: int, promise: float) -> int:
