@@ -20,11 +20,13 @@ from neardup.errors import StageError
 from neardup.joins import PairJoin
 from neardup.links import LinkJoin
 from neardup.options import Settings
-from neardup.ragged import Ragged
+from neardup.ragged import Ragged, chunks
 from neardup.records import LINE_TOO_LONG, Batch
 from neardup.sieve import Sieve
 from neardup.streaming import Block, count_lines
 from neardup.wire import format_keyed_lines, parse_pair, shown
+
+KEYS_AT_ONCE = 1 << 20
 
 
 def map_records(
@@ -52,10 +54,13 @@ def keyed(
     """The records of each block, and their keys."""
     counters.promise = settings.promise
     counters.add("keys", 0)
+    scheme = settings.scheme
     for batch in parsed(blocks, settings, counters):
-        keys = settings.scheme.keys(batch.sets)
-        counters.add("keys", len(keys.values))
-        yield batch, keys
+        for low, high in chunks(scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
+            some = batch.take(np.arange(low, high))
+            keys = scheme.keys(some.sets)
+            counters.add("keys", len(keys.values))
+            yield some, keys
 
 
 def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[Batch]:

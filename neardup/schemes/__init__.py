@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from neardup.ragged import Ragged
 from neardup.schemes.minhash import MinHash
 
@@ -25,6 +27,10 @@ class Scheme(Protocol):
 
         Keys from `below` on may be left out, where that saves work.
         """
+        ...
+
+    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
+        """How many keys sets of these sizes have, at most (int64 arrays)."""
         ...
 
     def recall(self, similarity: float) -> float:
