@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import IO
 
 import numpy as np
@@ -60,7 +61,7 @@ def shared_lines(
     pile: list[bytes] = []
     unfinished = b""  # the lines of the last key so far, which may go on in the next block
     line_number = 1
-    for block in source:
+    while block := next(source, b""):
         scan = _scan(unfinished + block, line_number)
         line_number += scan.count
         counters.add("keyed lines", scan.count)
@@ -73,11 +74,15 @@ def shared_lines(
             pile = []
         if large:
             with tempfile.NamedTemporaryFile() as file:
-                count, unfinished = _spool(unfinished, source, file)
-                line_number += count
+                count, rest = _spool(unfinished, source, file)
                 counters.add("keyed lines", count)
                 counters.add(SHARED_BUCKETS, 1)
                 yield Spool(file, bucket_bytes // 2)
+            line_number += count
+            if rest and rest < unfinished:
+                raise _out_of_order(line_number)
+            unfinished = b""
+            source = chain([rest] if rest else [], source)
     last = unfinished.splitlines()
     counters.add("keyed lines", len(last))
     counters.add(SHARED_BUCKETS, len(last) > 1)
@@ -105,8 +110,7 @@ def _scan(block: bytes, line_number: int) -> _Scan:
     equal = high[1:] == high[:-1]
     falls = (high[1:] < high[:-1]) | (equal & (low[1:] < low[:-1]))
     if falls.any():
-        number = line_number + 1 + int(np.argmax(falls))
-        raise StageError(f"line {number}: keys are not in order; put LC_ALL=C sort in front")
+        raise _out_of_order(line_number + 1 + int(np.argmax(falls)))
     same = np.concatenate(([False], equal & (low[1:] == low[:-1]), [False]))  # … as the line before
     finished = int(np.flatnonzero(~same[:-1])[-1])
     shared = np.flatnonzero((same[:-1] | same[1:])[:finished])
@@ -116,6 +120,10 @@ def _scan(block: bytes, line_number: int) -> _Scan:
         count=finished,
         unfinished=block[starts[finished] :],
     )
+
+
+def _out_of_order(line_number: int) -> StageError:
+    return StageError(f"line {line_number}: keys are not in order; put LC_ALL=C sort in front")
 
 
 def _check_shape(block: bytes, starts: np.ndarray, ends: np.ndarray, line_number: int) -> None:

@@ -120,7 +120,8 @@ def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, 
     while chunk := stream.read(BLOCK_BYTES):
         end = chunk.find(b"\n") + 1
         if length + (end or len(chunk)) > max_line + 1:
-            held, length = [b"".join(held)[:CUT_BYTES]], max_line + 1  # the rest is not kept
+            held = [b"".join((*held, chunk[:CUT_BYTES]))[:CUT_BYTES]]
+            length = max_line + 1  # what follows is not kept
             if not end:
                 continue
             yield line, held[0], True
@@ -135,7 +136,7 @@ def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, 
         held.append(chunk[cut:])
         length += len(chunk) - cut
     if length > max_line:
-        yield line, held[0], True
+        yield line, b"".join(held)[:CUT_BYTES], True
     elif length:
         yield line, b"".join(held) + b"\n", False
 

@@ -1,0 +1,77 @@
+"""What the tests share: values and sets to draw, and the whole job inside this process.
+
+The shuffle of `job` is Python's `sorted`, which orders bytes as `LC_ALL=C sort` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from hypothesis import strategies as st
+
+from neardup import options
+from neardup.buckets import BUCKET_BYTES, shared_lines
+from neardup.counters import Counters
+from neardup.joins import PairJoin
+from neardup.links import LinkJoin
+from neardup.options import Settings
+from neardup.stages import map_records
+from neardup.streaming import Block
+
+TOP = (1 << 64) - 1
+Records = Mapping[bytes, Iterable[int]]
+
+# Small values meet often; those near 2^64 leave no room for tricks with the upper bits.
+shingles = st.integers(0, 20) | st.integers(TOP - 20, TOP) | st.integers(0, TOP)
+shingle_sets = st.frozensets(shingles, max_size=12)
+
+
+def settings_of(*flags: str) -> Settings:
+    return Settings.of(options.parser("test", "").parse_args(flags))
+
+
+def record_lines(records: Records) -> bytes:
+    """`ID SHINGLE…` lines."""
+    return b"".join(b"%b %b\n" % (id_, b" ".join(map(b"%d".__mod__, x))) for id_, x in records.items())
+
+
+def mapped(data: bytes, settings: Settings) -> list[bytes]:
+    """The mapper's lines for whole record lines, shuffled: in byte order."""
+    blocks = [Block("", 1, data)]
+    pieces = map_records(blocks, settings, Counters("mapper"))
+    return sorted(b"".join(piece for _, piece in pieces).splitlines(keepends=True))
+
+
+def reduced(
+    lines: list[bytes], settings: Settings, bucket_bytes: int = BUCKET_BYTES, at_once: int = 10**9
+) -> list[bytes]:
+    """The reducer's lines; it gets `at_once` lines in a block, and spools above `bucket_bytes`."""
+    join_class = LinkJoin if settings.links else PairJoin
+    join = join_class(settings.scheme, settings.threshold, Counters("reducer"))
+    blocks = blocks_of(lines, at_once)
+    return [line for work in shared_lines(blocks, Counters(""), bucket_bytes) for line in join(work)]
+
+
+def blocks_of(lines: list[bytes], at_once: int) -> list[bytes]:
+    return [b"".join(lines[i : i + at_once]) for i in range(0, len(lines), at_once)]
+
+
+def job(records: Records, *flags: str) -> list[bytes]:
+    """The pair lines of records, sorted."""
+    settings = settings_of(*flags)
+    return sorted(reduced(mapped(record_lines(records), settings), settings))
+
+
+def pairs_in(lines: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
+    """The (a, b) of pair lines."""
+    return [(a, b) for a, b, _ in (line.split(b"\t") for line in lines)]
+
+
+def components(pairs: Iterable[tuple[bytes, bytes]]) -> Iterator[frozenset[bytes]]:
+    """What pairs connect, the naive way."""
+    groups: list[frozenset[bytes]] = []
+    for pair in pairs:
+        touched = [group for group in groups if not group.isdisjoint(pair)]
+        groups = [group for group in groups if group.isdisjoint(pair)]
+        groups.append(frozenset(pair).union(*touched))
+    return iter(groups)

@@ -1,0 +1,143 @@
+"""What every scheme of the table promises: sound keys, and recall on the S-curve.
+
+The statistical tests are exact: the number of pairs that meet is binomial, and its Clopper-Pearson
+interval at α = 1e-9 holds the promised probability but in one of 10^9 draws.  Seeds are fixed.
+"""
+
+from __future__ import annotations
+
+from math import comb, exp, lgamma, log
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup import lsh
+from neardup.ragged import Ragged, shared
+from neardup.schemes import KEY_BITS, SCHEMES
+from neardup.schemes.minhash import MinHash
+from tests.strategies import shingle_sets
+
+ALPHA = 1e-9
+PAIRS = 4000
+SETS = {name: scheme(bands=6, rows=2, seed=5) for name, scheme in SCHEMES.items()}
+every_scheme = pytest.mark.parametrize("scheme", SETS.values(), ids=SETS)
+some_sets = st.lists(shingle_sets.filter(bool), min_size=1, max_size=8)
+
+
+@every_scheme
+@given(some_sets)
+def test_keys_are_ascending_and_fit(scheme, sets):
+    keys = scheme.keys(Ragged.from_rows([list(x) for x in sets]))
+    for i in range(len(sets)):
+        row = keys.row(i).tolist()
+        assert row == sorted(set(row))
+        assert 0 < len(row) <= scheme.key_counts(np.array([len(sets[i])]))[0]
+        assert row[-1] < 1 << KEY_BITS
+
+
+@every_scheme
+@given(some_sets, st.randoms())
+def test_a_sets_keys_do_not_depend_on_its_company(scheme, sets, random):
+    together = scheme.keys(Ragged.from_rows([list(x) for x in sets]))
+    for i, x in enumerate(sets):
+        shuffled = random.sample(sorted(x), len(x))
+        alone = scheme.keys(Ragged.from_rows([shuffled * 2]))
+        assert alone.row(0).tolist() == together.row(i).tolist()
+
+
+@every_scheme
+@given(shingle_sets.filter(bool), st.integers(1, 1 << KEY_BITS))
+def test_below_leaves_out_only_keys_from_there_on(scheme, x, below):
+    sets = Ragged.from_rows([list(x)])
+    some, every = scheme.keys(sets, below).row(0).tolist(), scheme.keys(sets).row(0).tolist()
+    assert set(some) <= set(every)
+    assert [key for key in every if key < below] == [key for key in some if key < below]
+
+
+@every_scheme
+def test_equal_sets_share_all_keys_and_disjoint_ones_none(scheme):
+    sets = Ragged.from_rows([[1, 2, 3], [3, 1, 2], [4, 5, 6]])
+    rows = [scheme.keys(sets).row(i).tolist() for i in range(3)]
+    assert rows[0] == rows[1]
+    assert not set(rows[0]) & set(rows[2])
+
+
+def test_another_seed_gives_other_keys():
+    sets = Ragged.from_rows([[1, 2, 3]])
+    keys = [tuple(MinHash(5, 2, seed).keys(sets).row(0).tolist()) for seed in range(50)]
+    assert len(set(keys)) == 50
+
+
+def test_each_key_is_of_its_own_band():
+    keys = MinHash(7, 3, 0).keys(Ragged.from_rows([[9], [5, 6]]))
+    assert (keys.values >> np.uint64(40)).tolist() == list(range(7)) * 2
+
+
+def pairs_of_similarity(common: int, union: int, ids: str) -> tuple[Ragged, np.ndarray, np.ndarray]:
+    """PAIRS pairs of sets (2i, 2i+1) of resemblance common/union, from ids as they occur."""
+    rng = np.random.default_rng(common * 1000 + union)
+    rows = []
+    for pair in range(PAIRS):
+        if ids == "consecutive":
+            tokens = np.arange(pair * union, (pair + 1) * union)
+        elif ids == "a small universe":
+            tokens = rng.permutation(4 * union)[:union]
+        else:
+            tokens = rng.integers(0, 1 << 63, union)
+        one_side = (union - common) // 2
+        rows += [tokens[: common + one_side].tolist()]
+        rows += [np.concatenate((tokens[:common], tokens[common + one_side :])).tolist()]
+    left = np.arange(0, 2 * PAIRS, 2)
+    return Ragged.from_rows(rows), left, left + 1
+
+
+@pytest.mark.parametrize("ids", ["consecutive", "a small universe", "random"])
+@pytest.mark.parametrize("common", [50, 70, 80, 90, 96])
+def test_pairs_meet_as_often_as_the_s_curve_says(common, ids):
+    sets, left, right = pairs_of_similarity(common, 100, ids)
+    for bands, rows in [(1, 1), (15, 7), (6, 3)]:
+        scheme = MinHash(bands, rows, seed=common)
+        met = int(np.count_nonzero(shared(scheme.keys(sets), left, right).sizes))
+        low, high = clopper_pearson(met, PAIRS)
+        assert low <= scheme.recall(common / 100) <= high
+
+
+def test_the_interval_would_catch_one_row_too_many_or_too_few():
+    sets, left, right = pairs_of_similarity(80, 100, "consecutive")
+    met = int(np.count_nonzero(shared(MinHash(15, 7).keys(sets), left, right).sizes))
+    low, high = clopper_pearson(met, PAIRS)
+    assert low <= lsh.recall(0.8, 15, 7) <= high
+    for rows in (6, 8):
+        assert not low <= lsh.recall(0.8, 15, rows) <= high
+
+
+def test_the_interval_is_that_of_the_binomial():
+    low, high = clopper_pearson(7, 20, alpha=0.1)
+    for p, outcomes in [(low, range(7, 21)), (high, range(8))]:
+        tail = sum(comb(20, k) * p**k * (1 - p) ** (20 - k) for k in outcomes)
+        assert tail == pytest.approx(0.05)
+
+
+def clopper_pearson(hits: int, n: int, alpha: float = ALPHA) -> tuple[float, float]:
+    """The exact interval of a binomial probability (Clopper, Pearson 1934)."""
+    low = 0.0 if hits == 0 else bisect(lambda p: tail(n, range(hits, n + 1), p) < alpha / 2)
+    high = 1.0 if hits == n else bisect(lambda p: tail(n, range(hits + 1), p) > alpha / 2)
+    return low, high
+
+
+def tail(n: int, outcomes: range, p: float) -> float:
+    logs = [lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) for k in outcomes]
+    return sum(
+        exp(c + k * log(p) + (n - k) * log(1 - p)) for c, k in zip(logs, outcomes)
+    )
+
+
+def bisect(below) -> float:
+    """Where `below` turns from true to false, between 0 and 1."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if below(middle) else (low, middle)
+    return middle

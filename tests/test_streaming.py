@@ -1,0 +1,116 @@
+"""Files and pipes as blocks of whole lines, and the one place where errors end."""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import gzip
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup import streaming
+from neardup.errors import StageError, UsageError
+from neardup.streaming import check_inputs, count_lines, read_files, run, whole_lines
+
+FAR = 1 << 40
+
+
+@given(st.lists(st.binary(max_size=6)), st.integers(1, 9))
+def test_blocks_are_the_stream_cut_between_lines(lines, size):
+    data = b"\n".join(lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streaming, "BLOCK_BYTES", size)
+        blocks = list(whole_lines(io.BytesIO(data), FAR))
+    ended = data if data.endswith(b"\n") or not data else data + b"\n"
+    assert b"".join(block for _, block, _ in blocks) == ended
+    number = 1
+    for line, block, cut in blocks:
+        assert block.endswith(b"\n")
+        assert not cut
+        assert line == number
+        number += count_lines(block)
+
+
+@given(st.lists(st.integers(0, 40), min_size=1), st.booleans())
+def test_long_lines_come_alone_and_cut_with_their_number(lengths, last_ended):
+    data = b"\n".join(b"%d:" % number + b"x" * n for number, n in enumerate(lengths, 1))
+    limit = 16
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streaming, "BLOCK_BYTES", limit)
+        patch.setattr(streaming, "CUT_BYTES", 5)
+        blocks = list(whole_lines(io.BytesIO(data + b"\n" * last_ended), limit))
+    long = {number: text for number, text in enumerate(data.split(b"\n"), 1) if len(text) > limit}
+    assert {line: block for line, block, cut in blocks if cut} == {
+        number: text[:5] for number, text in long.items()
+    }
+    kept = b"".join(block for _, block, cut in blocks if not cut).split()
+    assert kept == [text for text in data.split(b"\n") if len(text) <= limit]
+
+
+def test_shares_take_every_block_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", 20)
+    names = [str(tmp_path / name) for name in ("a", "b.gz", "c.bz2")]
+    for name, open_ in zip(names, (open, gzip.open, bz2.open)):
+        with open_(name, "wb") as file:
+            file.write(b"".join(b"line %d of %b\n" % (i, name[-1:].encode()) for i in range(9)))
+    whole = list(read_files(names, FAR))
+    assert len(whole) > 9
+    assert {block.place for block in whole} == {f"{name}: " for name in names}
+    shares = [list(read_files(names, FAR, (worker, 3))) for worker in range(3)]
+    assert all(shares)
+    assert sorted(sum(shares, [])) == sorted(whole)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2"])
+@pytest.mark.parametrize("damage", ["cut", "changed", "plain text"])
+def test_damaged_files_are_named(tmp_path, suffix, damage):
+    pack = gzip.compress if suffix == ".gz" else bz2.compress
+    data = pack(b"".join(b"record %d\n" % i for i in range(9999)))
+    if damage == "cut":
+        data = data[: len(data) // 2]
+    elif damage == "changed":
+        data = data[:200] + bytes(20) + data[220:]
+    else:
+        data = b"record 1\n"
+    path = tmp_path / f"records{suffix}"
+    path.write_bytes(data)
+    with pytest.raises(StageError, match=f"records{suffix}: damaged"):
+        list(read_files([str(path)], FAR))
+
+
+def test_files_are_looked_for_before_anything_is_read(tmp_path):
+    check_inputs(["-", __file__])
+    with pytest.raises(StageError, match="nowhere: no such file"):
+        check_inputs([__file__, "nowhere"])
+    with pytest.raises(StageError, match="is a directory"):
+        check_inputs([str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (BrokenPipeError(), 0, ""),
+        (KeyboardInterrupt(), 130, ""),
+        (UsageError("--x: no"), 2, "name: --x: no\n"),
+        (StageError("line 3"), 1, "name: line 3\n"),
+        (MemoryError(), 1, "name: out of memory\n"),
+        (OSError(errno.ENOSPC, "No space left"), 1, "No space left\n"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "x.txt"), 1, "name: x.txt: No such file\n"),
+    ],
+)
+def test_every_end_has_its_exit_code_and_message(error, code, said, capfd, monkeypatch):
+    def main() -> None:
+        raise error
+
+    monkeypatch.setattr(streaming.os, "dup2", lambda *_: None)
+    assert run("name", main) == code
+    err = capfd.readouterr().err
+    assert err.endswith(said)
+    assert bool(err) == bool(said)
+
+
+def test_a_good_end_is_zero():
+    assert run("name", lambda: None) == 0

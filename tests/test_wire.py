@@ -1,0 +1,125 @@
+"""Lines between the stages: what is written is read again, and what is damaged is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.errors import StageError
+from neardup.piles import Pile
+from neardup.ragged import Ragged
+from neardup.records import Batch
+from neardup.wire import (
+    decode_sets,
+    encode_sets,
+    format_keyed_lines,
+    format_keys,
+    format_pair,
+    parse_key,
+    parse_keyed_lines,
+    parse_pair,
+    shown,
+)
+from tests.strategies import shingle_sets
+
+KEYS = st.integers(0, (1 << 52) - 1)
+LINE = b"001:00000000ff\t00000003\tv1\t34o8"
+
+
+@given(st.lists(shingle_sets, max_size=6))
+def test_sets_survive_the_round_trip(sets):
+    decoded = decode_sets(encode_sets(Ragged.from_rows([list(x) for x in sets])))
+    assert [decoded.row(i).tolist() for i in range(len(sets))] == [sorted(x) for x in sets]
+
+
+@given(shingle_sets, shingle_sets)
+def test_equal_sets_have_equal_bytes_and_different_ones_have_not(x, y):
+    a, b = encode_sets(Ragged.from_rows([list(x), list(y)]))
+    assert (a == b) == (x == y)
+
+
+@given(shingle_sets)
+def test_shingles_are_printable_characters(x):
+    (text,) = encode_sets(Ragged.from_rows([list(x)]))
+    assert all(ord("0") <= c <= ord("o") for c in text)
+
+
+@given(st.lists(KEYS, min_size=2))
+def test_keys_survive_the_round_trip_and_keep_their_order(keys):
+    texts = format_keys(np.array(keys, np.uint64)).tolist()
+    assert [parse_key(text) for text in texts] == keys
+    assert [parse_key(text) for text in sorted(texts)] == sorted(keys)
+
+
+@given(st.lists(KEYS, min_size=1, unique=True), st.integers(1, 5))
+def test_partitions_together_hold_every_line_once(keys, partitions):
+    batch = Batch([b"v"], Ragged.from_rows([[1, 2]]))
+    rows = Ragged.from_rows([keys])
+    everything = b"".join(piece for _, piece in format_keyed_lines(batch, rows))
+    parts = [piece for _, piece in format_keyed_lines(batch, rows, partitions)]
+    assert sorted(b"".join(parts).splitlines()) == everything.splitlines()
+    assert len(everything.splitlines()) == len(keys)
+
+
+@given(KEYS, st.integers(2, 5))
+def test_a_key_goes_to_one_partition_whoever_sends_it(key, partitions):
+    went = set()
+    for id_ in (b"a", b"b"):
+        batch = Batch([id_], Ragged.from_rows([[len(went) + 1]]))
+        lines = format_keyed_lines(batch, Ragged.from_rows([[key]]), partitions)
+        went |= {number for number, piece in lines if piece}
+    assert len(went) == 1
+
+
+def test_a_large_output_comes_in_pieces(monkeypatch):
+    monkeypatch.setattr("neardup.wire.OUTPUT_BYTES", 100)
+    batch = Batch([b"v"], Ragged.from_rows([[1]]))
+    pieces = [piece for _, piece in format_keyed_lines(batch, Ragged.from_rows([list(range(50))]))]
+    assert len(pieces) > 10
+    assert b"".join(pieces).count(b"\n") == 50
+
+
+@given(st.integers(0, len(LINE) - 1), st.integers(0, 255))
+def test_a_damaged_line_is_refused_or_is_another_good_line(position, byte):
+    damaged = LINE[:position] + bytes([byte]) + LINE[position + 1 :]
+    try:
+        pile = Pile.of_lines([damaged])
+    except StageError:
+        return
+    assert pile.sizes.tolist() == [3]
+    assert pile.sets.row(0).tolist() == sorted(set(pile.sets.row(0).tolist()))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"x", LINE.replace(b"\t", b" "), LINE + b"\tmore", LINE[:-1] + b"p", LINE[:-1] + b"/"]
+    + [LINE[:-1], LINE + b"o", LINE + b"0", b"1:" + LINE[4:], b"00x" + LINE[3:]]
+    + [LINE.replace(b"00000003", b"00000004")],
+)
+def test_no_damaged_line_passes_for_a_record(line):
+    with pytest.raises(StageError):
+        Pile.of_lines([line])
+
+
+def test_the_undamaged_line_does():
+    assert Pile.of_lines([LINE]).ids == [[b"v1"]]
+    assert parse_keyed_lines([LINE]) == [[b"001:00000000ff", b"00000003", b"v1", b"34o8"]]
+
+
+def test_pairs_are_in_byte_order_and_survive():
+    assert format_pair(b"b", b"a", b"0.900000") == b"a\tb\t0.900000\n"
+    assert format_pair("é".encode(), b"z", b"1.000000").startswith(b"z\t")
+    assert parse_pair(b"a\tb\t0.900000\t\n") == (b"a\tb", b"0.900000")
+
+
+@pytest.mark.parametrize("line", [b"\n", b"a\tb\n", b"a\tb\tc\td\n"])
+def test_what_is_no_pair_is_refused(line):
+    with pytest.raises(StageError, match="expected A B SIMILARITY"):
+        parse_pair(line)
+
+
+def test_messages_show_lines_without_control_characters():
+    assert shown(b"a\x1b[31m\xff") == r"'a\x1b[31m\xff'"
+    assert shown(b"x" * 100).endswith("x'…")
