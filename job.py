@@ -27,7 +27,15 @@ from neardup import summary
 from neardup.counters import Counters
 from neardup.options import OPTIONS, Settings
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
-from neardup.streaming import BLOCK_BYTES, CUT_BYTES, Block, check_inputs, count_lines, run
+from neardup.streaming import (
+    BLOCK_BYTES,
+    CUT_BYTES,
+    Block,
+    check_compressed,
+    check_inputs,
+    count_lines,
+    run,
+)
 
 GROUP = "neardup"  # of the counters
 
@@ -105,7 +113,8 @@ class NearDuplicates(MRJob):
         self.publish()
 
     def publish(self):
-        self.counters.report()
+        if "NEARDUP_REPORT" in os.environ:
+            self.counters.report()
         for name, count in self.counters.counts.items():
             self.increment_counter(GROUP, name, count)
 
@@ -113,7 +122,9 @@ class NearDuplicates(MRJob):
 
     def run_job(self):
         if self.options.runner in (None, "inline", "local"):
-            check_inputs([path for path in self.options.args if not glob.has_magic(path)])
+            paths = [path for path in self.options.args if not glob.has_magic(path)]
+            check_inputs(paths)
+            check_compressed(paths)
             # Tasks run in folders of their own and still name the file of a bad line.
             self.options.args = [p if p == "-" else os.path.abspath(p) for p in self.options.args]
         with tempfile.TemporaryDirectory(prefix="neardup.") as folder:
@@ -145,7 +156,8 @@ def _start_of_split():
     name = uri[len("file://") :] if uri.startswith("file://") else uri
     if start and name != uri:
         with open(name, "rb") as stream:
-            return f"{name}: ", 1 + count_lines(stream.read(start))
+            ahead = iter(lambda: stream.read(min(BLOCK_BYTES, start - stream.tell())), b"")
+            return f"{name}: ", 1 + sum(map(count_lines, ahead))
     return (f"{name} from byte {start}: " if start else f"{name}: "), 1
 
 

@@ -10,6 +10,9 @@
 # however this ends.
 set -euo pipefail
 export LC_ALL=C
+{ true <&0; } 2>/dev/null || exec </dev/null
+{ true >&2; } 2>/dev/null || exec 2>/dev/null
+{ true >&1; } 2>/dev/null || { echo "run_local.sh: standard output is closed" >&2 && exit 1; }
 
 here=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd -P)
 python=$here/.venv/bin/python
@@ -35,7 +38,10 @@ trap 'exit 129' HUP
 together() {
   for ((n = 0; n < $1; n++)); do wait -n || exit 1; done
 }
-python() { exec "$python" "$@"; }
+python() {
+  trap '' INT # Ctrl-C is for this shell, which ends the others
+  exec "$python" "$@"
+}
 
 python -m neardup.local_plan "$work/plan" "$@" &
 wait $! || exit
@@ -61,6 +67,7 @@ mapper() { # PASS WORKER PREFIX …
   python -m neardup.local_mapper "$1" "$2/$jobs" "${@:3}" "${options[@]}" -- "${files[@]}" <"$stdin"
 }
 shuffle() { # FILE …
+  trap '' INT
   exec sort -S "$memory" --parallel="$jobs" -T "$work" -- "$@"
 }
 

@@ -73,8 +73,9 @@ def shared_lines(
             yield pile
             pile = []
         if large:
-            with tempfile.NamedTemporaryFile() as file:
-                count, rest = _spool(unfinished, source, file)
+            with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
+                count, rest, in_order = _spool(unfinished, source, unsorted)
+                file = unsorted if in_order else _sorted(unsorted, sorted_)
                 counters.add("keyed lines", count)
                 counters.add(SHARED_BUCKETS, 1)
                 yield Spool(file, bucket_bytes // 2)
@@ -140,10 +141,11 @@ def _check_shape(block: bytes, starts: np.ndarray, ends: np.ndarray, line_number
         )
 
 
-def _spool(start: bytes, source: Iterator[bytes], file: IO[bytes]) -> tuple[int, bytes]:
-    """Write the bucket whose first lines are `start` to `file`, in byte order.
+def _spool(start: bytes, source: Iterator[bytes], file: IO[bytes]) -> tuple[int, bytes, bool]:
+    """Write the bucket whose first lines are `start` to `file`.
 
-    Returns how many lines it has, and what follows it in the last block read.
+    Returns how many lines it has, what follows it in the last block read, and whether its lines
+    came in byte order.
     """
     key = start[: KEY_WIDTH + 1]
     count, before, in_order, rest = 0, b"", True, b""
@@ -158,9 +160,14 @@ def _spool(start: bytes, source: Iterator[bytes], file: IO[bytes]) -> tuple[int,
             before = line
             count += 1
         block = next(source, b"") if not rest else b""
-    file.flush()
-    if not in_order:
-        # The system's sort needs little memory whatever the size.
-        command = ["sort", "-S", "32M", "-o", file.name, file.name]
-        subprocess.run(command, check=True, env={**os.environ, "LC_ALL": "C"})
-    return count, rest
+    return count, rest, in_order
+
+
+def _sorted(file: IO[bytes], result: IO[bytes]) -> IO[bytes]:
+    """The lines of `file` in byte order; the system's sort needs little memory for any size."""
+    file.seek(0)  # which also writes out what is buffered
+    environment = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(["sort", "-S", "32M"], stdin=file, stdout=result, env=environment)
+    if done.returncode:
+        raise StageError(f"cannot sort a large bucket: sort ended with status {done.returncode}")
+    return result

@@ -50,6 +50,8 @@ class Counters:
         if len(self.bad_lines) < SHOWN_BAD_LINES:
             self.bad_lines.append((place, line, message))
             if "NEARDUP_REPORT" not in os.environ:
+                if self._progress:
+                    self._show("")
                 print(f"{self.stage}: {place}line {line}: {message}", file=sys.stderr)
 
     def forget(self) -> None:

@@ -1,25 +1,48 @@
-"""The interpreter a script needs; imports nothing that might be missing."""
+"""The interpreter a script needs, before anything is imported that might be missing."""
 
 import importlib.util
 import os
+import signal
 import sys
 
+TRIED = "NEARDUP_PYTHON"  # the environment variable that keeps one exec from leading to another
 
-def require(*packages: str) -> None:
-    """Go on only under a Python that has these packages.
+
+def require(*packages: str, name: str = "") -> None:
+    """Go on only under a Python that has these packages, with all three standard streams.
 
     A script called as ./mapper.py runs under the system's python3.  Where that lacks a package, the
     virtual environment that `make` puts beside the script takes over.
     """
+    _end_quietly_on_ctrl_c()
     script = os.path.realpath(sys.argv[0])
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    name = name or os.path.basename(script)
+    _open_streams(name)
+    missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if sys.version_info >= (3, 9) and not missing:
         return
     python = os.path.join(os.path.dirname(script), ".venv", "bin", "python")
-    if os.path.exists(python) and not sys.prefix == os.path.dirname(os.path.dirname(python)):
+    if os.path.exists(python) and TRIED not in os.environ:
+        os.environ[TRIED] = python
         os.execv(python, [python] + sys.argv)
     need = "Python 3.9 or later" if sys.version_info < (3, 9) else " and ".join(missing)
     sys.exit(
         "%s: needs %s, and %s has not; run make, or: python3 -m pip install %s"
-        % (os.path.basename(script), need, sys.executable, " ".join(missing) or "numpy")
+        % (name, need, sys.executable, " ".join(missing) or "numpy")
     )
+
+
+def _end_quietly_on_ctrl_c() -> None:
+    """While modules are loaded; `neardup.streaming.run` handles it from then on."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _open_streams(name: str) -> None:
+    """Some schedulers start programs with standard streams closed."""
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
+    if sys.stdout is None:
+        sys.exit("%s: standard output is closed" % name)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")

@@ -12,6 +12,10 @@ import re
 import sys
 from pathlib import Path
 
+from neardup.interpreter import require
+
+require("numpy", name="run_local.sh")
+
 from neardup import options
 from neardup.errors import UsageError
 from neardup.options import Settings

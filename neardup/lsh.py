@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+HAIR = 1e-12
 MAX_ROWS = 32  # more rows than this save nothing: a key is hashed from the rows anyway
 
 
@@ -37,8 +38,9 @@ def bands_needed(similarity: float, rows: int, promise: float) -> int:
     hit = similarity**rows
     if hit >= 1:
         return 1
-    bands = max(1, math.ceil(math.log1p(-promise) / math.log1p(-hit)))
-    while recall(similarity, bands, rows) < promise:  # the quotient may be a hair too small
+    # Subtle: a promise that is met exactly may look missed by a hair, in either line.
+    bands = max(1, math.ceil(math.log1p(-promise) / math.log1p(-hit) - HAIR))
+    while recall(similarity, bands, rows) < promise - HAIR:
         bands += 1
     return bands
 

@@ -89,9 +89,9 @@ class Settings:
         bands, rows = _bands_and_rows(args, threshold)
         scheme = SCHEMES["minhash"](bands, rows, _integer("--seed", args.seed, 0, 2**64 - 1))
         input_ = _one_of("--input", args.input, "shingles", "text")
-        if args.shingle and input_ != "text":
+        if args.shingle is not None and input_ != "text":
             raise UsageError("--shingle is for --input text, and --input is shingles")
-        shingler = _read("--shingle", Shingler.parse, args.shingle or "word:3")
+        shingler = _read("--shingle", Shingler.parse, _given(args.shingle, "word:3"))
         return cls(
             threshold=threshold,
             scheme=scheme,
@@ -135,8 +135,8 @@ def as_arguments(args: argparse.Namespace) -> list[str]:
 def _bands_and_rows(args: argparse.Namespace, threshold: Threshold) -> tuple[int, int]:
     """From the promise, or by hand and not against it."""
     t = float(threshold)
-    promise = _read("--recall", _probability, args.recall or "0.9999")
-    max_bands = _integer("--max-bands", args.max_bands or "16", 1, MAX_BANDS)
+    promise = _read("--recall", _probability, _given(args.recall, "0.9999"))
+    max_bands = _integer("--max-bands", _given(args.max_bands, "16"), 1, MAX_BANDS)
     if args.bands is None and args.rows is None:
         try:
             return lsh.choose(t, promise, max_bands)
@@ -156,6 +156,10 @@ def _bands_and_rows(args: argparse.Namespace, threshold: Threshold) -> tuple[int
             f"{threshold}, and --recall asks for {promise:g}"
         )
     return bands, rows
+
+
+def _given(text: str | None, default: str) -> str:
+    return default if text is None else text
 
 
 def _read(flag: str, read: Any, text: str) -> Any:

@@ -50,6 +50,8 @@ class Pile:
             else:
                 ids.append(id_)
         sets = decode_sets([shingles for _, _, shingles in holders])
+        if not sets.sizes.all():
+            raise WireError("expected shingles, got a set without any")
         if [size for _, size, _ in holders] != [b"%08d" % size for size in sets.sizes.tolist()]:
             raise WireError("a line from the mapper was damaged: its size and shingles disagree")
         numbers: dict[bytes, int] = {}

@@ -168,7 +168,7 @@ def _flaw_in_shingle_line(line: bytes) -> str:
     wrong = next((token for token in tokens if not _is_shingle(token)), b"")
     if _flaw_in_id(id_) or b"\0" in wrong:
         return _flaw_in_id(id_) or NUL_BYTE
-    if not wrong.lstrip(b"-").isdigit():
+    if not wrong[wrong.startswith(b"-") :].isdigit():
         return NOT_AN_INTEGER
     return NEGATIVE if wrong.startswith(b"-") else TOO_LARGE
 

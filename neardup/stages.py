@@ -71,8 +71,10 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
             reject(block.place, block.line, block.data, LINE_TOO_LONG, settings, counters)
             continue
         batch, bad_lines = settings.parse(block.data)
+        line, counted = block.line, 0
         for bad in bad_lines:
-            line = block.line + count_lines(block.data[: bad.position])
+            line += count_lines(block.data[counted : bad.position])
+            counted = bad.position
             reject(block.place, line, bad.text, bad.reason, settings, counters)
         counters.add("records", len(batch.ids))
         if batch.ids:
@@ -102,14 +104,22 @@ def reduce_buckets(
 
 
 def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
-    """Pair lines with equal pairs side by side → each pair once, with its highest similarity.
+    """Pair lines with equal first ids together → each pair once, with its highest similarity.
 
-    Pairs repeat where runs are merged, or where one id stands for two different records.
+    Pairs repeat where runs are merged, or where one id stands for two different records.  Every
+    engine groups by the first field, so what is held is the partners of one id.
     """
     counters.add("unique pairs", 0)
     counters.add("repeated pairs", 0)
-    for pair, group in groupby(map(parse_pair, lines), key=lambda fields: fields[0]):
-        similarities = [similarity for _, similarity in group]
-        counters.add("unique pairs", 1)
-        counters.add("repeated pairs", len(similarities) - 1)
-        yield b"%b\t%b\n" % (pair, max(similarities))
+    before = b""
+    for a, group in groupby(map(parse_pair, lines), key=lambda fields: fields[0]):
+        if a < before:
+            raise StageError(f"pairs are not in order at {shown(a)}; put LC_ALL=C sort in front")
+        before = a
+        best: dict[bytes, bytes] = {}
+        for _, b, similarity in group:
+            counters.add("repeated pairs", b in best)
+            best[b] = max(similarity, best.get(b, b""))
+        counters.add("unique pairs", len(best))
+        for b in sorted(best):
+            yield b"%b\t%b\t%b\n" % (a, b, best[b])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
+import signal
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from typing import IO, Any, Callable, NamedTuple
 from neardup.errors import StageError, UsageError
 
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+STDOUT = 1  # the descriptor
 BLOCK_BYTES = 1 << 20
 CUT_BYTES = 100
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -30,6 +32,8 @@ class Block(NamedTuple):
 
 def run(name: str, main: Callable[[], None]) -> int:
     """Run `main` and turn whatever ends it into a message on stderr and an exit code."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         main()
         sys.stdout.flush()
@@ -50,18 +54,28 @@ def run(name: str, main: Callable[[], None]) -> int:
 
 
 def _end(code: int, message: str = "") -> int:
-    if message:
+    if message and _first_to_fail():
         print(message, file=sys.stderr)
     # What stdout could not take must not be tried again at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
     return code
+
+
+def _first_to_fail() -> bool:
+    """Whether no other process of the same run has said why it ends: one message is enough."""
+    if "NEARDUP_REPORT" in os.environ:
+        try:
+            os.mkdir(os.path.join(os.environ["NEARDUP_REPORT"], "failed"))
+        except OSError:
+            return False
+    return True
 
 
 def write_all(pieces: Iterable[bytes]) -> None:
     """To stdout, which may be closed or full: both are raised here, not at exit."""
-    for piece in pieces:
-        sys.stdout.buffer.write(piece)
-    sys.stdout.buffer.flush()
+    with open(STDOUT, "wb", closefd=False) as stdout:
+        for piece in pieces:
+            stdout.write(piece)
 
 
 def check_inputs(files: list[str]) -> None:
@@ -71,6 +85,13 @@ def check_inputs(files: list[str]) -> None:
             raise StageError(f"{name}: no such file")
         if Path(name).is_dir():
             raise StageError(f"{name}: is a directory; name the files in it")
+
+
+def check_compressed(files: list[str]) -> None:
+    """Unpack them once for nothing: for engines that take a damaged file for a short one."""
+    packed = [name for name in files if Path(name).suffix in OPENERS]
+    for _ in read_files(packed, sys.maxsize):
+        pass
 
 
 def read_files(files: list[str], max_line: int, share: tuple[int, int] = (0, 1)) -> Iterator[Block]:
@@ -118,7 +139,7 @@ def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, 
     held: list[bytes] = []  # the start of a line that has not ended yet
     length = 0
     while chunk := stream.read(BLOCK_BYTES):
-        end = chunk.find(b"\n") + 1
+        end = chunk.find(b"\n") + 1 or chunk.find(b"\r", 0, -1) + 1
         if length + (end or len(chunk)) > max_line + 1:
             held = [b"".join((*held, chunk[:CUT_BYTES]))[:CUT_BYTES]]
             length = max_line + 1  # what follows is not kept
@@ -127,7 +148,7 @@ def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, 
             yield line, held[0], True
             line += 1
             held, length, chunk = [], 0, chunk[end:]
-        cut = chunk.rfind(b"\n") + 1
+        cut = chunk.rfind(b"\n") + 1 or chunk.rfind(b"\r", 0, -1) + 1  # CR LF stay together
         if cut:
             data = b"".join((*held, chunk[:cut]))
             yield line, data, False

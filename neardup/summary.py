@@ -45,7 +45,8 @@ def describe(reports: list[dict]) -> str:
     if promise:
         lines.append(f"{'promise':33} {promise}")
     lines.append(f"{'seconds':33} {_seconds(reports)}")
-    if counts.get("pairs") == 0 and (counts.get("records") or counts.get("keyed lines")):
+    read = ("records", "bad lines", "keyed lines")
+    if counts.get("pairs") == 0 and any(counts.get(name) for name in read):
         lines.append("No two records are similar enough to form a pair.")
     return "\n".join(lines)
 

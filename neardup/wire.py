@@ -16,6 +16,7 @@ carriage return can occur.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -28,6 +29,9 @@ from neardup.schemes import HASH_BITS
 KEY_WIDTH = 14
 OUTPUT_BYTES = 8 << 20
 ZERO, CONTINUED = 48, 32  # the character of digit 0; what a digit that is not the last one adds
+MOST_DIGITS = 13  # 13 · 5 bits hold a shingle of 64
+_KEY = re.compile(rb"[0-9a-f]{3}:[0-9a-f]{10}")
+_SIMILARITY = re.compile(rb"[01]\.[0-9]{6}")
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _KEY_SHIFTS = (48, 44, 40, None, 36, 32, 28, 24, 20, 16, 12, 8, 4, 0)  # None: the colon
 
@@ -89,13 +93,9 @@ def parse_key(text: bytes) -> int:
     >>> parse_key(b"002:0000000001") == (2 << 40) + 1
     True
     """
-    try:
-        band, hash_ = text.split(b":")
-        if len(text) == KEY_WIDTH and len(band) == 3:
-            return int(band, 16) << HASH_BITS | int(hash_, 16)
-    except ValueError:
-        pass
-    raise WireError(f"expected a key such as 00a:0123456789, got {shown(text)}")
+    if not _KEY.fullmatch(text):
+        raise WireError(f"expected a key such as 00a:0123456789, got {shown(text)}")
+    return int(text[:3], 16) << HASH_BITS | int(text[4:], 16)
 
 
 def encode_sets(sets: Ragged) -> list[bytes]:
@@ -129,6 +129,9 @@ def decode_sets(texts: list[bytes]) -> Ragged:
     if len(digits) and (digits.max() >= 2 * CONTINUED or not last[stops[lengths > 0] - 1].all()):
         raise WireError("expected shingles as characters from 0 to o, got something else")
     widths = np.diff(ends, prepend=0)
+    leading = digits[ends - widths]
+    if (widths > MOST_DIGITS).any() or (leading == CONTINUED).any():
+        raise WireError("expected shingles below 2^64 without leading zeros, got something else")
     steps = digits[ends - 1].astype(np.uint64)
     for digit in range(1, int(widths.max(initial=1))):
         live = np.flatnonzero(widths > digit)
@@ -150,12 +153,14 @@ def format_pair(a: bytes, b: bytes, similarity: bytes) -> bytes:
     return b"%b\t%b\t%b\n" % (first, second, similarity)
 
 
-def parse_pair(line: bytes) -> tuple[bytes, bytes]:
-    """((a TAB b), similarity) of a pair line; what Hadoop may add behind it is cut off."""
-    fields = line.rstrip(b"\n\t").split(b"\t")
-    if len(fields) != 3:
+def parse_pair(line: bytes) -> tuple[bytes, bytes, bytes]:
+    """(a, b, similarity) of a pair line; the tab that Hadoop may add behind it is cut off."""
+    fields = line.rstrip(b"\n").split(b"\t")
+    if len(fields) == 4 and not fields[3]:
+        fields.pop()
+    if len(fields) != 3 or not all(fields) or not _SIMILARITY.fullmatch(fields[2]):
         raise WireError(f"expected A B SIMILARITY, got {shown(line)}")
-    return b"%b\t%b" % (fields[0], fields[1]), fields[2]
+    return fields[0], fields[1], fields[2]
 
 
 def shown(line: bytes, limit: int = 60) -> str:
