@@ -10,9 +10,9 @@
 # however this ends.
 set -euo pipefail
 export LC_ALL=C
-{ true <&0; } 2>/dev/null || exec </dev/null
-{ true >&2; } 2>/dev/null || exec 2>/dev/null
-{ true >&1; } 2>/dev/null || { echo "run_local.sh: standard output is closed" >&2 && exit 1; }
+[ -e /dev/fd/0 ] || exec </dev/null
+[ -e /dev/fd/2 ] || exec 2>/dev/null
+[ -e /dev/fd/1 ] || { echo "run_local.sh: standard output is closed" >&2 && exit 1; }
 
 here=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd -P)
 python=$here/.venv/bin/python

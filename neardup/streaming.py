@@ -9,6 +9,7 @@ import signal
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
@@ -64,10 +65,11 @@ def _end(code: int, message: str = "") -> int:
 def _first_to_fail() -> bool:
     """Whether no other process of the same run has said why it ends: one message is enough."""
     if "NEARDUP_REPORT" in os.environ:
-        try:
-            os.mkdir(os.path.join(os.environ["NEARDUP_REPORT"], "failed"))
-        except OSError:
-            return False
+        with suppress(FileNotFoundError):
+            try:
+                os.mkdir(os.path.join(os.environ["NEARDUP_REPORT"], "failed"))
+            except FileExistsError:
+                return False
     return True
 
 

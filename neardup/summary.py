@@ -23,8 +23,8 @@ ORDER = (
 )
 
 
-def describe(reports: list[dict]) -> str:
-    """The summary of one stage, or of all stages of a run; a line each.
+def describe(reports: list[dict], whole: bool = False) -> str:
+    """The summary of one stage, or of all stages of a run (`whole`); a line each.
 
     >>> print(describe([{"stage": "mapper", "counts": {"records": 2000, "keys": 30000},
     ...     "bad_lines": [], "promise": "", "started": 0.0, "ended": 0.5}]))
@@ -46,7 +46,8 @@ def describe(reports: list[dict]) -> str:
         lines.append(f"{'promise':33} {promise}")
     lines.append(f"{'seconds':33} {_seconds(reports)}")
     read = ("records", "bad lines", "keyed lines")
-    if counts.get("pairs") == 0 and any(counts.get(name) for name in read):
+    pairs = counts.get("pairs", 0 if whole else None)
+    if pairs == 0 and any(counts.get(name) for name in read):
         lines.append("No two records are similar enough to form a pair.")
     return "\n".join(lines)
 
@@ -88,7 +89,7 @@ def main(folder: str) -> None:
     reports = [json.loads(path.read_text("utf-8")) for path in sorted(Path(folder).glob("*.json"))]
     for line in first_bad_lines(reports):
         print(line, file=sys.stderr)
-    print(describe(reports), file=sys.stderr)
+    print(describe(reports, whole=True), file=sys.stderr)
 
 
 if __name__ == "__main__":

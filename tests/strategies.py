@@ -32,7 +32,9 @@ def settings_of(*flags: str) -> Settings:
 
 def record_lines(records: Records) -> bytes:
     """`ID SHINGLE…` lines."""
-    return b"".join(b"%b %b\n" % (id_, b" ".join(map(b"%d".__mod__, x))) for id_, x in records.items())
+    return b"".join(
+        b"%b %b\n" % (id_, b" ".join(map(b"%d".__mod__, x))) for id_, x in records.items()
+    )
 
 
 def mapped(data: bytes, settings: Settings) -> list[bytes]:
@@ -49,7 +51,9 @@ def reduced(
     join_class = LinkJoin if settings.links else PairJoin
     join = join_class(settings.scheme, settings.threshold, Counters("reducer"))
     blocks = blocks_of(lines, at_once)
-    return [line for work in shared_lines(blocks, Counters(""), bucket_bytes) for line in join(work)]
+    return [
+        line for work in shared_lines(blocks, Counters(""), bucket_bytes) for line in join(work)
+    ]
 
 
 def blocks_of(lines: list[bytes], at_once: int) -> list[bytes]:

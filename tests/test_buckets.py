@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import chain, groupby
 
 import pytest
 from hypothesis import given
@@ -65,7 +65,7 @@ def test_many_small_buckets_come_in_several_piles(monkeypatch):
     lines = sorted(line(key, number) for key in range(40) for number in range(2))
     piles = list(shared_lines(blocks_of(lines, 5), Counters("")))
     assert len(piles) > 5
-    assert sum(piles, []) == [text.rstrip(b"\n") for text in lines]
+    assert list(chain(*piles)) == [text.rstrip(b"\n") for text in lines]
 
 
 @pytest.mark.parametrize("bucket_bytes", [2, 1 << 20])

@@ -162,7 +162,7 @@ def test_a_pipe_as_a_file(command: list[str], source: str, tmp_path: Path) -> No
     line = f"cat VIDEOS | {shlex.join(command)} {source}".replace(
         "VIDEOS", shlex.quote(str(VIDEOS))
     )
-    result = run(["bash", "-c", line], tmp_path)
+    result = run(["bash", "-c", line], tmp_path, seconds=15)
     if result.code == 0:
         assert in_order(result.out) == ANSWER.read_bytes()
     else:

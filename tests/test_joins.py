@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import Counter
 
@@ -145,9 +146,7 @@ def test_an_id_with_two_sets_is_not_paired_with_itself():
     assert found == {(b"a", b"b"): 2}  # the second reduce makes one of them
 
 
-@pytest.mark.parametrize(
-    "other", ["--seed=1", "--rows=2", "--bands=119", "--bands=15", "--rows=3"]
-)
+@pytest.mark.parametrize("other", ["--seed=1", "--rows=2", "--bands=119", "--bands=15", "--rows=3"])
 def test_a_reducer_with_other_options_stops(other):
     records = families(1)
     lines = mapped(record_lines(records), settings_of(*CERTAIN))
@@ -168,3 +167,49 @@ def test_the_first_reducer_of_many_bands_agrees_with_one_that_has_all():
 
 def test_blocks_hold_all_lines():
     assert blocks_of([b"a\n", b"b\n", b"c\n"], 2) == [b"a\nb\n", b"c\n"]
+
+
+@pytest.mark.parametrize("output", ["pairs", "links"])
+@pytest.mark.parametrize("bucket_bytes", [60, 80, 120, 10**9])
+def test_a_record_that_comes_again_in_another_piece_of_a_spool_is_paired_once(output, bucket_bytes):
+    settings = settings_of("--bands=1", "--rows=1", f"--output={output}")
+    lines = mapped(b"a 1 2 3\nb 1 2 3\nb 1 2 3\nc 1 2 3\n", settings)
+    pairs = pairs_in(reduced(lines, settings, bucket_bytes, at_once=1))
+    assert len(set(pairs)) == len(pairs) == (3 if output == "pairs" else 2)
+
+
+@pytest.mark.parametrize("t", ["0.1", "0.000001", "0.000000001"])
+def test_at_a_tiny_threshold_each_pair_is_still_printed_once(t):
+    records = {b"r%02d" % k: [1000 + k, *range(k % 7, k % 7 + 20)] for k in range(12)}
+    pairs = pairs_in(job(records, f"--threshold={t}", "--bands=30", "--rows=1"))
+    assert len(pairs) == len(set(pairs)) == 66
+
+
+@pytest.mark.parametrize("key", [b"-01:0000000000", b"001:-000000001", b"0x1:0000000000"])
+def test_a_damaged_key_is_refused(key):
+    lines = [b"%b\t00000001\t%b\t1\n" % (key, id_) for id_ in (b"a", b"b")]
+    with pytest.raises(StageError):
+        reduced(lines, settings_of())
+
+
+@pytest.mark.parametrize("ids", [[b"a", b"b"], [b"a", b"a"]])
+def test_an_empty_set_from_a_mapper_is_refused(ids):
+    lines = [b"001:0000000000\t00000000\t%b\t\n" % id_ for id_ in ids]
+    with pytest.raises(StageError):
+        reduced(lines, settings_of())
+
+
+@hypothesis.settings(max_examples=200)
+@given(st.data())
+def test_damaged_lines_end_in_a_message_and_never_in_a_crash(data):
+    settings = settings_of("--threshold=0.5", "--bands=3", "--rows=1")
+    lines = mapped(record_lines({b"a": [1, 900], b"b": [1, 900], b"c": [1, 900, 7]}), settings)
+    assert pairs_in(reduced(lines, settings))
+    number = data.draw(st.integers(0, len(lines) - 1))
+    line = lines[number]
+    start, gone = data.draw(st.tuples(st.integers(0, len(line) - 2), st.integers(0, 3)))
+    put = data.draw(st.binary(max_size=3) | st.text("0oP-\t 9:af", max_size=3).map(str.encode))
+    lines[number] = line[:start] + put + line[min(start + gone, len(line) - 1) :]
+    bucket_bytes, at_once = data.draw(st.sampled_from([2, 10**9])), data.draw(st.integers(1, 9))
+    with contextlib.suppress(StageError):
+        reduced(lines, settings, bucket_bytes, at_once)

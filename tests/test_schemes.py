@@ -129,9 +129,7 @@ def clopper_pearson(hits: int, n: int, alpha: float = ALPHA) -> tuple[float, flo
 
 def tail(n: int, outcomes: range, p: float) -> float:
     logs = [lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) for k in outcomes]
-    return sum(
-        exp(c + k * log(p) + (n - k) * log(1 - p)) for c, k in zip(logs, outcomes)
-    )
+    return sum(exp(c + k * log(p) + (n - k) * log(1 - p)) for c, k in zip(logs, outcomes))
 
 
 def bisect(below) -> float:

@@ -93,7 +93,8 @@ def test_counters_of_mrjob_tasks(step: str, tmp_path: Path) -> None:
 def test_what_hadoop_adds_to_lines(tmp_path: Path) -> None:
     """A trailing tab where a line is one field to it; any order of the values of a key."""
     keyed = succeed(MAPPER, tmp_path, RECORDS).out.splitlines(keepends=True)
-    by_key = sorted(keyed[::-1], key=lambda line: line.split(b"\t")[0])
+    keyed.reverse()
+    by_key = sorted(keyed, key=lambda line: line.split(b"\t")[0])
     pairs = succeed(REDUCER, tmp_path, b"".join(by_key)).out
     with_tabs = in_order(pairs).replace(b"\n", b"\t\n")
     dedup = [sys.executable, ROOT / "dedup_reducer.py"]

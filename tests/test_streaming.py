@@ -6,6 +6,7 @@ import bz2
 import errno
 import gzip
 import io
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,15 @@ from hypothesis import strategies as st
 
 from neardup import streaming
 from neardup.errors import StageError, UsageError
-from neardup.streaming import check_inputs, count_lines, read_files, run, whole_lines
+from neardup.streaming import (
+    check_inputs,
+    count_lines,
+    read_files,
+    run,
+    stdin_blocks,
+    whole_lines,
+    write_all,
+)
 
 FAR = 1 << 40
 
@@ -50,6 +59,33 @@ def test_long_lines_come_alone_and_cut_with_their_number(lengths, last_ended):
     assert kept == [text for text in data.split(b"\n") if len(text) <= limit]
 
 
+def test_a_file_of_carriage_returns_is_no_single_long_line(monkeypatch):
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", 10)
+    data = b"".join(b"v%d 1 2 3\r" % number for number in range(20))
+    blocks = list(whole_lines(io.BytesIO(data), 20))
+    assert not any(cut for _, _, cut in blocks)
+    assert b"".join(block for _, block, _ in blocks).split(b"\r")[:-1] == data.split(b"\r")[:-1]
+
+
+def test_standard_input_comes_in_blocks_of_whole_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr(streaming, "BLOCK_BYTES", 8)
+    path = tmp_path / "input"
+    path.write_bytes(b"a 1\nb 22222222222222\nc 3")
+    with path.open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert list(stdin_blocks()) == [b"a 1\n", b"b 22222222222222\n", b"c 3\n"]
+
+
+def test_a_missing_file_keeps_its_own_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        list(read_files([str(tmp_path / "nowhere")], FAR))
+
+
+def test_pieces_go_to_standard_output_as_they_are(capfdbinary):
+    write_all([b"a\n", b"\xff\n"])
+    assert capfdbinary.readouterr().out == b"a\n\xff\n"
+
+
 def test_shares_take_every_block_once(tmp_path, monkeypatch):
     monkeypatch.setattr(streaming, "BLOCK_BYTES", 20)
     names = [str(tmp_path / name) for name in ("a", "b.gz", "c.bz2")]
@@ -61,7 +97,7 @@ def test_shares_take_every_block_once(tmp_path, monkeypatch):
     assert {block.place for block in whole} == {f"{name}: " for name in names}
     shares = [list(read_files(names, FAR, (worker, 3))) for worker in range(3)]
     assert all(shares)
-    assert sorted(sum(shares, [])) == sorted(whole)
+    assert sorted(chain(*shares)) == sorted(whole)
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2"])
@@ -98,7 +134,11 @@ def test_files_are_looked_for_before_anything_is_read(tmp_path):
         (StageError("line 3"), 1, "name: line 3\n"),
         (MemoryError(), 1, "name: out of memory\n"),
         (OSError(errno.ENOSPC, "No space left"), 1, "No space left\n"),
-        (FileNotFoundError(errno.ENOENT, "No such file", "x.txt"), 1, "name: x.txt: No such file\n"),
+        (
+            FileNotFoundError(errno.ENOENT, "No such file", "x.txt"),
+            1,
+            "name: x.txt: No such file\n",
+        ),
     ],
 )
 def test_every_end_has_its_exit_code_and_message(error, code, said, capfd, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.errors import StageError
@@ -101,6 +101,36 @@ def test_a_damaged_line_is_refused_or_is_another_good_line(position, byte):
 def test_no_damaged_line_passes_for_a_record(line):
     with pytest.raises(StageError):
         Pile.of_lines([line])
+
+
+@given(st.text("0aAfFx_+- :19", min_size=14, max_size=14).map(str.encode))
+@example(b"-01:0000000000")
+@example(b"0x1:0000000000")
+@example(b"00A:0000000000")
+def test_a_key_is_read_only_as_it_is_written(text):
+    text = text[:3] + b":" + text[4:]
+    try:
+        key = parse_key(text)
+    except StageError:
+        return
+    assert format_keys(np.array([key], np.uint64)).tolist() == [text]
+
+
+@given(st.text("01?@NOPQno", max_size=15).map(str.encode))
+@example(b"P1")
+@example(b"o" * 12 + b"0")
+@example(b"P" * 13 + b"1")
+def test_a_set_is_read_only_as_it_is_written(text):
+    try:
+        decoded = decode_sets([text])
+    except StageError:
+        return
+    assert encode_sets(decoded) == [text]
+
+
+def test_a_set_of_every_width_of_number_is_read_as_written():
+    (text,) = encode_sets(Ragged.from_rows([[1 << k for k in range(64)]]))
+    assert decode_sets([text]).row(0).tolist() == [1 << k for k in range(64)]
 
 
 def test_the_undamaged_line_does():
