@@ -9,7 +9,6 @@ import signal
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
@@ -64,12 +63,13 @@ def _end(code: int, message: str = "") -> int:
 
 def _first_to_fail() -> bool:
     """Whether no other process of the same run has said why it ends: one message is enough."""
-    if "NEARDUP_REPORT" in os.environ:
-        with suppress(FileNotFoundError):
-            try:
-                os.mkdir(os.path.join(os.environ["NEARDUP_REPORT"], "failed"))
-            except FileExistsError:
-                return False
+    folder = os.environ.get("NEARDUP_REPORT", "")
+    if not os.path.isdir(folder):
+        return True
+    try:
+        os.mkdir(os.path.join(folder, "failed"))
+    except FileExistsError:
+        return False
     return True
 
 

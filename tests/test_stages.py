@@ -1,0 +1,159 @@
+"""The stages in this process: what they count, where they stop; a sieve changes no answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup import stages
+from neardup.counters import Counters
+from neardup.errors import StageError
+from neardup.joins import nested_loop
+from neardup.records import REASONS
+from neardup.sieve import PARTITIONS, Sieve, partitioned
+from neardup.stages import dedup_pairs, keyed, map_records, parsed, reduce_buckets
+from neardup.streaming import Block
+from tests.strategies import mapped, pairs_in, record_lines, settings_of
+
+RECORDS = {
+    b"a": range(20),
+    b"b": range(20),
+    b"c": range(1, 20),
+    **{b"alone%d" % k: range(100 * k, 100 * k + 9) for k in range(1, 30)},
+}
+DATA = record_lines(RECORDS)
+
+
+def read(blocks, *flags):
+    """The ids that `parsed` finds, and the counters."""
+    counters = Counters("mapper")
+    batches = parsed(blocks, settings_of(*flags), counters)
+    return [id_ for batch in batches for id_ in batch.ids], counters
+
+
+def test_records_and_bad_lines_are_counted():
+    data = [b"a 1\nb\nc x\n", b"d -1\n\n", b"e 5\nf\n"]
+    found, counters = read([Block("", 1, block) for block in data])
+    assert found == [b"a", b"e"]
+    assert counters.counts == {
+        "records": 2,
+        "bad lines: no shingles": 2,
+        "bad lines: not an integer": 1,
+        "bad lines: negative shingle": 1,
+    }
+
+
+def test_a_bad_line_is_shown_with_file_and_number(capsys):
+    blocks = [Block("x.txt: ", 1, b"a 1\r\n\rb\n"), Block("x.txt: ", 4, b"\nc 1\nd \x1b\xff\n")]
+    _, counters = read(blocks)
+    assert counters.bad_lines == [
+        ("x.txt: ", 3, "no shingles: 'b'"),
+        ("x.txt: ", 6, r"not an integer: 'd \x1b\xff'"),
+    ]
+    assert "mapper: x.txt: line 3: no shingles: 'b'\n" in capsys.readouterr().err
+
+
+def test_a_line_that_is_too_long_is_a_bad_line():
+    found, counters = read([Block("", 1, b"a 1\n"), Block("", 2, b"b 1 2", True)])
+    assert found == [b"a"]
+    assert counters.bad_lines == [("", 2, "line too long: 'b 1 2'")]
+
+
+def test_strict_stops_at_the_first_bad_line():
+    block = Block("x.txt: ", 5, b"a 1\nb\nc -1\n")
+    with pytest.raises(StageError, match=r"^x\.txt: line 6: no shingles: 'b'$"):
+        read([block], "--strict")
+
+
+def test_every_reason_has_one_name():
+    assert len(set(REASONS)) == len(REASONS) == 8
+
+
+@pytest.mark.parametrize("keys_at_once", [1, 40, 1 << 20])
+def test_every_record_has_its_keys_however_many_at_once(monkeypatch, keys_at_once):
+    monkeypatch.setattr(stages, "KEYS_AT_ONCE", keys_at_once)
+    counters = Counters("mapper")
+    steps = list(keyed([Block("", 1, DATA)], settings_of(), counters))
+    assert [id_ for batch, _ in steps for id_ in batch.ids] == list(RECORDS)
+    assert all(len(keys) == len(batch.ids) for batch, keys in steps)
+    assert counters.counts["keys"] == 15 * len(RECORDS)
+
+
+def test_the_reducer_counts_what_it_reads_and_writes():
+    counters = Counters("reducer")
+    lines = mapped(DATA, settings_of())
+    pairs = list(reduce_buckets([b"".join(lines)], settings_of(), counters))
+    assert sorted(pairs_in(pairs)) == [(b"a", b"b"), (b"a", b"c"), (b"b", b"c")]
+    assert counters.counts["keyed lines"] == len(lines) == 15 * len(RECORDS)
+    assert counters.counts["pairs"] == counters.counts["candidate pairs"] == 3
+    assert 15 <= counters.counts["buckets with more than one record"] <= 30
+
+
+def test_a_sieve_leaves_out_lines_and_no_pairs():
+    settings = settings_of()
+    block = Block("", 1, DATA)
+    keys = np.concatenate([k.values for _, k in keyed([block], settings, Counters(""))])
+    sieve = Sieve.for_keys(len(keys))
+    sieve.mark(keys)
+    pieces = map_records([block], settings, Counters(""), partitions=2, sieve=sieve)
+    few = sorted(b"".join(piece for _, piece in pieces).splitlines(keepends=True))
+    every = mapped(DATA, settings)
+    assert 30 <= len(few) < len(every) / 4
+    assert set(few) < set(every)
+    answers = [
+        list(reduce_buckets([b"".join(lines)], settings, Counters(""))) for lines in (few, every)
+    ]
+    assert answers[0] == answers[1]
+    assert len(answers[0]) == 3
+
+
+@given(st.lists(st.integers(0, (1 << 52) - 1), max_size=30), st.integers(0, 30))
+def test_a_sieve_passes_every_key_that_comes_twice(keys, repeated):
+    keys = np.array(keys + keys[:repeated], dtype=np.uint64)
+    sieve = Sieve.for_keys(len(keys))
+    parts = [np.frombuffer(piece, np.uint64) for _, piece in partitioned(keys)]
+    for part in parts:
+        sieve.mark(part)
+    values, counts = np.unique(keys, return_counts=True)
+    passes = sieve.passes(values)
+    assert passes[counts > 1].all()
+    assert np.count_nonzero(passes[counts == 1]) <= 2  # 2^16 bits: hardly any by accident
+    assert len(parts) == PARTITIONS
+    assert sorted(np.concatenate(parts).tolist()) == sorted(keys.tolist())
+
+
+def test_texts_are_paired_by_their_runs_of_words():
+    base = "the quick brown fox jumps over the lazy dog and runs away into the dark wood"
+    texts = {b"t%d" % k: " ".join([*base.split()[:k], base]) for k in range(9)}
+    texts[b"other"] = "nothing of the kind"
+    data = b"".join(b"%b\t%b\n" % (id_, text.upper().encode()) for id_, text in texts.items())
+    flags = ("--input=text", "--shingle=word:2", "--threshold=0.9", "--bands=200", "--rows=1")
+    settings = settings_of(*flags)
+    runs = {id_: frozenset(zip(t.split(), t.split()[1:])) for id_, t in texts.items()}
+    expected = list(nested_loop(runs, settings.threshold))
+    assert 0 < len(expected) < 45
+    found = reduce_buckets([b"".join(mapped(data, settings))], settings, Counters(""))
+    assert sorted(pairs_in(found)) == expected
+
+
+def deduped(*lines):
+    counters = Counters("dedup")
+    return list(dedup_pairs(lines, counters)), counters.counts
+
+
+def test_a_pair_keeps_its_highest_similarity():
+    result, counts = deduped(b"a\tb\t0.900000\n", b"a\tb\t0.950000\t\n", b"a\tc\t1.000000\n")
+    assert result == [b"a\tb\t0.950000\n", b"a\tc\t1.000000\n"]
+    assert counts == {"unique pairs": 2, "repeated pairs": 1}
+
+
+def test_no_pairs_are_no_pairs():
+    assert deduped() == ([], {"unique pairs": 0, "repeated pairs": 0})
+
+
+@pytest.mark.parametrize("line", [b"\n", b"a\tb\n", b"a\tb\tc\td\n", b"a b 0.9\n"])
+def test_a_line_that_is_no_pair_stops_the_second_reduce(line):
+    with pytest.raises(StageError, match="expected A B SIMILARITY"):
+        deduped(b"a\tb\t0.900000\n", line)
