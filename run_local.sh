@@ -11,7 +11,7 @@
 set -euo pipefail
 export LC_ALL=C
 [ -e /dev/fd/0 ] || exec </dev/null
-[ -e /dev/fd/2 ] || exec 2>/dev/null
+[ -e /dev/fd/2 ] && [ ! /dev/fd/2 -ef "${BASH_SOURCE[0]}" ] || exec 2>/dev/null # bash may sit there
 [ -e /dev/fd/1 ] || { echo "run_local.sh: standard output is closed" >&2 && exit 1; }
 
 here=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd -P)

@@ -62,17 +62,16 @@ def shared_lines(
     unfinished = b""  # the lines of the last key so far, which may go on in the next block
     line_number = 1
     while block := next(source, b""):
-        scan = _scan(unfinished + block, line_number)
+        scan = _scan(unfinished + block, line_number, bucket_bytes)
         line_number += scan.count
         counters.add("keyed lines", scan.count)
         counters.add(SHARED_BUCKETS, scan.buckets)
         pile += scan.shared
         unfinished = scan.unfinished
-        large = len(unfinished) > bucket_bytes and unfinished.count(b"\n") > 1
-        if large or sum(map(len, pile)) > PILE_BYTES:
+        if scan.large or sum(map(len, pile)) > PILE_BYTES:
             yield pile
             pile = []
-        if large:
+        if scan.large:
             with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
                 count, rest, in_order = _spool(unfinished, source, unsorted)
                 file = unsorted if in_order else _sorted(unsorted, sorted_)
@@ -92,15 +91,16 @@ def shared_lines(
 
 @dataclass(frozen=True)
 class _Scan:
-    """A block taken apart: the lines of its finished buckets, and the rest."""
+    """A block taken apart: its finished buckets, up to the first large or the last one."""
 
     shared: list[bytes]  # the lines of the finished buckets that have more than one
     buckets: int  # how many such buckets
     count: int  # how many lines all finished buckets have
-    unfinished: bytes
+    unfinished: bytes  # from there on
+    large: bool  # whether that starts with a large bucket, finished or not
 
 
-def _scan(block: bytes, line_number: int) -> _Scan:
+def _scan(block: bytes, line_number: int, bucket_bytes: int) -> _Scan:
     bytes_ = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero(bytes_ == ord("\n"))
     starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
@@ -113,13 +113,17 @@ def _scan(block: bytes, line_number: int) -> _Scan:
     if falls.any():
         raise _out_of_order(line_number + 1 + int(np.argmax(falls)))
     same = np.concatenate(([False], equal & (low[1:] == low[:-1]), [False]))  # … as the line before
-    finished = int(np.flatnonzero(~same[:-1])[-1])
+    buckets = np.flatnonzero(~same[:-1])
+    several = np.diff(buckets, append=len(starts)) > 1
+    large = several & (np.diff(starts[buckets], append=len(block)) > bucket_bytes)
+    finished = int(buckets[np.argmax(large) if large.any() else -1])
     shared = np.flatnonzero((same[:-1] | same[1:])[:finished])
     return _Scan(
         shared=[block[a:b] for a, b in zip(starts[shared].tolist(), ends[shared].tolist())],
         buckets=len(shared) - int(np.count_nonzero(same[:finished])),
         count=finished,
         unfinished=block[starts[finished] :],
+        large=bool(large.any()),
     )
 
 

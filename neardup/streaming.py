@@ -122,7 +122,7 @@ def stdin_blocks() -> Iterator[bytes]:
     """Standard input as blocks of whole lines, however long."""
     with _open("-") as stream:
         for _, data, _ in whole_lines(stream, sys.maxsize):
-            yield data
+            yield data if data.endswith(b"\n") else data + b"\n"
 
 
 def _open(name: str) -> IO[bytes]:
@@ -141,7 +141,9 @@ def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, 
     held: list[bytes] = []  # the start of a line that has not ended yet
     length = 0
     while chunk := stream.read(BLOCK_BYTES):
-        end = chunk.find(b"\n") + 1 or chunk.find(b"\r", 0, -1) + 1
+        while chunk.endswith(b"\r") and (more := stream.read(1)):  # CR LF stay together
+            chunk += more
+        end = chunk.find(b"\n") + 1 or chunk.find(b"\r") + 1
         if length + (end or len(chunk)) > max_line + 1:
             held = [b"".join((*held, chunk[:CUT_BYTES]))[:CUT_BYTES]]
             length = max_line + 1  # what follows is not kept
@@ -150,7 +152,7 @@ def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, 
             yield line, held[0], True
             line += 1
             held, length, chunk = [], 0, chunk[end:]
-        cut = chunk.rfind(b"\n") + 1 or chunk.rfind(b"\r", 0, -1) + 1  # CR LF stay together
+        cut = chunk.rfind(b"\n") + 1 or chunk.rfind(b"\r") + 1
         if cut:
             data = b"".join((*held, chunk[:cut]))
             yield line, data, False

@@ -29,7 +29,7 @@ from neardup.schemes import HASH_BITS
 KEY_WIDTH = 14
 OUTPUT_BYTES = 8 << 20
 ZERO, CONTINUED = 48, 32  # the character of digit 0; what a digit that is not the last one adds
-MOST_DIGITS = 13  # 13 · 5 bits hold a shingle of 64
+MOST_DIGITS = 13  # of 5 bits: a shingle of 64 bits has 13 with at most 15 as the first
 _KEY = re.compile(rb"[0-9a-f]{3}:[0-9a-f]{10}")
 _SIMILARITY = re.compile(rb"[01]\.[0-9]{6}")
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
@@ -130,7 +130,8 @@ def decode_sets(texts: list[bytes]) -> Ragged:
         raise WireError("expected shingles as characters from 0 to o, got something else")
     widths = np.diff(ends, prepend=0)
     leading = digits[ends - widths]
-    if (widths > MOST_DIGITS).any() or (leading == CONTINUED).any():
+    too_large = (widths > MOST_DIGITS) | ((widths == MOST_DIGITS) & (leading >= CONTINUED + 16))
+    if too_large.any() or (leading == CONTINUED).any():
         raise WireError("expected shingles below 2^64 without leading zeros, got something else")
     steps = digits[ends - 1].astype(np.uint64)
     for digit in range(1, int(widths.max(initial=1))):

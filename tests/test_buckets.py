@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from itertools import chain, groupby
 
 import pytest
@@ -53,6 +54,14 @@ def test_a_spooled_bucket_comes_back_in_byte_order(lines, random, at_once):
     shuffled = random.sample(lines, len(lines))
     shuffled.sort(key=lambda text: text[:14])
     assert sorted(found(shuffled, at_once, 2, Counters(""))) == expected(lines)
+
+
+def test_a_spool_that_cannot_be_sorted_is_an_error(monkeypatch):
+    failed = subprocess.CompletedProcess(["sort"], returncode=2)
+    monkeypatch.setattr("neardup.buckets.subprocess.run", lambda *_, **__: failed)
+    assert found([line(0, 0), line(0, 1)], 2, 2, Counters("")) != []
+    with pytest.raises(StageError, match="cannot sort a large bucket: sort ended with status 2"):
+        found([line(0, 1), line(0, 0)], 2, 2, Counters(""))
 
 
 def test_one_huge_line_is_no_bucket():

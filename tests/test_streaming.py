@@ -33,11 +33,11 @@ def test_blocks_are_the_stream_cut_between_lines(lines, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streaming, "BLOCK_BYTES", size)
         blocks = list(whole_lines(io.BytesIO(data), FAR))
-    ended = data if data.endswith(b"\n") or not data else data + b"\n"
+    ended = data if data.endswith((b"\n", b"\r")) or not data else data + b"\n"
     assert b"".join(block for _, block, _ in blocks) == ended
     number = 1
     for line, block, cut in blocks:
-        assert block.endswith(b"\n")
+        assert block.endswith((b"\n", b"\r"))
         assert not cut
         assert line == number
         number += count_lines(block)

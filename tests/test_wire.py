@@ -141,10 +141,14 @@ def test_the_undamaged_line_does():
 def test_pairs_are_in_byte_order_and_survive():
     assert format_pair(b"b", b"a", b"0.900000") == b"a\tb\t0.900000\n"
     assert format_pair("é".encode(), b"z", b"1.000000").startswith(b"z\t")
-    assert parse_pair(b"a\tb\t0.900000\t\n") == (b"a\tb", b"0.900000")
+    for line in (b"a\tb\t0.900000\n", b"a\tb\t0.900000\t\n", b"a\tb\t0.900000"):
+        assert parse_pair(line) == (b"a", b"b", b"0.900000")
 
 
-@pytest.mark.parametrize("line", [b"\n", b"a\tb\n", b"a\tb\tc\td\n"])
+@pytest.mark.parametrize(
+    "line",
+    [b"\n", b"a\tb\n", b"a\tb\tc\td\n", b"a\tb\t0.9\n", b"a\tb\tmuch\n", b"\tb\t0.900000\n"],
+)
 def test_what_is_no_pair_is_refused(line):
     with pytest.raises(StageError, match="expected A B SIMILARITY"):
         parse_pair(line)
