@@ -1,11 +1,11 @@
-# What a person does.  `make run` and `make test` need Python 3.9 or later, and nothing else.
+# What a person does.  It needs Python 3.9 or later, bash 4.4 or later and GNU sort.
 
 PYTHON ?= python3
 VENV := .venv/bin/python
 
 .PHONY: run test bench lint format clean
 run: .venv/.run
-	./run_local.sh data/videos.txt
+	@./run_local.sh data/videos.txt
 
 test: .venv/.test
 	$(VENV) -m pytest --numprocesses=auto --cov --cov-fail-under=95

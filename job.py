@@ -25,6 +25,7 @@ from mrjob.step import MRStep
 
 from neardup import summary
 from neardup.counters import Counters
+from neardup.errors import StageError
 from neardup.options import OPTIONS, Settings
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 from neardup.streaming import (
@@ -124,6 +125,9 @@ class NearDuplicates(MRJob):
         if self.options.runner in (None, "inline", "local"):
             paths = [path for path in self.options.args if not glob.has_magic(path)]
             check_inputs(paths)
+            for path in paths:
+                if path != "-" and not os.path.isfile(path):
+                    raise StageError(f"{path}: not a regular file; name - and redirect it")
             check_compressed(paths)
             # Tasks run in folders of their own and still name the file of a bad line.
             self.options.args = [p if p == "-" else os.path.abspath(p) for p in self.options.args]

@@ -43,7 +43,7 @@ python() {
   exec "$python" "$@"
 }
 
-python -m neardup.local_plan "$work/plan" "$@" &
+python "$here/neardup/local_plan.py" "$work/plan" "$@" &
 wait $! || exit
 [ -e "$work/plan" ] || exit 0 # it was asked for help
 mapfile -d '' -t plan <"$work/plan"
@@ -54,17 +54,22 @@ files=("${plan[@]:3+plan[2]}")
 mkdir "$work/reports"
 export NEARDUP_REPORT=$work/reports
 stdin=/dev/null
-for file in "${files[@]}"; do
-  if [ "$file" = - ]; then # every mapper reads all files, so this one has to stay
+for i in "${!files[@]}"; do # every mapper reads all files, so those that can be read once are kept
+  file=${files[i]}
+  if [ "$file" = - ]; then
     stdin=$work/stdin
     cat <&0 >"$stdin" &
     together 1
+  elif [ ! -f "$file" ]; then
+    cat -- "$file" >"$work/pipe.$i" &
+    together 1
+    files[i]=$work/pipe.$i
   fi
 done
 
 mapper() { # PASS WORKER PREFIX …
   export NEARDUP_WORKER="$(($2 + 1)) of $jobs"
-  python -m neardup.local_mapper "$1" "$2/$jobs" "${@:3}" "${options[@]}" -- "${files[@]}" <"$stdin"
+  python "$here/neardup/local_mapper.py" "$1" "$2/$jobs" "${@:3}" "${options[@]}" -- "${files[@]}" <"$stdin"
 }
 shuffle() { # FILE …
   trap '' INT
@@ -73,7 +78,7 @@ shuffle() { # FILE …
 
 for ((k = 0; k < jobs; k++)); do mapper count "$k" "$work/keys.$k" & done
 together "$jobs"
-python -m neardup.sieve "$work/sieve" "$work" &
+python "$here/neardup/sieve.py" "$work/sieve" "$work" &
 together 1
 rm -- "$work"/keys.*
 for ((k = 0; k < jobs; k++)); do mapper send "$k" "$work/map.$k" --sieve "$work/sieve" & done
@@ -91,5 +96,5 @@ shuffle "$work"/pairs.* >"$work/pairs" &
 together 1
 python "$here/dedup_reducer.py" <"$work/pairs" &
 together 1
-python -m neardup.summary "$work/reports" &
+python "$here/neardup/summary.py" "$work/reports" &
 together 1

@@ -160,7 +160,8 @@ def _spool(start: bytes, source: Iterator[bytes], file: IO[bytes]) -> tuple[int,
                 rest += line
                 continue
             in_order = in_order and before <= line
-            file.write(line)
+            if line != before:  # a record that comes again is the same record
+                file.write(line)
             before = line
             count += 1
         block = next(source, b"") if not rest else b""
@@ -171,7 +172,7 @@ def _sorted(file: IO[bytes], result: IO[bytes]) -> IO[bytes]:
     """The lines of `file` in byte order; the system's sort needs little memory for any size."""
     file.seek(0)  # which also writes out what is buffered
     environment = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(["sort", "-S", "32M"], stdin=file, stdout=result, env=environment)
+    done = subprocess.run(["sort", "-u", "-S", "32M"], stdin=file, stdout=result, env=environment)
     if done.returncode:
         raise StageError(f"cannot sort a large bucket: sort ended with status {done.returncode}")
     return result

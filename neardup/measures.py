@@ -36,7 +36,7 @@ class Threshold:
     def parse(cls, text: str) -> Threshold:
         """Read "0.9", "9/10" or "1"; ValueError says what is wrong with anything else."""
         try:
-            value = Fraction(text)
+            value = Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
         except (ValueError, ZeroDivisionError):
             raise ValueError(f"{text!r} is neither a decimal number nor a fraction") from None
         if not 0 < value <= 1:

@@ -86,7 +86,8 @@ class Pile:
     def windows(self, threshold: Threshold) -> tuple[np.ndarray, np.ndarray]:
         """The length filter: set i may pair with sets first[i] ≤ j < stop[i], all after i."""
         place = self.buckets << 32 | self.sizes  # ascending
-        widest = self.buckets << 32 | threshold.largest_partner(self.sizes)
+        largest = np.minimum(threshold.largest_partner(self.sizes), (1 << 32) - 1)
+        widest = self.buckets << 32 | largest
         return np.arange(1, len(self) + 1), np.searchsorted(place, widest, side="right")
 
 

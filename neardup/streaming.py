@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
+import re
 import signal
 import sys
 import zlib
@@ -12,11 +13,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
-from neardup.errors import StageError, UsageError
+from neardup.errors import ReaderGone, StageError, UsageError
 
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 STDOUT = 1  # the descriptor
 BLOCK_BYTES = 1 << 20
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 CUT_BYTES = 100
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
@@ -38,7 +40,7 @@ def run(name: str, main: Callable[[], None]) -> int:
         main()
         sys.stdout.flush()
         return OK
-    except BrokenPipeError:  # the reader has all it wants
+    except ReaderGone:
         return _end(OK)
     except KeyboardInterrupt:
         return _end(INTERRUPTED)
@@ -70,6 +72,8 @@ def _first_to_fail() -> bool:
         os.mkdir(os.path.join(folder, "failed"))
     except FileExistsError:
         return False
+    except OSError:  # a full disk: say so, even if more than once
+        return True
     return True
 
 
@@ -77,7 +81,14 @@ def write_all(pieces: Iterable[bytes]) -> None:
     """To stdout, which may be closed or full: both are raised here, not at exit."""
     with open(STDOUT, "wb", closefd=False) as stdout:
         for piece in pieces:
-            stdout.write(piece)
+            try:
+                stdout.write(piece)
+            except BrokenPipeError as error:
+                raise ReaderGone from error
+        try:
+            stdout.flush()
+        except BrokenPipeError as error:
+            raise ReaderGone from error
 
 
 def check_inputs(files: list[str]) -> None:
@@ -90,10 +101,18 @@ def check_inputs(files: list[str]) -> None:
 
 
 def check_compressed(files: list[str]) -> None:
-    """Unpack them once for nothing: for engines that take a damaged file for a short one."""
-    packed = [name for name in files if Path(name).suffix in OPENERS]
-    for _ in read_files(packed, sys.maxsize):
-        pass
+    """For engines that read one compressed part of a file, and a damaged one as a short one."""
+    for name in files:
+        if Path(name).suffix not in OPENERS:
+            continue
+        for _ in read_files([name], sys.maxsize):  # unpacked for nothing but its errors
+            pass
+        part = zlib.decompressobj(31) if Path(name).suffix == ".gz" else bz2.BZ2Decompressor()
+        with open(name, "rb") as stream:
+            while not part.eof:
+                part.decompress(stream.read(BLOCK_BYTES))
+            if (part.unused_data + stream.read(BLOCK_BYTES)).strip(b"\0"):
+                raise StageError(f"{name}: has several parts; unpack it, or use run_local.sh")
 
 
 def read_files(files: list[str], max_line: int, share: tuple[int, int] = (0, 1)) -> Iterator[Block]:
@@ -143,7 +162,8 @@ def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, 
     while chunk := stream.read(BLOCK_BYTES):
         while chunk.endswith(b"\r") and (more := stream.read(1)):  # CR LF stay together
             chunk += more
-        end = chunk.find(b"\n") + 1 or chunk.find(b"\r") + 1
+        first = _LINE_END.search(chunk)
+        end = first.end() if first else 0
         if length + (end or len(chunk)) > max_line + 1:
             held = [b"".join((*held, chunk[:CUT_BYTES]))[:CUT_BYTES]]
             length = max_line + 1  # what follows is not kept

@@ -27,7 +27,7 @@ MAPPER, REDUCER, DEDUP, JOB = (
 RUN_LOCAL = [str(ROOT / "run_local.sh")]
 INLINE = [*JOB, "--no-conf", "-r", "inline"]
 LOCAL = [*JOB, "--no-conf", "-r", "local", "--num-cores", "1"]  # two tasks a stage
-HIDDEN = re.compile("NEARDUP|MAPREDUCE|MAPRED_|MRJOB|COLUMNS|COV_CORE", re.IGNORECASE)
+HIDDEN = re.compile("NEARDUP|MAPREDUCE|MAPRED_|MRJOB|COLUMNS|COV_CORE|COVERAGE", re.IGNORECASE)
 Command = Sequence[Union[str, Path]]
 
 

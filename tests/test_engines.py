@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from engines import ANSWER, ENGINES, INLINE, LOCAL, RUN_LOCAL, VIDEOS, Input, in_order, run, succeed
+from engines import ANSWER, ENGINES, INLINE, RUN_LOCAL, VIDEOS, Input, in_order, run, succeed
 
 Records = list[tuple[bytes, frozenset[Hashable]]]
 
@@ -47,7 +47,9 @@ def repeating_records() -> Records:
         near = list(rng.choice(sets))
         for _ in range(rng.randrange(5)):
             near[rng.randrange(60)] = rng.randrange(20_000)
-        records.append((b"v%d" % rng.randrange(90), frozenset(near)))
+        # In byte order, what follows an id is a tab: some characters come before it.
+        id_ = b"v%d" % rng.randrange(45) + rng.choice([b"", b"\1"])
+        records.append((id_, frozenset(near)))
     return [*records, *records[:20]]
 
 
@@ -151,8 +153,12 @@ def test_files_of_several_members(
     data = VIDEOS.read_bytes()
     packed = tmp_path / f"videos{suffix}"
     packed.write_bytes(pack(data[:400_000]) + pack(data[400_000:]))
-    result = succeed([*command, packed], tmp_path)
-    assert in_order(result.out) == ANSWER.read_bytes()
+    result = run([*command, packed], tmp_path)
+    if command is INLINE:  # mrjob would read the first part only
+        assert (result.code, result.out) == (1, b"")
+        assert "has several parts" in result.err
+    else:
+        assert in_order(result.out) == ANSWER.read_bytes()
 
 
 @pytest.mark.parametrize("command", [[*RUN_LOCAL, "--jobs", "2"], INLINE], ids=["2 jobs", "inline"])
@@ -181,15 +187,3 @@ def test_a_stray_module_in_the_current_folder(
     result = run([*command, VIDEOS], tmp_path, cwd=folder)
     assert result.code == 0, result.err
     assert in_order(result.out) == ANSWER.read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("command", "data", "code"),
-    [(LOCAL, b"a 1\n", 0), (INLINE, b"a 1\n", 0), (INLINE, b"a x\n", 1)],
-    ids=["local", "inline", "inline fails"],
-)
-def test_mrjob_leaves_nothing_behind(
-    command: list[str], data: bytes, code: int, tmp_path: Path
-) -> None:
-    result = run([*command, "--strict", "-"], tmp_path, data)
-    assert (result.code, result.left, result.locks) == (code, [], [])
