@@ -5,9 +5,5 @@ class StageError(Exception):
     """The input, or the machine, does not allow to go on: a message, and exit code 1."""
 
 
-class ReaderGone(Exception):
-    """Whoever reads standard output has all it wants: a quiet success."""
-
-
 class UsageError(Exception):
     """The command line asks for something wrong or impossible: a message, and exit code 2."""

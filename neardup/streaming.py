@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
-from neardup.errors import ReaderGone, StageError, UsageError
+from neardup.errors import StageError, UsageError
 
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 STDOUT = 1  # the descriptor
@@ -40,7 +40,7 @@ def run(name: str, main: Callable[[], None]) -> int:
         main()
         sys.stdout.flush()
         return OK
-    except ReaderGone:
+    except BrokenPipeError:  # the reader has all it wants
         return _end(OK)
     except KeyboardInterrupt:
         return _end(INTERRUPTED)
@@ -81,14 +81,7 @@ def write_all(pieces: Iterable[bytes]) -> None:
     """To stdout, which may be closed or full: both are raised here, not at exit."""
     with open(STDOUT, "wb", closefd=False) as stdout:
         for piece in pieces:
-            try:
-                stdout.write(piece)
-            except BrokenPipeError as error:
-                raise ReaderGone from error
-        try:
-            stdout.flush()
-        except BrokenPipeError as error:
-            raise ReaderGone from error
+            stdout.write(piece)
 
 
 def check_inputs(files: list[str]) -> None:
@@ -160,8 +153,8 @@ def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, 
     held: list[bytes] = []  # the start of a line that has not ended yet
     length = 0
     while chunk := stream.read(BLOCK_BYTES):
-        while chunk.endswith(b"\r") and (more := stream.read(1)):  # CR LF stay together
-            chunk += more
+        if chunk.endswith(b"\r"):  # CR LF stay together
+            chunk += stream.read(1)
         first = _LINE_END.search(chunk)
         end = first.end() if first else 0
         if length + (end or len(chunk)) > max_line + 1:

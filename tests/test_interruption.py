@@ -52,7 +52,7 @@ class Session:
     def wait_for(self, word: str, seconds: float = 0) -> int:
         """Until a process with this word in its command line has been there for so long."""
         end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
+        while time.monotonic() < end and self.process.poll() is None:
             found = self.pids(word)
             if found and not seconds:
                 return found[0]
@@ -60,7 +60,7 @@ class Session:
                 time.sleep(seconds)
                 seconds = 0
             time.sleep(0.01)
-        raise AssertionError(f"no {word} in {self.pids()}")
+        raise AssertionError(f"no {word}: {self.process.poll()}, {self.stderr()}")
 
     def ended_clean(self) -> int:
         """The exit code; it must come soon, and nothing may be left."""
