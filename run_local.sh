@@ -61,7 +61,7 @@ for i in "${!files[@]}"; do # every mapper reads all files, so those that can be
     cat <&0 >"$stdin" &
     together 1
   elif [ ! -f "$file" ]; then
-    cat -- "$file" >"$work/pipe.$i" &
+    cat -- "$file" <&0 >"$work/pipe.$i" &
     together 1
     files[i]=$work/pipe.$i
   fi

@@ -117,5 +117,5 @@ def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
             counters.add("repeated pairs", b in best)
             best[b] = max(similarity, best.get(b, b""))
         counters.add("unique pairs", len(best))
-        for b in sorted(best):
+        for b in sorted(best, key=lambda b: b + b"\t"):  # as whole lines sort
             yield b"%b\t%b\t%b\n" % (a, b, best[b])
