@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import os
 import re
+import select
 import signal
 import sys
 import zlib
@@ -40,8 +42,9 @@ def run(name: str, main: Callable[[], None]) -> int:
         main()
         sys.stdout.flush()
         return OK
-    except BrokenPipeError:  # the reader has all it wants
-        return _end(OK)
+    except BrokenPipeError:
+        # The reader of stdout may have all it wants; a reader of stderr must not cost lines.
+        return _end(OK if _reader_gone() else FAILED)
     except KeyboardInterrupt:
         return _end(INTERRUPTED)
     except UsageError as error:
@@ -57,10 +60,18 @@ def run(name: str, main: Callable[[], None]) -> int:
 
 def _end(code: int, message: str = "") -> int:
     if message and _first_to_fail():
-        print(message, file=sys.stderr)
+        with contextlib.suppress(OSError):  # if nobody hears it, the exit code still tells
+            print(message, file=sys.stderr)
     # What stdout could not take must not be tried again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
     return code
+
+
+def _reader_gone() -> bool:
+    """Whether nobody reads the pipe at stdout any more."""
+    stdout = select.poll()
+    stdout.register(STDOUT, select.POLLOUT)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in stdout.poll(0))
 
 
 def _first_to_fail() -> bool:

@@ -384,6 +384,24 @@ def test_a_closed_pipe_is_a_quiet_success(name: str, stages: Stages, tmp_path: P
     assert not os.listdir(tmp_path / "tmpdir")
 
 
+def test_nobody_hears_the_messages(tmp_path: Path) -> None:
+    """A closed pipe at stderr is no reason to leave lines out and say all is well."""
+    read, write = os.pipe()
+    os.close(read)
+    command = ["bash", "-c", f'exec "$@" 2>&{write}', "-", *MAPPER]
+    done = subprocess.run(
+        command,
+        input=b"bad\n" + GOOD,
+        stdout=subprocess.PIPE,
+        pass_fds=[write],
+        env=environment(tmp_path),
+        timeout=60,
+        check=False,
+    )
+    os.close(write)
+    assert done.returncode == 1
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 @SCRIPTS
 def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup import streaming
-from neardup.errors import ReaderGone, StageError, UsageError
+from neardup.errors import StageError, UsageError
 from neardup.streaming import (
     check_inputs,
     count_lines,
@@ -148,7 +148,6 @@ def test_files_are_looked_for_before_anything_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (ReaderGone(), 0, ""),
         (KeyboardInterrupt(), 130, ""),
         (UsageError("--x: no"), 2, "name: --x: no\n"),
         (StageError("line 3"), 1, "name: line 3\n"),
