@@ -18,7 +18,6 @@ from neardup.interpreter import require
 require("numpy", "mrjob")
 
 import mrjob_shim  # noqa: F401  (before mrjob)
-from mrjob.compat import jobconf_from_env
 from mrjob.job import MRJob
 from mrjob.protocol import BytesValueProtocol
 from mrjob.step import MRStep
@@ -34,8 +33,8 @@ from neardup.streaming import (
     Block,
     check_compressed,
     check_inputs,
-    count_lines,
     run,
+    start_of_split,
 )
 
 GROUP = "neardup"  # of the counters
@@ -72,7 +71,7 @@ class NearDuplicates(MRJob):
     def begin(self):
         self.counters = Counters("mapper")
         self.lines, self.size = [], 0
-        self.place, self.next_line = _start_of_split()
+        self.place, self.next_line = start_of_split()
 
     def map_line(self, _, line):
         if len(line) > self.settings.max_line:
@@ -149,20 +148,6 @@ def _blocks(lines):
             held, size = [], 0
     if held:
         yield b"\n".join(held) + b"\n"
-
-
-def _start_of_split():
-    """What this task reads, for messages, and the number of its first line."""
-    uri = jobconf_from_env("mapreduce.map.input.file")
-    start = int(jobconf_from_env("mapreduce.map.input.start") or 0)
-    if not uri:
-        return "", 1
-    name = uri[len("file://") :] if uri.startswith("file://") else uri
-    if start and name != uri:
-        with open(name, "rb") as stream:
-            ahead = iter(lambda: stream.read(min(BLOCK_BYTES, start - stream.tell())), b"")
-            return f"{name}: ", 1 + sum(map(count_lines, ahead))
-    return (f"{name} from byte {start}: " if start else f"{name}: "), 1
 
 
 if __name__ == "__main__":

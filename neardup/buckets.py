@@ -10,12 +10,13 @@ that goes to a temporary file (`Spool`) and comes back a piece at a time.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, takewhile
 from typing import IO
 
 import numpy as np
@@ -73,9 +74,8 @@ def shared_lines(
             pile = []
         if scan.large:
             with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
-                count, rest, in_order = _spool(unfinished, source, unsorted)
-                file = unsorted if in_order else _sorted(unsorted, sorted_)
-                counters.add("keyed lines", count)
+                count, rest, in_order = _spool(unfinished, source, unsorted, counters)
+                file = unsorted if in_order else _sorted(unsorted, sorted_, counters)
                 counters.add(SHARED_BUCKETS, 1)
                 yield Spool(file, bucket_bytes // 2)
             line_number += count
@@ -145,34 +145,41 @@ def _check_shape(block: bytes, starts: np.ndarray, ends: np.ndarray, line_number
         )
 
 
-def _spool(start: bytes, source: Iterator[bytes], file: IO[bytes]) -> tuple[int, bytes, bool]:
+def _spool(
+    start: bytes, source: Iterator[bytes], file: IO[bytes], counters: Counters
+) -> tuple[int, bytes, bool]:
     """Write the bucket whose first lines are `start` to `file`.
 
     Returns how many lines it has, what follows it in the last block read, and whether its lines
-    came in byte order.
+    came in byte order, as `sort` and a secondary sort bring them.
     """
     key = start[: KEY_WIDTH + 1]
-    count, before, in_order, rest = 0, b"", True, b""
-    block: bytes | None = start
-    while block and not rest:
-        for line in block.splitlines(keepends=True):
-            if rest or not line.startswith(key):
-                rest += line
-                continue
+    count, before, in_order = 0, b"", True
+    for block in chain([start], source):
+        lines = block.splitlines(keepends=True)
+        mine = list(takewhile(lambda line: line.startswith(key), lines))
+        for line in mine:
             in_order = in_order and before <= line
             if line != before:  # a record that comes again is the same record
                 file.write(line)
             before = line
-            count += 1
-        block = next(source, b"") if not rest else b""
-    return count, rest, in_order
+        count += len(mine)
+        counters.add("keyed lines", len(mine))
+        if len(mine) < len(lines):
+            return count, b"".join(lines[len(mine) :]), in_order
+    return count, b"", in_order
 
 
-def _sorted(file: IO[bytes], result: IO[bytes]) -> IO[bytes]:
+def _sorted(file: IO[bytes], result: IO[bytes], counters: Counters) -> IO[bytes]:
     """The lines of `file` in byte order; the system's sort needs little memory for any size."""
     file.seek(0)  # which also writes out what is buffered
     environment = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(["sort", "-u", "-S", "32M"], stdin=file, stdout=result, env=environment)
-    if done.returncode:
-        raise StageError(f"cannot sort a large bucket: sort ended with status {done.returncode}")
+    sort = subprocess.Popen(["sort", "-u", "-S", "32M"], stdin=file, stdout=result, env=environment)
+    with sort:
+        while sort.poll() is None:
+            counters.alive()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                sort.wait(1)
+    if sort.returncode:
+        raise StageError(f"cannot sort a large bucket: sort ended with status {sort.returncode}")
     return result

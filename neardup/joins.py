@@ -17,7 +17,7 @@ from neardup.buckets import Spool
 from neardup.counters import Counters
 from neardup.errors import StageError
 from neardup.measures import Threshold, resemblance, six_decimals
-from neardup.piles import Pile, pairs_within
+from neardup.piles import Pile
 from neardup.ragged import Ragged, shared
 from neardup.schemes import Scheme
 from neardup.wire import format_pair
@@ -118,7 +118,7 @@ class PairJoin:
         """The pairs of set i and sets first[i] ≤ j < stop[i] that are printed here."""
         records = np.array([len(ids) for ids in pile.ids])
         everyone = np.arange(len(pile))
-        for left, right in pairs_within(everyone, first, stop, everyone):
+        for left, right in pile.pairs(everyone, first, stop, everyone):
             mine = self._mine(pile, keys, left, right)
             left, right = left[mine], right[mine]
             self.counters.add("candidate pairs", int(np.dot(records[left], records[right])))

@@ -17,7 +17,7 @@ import numpy as np
 
 from neardup.forest import Forest
 from neardup.joins import Found, PairJoin
-from neardup.piles import Pile, pairs_within
+from neardup.piles import Pile
 from neardup.ragged import Ragged
 
 
@@ -58,7 +58,7 @@ class LinkJoin(PairJoin):
                 np.where(inside[left], len(pile) + np.searchsorted(outside, end[left]), end[left])
                 for end in (first, stop)
             )
-            for a, b in pairs_within(left, low, high, pool):
+            for a, b in pile.pairs(left, low, high, pool):
                 roots = self.forest.roots(pile.nodes)
                 still = roots[a] != roots[b]
                 yield a[still], b[still]

@@ -15,7 +15,8 @@ from neardup.measures import Threshold
 from neardup.ragged import Ragged, chunks, spans
 from neardup.wire import WireError, decode_sets, parse_key, parse_keyed_lines
 
-PAIRS_AT_ONCE = 1 << 16
+TOKENS_AT_ONCE = 1 << 23  # less than a second's work
+PAIR_TOKENS = 32  # what a pair costs beside the comparison of its tokens
 
 
 @dataclass(frozen=True)
@@ -90,18 +91,11 @@ class Pile:
         widest = self.buckets << 32 | largest
         return np.arange(1, len(self) + 1), np.searchsorted(place, widest, side="right")
 
-
-def pairs_within(
-    left: np.ndarray, low: np.ndarray, high: np.ndarray, pool: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Each left[i] with pool[low[i]:high[i]], in order, some 65,536 pairs at a time.
-
-    >>> everyone = np.arange(4)
-    >>> [(a.tolist(), b.tolist()) for a, b in pairs_within(
-    ...     np.array([0, 1]), np.array([1, 2]), np.array([4, 3]), everyone)]
-    [([0, 0, 0, 1], [1, 2, 3, 2])]
-    """
-    counts = np.maximum(high - low, 0)
-    for start, stop in chunks(counts, PAIRS_AT_ONCE):
-        some = counts[start:stop]
-        yield np.repeat(left[start:stop], some), pool[spans(low[start:stop], some)]
+    def pairs(
+        self, left: np.ndarray, low: np.ndarray, high: np.ndarray, pool: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Each left[i] with pool[low[i]:high[i]], in order, a step's work at a time."""
+        counts = np.maximum(high - low, 0)
+        for start, stop in chunks(counts * (self.sizes[left] + PAIR_TOKENS), TOKENS_AT_ONCE):
+            some = counts[start:stop]
+            yield np.repeat(left[start:stop], some), pool[spans(low[start:stop], some)]

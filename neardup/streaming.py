@@ -119,6 +119,25 @@ def check_compressed(files: list[str]) -> None:
                 raise StageError(f"{name}: has several parts; unpack it, or use run_local.sh")
 
 
+def start_of_split() -> tuple[str, int]:
+    """Where the input of a Hadoop or mrjob task lies, for messages, and its first line's number.
+
+    Hadoop names a file and a position in it; only mrjob's local files are there to count lines in.
+
+    >>> start_of_split()  # not in a task
+    ('', 1)
+    """
+    uri = os.environ.get("mapreduce_map_input_file", "")
+    start = int(os.environ.get("mapreduce_map_input_start") or 0)
+    if start and uri.startswith("file://"):
+        name = uri[len("file://") :]
+        with open(name, "rb") as stream:
+            ahead = iter(lambda: stream.read(min(BLOCK_BYTES, start - stream.tell())), b"")
+            return f"{name}: ", 1 + sum(map(count_lines, ahead))
+    name = uri[len("file://") :] if uri.startswith("file://") else uri
+    return (f"{name} from byte {start}: " if start else f"{name}: " if name else ""), 1
+
+
 def read_files(files: list[str], max_line: int, share: tuple[int, int] = (0, 1)) -> Iterator[Block]:
     """The blocks of all files (`-` is stdin; .gz and .bz2 are unpacked), one after another.
 
@@ -128,7 +147,7 @@ def read_files(files: list[str], max_line: int, share: tuple[int, int] = (0, 1))
     mine, of = share
     number = 0
     for name in files:
-        place = "" if name == "-" else f"{name}: "
+        place = start_of_split()[0] if name == "-" else f"{name}: "
         try:
             with _open(name) as stream:
                 for line, data, cut in whole_lines(stream, max_line):

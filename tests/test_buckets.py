@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from itertools import chain, groupby
 
 import pytest
@@ -56,9 +55,10 @@ def test_a_spooled_bucket_comes_back_in_byte_order(lines, random, at_once):
     assert sorted(found(shuffled, at_once, 2, Counters(""))) == expected(lines)
 
 
-def test_a_spool_that_cannot_be_sorted_is_an_error(monkeypatch):
-    failed = subprocess.CompletedProcess(["sort"], returncode=2)
-    monkeypatch.setattr("neardup.buckets.subprocess.run", lambda *_, **__: failed)
+def test_a_spool_that_cannot_be_sorted_is_an_error(monkeypatch, tmp_path):
+    (tmp_path / "sort").write_text("#!/bin/sh\nexit 2\n")
+    (tmp_path / "sort").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
     assert found([line(0, 0), line(0, 1)], 2, 2, Counters("")) != []
     with pytest.raises(StageError, match="cannot sort a large bucket: sort ended with status 2"):
         found([line(0, 1), line(0, 0)], 2, 2, Counters(""))

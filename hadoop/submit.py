@@ -1,0 +1,340 @@
+"""run_hadoop.sh: the job by Hadoop Streaming, on the cluster that HADOOP_CONF_DIR points at.
+
+It puts a command line together, shows it, runs it, and sums up the counters that Hadoop reports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import posixpath
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from itertools import chain, takewhile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from neardup.interpreter import require
+
+require("numpy", name="run_hadoop.sh")
+
+import package
+
+from neardup import options
+from neardup.errors import StageError, UsageError
+from neardup.options import Settings
+from neardup.streaming import run
+from neardup.summary import describe
+
+DESCRIPTION = """Find the similar pairs of records in files on a Hadoop cluster.
+
+INPUT is a file, a folder or a pattern, plain, .gz or .bz2; OUTPUT a folder that does not exist yet,
+where the pairs will be: A TAB B TAB SIMILARITY.
+
+    ./run_hadoop.sh --reducers 40 /data/videos /data/pairs
+    ./run_hadoop.sh --input text --threshold 0.8 '/data/articles/*.txt.gz' /data/pairs
+
+Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy.
+"""
+ROOT = package.ROOT
+JARS = "hadoop-streaming*[0-9g].jar"  # not its sources, nor its tests
+JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
+KEY_FIELDS = 3  # KEY SIZE ID: the order in which `sort` would bring the lines, hot buckets too
+JVM_SHARE = 0.45  # of a container; the rest is for Python
+SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
+LOG_SECONDS = 30  # how long the logs of a job's tasks may take to appear after its end
+NUMPY, VENV = "numpy-lib", "venv"  # what the archives are called in a task's folder
+OUR_MESSAGE = re.compile(r"(mapper|reducer|dedup_reducer)\.py: ")
+EXPLAINED = re.compile(
+    r"Output directory \S+ already exists|Input path does not exist: .*"
+    r"|Input Pattern .* matches 0 files"
+)
+
+
+def main() -> None:
+    args = _arguments(sys.argv[1:])
+    output = args.output_folder
+    first = f"{output}.with-repeats" if args.dedup else output
+    jobs = [_pairs_job(args, first)]
+    if args.dedup:
+        jobs.append(_dedup_job(args, first, output))
+    started = time.time()
+    if args.overwrite:
+        _call([_hadoop(), "fs", "-rm", "-r", "-f", *{first, output}])
+    counts: dict[str, int] = {}
+    for command in jobs:
+        counts.update(_counters(_call(command)))
+    if args.dedup:
+        _call([_hadoop(), "fs", "-rm", "-r", first])
+    report = {
+        "stage": "job",
+        "counts": counts,
+        "bad_lines": [],
+        "promise": Settings.of(args).promise,
+        "started": started,
+        "ended": time.time(),
+    }
+    print(describe([report], whole=True), file=sys.stderr)
+
+
+# The command line.
+
+
+def _arguments(given: list[str]) -> argparse.Namespace:
+    parser = options.parser("run_hadoop.sh", DESCRIPTION)
+    parser.add_argument("inputs", nargs="+", metavar="INPUT")
+    parser.add_argument("output_folder", metavar="OUTPUT")
+    parser.add_argument("--reducers", metavar="N", default="8", help="reduce tasks (default: 8)")
+    parser.add_argument(
+        "--memory",
+        metavar="MB",
+        default="2048",
+        help="of a task's container, shared by Hadoop's JVM and Python (default: 2048)",
+    )
+    parser.add_argument(
+        "--python", metavar="PATH", help="the nodes' Python, with numpy (default: python3)"
+    )
+    parser.add_argument(
+        "--ship-numpy",
+        action="store_true",
+        help="send numpy along, to nodes with this machine's system and Python version",
+    )
+    parser.add_argument(
+        "--ship-venv",
+        action="store_true",
+        help="send a virtual environment with numpy along, to nodes with Python where it is here",
+    )
+    parser.add_argument(
+        "--dedup",
+        action="store_true",
+        help="a second job with dedup_reducer.py: each pair once, even where an id stands for "
+        "several records",
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="remove OUTPUT first, if it exists"
+    )
+    parser.add_argument("--name", default="near-duplicates", help="of the job")
+    parser.add_argument(
+        "-D",
+        dest="define",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a property for Hadoop; may come several times, and wins over what is set here",
+    )
+    args = parser.parse_intermixed_args(given)
+    Settings.of(args)
+    for flag, text, low in (("--reducers", args.reducers, 1), ("--memory", args.memory, 512)):
+        if not re.fullmatch("[0-9]{1,6}", text) or int(text) < low:
+            raise UsageError(f"{flag}: {text!r} is not an integer from {low} to 999999")
+    if args.ship_venv and (args.python or args.ship_numpy):
+        raise UsageError("--ship-venv brings its own Python and numpy")
+    for text in args.define:
+        if "=" not in text:
+            raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
+    for folder in args.inputs:
+        if args.overwrite and f"{_path(folder)}/".startswith(f"{_path(args.output_folder)}/"):
+            raise UsageError(f"--overwrite would remove the input {folder}")
+    return args
+
+
+def _path(uri: str) -> str:
+    """Where a URI or a relative path leads in the file system."""
+    path = urlsplit(uri).path
+    return posixpath.normpath(posixpath.join("/user", getpass.getuser(), path))
+
+
+def _pairs_job(args: argparse.Namespace, output: str) -> list[str]:
+    python, flags = _python(args), options.as_arguments(args)
+    heap = _heap(args)
+    properties = {
+        "mapreduce.job.name": args.name,
+        "mapreduce.map.memory.mb": args.memory,
+        "mapreduce.map.java.opts": f"-Xmx{heap}m",
+        "mapreduce.task.io.sort.mb": min(2047, int(heap * SORT_SHARE)),
+        "mapreduce.input.fileinputformat.input.dir.recursive": "true",
+        "mapreduce.partition.keypartitioner.options": "-k1,1",
+        "stream.num.map.output.key.fields": KEY_FIELDS,
+    }
+    return [
+        *_streaming(args, properties, "mapper.py", "reducer.py"),
+        *("-partitioner", "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"),
+        *(word for folder in args.inputs for word in ("-input", folder)),
+        *("-output", output),
+        *("-mapper", _command(python, "mapper.py", *flags)),
+        *("-reducer", _command(python, "reducer.py", *flags)),
+        *_environment(args),
+    ]
+
+
+def _dedup_job(args: argparse.Namespace, pairs: str, output: str) -> list[str]:
+    return [
+        *_streaming(args, {"mapreduce.job.name": f"{args.name}: dedup"}, "dedup_reducer.py"),
+        *("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat"),
+        *("-input", pairs, "-output", output),
+        *("-mapper", "org.apache.hadoop.mapred.lib.IdentityMapper"),
+        *("-reducer", _command(_python(args), "dedup_reducer.py")),
+        *_environment(args),
+    ]
+
+
+def _streaming(args: argparse.Namespace, properties: dict[str, object], *scripts: str) -> list[str]:
+    """The head of the command: what Hadoop wants to have before streaming's own options."""
+    common = {
+        "mapreduce.job.reduces": args.reducers,
+        "mapreduce.reduce.memory.mb": args.memory,
+        "mapreduce.reduce.java.opts": f"-Xmx{_heap(args)}m",
+        # The reducers' JVMs have no other use for their memory than to hold what they fetched.
+        "mapreduce.reduce.shuffle.merge.percent": 0.9,
+        "mapreduce.reduce.input.buffer.percent": 0.7,
+        "mapreduce.map.output.compress": "true",
+        "mapreduce.map.output.compress.codec": "org.apache.hadoop.io.compress.SnappyCodec",
+        "stream.jobconf.truncate.limit": 20000,  # a task finds its configuration in its environment
+    }
+    defined = [f"{name}={value}" for name, value in {**properties, **common}.items()]
+    archives = [f"{package.our_package()}#neardup"]
+    if args.ship_numpy:
+        archives.append(f"{package.numpy()}#{NUMPY}")
+    if args.ship_venv:
+        archives.append(f"{package.virtual_environment()}#{VENV}")
+    return [
+        *(_hadoop(), "jar", _streaming_jar()),
+        *(word for text in (*defined, *args.define) for word in ("-D", text)),
+        *("-files", ",".join(str(ROOT / name) for name in scripts)),
+        *("-archives", ",".join(archives)),
+    ]
+
+
+def _heap(args: argparse.Namespace) -> int:
+    return int(int(args.memory) * JVM_SHARE)
+
+
+def _python(args: argparse.Namespace) -> str:
+    return f"{VENV}/bin/python" if args.ship_venv else args.python or "python3"
+
+
+def _environment(args: argparse.Namespace) -> list[str]:
+    words = ["-cmdenv", "OPENBLAS_NUM_THREADS=1"]
+    return [*words, "-cmdenv", f"PYTHONPATH={NUMPY}"] if args.ship_numpy else words
+
+
+def _command(*words: str) -> str:
+    """As one argument; Streaming takes it apart at blanks and knows no escapes."""
+    for word in words:
+        if re.search(r"[\s'\"\\]", word):
+            raise UsageError(f"Hadoop cannot pass {word!r} on: it has a blank or a quote in it")
+    return " ".join(words)
+
+
+def _hadoop() -> str:
+    home = os.environ.get("HADOOP_HOME")
+    found = shutil.which("hadoop", path=f"{home}/bin" if home else None)
+    if not found:
+        where = f"in HADOOP_HOME ({home}/bin)" if home else "on the PATH; or set HADOOP_HOME"
+        raise StageError(f"there is no hadoop command {where}")
+    return found
+
+
+def _streaming_jar() -> str:
+    """Where distributions of Hadoop keep it, unless HADOOP_STREAMING_JAR tells."""
+    if told := os.environ.get("HADOOP_STREAMING_JAR"):
+        return told
+    homes = [os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME")]
+    homes += [str(Path(_hadoop()).resolve().parent.parent), "/usr/lib", "/usr/lib/hadoop"]
+    for home in filter(None, homes):
+        for folder in JAR_FOLDERS:
+            if jars := sorted(Path(home, folder).glob(JARS)):
+                return str(jars[-1])
+    raise StageError("there is no hadoop-streaming jar; say where it is: HADOOP_STREAMING_JAR")
+
+
+# The run.
+
+
+def _call(command: list[str]) -> list[str]:
+    """Run a command of Hadoop; returns what it said, which is also shown."""
+    print(f"\n{shlex.join(command)}\n", file=sys.stderr, flush=True)
+    said: list[str] = []
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,  # stdout is for pairs, and these go to OUTPUT
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="backslashreplace",
+    ) as process:
+        assert process.stderr
+        try:
+            for line in process.stderr:
+                sys.stderr.write(line)
+                sys.stderr.flush()
+                said.append(line.rstrip("\n"))
+        except KeyboardInterrupt:
+            if application := _application(said):
+                print(f"The job goes on; to end it: yarn application -kill {application}")
+            raise
+    if process.returncode:
+        raise StageError("; ".join(_reasons(said)) or "Hadoop gave up, and said why above")
+    return said
+
+
+def _counters(said: list[str]) -> dict[str, int]:
+    """Ours among those that Hadoop prints at the end of a job.
+
+    >>> _counters(["\tneardup", "\t\tkeys=30", "\t\trecords=2", "\tFile Input Format Counters "])
+    {'keys': 30, 'records': 2}
+    """
+    if "\tneardup" not in said:
+        return {}
+    ours = takewhile(lambda line: line.startswith("\t\t"), said[said.index("\tneardup") + 1 :])
+    fields = (line.strip().rpartition("=") for line in ours)
+    return {name: int(value) for name, _, value in fields}
+
+
+def _reasons(said: list[str]) -> list[str]:
+    """Why a job failed: what Hadoop found wrong before it started, or the first of our messages."""
+    explained = [found[0] for line in said if (found := EXPLAINED.search(line))]
+    if explained:
+        return explained[:1]
+    ours = [line for line in chain(said, _task_logs(said)) if OUR_MESSAGE.match(line)]
+    return ours[:1]
+
+
+def _task_logs(said: list[str]) -> list[str]:
+    """What the tasks of a job on YARN said on stderr; it is collected only after its end."""
+    application = _application(said)
+    if not application:
+        return []
+    folder = os.path.dirname(_hadoop())
+    yarn = shutil.which("yarn", path=folder) or shutil.which("yarn")
+    if not yarn:
+        return []
+    end = time.monotonic() + LOG_SECONDS
+    while True:
+        done = subprocess.run(
+            [yarn, "logs", "-applicationId", application, "-log_files", "stderr"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="backslashreplace",
+        )
+        if "LogType" in done.stdout or time.monotonic() > end:
+            return done.stdout.splitlines()
+        time.sleep(1)
+
+
+def _application(said: list[str]) -> str:
+    """YARN's name for the job; "" if it ran without YARN, or not at all."""
+    found = re.search(r"Submitted application (application_\d+_\d+)", "\n".join(said))
+    return found[1] if found else ""
+
+
+if __name__ == "__main__":
+    sys.exit(run("run_hadoop.sh", main))
