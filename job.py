@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same stages as one mrjob job: `./job.py -r inline|local [OPTIONS] FILE...`.
+"""The same stages as one mrjob job: `./job.py -r inline|local|hadoop [OPTIONS] FILE...`.
 
 Lines pass through mrjob as bytes (its BytesValueProtocol).  Inside a task they are gathered into
 blocks, since the stages work in bulk: a mapper yields many keyed lines at once, and a reducer
@@ -10,6 +10,7 @@ import glob
 import os
 import sys
 import tempfile
+import time
 
 sys.path.append(os.getcwd())  # in a Hadoop task the package lies there, and not beside this file
 
@@ -22,7 +23,6 @@ from mrjob.job import MRJob
 from mrjob.protocol import BytesValueProtocol
 from mrjob.step import MRStep
 
-from neardup import summary
 from neardup.counters import Counters
 from neardup.errors import StageError
 from neardup.options import OPTIONS, Settings
@@ -36,15 +36,28 @@ from neardup.streaming import (
     run,
     start_of_split,
 )
+from neardup.summary import describe, summarize, total
 
 GROUP = "neardup"  # of the counters
+# Hadoop then brings the lines of a bucket in the order of whole lines, as `sort` does.
+SECONDARY_SORT = {
+    "stream.num.map.output.key.fields": 3,
+    "mapreduce.partition.keypartitioner.options": "-k1,1",
+}
 
 
 class NearDuplicates(MRJob):
     DIRS = ["neardup"]
     FILES = ["mrjob_shim.py"]
     INPUT_PROTOCOL = INTERNAL_PROTOCOL = OUTPUT_PROTOCOL = BytesValueProtocol
-    JOBCONF = {"mapreduce.job.name": "near-duplicates"}
+    JOBCONF = {
+        "mapreduce.job.name": "near-duplicates",
+        # A container is shared by Hadoop's JVM and Python.
+        "mapreduce.map.memory.mb": 2048,
+        "mapreduce.map.java.opts": "-Xmx900m",
+        "mapreduce.reduce.memory.mb": 2048,
+        "mapreduce.reduce.java.opts": "-Xmx900m",
+    }
 
     def configure_args(self):
         super().configure_args()
@@ -62,9 +75,18 @@ class NearDuplicates(MRJob):
                 mapper=self.map_line,
                 mapper_final=self.map_rest,
                 reducer=self.reduce,
+                jobconf=SECONDARY_SORT if self.on_cluster() else None,
             ),
             MRStep(reducer=self.dedup),
         ]
+
+    def partitioner(self):
+        if self.on_cluster():
+            return "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
+        return super().partitioner()
+
+    def on_cluster(self):
+        return self.options.runner not in (None, "inline", "local")
 
     # The first step: pairs, each in one bucket.
 
@@ -121,20 +143,56 @@ class NearDuplicates(MRJob):
     # The launcher: check before, sum up after.
 
     def run_job(self):
-        if self.options.runner in (None, "inline", "local"):
-            paths = [path for path in self.options.args if not glob.has_magic(path)]
-            check_inputs(paths)
-            for path in paths:
-                if path != "-" and not os.path.isfile(path):
-                    raise StageError(f"{path}: not a regular file; name - and redirect it")
-            check_compressed(paths)
-            # Tasks run in folders of their own and still name the file of a bad line.
-            self.options.args = [p if p == "-" else os.path.abspath(p) for p in self.options.args]
+        started = time.time()
+        if self.on_cluster():
+            self.run_on_cluster()
+            self.say(describe([self.cluster_report(started)], whole=True))
+            return
+        self.check_files()
         with tempfile.TemporaryDirectory(prefix="neardup.") as folder:
             os.environ["NEARDUP_REPORT"] = folder  # tasks on this machine put their reports there
             super().run_job()
-            if not self.options.quiet:
-                summary.main(folder)
+            self.say(summarize(folder))
+
+    def run_on_cluster(self):
+        try:
+            super().run_job()
+        except SystemExit:  # mrjob has said which step failed, and we say why
+            from hadoop.tasklogs import first_message
+
+            steps = [log.get("step", {}) for log in self.runner._log_interpretations]
+            application = steps[-1].get("application_id", "") if steps else ""
+            reason = first_message(application, self.runner.get_hadoop_bin()[0])
+            raise StageError(reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above") from None
+
+    def check_files(self):
+        paths = [path for path in self.options.args if not glob.has_magic(path)]
+        check_inputs(paths)
+        for path in paths:
+            if path != "-" and not os.path.isfile(path):
+                raise StageError(f"{path}: not a regular file; name - and redirect it")
+        check_compressed(paths)
+        # Tasks run in folders of their own and still name the file of a bad line.
+        self.options.args = [p if p == "-" else os.path.abspath(p) for p in self.options.args]
+
+    def make_runner(self):
+        self.runner = super().make_runner()
+        return self.runner
+
+    def cluster_report(self, started):
+        """What the tasks on the cluster counted, as a report of one stage."""
+        return {
+            "stage": "job",
+            "counts": total(step.get(GROUP, {}) for step in self.runner.counters()),
+            "bad_lines": [],
+            "promise": self.settings.promise,
+            "started": started,
+            "ended": time.time(),
+        }
+
+    def say(self, text):
+        if not self.options.quiet:
+            print(text, file=sys.stderr)
 
 
 def _blocks(lines):

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from itertools import chain, takewhile
+from itertools import takewhile
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,8 +25,8 @@ from neardup.interpreter import require
 
 require("numpy", name="run_hadoop.sh")
 
-import package
-
+from hadoop import package
+from hadoop.tasklogs import first_message, first_of_ours
 from neardup import options
 from neardup.errors import StageError, UsageError
 from neardup.options import Settings
@@ -49,9 +49,7 @@ JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-m
 KEY_FIELDS = 3  # KEY SIZE ID: the order in which `sort` would bring the lines, hot buckets too
 JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
-LOG_SECONDS = 30  # how long the logs of a job's tasks may take to appear after its end
 NUMPY, VENV = "numpy-lib", "venv"  # what the archives are called in a task's folder
-OUR_MESSAGE = re.compile(r"(mapper|reducer|dedup_reducer)\.py: ")
 EXPLAINED = re.compile(
     r"Output directory \S+ already exists|Input path does not exist: .*"
     r"|Input Pattern .* matches 0 files"
@@ -281,7 +279,7 @@ def _call(command: list[str]) -> list[str]:
                 print(f"The job goes on; to end it: yarn application -kill {application}")
             raise
     if process.returncode:
-        raise StageError("; ".join(_reasons(said)) or "Hadoop gave up, and said why above")
+        raise StageError(_reason(said) or "Hadoop gave up, and said why above")
     return said
 
 
@@ -298,36 +296,12 @@ def _counters(said: list[str]) -> dict[str, int]:
     return {name: int(value) for name, _, value in fields}
 
 
-def _reasons(said: list[str]) -> list[str]:
+def _reason(said: list[str]) -> str:
     """Why a job failed: what Hadoop found wrong before it started, or the first of our messages."""
     explained = [found[0] for line in said if (found := EXPLAINED.search(line))]
     if explained:
-        return explained[:1]
-    ours = [line for line in chain(said, _task_logs(said)) if OUR_MESSAGE.match(line)]
-    return ours[:1]
-
-
-def _task_logs(said: list[str]) -> list[str]:
-    """What the tasks of a job on YARN said on stderr; it is collected only after its end."""
-    application = _application(said)
-    if not application:
-        return []
-    folder = os.path.dirname(_hadoop())
-    yarn = shutil.which("yarn", path=folder) or shutil.which("yarn")
-    if not yarn:
-        return []
-    end = time.monotonic() + LOG_SECONDS
-    while True:
-        done = subprocess.run(
-            [yarn, "logs", "-applicationId", application, "-log_files", "stderr"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="backslashreplace",
-        )
-        if "LogType" in done.stdout or time.monotonic() > end:
-            return done.stdout.splitlines()
-        time.sleep(1)
+        return explained[0].replace("already exists", "already exists; --overwrite removes it")
+    return first_of_ours(said) or first_message(_application(said), _hadoop())
 
 
 def _application(said: list[str]) -> str:

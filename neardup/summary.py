@@ -85,12 +85,11 @@ def _started(report: dict) -> float:
     return report["started"]
 
 
-def main(folder: str) -> None:
+def summarize(folder: str) -> str:
+    """The reports in `folder`: the first bad lines, and the summary."""
     reports = [json.loads(path.read_text("utf-8")) for path in sorted(Path(folder).glob("*.json"))]
-    for line in first_bad_lines(reports):
-        print(line, file=sys.stderr)
-    print(describe(reports, whole=True), file=sys.stderr)
+    return "\n".join([*first_bad_lines(reports), describe(reports, whole=True)])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    print(summarize(sys.argv[1]), file=sys.stderr)

@@ -9,9 +9,8 @@ import sys
 import pytest
 
 from neardup import counters as counters_module
-from neardup import summary
 from neardup.counters import SHOWN_BAD_LINES, Counters
-from neardup.summary import describe, first_bad_lines
+from neardup.summary import describe, first_bad_lines, summarize
 
 
 @pytest.fixture(autouse=True)
@@ -116,10 +115,7 @@ def test_reports_in_a_folder_are_summed_up(tmp_path, capsys, monkeypatch):
         counters.report()
     assert capsys.readouterr() == ("", "")
     assert len(list(tmp_path.glob("*.json"))) == 2
-    summary.main(str(tmp_path))
-    out, err = capsys.readouterr()
-    assert out == ""
-    lines = err.splitlines()
+    lines = summarize(str(tmp_path)).splitlines()
     assert lines[:2] == ["x: line 1: no id: ''", "x: line 2: no id: ''"]
     assert lines[2].split() == ["records", "30"]
     assert lines[3].endswith("(2 no id)")
