@@ -163,7 +163,8 @@ class NearDuplicates(MRJob):
             steps = [log.get("step", {}) for log in self.runner._log_interpretations]
             application = steps[-1].get("application_id", "") if steps else ""
             reason = first_message(application, self.runner.get_hadoop_bin()[0])
-            raise StageError(reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above") from None
+            reason = reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above"
+            raise StageError(reason) from None
 
     def check_files(self):
         paths = [path for path in self.options.args if not glob.has_magic(path)]

@@ -81,7 +81,7 @@ def down() -> None:
             stop(name)
         except ClusterError:
             stop(name, signal.SIGKILL)
-    for process in _container_processes():
+    for process in container_processes():
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
 
@@ -138,7 +138,7 @@ def _start_time(number: int) -> str:
     return "" if state in "ZX" else rest[18]
 
 
-def _container_processes() -> Iterator[int]:
+def container_processes() -> Iterator[int]:
     """Processes that work in a container's folder."""
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -155,7 +155,7 @@ def healthy() -> bool:
         if not pid(name):
             raise ClusterError(f"{name} has ended; its log is {_log(name)}")
     query = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
-    files = next(iter(_ask("namenode_web", query).get("beans", [])), {})
+    files: dict = next(iter(_ask("namenode_web", query).get("beans", [])), {})
     yarn = _ask("resourcemanager_web", "/ws/v1/cluster/metrics").get("clusterMetrics", {})
     return (
         files.get("NumLiveDataNodes") == 1
