@@ -52,6 +52,7 @@ PORTS = (
 NODEMANAGERS = ("nodemanager1", "nodemanager2")
 # In the order of their start; they stop in the reverse one, so that tasks end first.
 DAEMONS = ("namenode", "datanode", "historyserver", "resourcemanager", *NODEMANAGERS)
+_children: dict[str, subprocess.Popen] = {}  # the daemons that this very process has started
 
 
 class ClusterError(Exception):
@@ -98,7 +99,7 @@ def start(name: str) -> None:
             f"-Dyarn.nodemanager.webapp.address=localhost:{ports()[name + '_web']}",
         ]
     with _log(name).open("ab") as log:
-        process = subprocess.Popen(
+        process = _children[name] = subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -124,8 +125,8 @@ def pid(name: str) -> int:
         number, started = _pid_file(name).read_text().split()
     except (OSError, ValueError):
         return 0
-    with suppress(ChildProcessError):
-        os.waitpid(int(number), os.WNOHANG)  # where it is a child of this process
+    if name in _children:
+        _children[name].poll()  # so that it is gone when it has ended
     return int(number) if _start_time(int(number)) == started else 0
 
 
@@ -236,7 +237,8 @@ def _configure() -> None:
         return
     for folder in ("conf", "logs", "pids"):
         (HOME / folder).mkdir(parents=True, exist_ok=True)
-    shutil.copytree(SOURCE / "bin", HOME / "bin", symlinks=True, dirs_exist_ok=True)
+    shutil.rmtree(HOME / "bin", ignore_errors=True)
+    shutil.copytree(SOURCE / "bin", HOME / "bin", symlinks=True)
     (HOME / "conf" / "ports.json").write_text(json.dumps(_free_ports()))
     for page in ("hdfs", "datanode"):  # the jars lack these pages, and the servers look for them
         (HOME / "conf" / "webapps" / page).mkdir(parents=True, exist_ok=True)

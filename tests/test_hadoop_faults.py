@@ -1,0 +1,132 @@
+"""What breaks on a cluster while a job runs costs time, and no pair.
+
+Each test lets a job run, breaks something for real, and waits for the job to end by itself with
+the right bytes.  The job's history must show that attempts were lost and made again.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import yarn
+from engines import ROOT, RUN_LOCAL, succeed
+
+from hadoop import cluster
+
+pytestmark = pytest.mark.hadoop
+RECORDS = 40_000
+# Hadoop may start an attempt twice to be faster, and kill the slower one; here only faults may.
+ONCE = ["-D", "mapreduce.map.speculative=false", "-D", "mapreduce.reduce.speculative=false"]
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
+    """Made-up videos in HDFS, in four blocks, and their pairs."""
+    tmp = tmp_path_factory.mktemp("faults")
+    make = [sys.executable, "-m", "bench.videos", f"--records={RECORDS}", "--seed=4"]
+    data = subprocess.run(make, stdout=subprocess.PIPE, check=True, cwd=ROOT).stdout
+    (tmp / "videos.txt").write_bytes(data)
+    pairs = succeed([*RUN_LOCAL, tmp / "videos.txt"], tmp).out
+    assert pairs.count(b"\n") > RECORDS / 20
+    return yarn.put(data, "/in/faults/videos.txt", -(-len(data) // 4 // 4096) * 4096), pairs
+
+
+@pytest.fixture(autouse=True)
+def _whole_again() -> Iterator[None]:
+    """Every test finds all daemons at work."""
+    yield
+    for name in cluster.DAEMONS:
+        cluster.start(name)
+    cluster.wait_until(cluster.healthy, "the cluster to be whole again")
+
+
+def run_and_break(videos: tuple[str, bytes], fault: Callable[[], None], tmp: Path) -> str:
+    """Run the job, and `fault` meanwhile; returns the job's id."""
+    errors: list[BaseException] = []
+
+    def strike() -> None:
+        try:
+            fault()
+        except BaseException as error:
+            errors.append(error)
+
+    breaker = threading.Thread(target=strike)
+    breaker.start()
+    job = yarn.submit(tmp, [videos[0]], "--reducers=3", *ONCE)
+    breaker.join()
+    assert not errors, errors
+    assert job.pairs == videos[1]
+    return job.id
+
+
+def lost(job: str, kind: str) -> list[yarn.Attempt]:
+    """The attempts that did not succeed; each of their tasks has another one that did."""
+    all_ = [attempt for attempt in yarn.attempts(job) if attempt.kind == kind]
+    failed = [attempt for attempt in all_ if attempt.state != "SUCCEEDED"]
+    done = {attempt.task for attempt in all_ if attempt.state == "SUCCEEDED"}
+    assert failed, all_
+    assert {attempt.task for attempt in failed} <= done
+    return failed
+
+
+def at_work(script: str, away_from_master: bool = False) -> yarn.Process:
+    """A first attempt of a task, in the middle of its input."""
+
+    def find() -> yarn.Process | None:
+        master = {process.node for process in yarn.processes("MRAppMaster")}
+        for process in yarn.processes(script):
+            first = process.attempt.endswith("_0") and process.has_read(8)
+            if first and not (away_from_master and process.node in master):
+                return process
+        return None
+
+    return yarn.wait_for(find)
+
+
+@pytest.mark.parametrize(("script", "kind"), [("mapper.py", "MAP"), ("reducer.py", "REDUCE")])
+def test_python_is_killed(
+    script: str, kind: str, videos: tuple[str, bytes], tmp_path: Path
+) -> None:
+    def fault() -> None:
+        os.kill(at_work(f"\0{script}").pid, signal.SIGKILL)
+
+    job = run_and_break(videos, fault, tmp_path)
+    assert any("code 137" in attempt.said for attempt in lost(job, kind))
+
+
+@pytest.mark.parametrize(("script", "kind"), [("mapper.py", "MAP"), ("reducer.py", "REDUCE")])
+def test_a_node_dies(script: str, kind: str, videos: tuple[str, bytes], tmp_path: Path) -> None:
+    """A NodeManager and all that runs on it; with reducers at work, what it mapped is gone too."""
+
+    def fault() -> None:
+        node = at_work(f"\0{script}", away_from_master=True).node
+        cluster.stop(node, signal.SIGKILL)
+        for process in yarn.processes(""):
+            if process.node == node:
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+
+    lost(run_and_break(videos, fault, tmp_path), kind)
+
+
+def test_the_datanode_is_restarted(videos: tuple[str, bytes], tmp_path: Path) -> None:
+    before = cluster.pid("datanode")
+
+    def fault() -> None:
+        at_work("\0mapper.py")
+        address = f"localhost:{cluster.ports()['datanode_ipc']}"
+        # "upgrade" tells those who write to the only DataNode that it will be back.
+        yarn.hadoop("dfsadmin", "-shutdownDatanode", address, "upgrade")
+        cluster.wait_until(lambda: not cluster.pid("datanode"), "the DataNode to end")
+        cluster.start("datanode")
+
+    run_and_break(videos, fault, tmp_path)
+    assert cluster.pid("datanode") not in (0, before)
