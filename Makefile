@@ -1,17 +1,32 @@
-# What a person does.  It needs Python 3.9 or later, bash 4.4 or later and GNU sort.
+# What a person does.  It needs Python 3.9 or later, bash 4.4 or later and GNU sort; what has to do
+# with Hadoop needs Java 17 too, and Maven the first time.
 
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run test bench lint format clean
+.PHONY: run test hadoop-test hadoop-up hadoop-down hadoop-status bench hadoop-bench lint format clean
 run: .venv/.run
 	@./run_local.sh data/videos.txt
 
 test: .venv/.test
 	$(VENV) -m pytest --numprocesses=auto --cov --cov-fail-under=95
 
+# A real cluster on this machine, for as long as the tests take; HADOOP_TESTS=skip leaves them out.
+hadoop-test: .venv/.test
+ifeq ($(HADOOP_TESTS),skip)
+	@echo "make: THE TESTS ON HADOOP ARE SKIPPED, because HADOOP_TESTS=skip says so" >&2
+else
+	$(VENV) hadoop/cluster.py run $(VENV) -m pytest -m hadoop
+endif
+
+hadoop-up hadoop-down hadoop-status: hadoop-%:
+	@$(PYTHON) hadoop/cluster.py $*
+
 bench: .venv/.run
 	$(VENV) -m bench.run
+
+hadoop-bench: .venv/.run
+	$(VENV) hadoop/cluster.py run $(VENV) -m bench.hadoop
 
 lint: .venv/.lint
 	$(VENV) -m ruff check .
@@ -23,7 +38,8 @@ format: .venv/.lint
 	$(VENV) -m ruff format .
 
 clean:
-	rm -rf .venv .bench .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info
+	$(PYTHON) hadoop/cluster.py down
+	rm -rf .venv .hadoop .ship .bench .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info
 
 .venv/.run: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 9))' || { echo "make: needs Python 3.9 or later as '$(PYTHON)'; on Debian and Ubuntu: apt-get install python3, or name another: make PYTHON=python3.12" >&2; exit 1; }

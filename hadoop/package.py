@@ -19,18 +19,19 @@ from neardup.errors import StageError
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIP = ROOT / ".ship"
+SCRIPTS = ("mapper.py", "reducer.py", "dedup_reducer.py")
 
 
-def our_package() -> Path:
-    """neardup/ itself, without what Python has compiled."""
+def our_code() -> Path:
+    """The scripts and neardup/, without what Python has compiled: the same bytes every time."""
 
     def pack(path: Path) -> None:
         with (
             gzip.GzipFile(path, "wb", mtime=0) as file,
             tarfile.open(fileobj=file, mode="w") as tar,
         ):
-            for module in sorted((ROOT / "neardup").rglob("*.py")):
-                entry = tarfile.TarInfo(str(module.relative_to(ROOT / "neardup")))
+            for module in [*map(ROOT.joinpath, SCRIPTS), *sorted((ROOT / "neardup").rglob("*.py"))]:
+                entry = tarfile.TarInfo(str(module.relative_to(ROOT)))
                 entry.size = module.stat().st_size
                 with module.open("rb") as source:
                     tar.addfile(entry, source)

@@ -43,13 +43,16 @@ where the pairs will be: A TAB B TAB SIMILARITY.
 
 Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy.
 """
-ROOT = package.ROOT
 JARS = "hadoop-streaming*[0-9g].jar"  # not its sources, nor its tests
 JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
 KEY_FIELDS = 3  # KEY SIZE ID: the order in which `sort` would bring the lines, hot buckets too
 JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
-NUMPY, VENV = "numpy-lib", "venv"  # what the archives are called in a task's folder
+CODE, NUMPY, VENV = (
+    "neardup-job",
+    "numpy-lib",
+    "venv",
+)  # what the archives are called in a task's folder
 EXPLAINED = re.compile(
     r"Output directory \S+ already exists|Input path does not exist: .*"
     r"|Input Pattern .* matches 0 files"
@@ -63,6 +66,9 @@ def main() -> None:
     jobs = [_pairs_job(args, first)]
     if args.dedup:
         jobs.append(_dedup_job(args, first, output))
+    if args.show:
+        print("\n".join(map(shlex.join, jobs)))
+        return
     started = time.time()
     if args.overwrite:
         _call([_hadoop(), "fs", "-rm", "-r", "-f", *{first, output}])
@@ -118,6 +124,9 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--overwrite", action="store_true", help="remove OUTPUT first, if it exists"
     )
+    parser.add_argument(
+        "--show", action="store_true", help="print the command on stdout, and do not run it"
+    )
     parser.add_argument("--name", default="near-duplicates", help="of the job")
     parser.add_argument(
         "-D",
@@ -137,6 +146,7 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     for text in args.define:
         if "=" not in text:
             raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
+    _command(_python(args), *options.as_arguments(args))
     for folder in args.inputs:
         if args.overwrite and f"{_path(folder)}/".startswith(f"{_path(args.output_folder)}/"):
             raise UsageError(f"--overwrite would remove the input {folder}")
@@ -157,33 +167,34 @@ def _pairs_job(args: argparse.Namespace, output: str) -> list[str]:
         "mapreduce.map.memory.mb": args.memory,
         "mapreduce.map.java.opts": f"-Xmx{heap}m",
         "mapreduce.task.io.sort.mb": min(2047, int(heap * SORT_SHARE)),
+        "mapreduce.map.sort.spill.percent": 0.95,  # the fewer spills, the less there is to merge
         "mapreduce.input.fileinputformat.input.dir.recursive": "true",
         "mapreduce.partition.keypartitioner.options": "-k1,1",
         "stream.num.map.output.key.fields": KEY_FIELDS,
     }
     return [
-        *_streaming(args, properties, "mapper.py", "reducer.py"),
+        *_streaming(args, properties),
         *("-partitioner", "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"),
         *(word for folder in args.inputs for word in ("-input", folder)),
         *("-output", output),
-        *("-mapper", _command(python, "mapper.py", *flags)),
-        *("-reducer", _command(python, "reducer.py", *flags)),
+        *("-mapper", _command(python, f"{CODE}/mapper.py", *flags)),
+        *("-reducer", _command(python, f"{CODE}/reducer.py", *flags)),
         *_environment(args),
     ]
 
 
 def _dedup_job(args: argparse.Namespace, pairs: str, output: str) -> list[str]:
     return [
-        *_streaming(args, {"mapreduce.job.name": f"{args.name}: dedup"}, "dedup_reducer.py"),
+        *_streaming(args, {"mapreduce.job.name": f"{args.name}: dedup"}),
         *("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat"),
         *("-input", pairs, "-output", output),
         *("-mapper", "org.apache.hadoop.mapred.lib.IdentityMapper"),
-        *("-reducer", _command(_python(args), "dedup_reducer.py")),
+        *("-reducer", _command(_python(args), f"{CODE}/dedup_reducer.py")),
         *_environment(args),
     ]
 
 
-def _streaming(args: argparse.Namespace, properties: dict[str, object], *scripts: str) -> list[str]:
+def _streaming(args: argparse.Namespace, properties: dict[str, object]) -> list[str]:
     """The head of the command: what Hadoop wants to have before streaming's own options."""
     common = {
         "mapreduce.job.reduces": args.reducers,
@@ -197,7 +208,7 @@ def _streaming(args: argparse.Namespace, properties: dict[str, object], *scripts
         "stream.jobconf.truncate.limit": 20000,  # a task finds its configuration in its environment
     }
     defined = [f"{name}={value}" for name, value in {**properties, **common}.items()]
-    archives = [f"{package.our_package()}#neardup"]
+    archives = [f"{package.our_code()}#{CODE}"]  # one file: each costs the client half a second
     if args.ship_numpy:
         archives.append(f"{package.numpy()}#{NUMPY}")
     if args.ship_venv:
@@ -205,7 +216,6 @@ def _streaming(args: argparse.Namespace, properties: dict[str, object], *scripts
     return [
         *(_hadoop(), "jar", _streaming_jar()),
         *(word for text in (*defined, *args.define) for word in ("-D", text)),
-        *("-files", ",".join(str(ROOT / name) for name in scripts)),
         *("-archives", ",".join(archives)),
     ]
 

@@ -25,6 +25,7 @@ MAPPER, REDUCER, DEDUP, JOB = (
     for name in ("mapper.py", "reducer.py", "dedup_reducer.py", "job.py")
 )
 RUN_LOCAL = [str(ROOT / "run_local.sh")]
+RUN_HADOOP = [str(ROOT / "run_hadoop.sh")]
 INLINE = [*JOB, "--no-conf", "-r", "inline"]
 LOCAL = [*JOB, "--no-conf", "-r", "local", "--num-cores", "1"]  # two tasks a stage
 HIDDEN = re.compile("NEARDUP|MAPREDUCE|MAPRED_|MRJOB|COLUMNS|COV_CORE|COVERAGE", re.IGNORECASE)

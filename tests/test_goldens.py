@@ -10,14 +10,19 @@ import re
 from pathlib import Path
 
 import pytest
-from engines import DEDUP, INLINE, JOB, MAPPER, REDUCER, RUN_LOCAL, run
+from engines import DEDUP, INLINE, JOB, MAPPER, REDUCER, RUN_HADOOP, RUN_LOCAL, run
 from strategies import settings_of
 
 from neardup.errors import UsageError
 from neardup.options import OPTIONS
 
 GOLDEN = Path(__file__).parent / "golden"
-SCRIPTS = {"mapper.py": MAPPER, "dedup_reducer.py": DEDUP, "run_local.sh": RUN_LOCAL}
+SCRIPTS = {
+    "mapper.py": MAPPER,
+    "dedup_reducer.py": DEDUP,
+    "run_local.sh": RUN_LOCAL,
+    "run_hadoop.sh": RUN_HADOOP,
+}
 
 # Every refusal of the options: the command line, as options.
 REFUSED = """
@@ -73,6 +78,21 @@ RUN_LOCAL_REFUSED = """
 --threshold
 """
 
+RUN_HADOOP_REFUSED = """
+IN
+--reducers 0 IN OUT
+--reducers many IN OUT
+--memory 100 IN OUT
+--ship-venv --python python3 IN OUT
+--ship-venv --ship-numpy IN OUT
+-D mapreduce.job.maps IN OUT
+--overwrite /data/videos/today /data/videos
+--overwrite hdfs:///user/root/../data/in /user/data/
+--python /opt/it's/python IN OUT
+--thresh 0.9 IN OUT
+--threshold 2 IN OUT
+"""
+
 
 def check(name: str, text: str) -> None:
     path = GOLDEN / name
@@ -89,7 +109,7 @@ def steady(text: str) -> str:
     return re.sub(r"(count|send|mapper|reducer|dedup) \d+\.\d", r"\1 0.0", text)
 
 
-@pytest.mark.parametrize("name", ["mapper.py", "dedup_reducer.py", "run_local.sh"])
+@pytest.mark.parametrize("name", list(SCRIPTS))
 def test_help(name: str, tmp_path: Path) -> None:
     result = run([*SCRIPTS[name], "--help"], tmp_path, COLUMNS="100")
     assert result.code == 0
@@ -125,14 +145,19 @@ def test_an_empty_value_is_refused(flag: str) -> None:
         settings_of(f"{flag}=", *others.get(flag, []))
 
 
-def test_refusals_of_run_local(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [("run_local.sh", RUN_LOCAL_REFUSED), ("run_hadoop.sh", RUN_HADOOP_REFUSED)],
+)
+def test_refusals_of_the_runners(name: str, refused: str, tmp_path: Path) -> None:
     lines = []
-    for flags in RUN_LOCAL_REFUSED.strip().splitlines():
-        result = run([*RUN_LOCAL, *flags.replace("FILE", "/dev/null").split()], tmp_path)
-        assert result.code == 2
+    for flags in refused.strip().splitlines():
+        command = [*SCRIPTS[name], *flags.replace("FILE", "/dev/null").split()]
+        result = run(command, tmp_path, HADOOP_HOME="/nowhere")
+        assert result.code == 2, result.err
         assert result.out == b""
         lines += [f"{flags}\n", f"    {result.err.splitlines()[-1]}\n"]
-    check("run_local.sh.refusals.txt", "".join(lines))
+    check(f"{name}.refusals.txt", "".join(lines))
 
 
 @pytest.mark.parametrize("name", ["mapper.py", "run_local.sh", "job.py"])

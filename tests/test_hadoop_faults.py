@@ -96,7 +96,7 @@ def test_python_is_killed(
     script: str, kind: str, videos: tuple[str, bytes], tmp_path: Path
 ) -> None:
     def fault() -> None:
-        os.kill(at_work(f"\0{script}").pid, signal.SIGKILL)
+        os.kill(at_work(f"/{script}").pid, signal.SIGKILL)
 
     job = run_and_break(videos, fault, tmp_path)
     assert any("code 137" in attempt.said for attempt in lost(job, kind))
@@ -107,7 +107,7 @@ def test_a_node_dies(script: str, kind: str, videos: tuple[str, bytes], tmp_path
     """A NodeManager and all that runs on it; with reducers at work, what it mapped is gone too."""
 
     def fault() -> None:
-        node = at_work(f"\0{script}", away_from_master=True).node
+        node = at_work(f"/{script}", away_from_master=True).node
         cluster.stop(node, signal.SIGKILL)
         for process in yarn.processes(""):
             if process.node == node:
@@ -121,7 +121,7 @@ def test_the_datanode_is_restarted(videos: tuple[str, bytes], tmp_path: Path) ->
     before = cluster.pid("datanode")
 
     def fault() -> None:
-        at_work("\0mapper.py")
+        at_work("/mapper.py")
         address = f"localhost:{cluster.ports()['datanode_ipc']}"
         # "upgrade" tells those who write to the only DataNode that it will be back.
         yarn.hadoop("dfsadmin", "-shutdownDatanode", address, "upgrade")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yarn
-from engines import VIDEOS
+from engines import RUN_HADOOP, VIDEOS
 
 pytestmark = pytest.mark.hadoop
 BAD = b"a 1 2 3\nlonely\nb 1 2 x\nc 1 2 3\nd 1 -2\ne 99999999999999999999\n\xff 1\n"
@@ -31,7 +31,7 @@ def test_bad_lines_are_counted(tmp_path: Path) -> None:
 
 def test_the_first_bad_line_ends_a_strict_job(tmp_path: Path) -> None:
     hdfs = yarn.put(BAD, "/in/strict.txt")
-    command = [*yarn.RUN_HADOOP, "--python", yarn.PYTHON, "--strict", "--reducers=1"]
+    command = [*RUN_HADOOP, "--python", yarn.PYTHON, "--strict", "--reducers=1"]
     once = ["-D", "mapreduce.map.maxattempts=1"]
     result = yarn.attempt([*command, *once, hdfs, f"/out/{tmp_path.name}"], tmp_path)
     assert result.code == 1
@@ -40,7 +40,7 @@ def test_the_first_bad_line_ends_a_strict_job(tmp_path: Path) -> None:
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:
-    command = [*yarn.RUN_HADOOP, "/in/nowhere*", f"/out/{tmp_path.name}"]
+    command = [*RUN_HADOOP, "/in/nowhere*", f"/out/{tmp_path.name}"]
     result = yarn.attempt(command, tmp_path)
     assert result.code == 1
     assert re.search(r"run_hadoop.sh: Input Pattern \S+ matches 0 files", result.err)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 import yarn
-from engines import ANSWER, JOB, ROOT, RUN_LOCAL, VIDEOS, environment, in_order, succeed
+from engines import ANSWER, JOB, ROOT, RUN_HADOOP, RUN_LOCAL, VIDEOS, environment, in_order, succeed
 from test_articles import ARTICLES, FLAGS
 
 pytestmark = pytest.mark.hadoop
@@ -118,7 +118,7 @@ def test_nodes_without_numpy(ship: str, videos: bytes, tmp_path: Path) -> None:
     """Nodes whose Python has no numpy.  It is not tried where this machine's own Python has it."""
     hdfs = yarn.put(videos, "/in/ship/videos.txt")
     output = f"/out/{tmp_path.name}"
-    command = [*yarn.RUN_HADOOP, "--reducers=2", ship]
+    command = [*RUN_HADOOP, "--reducers=2", ship]
     if ship == "--ship-numpy":
         base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
         command += ["--python", str(base)]
@@ -141,7 +141,7 @@ def test_the_second_reduce(tmp_path: Path) -> None:
     """An id that stands for several records; and an output that is there already."""
     data = b"x 1 2 3\nx 1 2 3 4 5 6 7 8 9\ny 1 2 3\ny 1 2 3 4 5 6 7 8 9 10\nz 4\n"
     hdfs, output = yarn.put(data, "/in/again.txt"), f"/out/{tmp_path.name}"
-    command = [*yarn.RUN_HADOOP, "--python", yarn.PYTHON, "--reducers=2"]
+    command = [*RUN_HADOOP, "--python", yarn.PYTHON, "--reducers=2"]
     result = yarn.attempt([*command, hdfs, output], tmp_path)
     assert result.code == 0, result.err
     assert yarn.pairs_in(output) == b"x\ty\t0.900000\nx\ty\t1.000000\n"

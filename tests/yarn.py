@@ -13,11 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from engines import JOB, ROOT, Command, Result, in_order, run
+from engines import JOB, ROOT, RUN_HADOOP, Command, Result, in_order, run
 
 from hadoop import cluster
 
-RUN_HADOOP = [str(ROOT / "run_hadoop.sh")]
 PYTHON = str(Path(JOB[0]).absolute())  # the nodes are this machine, so they have its Python
 JOB_SECONDS = 300
 MEBIBYTE = 1 << 20
