@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from hadoop import cluster
 from neardup import lsh
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 
 
-def console_blocks() -> list[list[tuple[str, str]]]:
+def console_blocks(kind: str = "console") -> list[list[tuple[str, str]]]:
     """For each console block its (command, expected output) pairs."""
-    blocks = re.findall(r"^```console\n(.*?)^```", README, re.M | re.S)
+    blocks = re.findall(rf"^```{kind}\n(.*?)^```", README, re.M | re.S)
     return [
         [
             (command, output)
@@ -38,19 +39,36 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def shell(command: str, folder: Path, seconds: int = 120, **env: str) -> str:
+    """What a command line prints; what it says on stderr counts only where it prints nothing."""
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        env={**os.environ, "LC_ALL": "C.UTF-8", **env},
+    )
+    return (done.stdout or done.stderr).rstrip("\n")
+
+
 @pytest.mark.parametrize("block", console_blocks())
 def test_console_block_prints_what_it_says(block: list[tuple[str, str]], folder: Path) -> None:
     for command, expected in block:
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env={**os.environ, "LC_ALL": "C.UTF-8"},
-        )
-        assert (done.stdout or done.stderr).rstrip("\n") == expected.rstrip("\n"), done.stderr
+        assert shell(command, folder) == expected.rstrip("\n")
+
+
+@pytest.mark.hadoop
+def test_the_console_block_for_a_cluster(folder: Path) -> None:
+    (block,) = console_blocks("console cluster")
+    env = cluster.environment()
+    env["PATH"] = f"{cluster.HOME}/bin:{env['PATH']}"
+    shell("hadoop fs -rm -r -f videos.txt pairs", folder, **env)
+    for command, expected in block:
+        said = shell(command, folder, 300, **env)
+        assert not expected or said == expected.rstrip("\n")
+    assert expected
 
 
 def test_the_s_curve_table() -> None:
