@@ -294,7 +294,7 @@ def _call(command: list[str]) -> list[str]:
 
 
 def _counters(said: list[str]) -> dict[str, int]:
-    """Ours among those that Hadoop prints at the end of a job.
+    r"""Ours among those that Hadoop prints at the end of a job.
 
     >>> _counters(["\tneardup", "\t\tkeys=30", "\t\trecords=2", "\tFile Input Format Counters "])
     {'keys': 30, 'records': 2}
