@@ -14,8 +14,11 @@ It takes Java 17, Maven for the first start, and nothing else.
 
 from __future__ import annotations
 
+import fcntl
+import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -26,12 +29,13 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 SOURCE = Path(__file__).resolve().parent
 HOME = SOURCE.parent / ".hadoop"
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 FIRST_PORT = 29800
-START_SECONDS, STOP_SECONDS = 60, 20
+START_SECONDS, STOP_SECONDS, FETCH_SECONDS = 180, 20, 1200
 PORTS = (
     "namenode",
     "namenode_web",
@@ -49,6 +53,7 @@ PORTS = (
     "historyserver_admin",
     "historyserver_web",
 )
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NODEMANAGERS = ("nodemanager1", "nodemanager2")
 # In the order of their start; they stop in the reverse one, so that tasks end first.
 DAEMONS = ("namenode", "datanode", "historyserver", "resourcemanager", *NODEMANAGERS)
@@ -67,21 +72,22 @@ def up() -> None:
     _check_machine()
     _fetch()
     _configure()
-    if not (HOME / "data" / "namenode").exists():
+    if not (HOME / "data" / "namenode" / "current" / "VERSION").exists():
+        shutil.rmtree(HOME / "data", ignore_errors=True)
         _hadoop("namenode", "-format", "-nonInteractive", log="format")
     for name in DAEMONS:
         start(name)
     wait_until(healthy, "the cluster to be up")
-    _hadoop("fs", "-mkdir", "-p", "/tmp", f"/user/{_user()}", log="mkdir")
+    _hadoop("fs", "-mkdir", "-p", "/tmp", ".", log="mkdir")  # and the user's home
 
 
 def down() -> None:
     """Stop the daemons, and whatever containers they left."""
     for name in reversed(DAEMONS):
-        try:
+        with suppress(ClusterError):
             stop(name)
-        except ClusterError:
-            stop(name, signal.SIGKILL)
+    for name in DAEMONS:
+        stop(name, signal.SIGKILL)
     for process in container_processes():
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
@@ -140,10 +146,11 @@ def _start_time(number: int) -> str:
 
 
 def container_processes() -> Iterator[int]:
-    """Processes that work in a container's folder."""
+    """Processes that a NodeManager of this cluster has started."""
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if os.readlink(folder / "cwd").startswith(f"{HOME}/data/nodemanager"):
+            inside = os.readlink(folder / "cwd").startswith(f"{HOME}/data/nodemanager")
+            if inside and b"CONTAINER_ID=container_" in (folder / "environ").read_bytes():
                 yield int(folder.name)
 
 
@@ -157,11 +164,13 @@ def healthy() -> bool:
             raise ClusterError(f"{name} has ended; its log is {_log(name)}")
     query = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
     files: dict = next(iter(_ask("namenode_web", query).get("beans", [])), {})
-    yarn = _ask("resourcemanager_web", "/ws/v1/cluster/metrics").get("clusterMetrics", {})
+    running = _ask("resourcemanager_web", "/ws/v1/cluster/nodes?states=RUNNING").get("nodes") or {}
+    # By name: one that was killed counts as running for some seconds.
+    nodes = {_ask(f"{name}_web", "/ws/v1/node/info")["nodeInfo"]["id"] for name in NODEMANAGERS}
     return (
         files.get("NumLiveDataNodes") == 1
         and files.get("FSState") == "Operational"
-        and yarn.get("activeNodes") == len(NODEMANAGERS)
+        and nodes == {node["id"] for node in running.get("node", [])}
         and "historyInfo" in _ask("historyserver_web", "/ws/v1/history/info")
     )
 
@@ -180,10 +189,11 @@ def _ask(port: str, path: str) -> dict:
     request = urllib.request.Request(
         f"http://localhost:{ports()[port]}{path}", headers={"Accept": "application/json"}
     )
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with urllib.request.urlopen(request, timeout=5) as answer:
+        with direct.open(request, timeout=5) as answer:
             return json.load(answer)
-    except (OSError, ValueError):
+    except (OSError, ValueError, http.client.HTTPException):
         return {}
 
 
@@ -191,7 +201,7 @@ def status() -> bool:
     """Print what runs; whether all of it does."""
     for name in DAEMONS:
         number = pid(name)
-        page = f"http://localhost:{ports()[name + '_web']}/" if number else ""
+        page = f"http://localhost:{ports().get(name + '_web')}/" if number else ""
         print(f"{name:16} {number or 'down':>8}  {page}".rstrip())
     return all(pid(name) for name in DAEMONS)
 
@@ -200,10 +210,18 @@ def status() -> bool:
 
 
 def _check_machine() -> None:
-    if " " in str(HOME):
-        raise ClusterError(f"Hadoop cannot live in a folder with a blank in its name: {HOME}")
-    if not shutil.which("java"):
-        raise ClusterError("needs Java 17; on Debian and Ubuntu: apt-get install openjdk-17-jre")
+    if not re.fullmatch("[A-Za-z0-9/._+@-]+", str(HOME)):
+        raise ClusterError(f"Hadoop cannot live in a folder of this name; letters, digits: {HOME}")
+    java = Path(environment()["JAVA_HOME"], "bin", "java")
+    said = ""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        command = [str(java), "-version"]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=60).stderr
+    version = re.search(r'version "(\d+)', said)
+    if not version or int(version[1]) < 17:
+        found = f", and {java} is {version[1]}" if version else ""
+        advice = "on Debian and Ubuntu: apt-get install openjdk-17-jre"
+        raise ClusterError(f"needs Java 17 or later{found}; {advice}")
 
 
 def _fetch() -> None:
@@ -221,8 +239,8 @@ def _fetch() -> None:
     log = HOME / "fetch.log"
     goal = ["mvn", "-B", "-f", str(pom), COPY, f"-DoutputDirectory={new}", "-DincludeScope=runtime"]
     with log.open("wb") as output:
-        done = subprocess.run(goal, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-    if done.returncode:
+        code = _run(goal, output, FETCH_SECONDS)
+    if code:
         said = log.read_text("utf-8", "replace").splitlines()
         reason = next((line for line in said if "[ERROR]" in line), "no reason given")
         raise ClusterError(f"Maven could not fetch Hadoop: {reason}\nThe whole log is {log}")
@@ -239,7 +257,8 @@ def _configure() -> None:
         (HOME / folder).mkdir(parents=True, exist_ok=True)
     shutil.rmtree(HOME / "bin", ignore_errors=True)
     shutil.copytree(SOURCE / "bin", HOME / "bin", symlinks=True)
-    (HOME / "conf" / "ports.json").write_text(json.dumps(_free_ports()))
+    (HOME / "conf" / "ports.new").write_text(json.dumps(_free_ports()))
+    (HOME / "conf" / "ports.new").replace(HOME / "conf" / "ports.json")
     for page in ("hdfs", "datanode"):  # the jars lack these pages, and the servers look for them
         (HOME / "conf" / "webapps" / page).mkdir(parents=True, exist_ok=True)
     for template in sorted((SOURCE / "conf").iterdir()):
@@ -280,7 +299,7 @@ def environment() -> dict[str, str]:
     java = Path(shutil.which("java") or "java").resolve().parent.parent
     return {
         **os.environ,
-        "JAVA_HOME": os.environ.get("JAVA_HOME", str(java)),
+        "JAVA_HOME": os.environ.get("JAVA_HOME") or str(java),
         "HADOOP_HOME": str(HOME),
         "HADOOP_CONF_DIR": str(HOME / "conf"),
     }
@@ -288,21 +307,25 @@ def environment() -> dict[str, str]:
 
 def _hadoop(*arguments: str, log: str) -> None:
     with _log(log).open("ab") as output:
+        code = _run([str(HOME / "bin" / "hadoop"), *arguments], output, START_SECONDS)
+    if code:
+        raise ClusterError(f"hadoop {' '.join(arguments)} failed; its log is {_log(log)}")
+
+
+def _run(command: list[str], output: IO[bytes], seconds: float) -> int:
+    """The exit code; ClusterError if it takes longer."""
+    try:
         done = subprocess.run(
-            [HOME / "bin" / "hadoop", *arguments],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             env=environment(),
+            timeout=seconds,
         )
-    if done.returncode:
-        raise ClusterError(f"hadoop {' '.join(arguments)} failed; its log is {_log(log)}")
-
-
-def _user() -> str:
-    import pwd
-
-    return pwd.getpwuid(os.getuid()).pw_name
+    except subprocess.TimeoutExpired:
+        raise ClusterError(f"{command[0]} did not end within {seconds:.0f} s") from None
+    return done.returncode
 
 
 def _log(name: str) -> Path:
@@ -317,38 +340,71 @@ def _pid_file(name: str) -> Path:
 
 
 @contextmanager
-def running() -> Iterator[None]:
-    """A cluster for as long as the block takes; it goes down however that ends."""
+def running(stay: bool) -> Iterator[None]:
+    """A cluster for the block; it goes down after it, or after a failure only if it may `stay`.
+
+    A cluster that ran before is left alone.
+    """
+    ran = any(map(pid, DAEMONS))
     try:
         up()
         yield
+        failed = False
+    except BaseException:
+        failed = True
+        raise
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ENDS:
             signal.signal(number, signal.SIG_IGN)
-        down()
+        if not ran and (failed or not stay):
+            down()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """ClusterError where another cluster.py starts, stops or uses this cluster."""
+    HOME.mkdir(exist_ok=True)
+    with (HOME / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ClusterError("another cluster.py is at work here") from None
+        yield
+
+
+def run(command: list[str]) -> int:
+    """The exit code of a command; what ends this program early ends the command, too."""
+    process = subprocess.Popen(command, env=environment(), start_new_session=True)
+    try:
+        return process.wait()
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                os.killpg(process.pid, signal.SIGINT)  # tests then clean up behind them
+                process.wait(STOP_SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def main(arguments: list[str]) -> int:
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    for number in ENDS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     command, rest = (arguments or [""])[0], arguments[1:]
+    if command == "status" and not rest:
+        return 0 if status() else 3
     if command == "run" and rest:
-        with running():
-            return subprocess.run(rest, env=environment()).returncode
+        with alone(), running(stay=False):
+            return run(rest)
     if command == "up" and not rest:
-        try:
-            up()
-        except BaseException:
-            down()
-            raise
-        status()
+        with alone(), running(stay=True):
+            status()
         print(f"\nexport HADOOP_HOME={HOME} HADOOP_CONF_DIR={HOME}/conf PATH={HOME}/bin:$PATH")
         return 0
     if command == "down" and not rest:
-        down()
+        with alone():
+            down()
         return 0
-    if command == "status" and not rest:
-        return 0 if status() else 3
     print(__doc__, file=sys.stderr)
     return 2
 
@@ -358,5 +414,5 @@ if __name__ == "__main__":
         sys.exit(main(sys.argv[1:]))
     except ClusterError as error:
         sys.exit(f"cluster.py: {error}")
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except OSError as error:
+        sys.exit(f"cluster.py: {error.filename or ''}: {error.strerror or error}")

@@ -12,6 +12,7 @@ import posixpath
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -55,13 +56,14 @@ CODE, NUMPY, VENV = (
 )  # what the archives are called in a task's folder
 EXPLAINED = re.compile(
     r"Output directory \S+ already exists|Input path does not exist: .*"
-    r"|Input Pattern .* matches 0 files"
+    r"|Input Pattern .* matches 0 files|Cannot run program .*"
 )
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     args = _arguments(sys.argv[1:])
-    output = args.output_folder
+    output = args.output_folder.rstrip("/") or "/"
     first = f"{output}.with-repeats" if args.dedup else output
     jobs = [_pairs_job(args, first)]
     if args.dedup:
@@ -70,8 +72,12 @@ def main() -> None:
         print("\n".join(map(shlex.join, jobs)))
         return
     started = time.time()
-    if args.overwrite:
-        _call([_hadoop(), "fs", "-rm", "-r", "-f", *{first, output}])
+    if args.overwrite or args.dedup:
+        _call(
+            [_hadoop(), "fs", "-rm", "-r", "-f", *({first, output} if args.overwrite else {first})]
+        )
+    if args.dedup and not args.overwrite and _exists(output):  # else known after the first job
+        raise StageError(f"{output} already exists; --overwrite removes it")
     counts: dict[str, int] = {}
     for command in jobs:
         counts.update(_counters(_call(command)))
@@ -147,16 +153,36 @@ def _arguments(given: list[str]) -> argparse.Namespace:
         if "=" not in text:
             raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
     _command(_python(args), *options.as_arguments(args))
-    for folder in args.inputs:
-        if args.overwrite and f"{_path(folder)}/".startswith(f"{_path(args.output_folder)}/"):
-            raise UsageError(f"--overwrite would remove the input {folder}")
+    if not all([*args.inputs, args.output_folder]):
+        raise UsageError("INPUT and OUTPUT must not be empty")
+    for pattern in args.inputs:
+        if args.overwrite and _may_remove(args.output_folder, pattern):
+            raise UsageError(f"--overwrite {args.output_folder} might remove the input {pattern}")
     return args
+
+
+def _may_remove(output: str, pattern: str) -> bool:
+    """Whether what a pattern stands for may lie in `output`, as far as names tell.
+
+    >>> _may_remove("/data/pairs", "/data/videos"), _may_remove("/data/pairs", "/data/vid*")
+    (False, False)
+    >>> _may_remove("/data", "/data/videos"), _may_remove("/data/pairs", "/data/*")
+    (True, True)
+    """
+    folder = _path(output)
+    for name in pattern.split(","):
+        literal = re.split(r"[*?\[{]", name)[0]
+        start = _path(literal) + "/" * (literal.endswith("/") or literal == name)
+        if f"{start}/".startswith(f"{folder}/") or (literal != name and folder.startswith(start)):
+            return True
+    return folder == "/"
 
 
 def _path(uri: str) -> str:
     """Where a URI or a relative path leads in the file system."""
     path = urlsplit(uri).path
-    return posixpath.normpath(posixpath.join("/user", getpass.getuser(), path))
+    user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+    return posixpath.normpath(posixpath.join("/user", user, path))
 
 
 def _pairs_job(args: argparse.Namespace, output: str) -> list[str]:
@@ -213,6 +239,8 @@ def _streaming(args: argparse.Namespace, properties: dict[str, object]) -> list[
         archives.append(f"{package.numpy()}#{NUMPY}")
     if args.ship_venv:
         archives.append(f"{package.virtual_environment()}#{VENV}")
+    if not re.fullmatch("[A-Za-z0-9/._+@-]+", str(package.SHIP)):
+        raise StageError(f"Hadoop takes no file from a folder of this name: {package.SHIP}")
     return [
         *(_hadoop(), "jar", _streaming_jar()),
         *(word for text in (*defined, *args.define) for word in ("-D", text)),
@@ -284,13 +312,22 @@ def _call(command: list[str]) -> list[str]:
                 sys.stderr.write(line)
                 sys.stderr.flush()
                 said.append(line.rstrip("\n"))
-        except KeyboardInterrupt:
+        except BaseException:  # Ctrl-C, most of all
+            process.terminate()
             if application := _application(said):
-                print(f"The job goes on; to end it: yarn application -kill {application}")
+                hint = f"The job goes on; to end it: yarn application -kill {application}"
+                print(hint, file=sys.stderr)
             raise
     if process.returncode:
         raise StageError(_reason(said) or "Hadoop gave up, and said why above")
     return said
+
+
+def _exists(path: str) -> bool:
+    command = [_hadoop(), "fs", "-test", "-e", path]
+    return not subprocess.run(
+        command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ).returncode
 
 
 def _counters(said: list[str]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -32,14 +33,17 @@ def _logs(application: str, hadoop: str) -> list[str]:
     if not yarn:
         return []
     end = time.monotonic() + SECONDS
-    while True:
-        done = subprocess.run(
-            [yarn, "logs", "-applicationId", application, "-log_files", "stderr"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="backslashreplace",
-        )
-        if "LogType" in done.stdout or time.monotonic() > end:
-            return done.stdout.splitlines()
-        time.sleep(1)
+    while (left := end - time.monotonic()) > 0:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            done = subprocess.run(
+                [yarn, "logs", "-applicationId", application, "-log_files", "stderr"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="backslashreplace",
+                timeout=left,
+            )
+            if "LogType" in done.stdout:
+                return done.stdout.splitlines()
+            time.sleep(1)
+    return []

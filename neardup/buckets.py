@@ -42,13 +42,12 @@ class Spool:
         self.file.seek(start)
         return [line[:-1] for line in self.file.readlines(self.piece_bytes)]
 
-    def starts(self) -> list[int]:
+    def starts(self) -> Iterator[int]:
         """The positions of all pieces."""
-        starts, position = [], 0
+        position = 0
         while lines := self.piece(position):
-            starts.append(position)
+            yield position
             position += sum(map(len, lines)) + len(lines)
-        return starts
 
 
 def shared_lines(

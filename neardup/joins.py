@@ -75,14 +75,18 @@ class PairJoin:
 
     def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
         """Each piece by itself, and with every later one that the sizes allow."""
-        starts = spool.starts()
-        counts = [len(Pile.of_lines(spool.piece(start))) for start in starts]
+        starts, counts = [], []
+        for start in spool.starts():
+            self.counters.alive()
+            starts.append(start)
+            counts.append(len(Pile.of_lines(spool.piece(start))))
         nodes = np.cumsum([0, *counts]).tolist()
         self._begin(nodes[-1])
         for i, start in enumerate(starts):
             piece = Pile.of_lines(spool.piece(start), nodes[i])
             yield from self._join(piece)
             for j in range(i + 1, len(starts)):
+                self.counters.alive()
                 later = Pile.of_lines(spool.piece(starts[j]), nodes[j])
                 if later.sizes[0] > self.threshold.largest_partner(piece.sizes[-1]):
                     break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import contextlib
 import gzip
 import os
@@ -177,12 +178,15 @@ def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, 
     """(number of the first line, whole lines, False), about a mebibyte at a time.
 
     A line of more than `max_line` bytes (at least a block) comes alone, cut to its first bytes and
-    with True.  A last line without a line end is given one.
+    with True.  A last line without a line end is given one, and a byte order mark is taken away,
+    as Hadoop does.
     """
     line = 1
     held: list[bytes] = []  # the start of a line that has not ended yet
     length = 0
-    while chunk := stream.read(BLOCK_BYTES):
+    start = stream.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
+    while chunk := start + stream.read(BLOCK_BYTES):
+        start = b""
         if chunk.endswith(b"\r"):  # CR LF stay together
             chunk += stream.read(1)
         first = _LINE_END.search(chunk)

@@ -32,7 +32,7 @@ def found(lines: list[bytes], at_once: int, bucket_bytes: int, counters: Counter
     result = []
     for work in shared_lines(blocks_of(lines, at_once), counters, bucket_bytes):
         if isinstance(work, Spool):
-            starts = work.starts()
+            starts = list(work.starts())
             assert len(starts) > 1
             work = [text for start in starts for text in work.piece(start)]
         result += [text.rstrip(b"\n") + b"\n" for text in work]

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ from engines import ROOT, RUN_LOCAL, succeed
 from hadoop import cluster
 
 pytestmark = pytest.mark.hadoop
-RECORDS = 40_000
+RECORDS = 80_000
 # Hadoop may start an attempt twice to be faster, and kill the slower one; here only faults may.
 ONCE = ["-D", "mapreduce.map.speculative=false", "-D", "mapreduce.reduce.speculative=false"]
 
@@ -60,8 +61,10 @@ def run_and_break(videos: tuple[str, bytes], fault: Callable[[], None], tmp: Pat
 
     breaker = threading.Thread(target=strike)
     breaker.start()
-    job = yarn.submit(tmp, [videos[0]], "--reducers=3", *ONCE)
-    breaker.join()
+    try:
+        job = yarn.submit(tmp, [videos[0]], "--reducers=3", *ONCE)
+    finally:
+        breaker.join()
     assert not errors, errors
     assert job.pairs == videos[1]
     return job.id
@@ -91,42 +94,64 @@ def at_work(script: str, away_from_master: bool = False) -> yarn.Process:
     return yarn.wait_for(find)
 
 
-@pytest.mark.parametrize(("script", "kind"), [("mapper.py", "MAP"), ("reducer.py", "REDUCE")])
+def kill(process: yarn.Process) -> bool:
+    """Whether it was still there."""
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGKILL)
+        return True
+    return False
+
+
+TASKS = pytest.mark.parametrize(
+    ("script", "kind"), [("/mapper.py", "MAP"), ("/reducer.py", "REDUCE")]
+)
+
+
+@TASKS
 def test_python_is_killed(
     script: str, kind: str, videos: tuple[str, bytes], tmp_path: Path
 ) -> None:
     def fault() -> None:
-        os.kill(at_work(f"/{script}").pid, signal.SIGKILL)
+        yarn.wait_for(lambda: kill(at_work(script)))
 
     job = run_and_break(videos, fault, tmp_path)
     assert any("code 137" in attempt.said for attempt in lost(job, kind))
 
 
-@pytest.mark.parametrize(("script", "kind"), [("mapper.py", "MAP"), ("reducer.py", "REDUCE")])
+@TASKS
 def test_a_node_dies(script: str, kind: str, videos: tuple[str, bytes], tmp_path: Path) -> None:
     """A NodeManager and all that runs on it; with reducers at work, what it mapped is gone too."""
 
     def fault() -> None:
-        node = at_work(f"/{script}", away_from_master=True).node
+        node = at_work(script, away_from_master=True).node
         cluster.stop(node, signal.SIGKILL)
         for process in yarn.processes(""):
             if process.node == node:
-                with suppress(ProcessLookupError):
-                    os.kill(process.pid, signal.SIGKILL)
+                kill(process)
 
     lost(run_and_break(videos, fault, tmp_path), kind)
 
 
 def test_the_datanode_is_restarted(videos: tuple[str, bytes], tmp_path: Path) -> None:
-    before = cluster.pid("datanode")
+    """While reducers work: what they write, and the job's history, must come through.
+
+    With one DataNode, a job can only survive this if it comes back, and says so to those who write;
+    that is what "upgrade" asks for.
+    """
+    times: list[float] = []
 
     def fault() -> None:
-        at_work("/mapper.py")
+        at_work("/reducer.py")
+        before = cluster.pid("datanode")
+        times.append(time.time())
         address = f"localhost:{cluster.ports()['datanode_ipc']}"
-        # "upgrade" tells those who write to the only DataNode that it will be back.
         yarn.hadoop("dfsadmin", "-shutdownDatanode", address, "upgrade")
         cluster.wait_until(lambda: not cluster.pid("datanode"), "the DataNode to end")
         cluster.start("datanode")
+        times.append(time.time())
+        assert cluster.pid("datanode") not in (0, before)
 
-    run_and_break(videos, fault, tmp_path)
-    assert cluster.pid("datanode") not in (0, before)
+    job = yarn.history(f"jobs/{run_and_break(videos, fault, tmp_path)}")["job"]
+    assert job["state"] == "SUCCEEDED"
+    assert job["startTime"] / 1000 < times[0] < times[1]
+    assert times[0] < job["finishTime"] / 1000

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 import yarn
-from engines import RUN_HADOOP, VIDEOS
+from engines import RUN_HADOOP, VIDEOS, environment
+
+from hadoop import cluster
 
 pytestmark = pytest.mark.hadoop
 BAD = b"a 1 2 3\nlonely\nb 1 2 x\nc 1 2 3\nd 1 -2\ne 99999999999999999999\n\xff 1\n"
@@ -33,14 +38,14 @@ def test_the_first_bad_line_ends_a_strict_job(tmp_path: Path) -> None:
     hdfs = yarn.put(BAD, "/in/strict.txt")
     command = [*RUN_HADOOP, "--python", yarn.PYTHON, "--strict", "--reducers=1"]
     once = ["-D", "mapreduce.map.maxattempts=1"]
-    result = yarn.attempt([*command, *once, hdfs, f"/out/{tmp_path.name}"], tmp_path)
+    result = yarn.attempt([*command, *once, hdfs, yarn.new_output()], tmp_path)
     assert result.code == 1
     said = r"run_hadoop.sh: mapper.py: hdfs://\S+/in/strict.txt(?: from byte \d+)?: line \d: "
     assert re.match(said, result.err.splitlines()[-1])
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:
-    command = [*RUN_HADOOP, "/in/nowhere*", f"/out/{tmp_path.name}"]
+    command = [*RUN_HADOOP, "/in/nowhere*", yarn.new_output()]
     result = yarn.attempt(command, tmp_path)
     assert result.code == 1
     assert re.search(r"run_hadoop.sh: Input Pattern \S+ matches 0 files", result.err)
@@ -74,3 +79,25 @@ def test_a_very_large_video(tmp_path: Path) -> None:
     data = b"LARGE %b\nSMALL 1 2 3\nLARGER %b %b\n" % (large, large, more)
     job = yarn.submit(tmp_path, [yarn.put(data, "/in/large.txt")], "--reducers=2")
     assert job.pairs == b"LARGE\tLARGER\t0.952381\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_client_is_stopped(number: int, tmp_path: Path) -> None:
+    """The job goes on, as Hadoop's users know it, and the client says how to end it."""
+    yarn.put(VIDEOS.read_bytes(), "/in/stopped.txt")
+    said = tmp_path / "said"
+    with said.open("wb") as stderr:
+        client = subprocess.Popen(
+            [*RUN_HADOOP, "--python", yarn.PYTHON, "/in/stopped.txt", yarn.new_output()],
+            stderr=stderr,
+            env={**cluster.environment(), **environment(tmp_path)},
+            start_new_session=True,
+        )
+    yarn.wait_for(lambda: "Submitted application" in said.read_text())
+    client.send_signal(number)
+    assert client.wait(30) == 128 + number
+    found = re.search(r"to end it: yarn (application -kill \S+)\n", said.read_text())
+    assert found
+    assert b"Killed application" in yarn.hadoop(*found[1].split())
+    with pytest.raises(ProcessLookupError):
+        os.killpg(client.pid, 0)

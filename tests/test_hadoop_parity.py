@@ -117,7 +117,7 @@ def videos() -> bytes:
 def test_nodes_without_numpy(ship: str, videos: bytes, tmp_path: Path) -> None:
     """Nodes whose Python has no numpy.  It is not tried where this machine's own Python has it."""
     hdfs = yarn.put(videos, "/in/ship/videos.txt")
-    output = f"/out/{tmp_path.name}"
+    output = yarn.new_output()
     command = [*RUN_HADOOP, "--reducers=2", ship]
     if ship == "--ship-numpy":
         base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
@@ -140,7 +140,7 @@ def test_a_folder_of_plain_and_packed_files(videos: bytes, tmp_path: Path) -> No
 def test_the_second_reduce(tmp_path: Path) -> None:
     """An id that stands for several records; and an output that is there already."""
     data = b"x 1 2 3\nx 1 2 3 4 5 6 7 8 9\ny 1 2 3\ny 1 2 3 4 5 6 7 8 9 10\nz 4\n"
-    hdfs, output = yarn.put(data, "/in/again.txt"), f"/out/{tmp_path.name}"
+    hdfs, output = yarn.put(data, "/in/again.txt"), yarn.new_output()
     command = [*RUN_HADOOP, "--python", yarn.PYTHON, "--reducers=2"]
     result = yarn.attempt([*command, hdfs, output], tmp_path)
     assert result.code == 0, result.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -30,29 +31,68 @@ def clone(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("programs", "said"),
     [
-        ([], "cluster.py: needs Java 17; on Debian and Ubuntu: apt-get install openjdk-17-jre\n"),
-        (["java"], "cluster.py: needs Maven; on Debian and Ubuntu: apt-get install maven\n"),
-        (["java", "mvn"], "Maven could not fetch Hadoop: [ERROR] no route to the registry\n"),
+        ({}, "cluster.py: needs Java 17 or later; on Debian and Ubuntu: apt-get install openjdk"),
+        ({"java": "11.0.2"}, "needs Java 17 or later, and "),
+        (
+            {"java": "17.0.1"},
+            "cluster.py: needs Maven; on Debian and Ubuntu: apt-get install maven\n",
+        ),
+        (
+            {"java": "21", "mvn": "no route"},
+            "Maven could not fetch Hadoop: [ERROR] no route to the registry\n",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["up", "run true"])
 def test_what_is_missing_is_named(
-    command: str, programs: list[str], said: str, clone: Path, tmp_path: Path
+    command: str, programs: dict[str, str], said: str, clone: Path, tmp_path: Path
 ) -> None:
-    for name in programs:
-        program(tmp_path / "bin" / name, "echo '[ERROR] no route to the registry'", "exit 1")
+    if "java" in programs:
+        version = f"""echo 'openjdk version "{programs["java"]}"' >&2"""
+        program(tmp_path / "bin" / "java", version)
+    if "mvn" in programs:
+        program(tmp_path / "bin" / "mvn", "echo '[ERROR] no route to the registry'", "exit 1")
     start = [sys.executable, clone / "hadoop" / "cluster.py", *command.split()]
-    result = run(start, tmp_path, PATH=str(tmp_path / "bin"))
+    result = run(start, tmp_path, PATH=str(tmp_path / "bin"), JAVA_HOME="")
     assert result.code == 1
     assert said in result.err
     assert not (clone / ".hadoop" / "lib").exists()
 
 
-def test_a_folder_with_a_blank(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "hadoop", tmp_path / "my clone" / "hadoop", symlinks=True)
-    result = run([sys.executable, tmp_path / "my clone" / "hadoop" / "cluster.py", "up"], tmp_path)
+@pytest.mark.parametrize("name", ["my clone", "a,b", "a&b", "a%20b"])
+def test_a_folder_that_hadoop_cannot_use(name: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "hadoop", tmp_path / name / "hadoop", symlinks=True)
+    result = run([sys.executable, tmp_path / name / "hadoop" / "cluster.py", "up"], tmp_path)
     assert result.code == 1
-    assert "cannot live in a folder with a blank" in result.err
+    assert "cannot live in a folder of this name" in result.err
+
+
+def test_two_at_once(clone: Path, tmp_path: Path) -> None:
+    (clone / ".hadoop").mkdir()
+    with (clone / ".hadoop" / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for command in ("up", "down", "run true"):
+            start = [sys.executable, clone / "hadoop" / "cluster.py", *command.split()]
+            result = run(start, tmp_path)
+            assert result.code == 1
+            assert "another cluster.py is at work here" in result.err
+
+
+def test_the_command_of_run_is_ended(tmp_path: Path) -> None:
+    """With all that it has started, and with time to clean up."""
+    script = (
+        f"trap 'echo cleaned >{tmp_path}/said; exit' INT; sleep 98 & echo $! >{tmp_path}/pid; wait"
+    )
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from hadoop import cluster; "
+    code += f"cluster.run(['bash', '-c', {script!r}])"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    sleeper = int(
+        yarn.wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    )
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) != 0
+    assert (tmp_path / "said").read_text() == "cleaned\n"
+    yarn.wait_for(lambda: not cluster._start_time(sleeper), 10)
 
 
 @pytest.mark.parametrize("arguments", ["", "start", "up now", "run"])

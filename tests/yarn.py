@@ -55,6 +55,11 @@ def put(data: bytes, name: str, block_bytes: int = 128 * MEBIBYTE) -> str:
     return name
 
 
+def new_output() -> str:
+    """A folder that no job, of this run of the tests or an earlier one, has written to."""
+    return f"/out/{time.time_ns()}"
+
+
 def pairs_in(folder: str) -> bytes:
     return in_order(hadoop("fs", "-cat", f"{folder}/part-*"))
 
@@ -66,7 +71,7 @@ def attempt(command: Command, tmp: Path, **env: str) -> Result:
 
 def submit(tmp: Path, inputs: list[str], *options: str, cwd: Path = ROOT) -> Finished:
     """run_hadoop.sh, which must end well."""
-    output = f"/out/{tmp.name}-{time.monotonic_ns()}"
+    output = new_output()
     command = [*RUN_HADOOP, "--python", PYTHON, *options, *inputs, output]
     result = attempt(command, tmp)
     assert result.code == 0, result.err
@@ -92,19 +97,18 @@ class Attempt(NamedTuple):
 
 def attempts(job: str) -> list[Attempt]:
     """All attempts of all tasks of a job that has ended."""
-    tasks = wait_for(lambda: _history(f"jobs/{job}/tasks").get("tasks", {}).get("task"))
+    tasks = wait_for(lambda: history(f"jobs/{job}/tasks").get("tasks", {}).get("task"))
     return [
         Attempt(task["id"], task["type"], one["state"], one["diagnostics"])
         for task in tasks
-        for one in _history(f"jobs/{job}/tasks/{task['id']}/attempts")["taskAttempts"][
-            "taskAttempt"
-        ]
+        for one in history(f"jobs/{job}/tasks/{task['id']}/attempts")["taskAttempts"]["taskAttempt"]
     ]
 
 
-def _history(path: str) -> dict:
+def history(path: str) -> dict:
     url = f"http://localhost:{cluster.ports()['historyserver_web']}/ws/v1/history/mapreduce/{path}"
-    with suppress(urllib.request.HTTPError), urllib.request.urlopen(url, timeout=10) as answer:
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with suppress(urllib.request.HTTPError), direct.open(url, timeout=10) as answer:
         return json.load(answer)
     return {}
 
