@@ -6,6 +6,7 @@ blocks, since the stages work in bulk: a mapper yields many keyed lines at once,
 takes all lines of its task and finds the buckets itself.
 """
 
+import codecs
 import glob
 import os
 import sys
@@ -96,6 +97,8 @@ class NearDuplicates(MRJob):
         self.place, self.next_line = start_of_split()
 
     def map_line(self, _, line):
+        if self.next_line == 1 and not self.lines:
+            line = line.removeprefix(codecs.BOM_UTF8)
         if len(line) > self.settings.max_line:
             yield from self.map_block()
             yield from self.map_records(line[:CUT_BYTES], cut=True)

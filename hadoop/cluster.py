@@ -166,7 +166,10 @@ def healthy() -> bool:
     files: dict = next(iter(_ask("namenode_web", query).get("beans", [])), {})
     running = _ask("resourcemanager_web", "/ws/v1/cluster/nodes?states=RUNNING").get("nodes") or {}
     # By name: one that was killed counts as running for some seconds.
-    nodes = {_ask(f"{name}_web", "/ws/v1/node/info")["nodeInfo"]["id"] for name in NODEMANAGERS}
+    nodes = {
+        _ask(f"{name}_web", "/ws/v1/node/info").get("nodeInfo", {}).get("id")
+        for name in NODEMANAGERS
+    }
     return (
         files.get("NumLiveDataNodes") == 1
         and files.get("FSState") == "Operational"

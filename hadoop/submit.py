@@ -309,9 +309,9 @@ def _call(command: list[str]) -> list[str]:
         assert process.stderr
         try:
             for line in process.stderr:
+                said.append(line.rstrip("\n"))
                 sys.stderr.write(line)
                 sys.stderr.flush()
-                said.append(line.rstrip("\n"))
         except BaseException:  # Ctrl-C, most of all
             process.terminate()
             if application := _application(said):

@@ -98,6 +98,6 @@ def test_the_client_is_stopped(number: int, tmp_path: Path) -> None:
     assert client.wait(30) == 128 + number
     found = re.search(r"to end it: yarn (application -kill \S+)\n", said.read_text())
     assert found
-    assert b"Killed application" in yarn.hadoop(*found[1].split())
+    assert b"Killing application" in yarn.hadoop(*found[1].split())
     with pytest.raises(ProcessLookupError):
         os.killpg(client.pid, 0)

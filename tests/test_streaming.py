@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import errno
 import gzip
 import io
@@ -173,3 +174,12 @@ def test_every_end_has_its_exit_code_and_message(error, code, said, capfd, monke
 
 def test_a_good_end_is_zero():
     assert run("name", lambda: None) == 0
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"a", b"a 1\nb 2\n", b"\xef\xbb", b"x" * BLOCK_BYTES + b"\n1"]
+)
+def test_a_byte_order_mark_is_no_part_of_the_first_id(data):
+    with_mark = whole_lines(io.BytesIO(codecs.BOM_UTF8 + data), FAR)
+    without = whole_lines(io.BytesIO(data), FAR)
+    assert b"".join(text for _, text, _ in with_mark) == b"".join(text for _, text, _ in without)
