@@ -177,7 +177,7 @@ def test_a_good_end_is_zero():
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"a", b"a 1\nb 2\n", b"\xef\xbb", b"x" * BLOCK_BYTES + b"\n1"]
+    "data", [b"", b"a", b"a 1\nb 2\n", b"\xef\xbb", b"x" * streaming.BLOCK_BYTES + b"\n1"]
 )
 def test_a_byte_order_mark_is_no_part_of_the_first_id(data):
     with_mark = whole_lines(io.BytesIO(codecs.BOM_UTF8 + data), FAR)
