@@ -8,7 +8,8 @@
 
 The daemons are plain Java processes below .hadoop/, which git ignores: lib/ holds the jars, conf/
 the templates of hadoop/conf filled in, data/ HDFS and the containers, logs/ what they all said,
-pids/ one file for each daemon that runs.  They listen on loopback ports that were seen to be free.
+pids/ one file for each daemon that runs.  They listen on loopback ports that were seen to be free;
+only the shuffle and a job's master take any port, on all addresses, as Hadoop leaves no choice.
 It takes Java 17, Maven for the first start, and nothing else.
 """
 

@@ -49,11 +49,8 @@ JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-m
 KEY_FIELDS = 3  # KEY SIZE ID: the order in which `sort` would bring the lines, hot buckets too
 JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
-CODE, NUMPY, VENV = (
-    "neardup-job",
-    "numpy-lib",
-    "venv",
-)  # what the archives are called in a task's folder
+# What the archives are called in a task's folder.
+CODE, NUMPY, VENV = "neardup-job", "numpy-lib", "venv"
 EXPLAINED = re.compile(
     r"Output directory \S+ already exists|Input path does not exist: .*"
     r"|Input Pattern .* matches 0 files|Cannot run program .*"
@@ -72,10 +69,9 @@ def main() -> None:
         print("\n".join(map(shlex.join, jobs)))
         return
     started = time.time()
-    if args.overwrite or args.dedup:
-        _call(
-            [_hadoop(), "fs", "-rm", "-r", "-f", *({first, output} if args.overwrite else {first})]
-        )
+    stale = [first] * args.dedup + [output] * args.overwrite
+    if stale:
+        _call([_hadoop(), "fs", "-rm", "-r", "-f", *stale])
     if args.dedup and not args.overwrite and _exists(output):  # else known after the first job
         raise StageError(f"{output} already exists; --overwrite removes it")
     counts: dict[str, int] = {}
