@@ -418,5 +418,7 @@ if __name__ == "__main__":
         sys.exit(main(sys.argv[1:]))
     except ClusterError as error:
         sys.exit(f"cluster.py: {error}")
+    except BrokenPipeError:  # status | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         sys.exit(f"cluster.py: {error.filename or ''}: {error.strerror or error}")

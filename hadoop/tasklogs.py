@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterable
 
-SECONDS = 30  # how long after a job's end its logs may take to appear
+SECONDS = 60  # how long after a job's end its logs may take to appear
 OUR_MESSAGE = re.compile(r"(?:mapper|reducer|dedup_reducer|job)\.py: .*")
 
 

@@ -18,7 +18,7 @@ from engines import JOB, ROOT, RUN_HADOOP, Command, Result, in_order, run
 from hadoop import cluster
 
 PYTHON = str(Path(JOB[0]).absolute())  # the nodes are this machine, so they have its Python
-JOB_SECONDS = 300
+JOB_SECONDS = 600
 MEBIBYTE = 1 << 20
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ def history(path: str) -> dict:
     return {}
 
 
-def wait_for(find: Callable[[], T], seconds: float = 60) -> T:
+def wait_for(find: Callable[[], T], seconds: float = 180) -> T:
     """What `find` returns, once it is something."""
     end = time.monotonic() + seconds
     while not (found := find()):
