@@ -11,7 +11,6 @@ import glob
 import os
 import sys
 import tempfile
-import time
 
 sys.path.append(os.getcwd())  # in a Hadoop task the package lies there, and not beside this file
 
@@ -146,10 +145,12 @@ class NearDuplicates(MRJob):
     # The launcher: check before, sum up after.
 
     def run_job(self):
-        started = time.time()
         if self.on_cluster():
+            counters = Counters("job")
+            counters.promise = self.settings.promise
             self.run_on_cluster()
-            self.say(describe([self.cluster_report(started)], whole=True))
+            counters.counts = total(step.get(GROUP, {}) for step in self.runner.counters())
+            self.say(describe([counters.as_dict()], whole=True))
             return
         self.check_files()
         with tempfile.TemporaryDirectory(prefix="neardup.") as folder:
@@ -182,17 +183,6 @@ class NearDuplicates(MRJob):
     def make_runner(self):
         self.runner = super().make_runner()
         return self.runner
-
-    def cluster_report(self, started):
-        """What the tasks on the cluster counted, as a report of one stage."""
-        return {
-            "stage": "job",
-            "counts": total(step.get(GROUP, {}) for step in self.runner.counters()),
-            "bad_lines": [],
-            "promise": self.settings.promise,
-            "started": started,
-            "ended": time.time(),
-        }
 
     def say(self, text):
         if not self.options.quiet:

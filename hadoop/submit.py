@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from itertools import takewhile
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -29,6 +28,7 @@ require("numpy", name="run_hadoop.sh")
 from hadoop import package
 from hadoop.tasklogs import first_message, first_of_ours
 from neardup import options
+from neardup.counters import Counters
 from neardup.errors import StageError, UsageError
 from neardup.options import Settings
 from neardup.streaming import run
@@ -68,32 +68,43 @@ def main() -> None:
     if args.show:
         print("\n".join(map(shlex.join, jobs)))
         return
-    started = time.time()
+    counters = Counters("job")
+    counters.promise = Settings.of(args).promise
     stale = [first] * args.dedup + [output] * args.overwrite
     if stale:
         _call([_hadoop(), "fs", "-rm", "-r", "-f", *stale])
     if args.dedup and not args.overwrite and _exists(output):  # else known after the first job
         raise StageError(f"{output} already exists; --overwrite removes it")
-    counts: dict[str, int] = {}
     for command in jobs:
-        counts.update(_counters(_call(command)))
+        counters.counts.update(_counters(_call(command)))
     if args.dedup:
         _call([_hadoop(), "fs", "-rm", "-r", first])
-    report = {
-        "stage": "job",
-        "counts": counts,
-        "bad_lines": [],
-        "promise": Settings.of(args).promise,
-        "started": started,
-        "ended": time.time(),
-    }
-    print(describe([report], whole=True), file=sys.stderr)
+    print(describe([counters.as_dict()], whole=True), file=sys.stderr)
 
 
 # The command line.
 
 
 def _arguments(given: list[str]) -> argparse.Namespace:
+    args = _parser().parse_intermixed_args(given)
+    Settings.of(args)
+    options.integer("--reducers", args.reducers, 1, 999999)
+    options.integer("--memory", args.memory, 512, 999999)
+    if args.ship_venv and (args.python or args.ship_numpy):
+        raise UsageError("--ship-venv brings its own Python and numpy")
+    for text in args.define:
+        if "=" not in text:
+            raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
+    _command(_python(args), *options.as_arguments(args))
+    if not all([*args.inputs, args.output_folder]):
+        raise UsageError("INPUT and OUTPUT must not be empty")
+    for pattern in args.inputs:
+        if args.overwrite and _may_remove(args.output_folder, pattern):
+            raise UsageError(f"--overwrite {args.output_folder} might remove the input {pattern}")
+    return args
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = options.parser("run_hadoop.sh", DESCRIPTION)
     parser.add_argument("inputs", nargs="+", metavar="INPUT")
     parser.add_argument("output_folder", metavar="OUTPUT")
@@ -138,23 +149,7 @@ def _arguments(given: list[str]) -> argparse.Namespace:
         default=[],
         help="a property for Hadoop; may come several times, and wins over what is set here",
     )
-    args = parser.parse_intermixed_args(given)
-    Settings.of(args)
-    for flag, text, low in (("--reducers", args.reducers, 1), ("--memory", args.memory, 512)):
-        if not re.fullmatch("[0-9]{1,6}", text) or int(text) < low:
-            raise UsageError(f"{flag}: {text!r} is not an integer from {low} to 999999")
-    if args.ship_venv and (args.python or args.ship_numpy):
-        raise UsageError("--ship-venv brings its own Python and numpy")
-    for text in args.define:
-        if "=" not in text:
-            raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
-    _command(_python(args), *options.as_arguments(args))
-    if not all([*args.inputs, args.output_folder]):
-        raise UsageError("INPUT and OUTPUT must not be empty")
-    for pattern in args.inputs:
-        if args.overwrite and _may_remove(args.output_folder, pattern):
-            raise UsageError(f"--overwrite {args.output_folder} might remove the input {pattern}")
-    return args
+    return parser
 
 
 def _may_remove(output: str, pattern: str) -> bool:

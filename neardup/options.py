@@ -87,7 +87,7 @@ class Settings:
         """UsageError for anything wrong or impossible."""
         threshold = _read("--threshold", Threshold.parse, args.threshold)
         bands, rows = _bands_and_rows(args, threshold)
-        scheme = SCHEMES["minhash"](bands, rows, _integer("--seed", args.seed, 0, 2**64 - 1))
+        scheme = SCHEMES["minhash"](bands, rows, integer("--seed", args.seed, 0, 2**64 - 1))
         input_ = _one_of("--input", args.input, "shingles", "text")
         if args.shingle is not None and input_ != "text":
             raise UsageError("--shingle is for --input text, and --input is shingles")
@@ -99,7 +99,7 @@ class Settings:
             f"with probability {scheme.recall(float(threshold)):.6f}",
             parse=text_line_parser(shingler) if input_ == "text" else parse_shingle_lines,
             links=_one_of("--output", args.output, "pairs", "links") == "links",
-            max_line=_integer("--max-line", args.max_line, 1, MAX_LINE_MIB) << 20,
+            max_line=integer("--max-line", args.max_line, 1, MAX_LINE_MIB) << 20,
             strict=args.strict,
         )
 
@@ -132,11 +132,18 @@ def as_arguments(args: argparse.Namespace) -> list[str]:
     ]
 
 
+def integer(flag: str, text: str, low: int, high: int) -> int:
+    """The number that `text` is; UsageError where it is none from `low` to `high`."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 20 and low <= int(text) <= high):
+        raise UsageError(f"{flag}: {text!r} is not an integer from {low} to {high}")
+    return int(text)
+
+
 def _bands_and_rows(args: argparse.Namespace, threshold: Threshold) -> tuple[int, int]:
     """From the promise, or by hand and not against it."""
     t = float(threshold)
     promise = _read("--recall", _probability, _given(args.recall, "0.9999"))
-    max_bands = _integer("--max-bands", _given(args.max_bands, "16"), 1, MAX_BANDS)
+    max_bands = integer("--max-bands", _given(args.max_bands, "16"), 1, MAX_BANDS)
     if args.bands is None and args.rows is None:
         try:
             return lsh.choose(t, promise, max_bands)
@@ -145,8 +152,8 @@ def _bands_and_rows(args: argparse.Namespace, threshold: Threshold) -> tuple[int
     if args.bands is None or args.rows is None:
         given, missing = ("--rows", "--bands") if args.bands is None else ("--bands", "--rows")
         raise UsageError(f"{given} needs {missing}; or leave both to --recall")
-    bands = _integer("--bands", args.bands, 1, MAX_BANDS)
-    rows = _integer("--rows", args.rows, 1, MAX_ROWS)
+    bands = integer("--bands", args.bands, 1, MAX_BANDS)
+    rows = integer("--rows", args.rows, 1, MAX_ROWS)
     if args.max_bands and bands > max_bands:
         raise UsageError(f"--bands {bands} is more than --max-bands {max_bands}")
     reached = lsh.recall(t, bands, rows)
@@ -177,12 +184,6 @@ def _probability(text: str) -> float:
     if not 0 < value < 1:
         raise ValueError(f"{text} is outside 0 < P < 1; only an exact scheme finds every pair")
     return value
-
-
-def _integer(flag: str, text: str, low: int, high: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 20 and low <= int(text) <= high):
-        raise UsageError(f"{flag}: {text!r} is not an integer from {low} to {high}")
-    return int(text)
 
 
 def _one_of(flag: str, text: str, *kinds: str) -> str:
