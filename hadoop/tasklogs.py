@@ -12,11 +12,27 @@ from collections.abc import Iterable
 
 SECONDS = 60  # how long after a job's end its logs may take to appear
 OUR_MESSAGE = re.compile(r"(?:mapper|reducer|dedup_reducer|job)\.py: .*")
+STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")
 
 
-def first_message(application: str, hadoop: str) -> str:
-    """The first of our messages in the logs of an application; "" if there is none."""
-    return first_of_ours(_logs(application, hadoop)) if application else ""
+def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> str:
+    """The first of our messages in the logs of an application; "" if there is none.
+
+    Each node hands in its logs when all is over, and some do so later than others: so ask until
+    our message is there, or until YARN says that all nodes are done.
+    """
+    yarn = shutil.which("yarn", path=os.path.dirname(hadoop)) or shutil.which("yarn")
+    if not yarn or not application:
+        return ""
+    end = time.monotonic() + seconds
+    message, more = "", True
+    while not message and more and time.monotonic() < end:
+        time.sleep(0.2)
+        status = _said([yarn, "application", "-status", application], end)
+        more = not status or bool(STILL_COMING.search(status))
+        logs = _said([yarn, "logs", "-applicationId", application, "-log_files", "stderr"], end)
+        message = first_of_ours(logs.splitlines())
+    return message
 
 
 def first_of_ours(lines: Iterable[str]) -> str:
@@ -27,23 +43,16 @@ def first_of_ours(lines: Iterable[str]) -> str:
     return next((line for line in lines if OUR_MESSAGE.match(line)), "")
 
 
-def _logs(application: str, hadoop: str) -> list[str]:
-    """The lines on stderr of all tasks; YARN collects them when all is over."""
-    yarn = shutil.which("yarn", path=os.path.dirname(hadoop)) or shutil.which("yarn")
-    if not yarn:
-        return []
-    end = time.monotonic() + SECONDS
-    while (left := end - time.monotonic()) > 0:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            done = subprocess.run(
-                [yarn, "logs", "-applicationId", application, "-log_files", "stderr"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                encoding="utf-8",
-                errors="backslashreplace",
-                timeout=left,
-            )
-            if "LogType" in done.stdout:
-                return done.stdout.splitlines()
-            time.sleep(1)
-    return []
+def _said(command: list[str], end: float) -> str:
+    """The standard output of a command that has until `end`; a client of YARN takes seconds."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            errors="backslashreplace",
+            timeout=max(0.1, end - time.monotonic()),
+        ).stdout
+    return ""
