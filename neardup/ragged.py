@@ -44,7 +44,7 @@ class Ragged:
             # Subtle: row number and value fit one word together, so one plain sort does it all.
             packed = values | owner.astype(np.uint64) << np.uint64(shift)
             packed.sort()
-            packed = packed[_first_of_run(packed)]
+            packed = packed[first_of_run(packed)]
             owner = (packed >> np.uint64(shift)).astype(np.int64)
             values = packed & np.uint64((1 << shift) - 1)
         else:
@@ -52,7 +52,7 @@ class Ragged:
             narrow = owner[order].astype(np.min_scalar_type(len(sizes)))  # 16 bits: a radix sort
             order = order[np.argsort(narrow, kind="stable")]
             values, owner = values[order], owner[order]
-            first = _first_of_run(values) | _first_of_run(owner)
+            first = first_of_run(values) | first_of_run(owner)
             values, owner = values[first], owner[first]
         return cls(values, _offsets(np.bincount(owner, minlength=len(sizes))))
 
@@ -160,7 +160,12 @@ def _offsets(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
 
 
-def _first_of_run(values: np.ndarray) -> np.ndarray:
+def first_of_run(values: np.ndarray) -> np.ndarray:
+    """True where a value is another than the one before it.
+
+    >>> first_of_run(np.array([7, 7, 5, 7])).tolist()
+    [True, False, True, True]
+    """
     first = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=first[1:])
     return first

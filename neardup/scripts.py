@@ -11,7 +11,7 @@ from neardup import options
 from neardup.counters import Counters
 from neardup.options import Settings
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
-from neardup.streaming import check_inputs, read_files, run, stdin_blocks, write_all
+from neardup.streaming import blocks_of, check_inputs, read_files, run, write_all
 
 MAPPER = """Min-hash each record and write it once for each of its keys.
 
@@ -62,7 +62,7 @@ def _reduce() -> None:
     args = options.parser("reducer.py", REDUCER).parse_args()
     settings = Settings.of(args)
     counters = Counters("reducer", progress="pairs")
-    write_all(reduce_buckets(stdin_blocks(), settings, counters))
+    write_all(reduce_buckets(blocks_of(sys.stdin.buffer), settings, counters))
     counters.report()
 
 

@@ -1,85 +1,128 @@
-"""The sieve: count the keys first, so that shingles travel only for keys that records share.
+"""The sieve: meet by keys first, so that shingles travel only where records can form a pair.
 
-Most keys belong to one record, and all that is ever done with their lines is to carry them.  So
-run_local.sh lets the mappers run twice.  The first time they write bare keys, eight bytes each;
-this module marks those that come more than once in a bit table, and the second time a mapper
-sends the lines of marked keys alone.
+Most keys belong to one record, and all that is ever done with their lines is to carry them.  Many
+others bring the same records together once more: near-copies share a dozen keys.  So run_local.sh
+first gathers bare *entries*, the key and the number of a record, sixteen bytes each:
 
-A key that merely falls on the bit of a shared one travels for nothing, which costs a little and
-changes no answer.  `python3 -m neardup.sieve TABLE FOLDER` reads the files keys.WORKER.PARTITION
-of a folder, one partition at a time, and writes the table.
+    key     records
+    000:a   1  7         sent
+    001:b   9            not sent: nobody to meet
+    002:c   1  7         not sent: the same group of records as at 000:a
+    003:d   1  7  9      sent
+
+No pair is lost by that.  It is printed at the smallest key it shares, and a key is left out only
+if a smaller one has the same records, so that it is the smallest of none of its pairs.  A group is
+known by the sum of its records' hashes: that two of one record's groups have the same sum by
+accident happens once in 2^64.
+
+Entries go to files by their key, one partition of which is in memory at a time.
 """
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from neardup.hashing import mix
-from neardup.ragged import Ragged
-from neardup.streaming import run
+from neardup.ragged import Ragged, first_of_run
 
-PARTITIONS = 32  # key files of each mapper: one in 32 of the keys is in memory at once
-LEAST_BITS, MOST_BITS = 1 << 16, 1 << 31  # 8 KiB to 256 MiB
-BITS_A_KEY = 4
-
-
-def partitioned(keys: np.ndarray) -> list[tuple[int, bytes]]:
-    """(partition, keys as bytes): equal keys go the same way, whoever sends them."""
-    parts = (keys % np.uint64(PARTITIONS)).astype(np.uint8)
-    return [(part, keys[parts == part].tobytes()) for part in range(PARTITIONS)]
+PARTITION_BYTES = 32 << 20  # of the input, whose keys are then in memory at once
+MOST_PARTITIONS = 256  # as many files are open
+ROWS_AT_ONCE = 1 << 12
 
 
-class Sieve:
-    """A bit for each of the slots that keys fall on.
+def partitions_for(input_bytes: int) -> int:
+    """How many files of entries each mapper writes; a power of two.
 
-    >>> sieve = Sieve.for_keys(3)
-    >>> sieve.mark(np.array([7, 5, 7], np.uint64))
-    >>> sieve.passes(np.array([5, 7], np.uint64)).tolist()
-    [False, True]
+    >>> partitions_for(0), partitions_for(100 << 20), partitions_for(1 << 50)
+    (1, 4, 256)
     """
-
-    def __init__(self, table: np.ndarray):
-        self.table = table  # uint8, a power of two long
-
-    @classmethod
-    def for_keys(cls, count: int) -> Sieve:
-        """An empty one, large enough for so many keys."""
-        wanted = min(max(BITS_A_KEY * count, LEAST_BITS), MOST_BITS)
-        return cls(np.zeros((1 << (wanted - 1).bit_length()) // 8, dtype=np.uint8))
-
-    def mark(self, keys: np.ndarray) -> None:
-        """Let pass every key that comes more than once in `keys` (uint64)."""
-        keys = np.sort(keys)
-        slots, bits = self._places(keys[1:][keys[1:] == keys[:-1]])
-        np.bitwise_or.at(self.table, slots, bits)
-
-    def passes(self, keys: np.ndarray) -> np.ndarray:
-        slots, bits = self._places(keys)
-        return (self.table[slots] & bits) != 0
-
-    def rows(self, keys: Ragged) -> Ragged:
-        """The rows of `keys` without those that do not pass."""
-        kept = self.passes(keys.values)
-        ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept)))
-        return Ragged(keys.values[kept], ends[keys.offsets])
-
-    def _places(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        places = mix(keys) & np.uint64(8 * len(self.table) - 1)
-        return places >> np.uint64(3), np.uint8(1) << (places & np.uint64(7)).astype(np.uint8)
+    return min(1 << (input_bytes // PARTITION_BYTES).bit_length(), MOST_PARTITIONS)
 
 
-def main() -> None:
-    table, folder = sys.argv[1:]
-    files = [sorted(Path(folder).glob(f"keys.*.{part}")) for part in range(PARTITIONS)]
-    size = sum(path.stat().st_size for group in files for path in group)
-    sieve = Sieve.for_keys(size // 8)
-    for group in files:
-        sieve.mark(np.concatenate([np.fromfile(path, dtype=np.uint64) for path in group]))
-    sieve.table.tofile(table)
+def _open_all(prefix: Path, partitions: int, mode: str, stack: ExitStack) -> list[IO[bytes]]:
+    """PREFIX.0, PREFIX.1 …, until the stack is left."""
+    return [stack.enter_context(open(f"{prefix}.{k}", mode)) for k in range(partitions)]
 
 
-if __name__ == "__main__":
-    sys.exit(run("neardup.sieve", main))
+class EntryWriter:
+    """The entries of one mapper's records, as uint64 (key, record), in files PREFIX.0 …"""
+
+    def __init__(self, prefix: Path, partitions: int, stack: ExitStack):
+        self.files = _open_all(prefix, partitions, "wb", stack)
+
+    def add(self, keys: Ragged, records: np.ndarray) -> None:
+        """Row i of `keys` belongs to number records[i] (uint64, ascending from call to call)."""
+        entries = np.stack((keys.values, np.repeat(records, keys.sizes)), axis=1)
+        parts = (keys.values & np.uint64(len(self.files) - 1)).astype(np.uint8)
+        order = np.argsort(parts, kind="stable")
+        bounds = np.searchsorted(parts[order], np.arange(len(self.files) + 1)).tolist()
+        for file, low, high in zip(self.files, bounds, bounds[1:]):
+            file.write(entries[order[low:high]].tobytes())
+
+
+def sift(sources: list[Path], targets: list[Path]) -> None:
+    """One partition of all mappers: of each one's entries, keep those of keys that others share.
+
+    `targets` get them as uint64 (key, record, group), in the same order.
+    """
+    pieces = [np.fromfile(source, dtype=np.uint64).reshape(-1, 2) for source in sources]
+    entries = np.concatenate(pieces)
+    order = np.argsort(entries[:, 0])
+    keys, records = entries[order].T
+    starts = np.flatnonzero(first_of_run(keys))
+    sizes = np.diff(starts, append=len(keys))
+    groups = np.add.reduceat(mix(records + np.uint64(1)), starts) if len(keys) else records
+    kept = np.repeat(sizes > 1, sizes)
+    place = order[kept]
+    shared = np.empty((len(place), 3), dtype=np.uint64)
+    shared[:, :2] = entries[place]
+    shared[:, 2] = np.repeat(groups, sizes)[kept]
+    back = np.argsort(place)
+    ends = np.cumsum([len(piece) for piece in pieces])
+    bounds = [0, *np.searchsorted(place[back], ends).tolist()]
+    for target, low, high in zip(targets, bounds, bounds[1:]):
+        shared[back[low:high]].tofile(target)
+
+
+class SharedKeys:
+    """What `sift` kept of one mapper's entries, read back in order of record."""
+
+    def __init__(self, prefix: Path, partitions: int, stack: ExitStack):
+        self.readers = [_Rows(file) for file in _open_all(prefix, partitions, "rb", stack)]
+
+    def keys(self, records: np.ndarray) -> Ragged:
+        """The keys to send of these records (uint64, ascending from call to call), a row each."""
+        below = int(records[-1]) + 1
+        rows = np.concatenate([piece for reader in self.readers for piece in reader.below(below)])
+        rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
+        again = ~(first_of_run(rows[:, 1]) | first_of_run(rows[:, 2]))
+        rows = rows[~again]
+        rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
+        offsets = np.searchsorted(rows[:, 1], np.append(records, np.uint64(below)))
+        return Ragged(rows[:, 0].copy(), offsets)
+
+
+class _Rows:
+    """A file of (key, record, group) in order of record."""
+
+    def __init__(self, file: IO[bytes]):
+        self.file = file
+        self.held = np.empty((0, 3), dtype=np.uint64)
+
+    def below(self, record: int) -> Iterator[np.ndarray]:
+        """The next rows with a record number below this one."""
+        while True:
+            cut = int(np.searchsorted(self.held[:, 1], np.uint64(record)))
+            yield self.held[:cut]
+            self.held = self.held[cut:]
+            if len(self.held):
+                return
+            data = self.file.read(ROWS_AT_ONCE * self.held.itemsize * 3)
+            if not data:
+                return
+            self.held = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)

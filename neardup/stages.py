@@ -22,11 +22,11 @@ from neardup.links import LinkJoin
 from neardup.options import Settings
 from neardup.ragged import Ragged, chunks
 from neardup.records import LINE_TOO_LONG, Batch
-from neardup.sieve import Sieve
 from neardup.streaming import Block, count_lines
 from neardup.wire import format_keyed_lines, parse_pair, shown
 
 KEYS_AT_ONCE = 1 << 20
+SHUFFLED = "bytes shuffled"  # what the mappers have written
 
 
 def map_records(
@@ -34,18 +34,12 @@ def map_records(
     settings: Settings,
     counters: Counters,
     partitions: int = 1,
-    sieve: Sieve | None = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Record lines → (partition, keyed lines): every record once for each of its keys.
-
-    With a sieve, only for the keys that pass it.
-    """
+    """Record lines → (partition, keyed lines): every record once for each of its keys."""
     for batch, keys in keyed(blocks, settings, counters):
-        if sieve:
-            keys = sieve.rows(keys)
-            shared = np.flatnonzero(keys.sizes)
-            batch, keys = batch.take(shared), keys.take(shared)
-        yield from format_keyed_lines(batch, keys, partitions)
+        for part, lines in format_keyed_lines(batch, keys, partitions):
+            counters.add(SHUFFLED, len(lines))
+            yield part, lines
 
 
 def keyed(
@@ -54,6 +48,7 @@ def keyed(
     """The records of each block, and their keys."""
     counters.promise = settings.promise
     counters.add("keys", 0)
+    counters.add(SHUFFLED, 0)
     scheme = settings.scheme
     for batch in parsed(blocks, settings, counters):
         for low, high in chunks(scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
 from neardup.errors import StageError, UsageError
+from neardup.memory import keep_freed_memory
 
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 STDOUT = 1  # the descriptor
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 CUT_BYTES = 100
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
@@ -39,6 +40,7 @@ def run(name: str, main: Callable[[], None]) -> int:
     """Run `main` and turn whatever ends it into a message on stderr and an exit code."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    keep_freed_memory()
     try:
         main()
         sys.stdout.flush()
@@ -161,11 +163,10 @@ def read_files(files: list[str], max_line: int, share: tuple[int, int] = (0, 1))
             raise StageError(f"{name}: damaged: {error}") from error
 
 
-def stdin_blocks() -> Iterator[bytes]:
-    """Standard input as blocks of whole lines, however long."""
-    with _open("-") as stream:
-        for _, data, _ in whole_lines(stream, sys.maxsize):
-            yield data if data.endswith(b"\n") else data + b"\n"
+def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
+    """A stream as blocks of whole lines, however long."""
+    for _, data, _ in whole_lines(stream, sys.maxsize):
+        yield data if data.endswith(b"\n") else data + b"\n"
 
 
 def _open(name: str) -> IO[bytes]:

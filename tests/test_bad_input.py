@@ -36,8 +36,8 @@ from hypothesis import strategies as st
 from strategies import mapped, reduced, settings_of
 
 from neardup.errors import StageError
-from neardup.streaming import BLOCK_BYTES
 
+MEBIBYTE = 1 << 20
 GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
 PAIRS = b"a\tb\t1.000000\n"
 BAD = {
@@ -86,7 +86,7 @@ needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev
 def videos_with_bad_lines(line_end: bytes) -> tuple[bytes, list[tuple[int, str]]]:
     """data/videos.txt in three blocks, and (line number, reason) of the bad lines in it."""
     lines = VIDEOS.read_bytes().splitlines()
-    for i, line in enumerate([*BAD, b"", b" \t", b"long" + b" x" * (BLOCK_BYTES // 2)]):
+    for i, line in enumerate([*BAD, b"", b" \t", b"long" + b" x" * (MEBIBYTE // 2)]):
         lines.insert(130 * i + 100, line)
     reasons = {**BAD, lines[130 * 14 + 100]: "not an integer"}
     bad = [(i, reasons[line]) for i, line in enumerate(lines, 1) if line in reasons]
@@ -206,8 +206,8 @@ def test_a_split_of_a_huge_file(tmp_path: Path) -> None:
 def test_the_longest_line(command: list[str], tmp_path: Path) -> None:
     """--max-line counts bytes without the line end."""
     path = tmp_path / "long.txt"
-    longest = b"x 1" + b" 2" * (BLOCK_BYTES // 2 - 2) + b"3"
-    assert len(longest) == BLOCK_BYTES
+    longest = b"x 1" + b" 2" * (MEBIBYTE // 2 - 2) + b"3"
+    assert len(longest) == MEBIBYTE
     path.write_bytes(b"\n".join([longest, longest + b"4", b"y" + longest[1:], longest + b"4"]))
     result = succeed([*command, "--max-line", "1", path], tmp_path)
     assert result.count("records") == 2

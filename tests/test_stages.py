@@ -1,19 +1,15 @@
-"""The stages in this process: what they count, where they stop; a sieve changes no answer."""
+"""The stages in this process: what they count, where they stop."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from neardup import stages
 from neardup.counters import Counters
 from neardup.errors import StageError
 from neardup.joins import nested_loop
 from neardup.records import REASONS
-from neardup.sieve import PARTITIONS, Sieve, partitioned
-from neardup.stages import dedup_pairs, keyed, map_records, parsed, reduce_buckets
+from neardup.stages import dedup_pairs, keyed, parsed, reduce_buckets
 from neardup.streaming import Block
 from tests.strategies import mapped, pairs_in, record_lines, settings_of
 
@@ -89,39 +85,6 @@ def test_the_reducer_counts_what_it_reads_and_writes():
     assert counters.counts["keyed lines"] == len(lines) == 15 * len(RECORDS)
     assert counters.counts["pairs"] == counters.counts["candidate pairs"] == 3
     assert 15 <= counters.counts["buckets with more than one record"] <= 30
-
-
-def test_a_sieve_leaves_out_lines_and_no_pairs():
-    settings = settings_of()
-    block = Block("", 1, DATA)
-    keys = np.concatenate([k.values for _, k in keyed([block], settings, Counters(""))])
-    sieve = Sieve.for_keys(len(keys))
-    sieve.mark(keys)
-    pieces = map_records([block], settings, Counters(""), partitions=2, sieve=sieve)
-    few = sorted(b"".join(piece for _, piece in pieces).splitlines(keepends=True))
-    every = mapped(DATA, settings)
-    assert 30 <= len(few) < len(every) / 4
-    assert set(few) < set(every)
-    answers = [
-        list(reduce_buckets([b"".join(lines)], settings, Counters(""))) for lines in (few, every)
-    ]
-    assert answers[0] == answers[1]
-    assert len(answers[0]) == 3
-
-
-@given(st.lists(st.integers(0, (1 << 52) - 1), max_size=30), st.integers(0, 30))
-def test_a_sieve_passes_every_key_that_comes_twice(keys, repeated):
-    keys = np.array(keys + keys[:repeated], dtype=np.uint64)
-    sieve = Sieve.for_keys(len(keys))
-    parts = [np.frombuffer(piece, np.uint64) for _, piece in partitioned(keys)]
-    for part in parts:
-        sieve.mark(part)
-    values, counts = np.unique(keys, return_counts=True)
-    passes = sieve.passes(values)
-    assert passes[counts > 1].all()
-    assert np.count_nonzero(passes[counts == 1]) <= 2  # 2^16 bits: hardly any by accident
-    assert len(parts) == PARTITIONS
-    assert sorted(np.concatenate(parts).tolist()) == sorted(keys.tolist())
 
 
 def test_texts_are_paired_by_their_runs_of_words():

@@ -1,0 +1,280 @@
+"""run_local.sh: the whole job on this machine, on all cores and in bounded memory.
+
+    files ─┬─ mapper 1 ─┬─ keys ─── sieve 1 ─┬─ mapper 1 ─┬─ sort ── reducer 1 ─┬─ sort ── dedup
+           └─ mapper 2 ─┴─ (records stay) ───┴─ mapper 2 ─┴─ sort ── reducer 2 ─┘
+                count                           send
+
+The stages are those of the cluster, with the key count (`neardup.sieve`) between.  Each mapper
+works on every N-th block of the input and keeps one file for each reducer, as on a cluster.
+Everything temporary lies in one folder below TMPDIR, which goes away however this ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import re
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Callable
+
+from neardup.interpreter import require
+
+require("numpy", name="run_local.sh")
+
+import numpy as np
+
+from neardup import options
+from neardup.counters import Counters
+from neardup.crew import ENDING, Crew, program
+from neardup.errors import UsageError
+from neardup.options import Settings
+from neardup.ragged import Ragged
+from neardup.records import Batch
+from neardup.sieve import EntryWriter, SharedKeys, partitions_for, sift
+from neardup.stages import SHUFFLED, dedup_pairs, keyed, reduce_buckets
+from neardup.streaming import OPENERS, blocks_of, check_inputs, read_files, run, write_all
+from neardup.summary import summarize
+from neardup.wire import format_keyed_lines
+
+NAME = "run_local.sh"
+DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.
+
+A record is a line: an id and its shingles (integers), or with --input text an id, a tab and a
+text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
+
+    ./run_local.sh data/videos.txt > pairs.tsv
+    ./run_local.sh --input text --threshold 0.8 corpus/*.txt.gz > pairs.tsv
+"""
+STDIN = "stdin"  # what was read from there, as a file of the working folder
+MOST_JOBS = 999
+PACKED = 4  # how many times larger a compressed file is taken to be
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do; `folder` holds all that lies between the stages."""
+
+    settings: Settings
+    files: list[str]
+    jobs: int
+    partitions: int  # of the keys
+    sort_memory: str
+    folder: Path
+
+    def path(self, kind: str, *numbers: int) -> Path:
+        return self.folder / ".".join([kind, *map(str, numbers)])
+
+    def paths(self, kind: str, *numbers: int) -> list[Path]:
+        """The same of all workers."""
+        return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
+
+
+def main() -> None:
+    args = command_line()
+    settings = Settings.of(args)
+    jobs = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    check_inputs(args.files)
+    with working_folder() as folder:
+        os.environ["NEARDUP_REPORT"] = str(folder)
+        files = [kept(name, folder, i) for i, name in enumerate(args.files)]
+        partitions = partitions_for(sum(size_of(name, folder) for name in files))
+        plan = Plan(settings, files, jobs, partitions, args.sort_memory, folder)
+        with Crew(NAME) as crew:
+            everywhere(crew, plan, "mapper", lambda k: count(plan, k))
+            everywhere(crew, plan, "sieve", lambda k: sieve(plan, k))
+            everywhere(crew, plan, "mapper", lambda k: send(plan, k))
+            lines = [sort(crew, plan, plan.paths("lines", k)) for k in range(jobs)]
+            everywhere(crew, plan, "reducer", lambda k: reduce(plan, k, lines[k]))
+            pairs = sort(crew, plan, plan.paths("pairs"))
+            crew.start("dedup", lambda: dedup(pairs))
+            os.close(pairs)  # so that this sort ends when nobody reads on
+            crew.together()
+        print(summarize(str(folder)), file=sys.stderr)
+
+
+def command_line() -> argparse.Namespace:
+    parser = options.parser(NAME, DESCRIPTION)
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", default=str(cores()), help="mappers and reducers (default: cores)"
+    )
+    parser.add_argument(
+        "--sort-memory",
+        metavar="SIZE",
+        default="256M",
+        help="what each of N sorts may hold in memory, as 256M or 2G (default: 256M)",
+    )
+    args = parser.parse_intermixed_args()
+    if not re.fullmatch(r"[1-9][0-9]{0,5}[KMGT]", args.sort_memory):
+        raise UsageError(f"--sort-memory: {args.sort_memory!r} is not a size such as 256M")
+    if args.files.count("-") > 1:
+        raise UsageError("-: standard input can be read only once")
+    return args
+
+
+def cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def working_folder() -> Iterator[Path]:
+    """A new folder below TMPDIR, and its end, also after Ctrl-C and kill."""
+
+    def end(number: int, _: object) -> None:
+        for each in ENDING:
+            signal.signal(each, signal.SIG_IGN)  # once is enough
+        sys.exit(128 + number)
+
+    folder = Path(tempfile.mkdtemp(prefix="neardup.", dir=os.environ.get("TMPDIR") or None))
+    try:
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, end)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def kept(name: str, folder: Path, number: int) -> str:
+    """The name of a file that every mapper can read: what can be read only once is copied."""
+    if name == "-":
+        with open(folder / STDIN, "wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+    elif not Path(name).is_file():
+        with open(name, "rb") as pipe, open(folder / f"input.{number}", "wb") as copy:
+            shutil.copyfileobj(pipe, copy)
+        return copy.name
+    return name
+
+
+def size_of(name: str, folder: Path) -> int:
+    """About how many bytes a file has when it is unpacked."""
+    path = folder / STDIN if name == "-" else Path(name)
+    return path.stat().st_size * (PACKED if path.suffix in OPENERS else 1)
+
+
+def everywhere(crew: Crew, plan: Plan, name: str, task: Callable[[int], None]) -> None:
+    """The same task in N processes, each with its number from 0."""
+
+    def numbered(k: int) -> Callable[[], None]:
+        def work() -> None:
+            os.environ["NEARDUP_WORKER"] = f"{k + 1} of {plan.jobs}"
+            task(k)
+
+        return work
+
+    for k in range(plan.jobs):
+        crew.start(f"{name} {k + 1}", numbered(k))
+    crew.together()
+
+
+def count(plan: Plan, k: int) -> None:
+    """Parse every N-th block, write down its keys, and keep its records."""
+    if "-" in plan.files:
+        os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
+    counters = Counters("count", progress="records")
+    blocks = read_files(plan.files, plan.settings.max_line, (k, plan.jobs))
+    with ExitStack() as stack:
+        records = stack.enter_context(open(plan.path("records", k), "wb"))
+        entries = EntryWriter(plan.path("keys", k), plan.partitions, stack)
+        numbers = Numbers(plan, k)
+        for batch, keys in keyed(blocks, plan.settings, counters):
+            keep(batch, records)
+            entries.add(keys, numbers.next(len(batch.ids)))
+            counters.add(SHUFFLED, 16 * len(keys.values))
+    counters.report()
+
+
+def sieve(plan: Plan, k: int) -> None:
+    """Every N-th partition of the keys of all mappers."""
+    for part in range(k, plan.partitions, plan.jobs):
+        sift(plan.paths("keys", part), plan.paths("shared", part))
+        for path in plan.paths("keys", part):
+            path.unlink()
+
+
+def send(plan: Plan, k: int) -> None:
+    """Keyed lines, as mapper.py writes them, but only for the keys that the sieve has kept."""
+    counters = Counters("send")
+    with ExitStack() as stack:
+        records = stack.enter_context(open(plan.path("records", k), "rb"))
+        shared = SharedKeys(plan.path("shared", k), plan.partitions, stack)
+        reducers = range(plan.jobs)
+        targets = [stack.enter_context(open(plan.path("lines", k, r), "wb")) for r in reducers]
+        numbers = Numbers(plan, k)
+        for batch in kept_batches(records):
+            keys = shared.keys(numbers.next(len(batch.ids)))
+            some = np.flatnonzero(keys.sizes)
+            for part, lines in format_keyed_lines(batch.take(some), keys.take(some), plan.jobs):
+                targets[part].write(lines)
+                counters.add(SHUFFLED, len(lines))
+    plan.path("records", k).unlink()
+    counters.report()
+
+
+def reduce(plan: Plan, k: int, lines: int) -> None:
+    counters = Counters("reducer", progress="pairs")
+    with open(lines, "rb") as stream, open(plan.path("pairs", k), "wb") as file:
+        file.writelines(reduce_buckets(blocks_of(stream), plan.settings, counters))
+    counters.report()
+
+
+def dedup(pairs: int) -> None:
+    counters = Counters("dedup")
+    with open(pairs, "rb") as lines:
+        write_all(dedup_pairs(lines, counters))
+    counters.report()
+
+
+class Numbers:
+    """The numbers of one mapper's records: k, k+N, k+2N …"""
+
+    def __init__(self, plan: Plan, k: int):
+        self.done, self.first, self.step = 0, k, plan.jobs
+
+    def next(self, how_many: int) -> np.ndarray:
+        numbers = np.arange(self.done, self.done + how_many, dtype=np.uint64)
+        self.done += how_many
+        return numbers * np.uint64(self.step) + np.uint64(self.first)
+
+
+def keep(batch: Batch, file: IO[bytes]) -> None:
+    """Records for the second pass, which need not be parsed again."""
+    values = batch.sets.values
+    narrow = values.astype(np.min_scalar_type(int(values.max(initial=0))))
+    pickle.dump((batch.ids, narrow, batch.sets.offsets), file, protocol=5)
+
+
+def kept_batches(file: IO[bytes]) -> Iterator[Batch]:
+    """What `keep` wrote."""
+    while file.peek(1):  # type: ignore[attr-defined]
+        ids, values, offsets = pickle.load(file)
+        yield Batch(ids, Ragged(values.astype(np.uint64), offsets))
+
+
+def sort(crew: Crew, plan: Plan, files: list[Path]) -> int:
+    """The descriptor of a pipe with the sorted lines of these files.
+
+    The system's sort takes any number of them, and keeps what memory cannot hold on disk.
+    """
+    read, write = os.pipe()
+    flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
+    crew.start("sort", program(["sort", *flags, "--", *map(str, files)], stdout=write))
+    os.close(write)
+    return read
+
+
+if __name__ == "__main__":
+    sys.exit(run(NAME, main))

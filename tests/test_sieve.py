@@ -1,0 +1,91 @@
+"""The sieve sends a record only where it can meet another, and loses no pair by that."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import ExitStack
+from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neardup import sieve
+from neardup.ragged import Ragged
+from neardup.sieve import EntryWriter, SharedKeys, sift
+
+MAPPERS = 2
+Rows = list[set[int]]
+
+
+def sifted(rows: Rows, partitions: int, batch: int) -> Rows:
+    """What is left of each record's keys; record i belongs to mapper i % 2."""
+    left: Rows = [set() for _ in rows]
+    with TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        numbers = [np.arange(k, len(rows), MAPPERS, dtype=np.uint64) for k in range(MAPPERS)]
+        batches = [[mine[i : i + batch] for i in range(0, len(mine), batch)] for mine in numbers]
+        for k in range(MAPPERS):
+            with ExitStack() as writing:
+                writer = EntryWriter(folder / f"keys.{k}", partitions, writing)
+                for records in batches[k]:
+                    some = [sorted(rows[int(i)]) for i in records]
+                    writer.add(Ragged.from_rows(some), records)
+        for part in range(partitions):
+            sift(
+                [folder / f"keys.{k}.{part}" for k in range(MAPPERS)],
+                [folder / f"shared.{k}.{part}" for k in range(MAPPERS)],
+            )
+        for k in range(MAPPERS):
+            reader = SharedKeys(folder / f"shared.{k}", partitions, stack)
+            for records in batches[k]:
+                keys = reader.keys(records)
+                for i, number in enumerate(records.tolist()):
+                    assert keys.row(i).tolist() == sorted(keys.row(i).tolist())
+                    left[number] = set(keys.row(i).tolist())
+    return left
+
+
+def test_the_example_of_the_module() -> None:
+    a, b, c, d = range(4)
+    rows = [{a, c, d}, {a, c, d}, {b, d}]
+    assert sifted(rows, partitions=1, batch=2) == [{a, d}, {a, d}, {d}]
+
+
+@given(
+    st.lists(st.sets(st.integers(0, 12), max_size=6), min_size=1, max_size=12),
+    st.sampled_from([1, 4]),
+    st.integers(1, 5),
+)
+@settings(max_examples=60, deadline=None)
+def test_every_pair_still_meets_at_its_smallest_key(
+    rows: Rows, partitions: int, batch: int
+) -> None:
+    left = sifted(rows, partitions, batch)
+    for i, j in combinations(range(len(rows)), 2):
+        if both := rows[i] & rows[j]:
+            assert min(both) in left[i] & left[j]
+
+
+@given(st.lists(st.sets(st.integers(0, 12), max_size=6), min_size=1, max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_no_group_meets_twice_and_nobody_waits_alone(rows: Rows) -> None:
+    left = sifted(rows, partitions=4, batch=3)
+    at: dict[int, list[int]] = defaultdict(list)
+    for i, keys in enumerate(left):
+        for key in keys:
+            at[key].append(i)
+    groups = [tuple(records) for records in at.values()]
+    assert all(len(group) > 1 for group in groups)
+    assert len(groups) == len(set(groups))
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 3])
+def test_files_are_read_in_small_pieces(rows_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sieve, "ROWS_AT_ONCE", rows_at_once)
+    rows = [{1, 2, 3 + i % 5} for i in range(40)]
+    left = sifted(rows, partitions=2, batch=7)
+    assert left == [{1, 3 + i % 5} for i in range(40)]
