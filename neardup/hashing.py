@@ -45,13 +45,15 @@ def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
     return mix(steps + np.uint64(start))
 
 
-def combine(values: np.ndarray, seed: int) -> np.ndarray:
-    """Hash each row of a 2-D uint64 array to 64 bits; the order within a row counts.
+def combine(columns: np.ndarray, seed: int | np.ndarray) -> np.ndarray:
+    """Hash k words at each of many places to 64 bits; their order counts.
 
-    `values` has shape (n, k), k ≥ 1, and holds random-looking words, such as `mix` makes; the
-    result has shape (n,).
+    `columns` has shape (k, …), k ≥ 1, and holds random-looking words, such as `mix` makes; the
+    result (uint64) has the shape of one column, which `seed` must fit.
     """
-    digest = np.full(len(values), seed, dtype=np.uint64)
-    for column in values.T:
-        digest = digest * np.uint64(GOLDEN) + column
+    digest = np.empty(columns.shape[1:], dtype=np.uint64)
+    digest[...] = seed
+    for column in columns:
+        digest *= np.uint64(GOLDEN)
+        digest += column
     return mix(digest)

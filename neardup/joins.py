@@ -17,12 +17,14 @@ from neardup.buckets import Spool
 from neardup.counters import Counters
 from neardup.errors import StageError
 from neardup.measures import Threshold, resemblance, six_decimals
+from neardup.meetings import Meetings
 from neardup.piles import Pile
-from neardup.ragged import Ragged, shared
+from neardup.ragged import shared
 from neardup.schemes import Scheme
 from neardup.wire import format_pair
 
 IDENTICAL = b"1.000000"
+SAMPLE = 16
 FoundStep = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 Found = Iterator[FoundStep]
 
@@ -46,7 +48,7 @@ class PairJoin:
     """Turns the keyed lines of whole buckets into the lines of all pairs."""
 
     def __init__(self, scheme: Scheme, threshold: Threshold, counters: Counters):
-        self.scheme = scheme
+        self.meetings = Meetings(scheme)
         self.threshold = threshold
         self.counters = counters
 
@@ -63,15 +65,17 @@ class PairJoin:
         """A new piece of work, of so many sets in all."""
 
     def _join(self, pile: Pile) -> Iterator[bytes]:
-        keys = self._keys(pile)
-        smallest = keys.values[keys.offsets[:-1]] == pile.keys  # of a set's keys: its copies' turn
-        self.counters.add("repeated ids", int(pile.repeats[smallest].sum()))
-        for i in np.flatnonzero(smallest).tolist():
-            if len(pile.ids[i]) > 1:
-                for a, b in self._copies(pile.ids[i]):
-                    yield self._line(a, b, IDENTICAL)
+        self._check(pile)
+        several = np.flatnonzero([len(ids) > 1 for ids in pile.ids] | (pile.repeats > 0))
+        several = several[
+            self.meetings.alone_before(pile, several)
+        ]  # elsewhere it is not the copies' turn
+        self.counters.add("repeated ids", int(pile.repeats[several].sum()))
+        for i in several.tolist():
+            for a, b in self._copies(pile.ids[i]):
+                yield self._line(a, b, IDENTICAL)
         first, stop = pile.windows(self.threshold)
-        yield from self._lines(pile, keys, first, stop)
+        yield from self._lines(pile, first, stop)
 
     def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
         """Each piece by itself, and with every later one that the sizes allow."""
@@ -94,23 +98,18 @@ class PairJoin:
                 _, stop = both.windows(self.threshold)
                 stop[len(piece) :] = 0  # the later piece has a turn of its own
                 first = np.full(len(both), len(piece))
-                yield from self._lines(both, self._keys(both), first, stop)
+                yield from self._lines(both, first, stop)
 
-    def _keys(self, pile: Pile) -> Ragged:
-        """The keys of every set, up to the last that matters here."""
-        keys = self.scheme.keys(pile.sets, below=int(pile.keys.max()) + 1)
-        met = keys.values == np.repeat(pile.keys, keys.sizes)
-        if np.count_nonzero(met) != len(pile):
+    def _check(self, pile: Pile) -> None:
+        """Whether the keys on the lines are those of their sets: a sample tells."""
+        if not self.meetings.owned(pile, np.arange(0, len(pile), SAMPLE)).all():
             raise StageError(
                 "these keys do not come from the options given here: mapper and reducer need the "
                 "same --threshold, --recall, --max-bands, --bands, --rows and --seed"
             )
-        return keys
 
-    def _lines(
-        self, pile: Pile, keys: Ragged, first: np.ndarray, stop: np.ndarray
-    ) -> Iterator[bytes]:
-        for left, right, common, union in self._found(pile, keys, first, stop):
+    def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
+        for left, right, common, union in self._found(pile, first, stop):
             for i, j, similarity in zip(left.tolist(), right.tolist(), six_decimals(common, union)):
                 for a, b in self._matches(pile.ids[i], pile.ids[j]):
                     if a == b:
@@ -118,20 +117,15 @@ class PairJoin:
                     else:
                         yield self._line(a, b, similarity)
 
-    def _found(self, pile: Pile, keys: Ragged, first: np.ndarray, stop: np.ndarray) -> Found:
+    def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
         """The pairs of set i and sets first[i] ≤ j < stop[i] that are printed here."""
         records = np.array([len(ids) for ids in pile.ids])
         everyone = np.arange(len(pile))
         for left, right in pile.pairs(everyone, first, stop, everyone):
-            mine = self._mine(pile, keys, left, right)
+            mine = self.meetings.first_at(pile, left, right)
             left, right = left[mine], right[mine]
             self.counters.add("candidate pairs", int(np.dot(records[left], records[right])))
             yield self._verified(pile, left, right)
-
-    def _mine(self, pile: Pile, keys: Ragged, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Whether the smallest key that both have is this bucket's: no other bucket prints it."""
-        both = shared(keys, left, right)
-        return both.values[both.offsets[:-1]] == pile.keys[left]
 
     def _verified(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> FoundStep:
         """(left, right, |x∩y|, |x∪y|) of those whose resemblance reaches the threshold."""

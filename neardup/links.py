@@ -18,7 +18,6 @@ import numpy as np
 from neardup.forest import Forest
 from neardup.joins import Found, PairJoin
 from neardup.piles import Pile
-from neardup.ragged import Ragged
 
 
 class LinkJoin(PairJoin):
@@ -27,13 +26,13 @@ class LinkJoin(PairJoin):
     def _begin(self, sets: int) -> None:
         self.forest = Forest(sets)
 
-    def _found(self, pile: Pile, keys: Ragged, first: np.ndarray, stop: np.ndarray) -> Found:
+    def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
         for left, right in self._open(pile, first, stop):
             self.counters.add("candidate pairs", len(left))
             left, right, common, union = self._verified(pile, left, right)
             nodes = zip(pile.nodes[left].tolist(), pile.nodes[right].tolist())
             edge = np.array([self.forest.join(a, b) for a, b in nodes], dtype=bool)
-            edge[edge] = self._mine(pile, keys, left[edge], right[edge])
+            edge[edge] = self.meetings.first_at(pile, left[edge], right[edge])
             yield left[edge], right[edge], common[edge], union[edge]
 
     def _open(

@@ -13,9 +13,10 @@ from typing import Any
 
 from neardup import lsh
 from neardup.errors import UsageError
+from neardup.keys import MAX_BANDS
 from neardup.measures import Threshold
 from neardup.records import Parser, parse_shingle_lines, text_line_parser
-from neardup.schemes import MAX_BANDS, SCHEMES, Scheme
+from neardup.schemes import SCHEMES, Scheme
 from neardup.shingling import Shingler
 
 MAX_ROWS = 256

@@ -71,7 +71,7 @@ class Shingler:
         width = min(self.width, len(units))
         if not width:
             return units
-        return combine(np.lib.stride_tricks.sliding_window_view(units, width), seed=width)
+        return combine(np.lib.stride_tricks.sliding_window_view(units, width).T, seed=width)
 
     def _word_id(self, word: str) -> int:
         id_ = self.word_ids.get(word)

@@ -22,9 +22,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from neardup.errors import StageError
+from neardup.keys import HASH_BITS
 from neardup.ragged import Ragged, chunks
 from neardup.records import Batch
-from neardup.schemes import HASH_BITS
 
 KEY_WIDTH = 14
 OUTPUT_BYTES = 8 << 20
@@ -135,11 +135,7 @@ def decode_sets(texts: list[bytes]) -> Ragged:
     too_large = (widths > MOST_DIGITS) | ((widths == MOST_DIGITS) & (leading >= CONTINUED + 16))
     if too_large.any() or (leading == CONTINUED).any():
         raise WireError("expected shingles below 2^64 without leading zeros, got something else")
-    steps = digits[ends - 1].astype(np.uint64)
-    for digit in range(1, int(widths.max(initial=1))):
-        live = np.flatnonzero(widths > digit)
-        value = digits[ends[live] - 1 - digit] - np.uint8(CONTINUED)
-        steps[live] |= value.astype(np.uint64) << np.uint64(5 * digit)
+    steps = _numbers(digits, ends, widths)
     offsets = np.concatenate((np.zeros(1, np.int64), np.searchsorted(ends, stops, side="right")))
     sums = np.cumsum(steps)  # modulo 2^64, which the difference below undoes
     before = np.concatenate((np.zeros(1, np.uint64), sums))[offsets[:-1]]
@@ -148,6 +144,30 @@ def decode_sets(texts: list[bytes]) -> Ragged:
     if not np.isin(falls, offsets).all():
         raise WireError("expected shingles in ascending order, got something else")
     return sets
+
+
+def _numbers(digits: np.ndarray, ends: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    """The numbers (uint64) of `widths` digits that end before `ends`.
+
+    Eight digits at a time, from the right, as `neardup.records` reads decimal numbers.
+    """
+    padded = np.concatenate((np.zeros(16, np.uint8), digits))
+    windows = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))[8:]  # the 8 before each
+    numbers = _eight_digits(windows[ends], widths)
+    long = np.flatnonzero(widths > 8)
+    if len(long):
+        numbers[long] |= _eight_digits(windows[ends[long] - 8], widths[long] - 8) << np.uint64(40)
+    return numbers
+
+
+def _eight_digits(words: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    """The last min(width, 8) digits of each word, five bits each, as one number."""
+    outside = (8 - np.minimum(widths, 8)).astype(np.uint64) * np.uint64(8)
+    digits = (words & np.uint64(0x1F1F1F1F1F1F1F1F)) >> outside << outside
+    for bits, mask in (8, 0x00FF00FF00FF00FF), (16, 0x0000FFFF0000FFFF), (32, 0xFFFFFFFF):
+        left, right = digits & np.uint64(mask), digits >> np.uint64(bits) & np.uint64(mask)
+        digits = left << np.uint64(bits * 5 // 8) | right
+    return digits
 
 
 def format_pair(a: bytes, b: bytes, similarity: bytes) -> bytes:

@@ -59,7 +59,7 @@ def test_seeds_and_streams_share_no_words():
 
 
 def combined(row, seed=0):
-    return int(combine(np.array([row], dtype=np.uint64), seed)[0])
+    return int(combine(np.array([row], dtype=np.uint64).T, seed)[0])
 
 
 @given(st.lists(words, min_size=1, max_size=5), st.lists(words, min_size=1, max_size=5))
@@ -74,4 +74,4 @@ def test_order_and_seed_of_a_combination_count():
 
 def test_rows_are_combined_independently_of_each_other():
     rows = np.arange(12, dtype=np.uint64).reshape(4, 3)
-    assert combine(rows, 7).tolist() == [combined(row, 7) for row in rows.tolist()]
+    assert combine(rows.T, 7).tolist() == [combined(row, 7) for row in rows.tolist()]

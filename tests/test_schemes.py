@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from neardup import lsh
 from neardup.ragged import Ragged, shared
-from neardup.schemes import KEY_BITS, SCHEMES
+from neardup.keys import HASH_BITS, KEY_BITS
+from neardup.schemes import SCHEMES
 from neardup.schemes.minhash import MinHash
 from tests.strategies import shingle_sets
 
@@ -48,12 +49,19 @@ def test_a_sets_keys_do_not_depend_on_its_company(scheme, sets, random):
 
 
 @every_scheme
-@given(shingle_sets.filter(bool), st.integers(1, 1 << KEY_BITS))
-def test_below_leaves_out_only_keys_from_there_on(scheme, x, below):
+@given(shingle_sets.filter(bool), st.integers(0, 8), st.integers(0, 8))
+def test_some_bands_have_the_keys_that_they_have_among_all(scheme, x, low, more):
     sets = Ragged.from_rows([list(x)])
-    some, every = scheme.keys(sets, below).row(0).tolist(), scheme.keys(sets).row(0).tolist()
-    assert set(some) <= set(every)
-    assert [key for key in every if key < below] == [key for key in some if key < below]
+    some = scheme.keys(sets, low, low + more).row(0).tolist()
+    every = scheme.keys(sets).row(0).tolist()
+    assert some == [key for key in every if low <= key >> HASH_BITS < low + more]
+
+
+@every_scheme
+@given(shingle_sets.filter(bool))
+def test_no_set_has_two_keys_of_one_band(scheme, x):
+    bands = [key >> HASH_BITS for key in scheme.keys(Ragged.from_rows([list(x)])).row(0).tolist()]
+    assert len(bands) == len(set(bands))
 
 
 @every_scheme

@@ -1,8 +1,7 @@
 """Schemes: each gives a batch of records its keys.
 
 A scheme is one file here and one line in `SCHEMES`; the tests that every scheme must pass take it
-from this table.  A key is one integer below 2^52, the number of its band (12 bits) above a hash
-(40 bits), so the order of integers is the order of the keys on a line.
+from this table.
 """
 
 from __future__ import annotations
@@ -11,21 +10,18 @@ from typing import Protocol
 
 import numpy as np
 
+from neardup.keys import MAX_BANDS
 from neardup.ragged import Ragged
 from neardup.schemes.minhash import MinHash
-
-BAND_BITS, HASH_BITS = 12, 40
-KEY_BITS = BAND_BITS + HASH_BITS
-MAX_BANDS = 1 << BAND_BITS
 
 
 class Scheme(Protocol):
     """What every scheme promises."""
 
-    def keys(self, sets: Ragged, below: int = 1 << KEY_BITS) -> Ragged:
-        """Row i: the keys of set i, ascending and distinct, whatever else is in the batch.
+    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        """Row i: the keys of set i in ascending order, whatever else is in the batch.
 
-        Keys from `below` on may be left out, where that saves work.
+        At most one of each band, and only those of the bands low … high-1.
         """
         ...
 

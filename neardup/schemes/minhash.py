@@ -15,9 +15,9 @@ import numpy as np
 
 from neardup import lsh
 from neardup.hashing import combine, mix, random_words
+from neardup.keys import HASH_BITS, MAX_BANDS
 from neardup.ragged import Ragged, chunks
 
-HASH_BITS = 40
 CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the second-level cache
 
 
@@ -43,29 +43,31 @@ class MinHash:
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), self.bands)
 
-    def keys(self, sets: Ragged, below: int = 1 << 52) -> Ragged:
+    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
         """See `Scheme.keys`.  The sets must not be empty."""
-        bands = min(self.bands, -(-below >> HASH_BITS))
-        keys = np.empty((len(sets), bands), dtype=np.uint64)
+        bands = np.arange(low, min(high, self.bands))
+        keys = np.empty((len(sets), len(bands)), dtype=np.uint64)
         mixed = mix(sets.values ^ random_words(self.seed, 1, stream=1)) >> np.uint64(32)
         words = mixed.astype(np.uint32)
-        for low, high in chunks(sets.sizes, CACHE_TOKENS):
-            start, stop = sets.offsets[low], sets.offsets[high]
-            self._keys_of(words[start:stop], sets.offsets[low:high] - start, keys[low:high])
-        return Ragged(keys.ravel(), np.arange(len(sets) + 1) * bands)
+        for first, last in chunks(sets.sizes, CACHE_TOKENS):
+            start, stop = sets.offsets[first], sets.offsets[last]
+            minima = self._minima(words[start:stop], sets.offsets[first:last] - start, bands)
+            digest = combine(minima, seed=bands[:, np.newaxis]) >> np.uint64(64 - HASH_BITS)
+            keys[first:last] = digest.T
+        keys |= bands.astype(np.uint64) << np.uint64(HASH_BITS)
+        return Ragged(keys.ravel(), np.arange(len(sets) + 1) * len(bands))
 
-    def _keys_of(self, words: np.ndarray, starts: np.ndarray, keys: np.ndarray) -> None:
-        """Fill `keys` (n, bands) from the mixed tokens (uint32) of n sets starting at `starts`."""
+    def _minima(self, words: np.ndarray, starts: np.ndarray, bands: np.ndarray) -> np.ndarray:
+        """uint32 (rows, bands, n): of the mixed tokens (uint32) of n sets that start at `starts`."""
         draws = random_words(self.seed, self.bands * self.rows, stream=2)
         factors = (draws >> np.uint64(32)).astype(np.uint32) | np.uint32(1)  # odd: a bijection
         terms = draws.astype(np.uint32)
         hashed = np.empty_like(words)
-        minima = np.empty((len(starts), self.rows), dtype=np.uint64)
-        for band in range(keys.shape[1]):
+        minima = np.empty((self.rows, len(bands), len(starts)), dtype=np.uint32)
+        for i, band in enumerate(bands.tolist()):
             for row in range(self.rows):
                 function = band * self.rows + row
                 np.multiply(words, factors[function], out=hashed)
                 np.add(hashed, terms[function], out=hashed)
-                minima[:, row] = np.minimum.reduceat(hashed, starts)
-            digest = combine(minima, seed=band) >> np.uint64(64 - HASH_BITS)
-            keys[:, band] = digest | np.uint64(band << HASH_BITS)
+                np.minimum.reduceat(hashed, starts, out=minima[row, i])
+        return minima
