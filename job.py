@@ -66,6 +66,8 @@ class NearDuplicates(MRJob):
 
     def load_args(self, args):
         super().load_args(args)
+        if not self.on_cluster() and self.options.bootstrap_mrjob is None:
+            self.options.bootstrap_mrjob = False  # tasks here have it, and need not unpack a copy
         self.settings = Settings.of(self.options)
 
     def steps(self):

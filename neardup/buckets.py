@@ -59,6 +59,7 @@ def shared_lines(
     """
     source = iter(blocks)
     pile: list[bytes] = []
+    size = 0  # of the pile
     unfinished = b""  # the lines of the last key so far, which may go on in the next block
     line_number = 1
     while block := next(source, b""):
@@ -67,10 +68,11 @@ def shared_lines(
         counters.add("keyed lines", scan.count)
         counters.add(SHARED_BUCKETS, scan.buckets)
         pile += scan.shared
+        size += sum(map(len, scan.shared))
         unfinished = scan.unfinished
-        if scan.large or sum(map(len, pile)) > PILE_BYTES:
+        if scan.large or size > PILE_BYTES:
             yield pile
-            pile = []
+            pile, size = [], 0
         if scan.large:
             with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
                 count, rest, in_order = _spool(unfinished, source, unsorted, counters)

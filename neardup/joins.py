@@ -13,6 +13,7 @@ from itertools import combinations, product
 
 import numpy as np
 
+from neardup.bitmaps import most_in_common
 from neardup.buckets import Spool
 from neardup.counters import Counters
 from neardup.errors import StageError
@@ -129,6 +130,11 @@ class PairJoin:
 
     def _verified(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> FoundStep:
         """(left, right, |x∩y|, |x∪y|) of those whose resemblance reaches the threshold."""
+        if len(left) > len(pile):  # else it costs more than it saves
+            together = pile.sizes[left] + pile.sizes[right]
+            common = most_in_common(pile.bitmaps, pile.sizes, left, right)
+            possible = self.threshold.reached(common, together - common)
+            left, right = left[possible], right[possible]
         common = shared(pile.sets, left, right).sizes
         union = pile.sizes[left] + pile.sizes[right] - common
         good = self.threshold.reached(common, union)

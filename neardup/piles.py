@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from neardup.bitmaps import bitmaps
 from neardup.measures import Threshold
 from neardup.ragged import Ragged, chunks, spans
 from neardup.wire import WireError, decode_sets, parse_key, parse_keyed_lines
@@ -72,6 +74,10 @@ class Pile:
     @property
     def sizes(self) -> np.ndarray:
         return self.sets.sizes
+
+    @cached_property
+    def bitmaps(self) -> np.ndarray:
+        return bitmaps(self.sets)
 
     def beside(self, later: Pile) -> Pile:
         """Two pieces of one bucket as one pile, to compare the first with the second."""

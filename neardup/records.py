@@ -62,9 +62,6 @@ class BadLine(NamedTuple):
 
 Parser = Callable[[bytes], "tuple[Batch, list[BadLine]]"]
 
-_IS_SEPARATOR = np.zeros(256, dtype=bool)
-_IS_SEPARATOR[[9, 10, 11, 12, 13, 32]] = True
-
 
 def parse_shingle_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
     r"""Parse whole lines (the block ends with a line end) of `ID SHINGLE…`.
@@ -76,10 +73,13 @@ def parse_shingle_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
     [(9, 'no shingles'), (12, 'negative shingle')]
     """
     bytes_ = np.frombuffer(block, dtype=np.uint8)
-    separator = _IS_SEPARATOR[bytes_]
+    separator = (bytes_ == ord(" ")) | (bytes_ - np.uint8(9) < 5)  # tab … carriage return
     edges = np.flatnonzero(np.diff(separator, prepend=True))
     starts, ends = edges[0::2], edges[1::2]  # of every token: the block ends with a separator
-    line_ends = np.flatnonzero((bytes_ == 10) | (bytes_ == 13))
+    ends_line = bytes_ == ord("\n")
+    if b"\r" in block:
+        ends_line |= bytes_ == ord("\r")
+    line_ends = np.flatnonzero(ends_line)
     last = np.searchsorted(starts, line_ends)  # tokens up to the end of each line
     first = np.concatenate((np.zeros(1, np.int64), last[:-1]))
     first, last = first[first < last], last[first < last]
