@@ -25,7 +25,7 @@ from neardup.counters import Counters
 from neardup.errors import StageError
 from neardup.wire import KEY_WIDTH, shown
 
-PILE_BYTES = 4 << 20
+PILE_BYTES = 1 << 20
 BUCKET_BYTES = 8 << 20
 SHARED_BUCKETS = "buckets with more than one record"
 

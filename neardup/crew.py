@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Callable
 
@@ -97,6 +98,23 @@ class Crew:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
         self._names.clear()
+
+
+def turns() -> Callable[[], Iterator[int]]:
+    """Numbers 0, 1, 2 … that the processes forked from this one share: each goes to one of them.
+
+    The pipe holds the next number, and whoever has read it puts the one after it back.
+    """
+    read, write = os.pipe()
+    os.write(write, (0).to_bytes(8, "big"))
+
+    def mine() -> Iterator[int]:
+        while True:
+            number = os.read(read, 8)
+            os.write(write, (int.from_bytes(number, "big") + 1).to_bytes(8, "big"))
+            yield int.from_bytes(number, "big")
+
+    return mine
 
 
 def program(command: list[str], stdout: int) -> Callable[[], None]:

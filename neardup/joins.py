@@ -52,6 +52,7 @@ class PairJoin:
         self.meetings = Meetings(scheme)
         self.threshold = threshold
         self.counters = counters
+        self._crowded = False
 
     def __call__(self, work: list[bytes] | Spool) -> Iterator[bytes]:
         """`work`: the lines of many buckets, or one large bucket in a file."""
@@ -110,6 +111,8 @@ class PairJoin:
             )
 
     def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
+        # In buckets of two or three, bitmaps cost more than the comparisons that they save.
+        self._crowded = int(np.maximum(stop - first, 0).sum()) > len(pile)
         for left, right, common, union in self._found(pile, first, stop):
             for i, j, similarity in zip(left.tolist(), right.tolist(), six_decimals(common, union)):
                 for a, b in self._matches(pile.ids[i], pile.ids[j]):
@@ -130,7 +133,7 @@ class PairJoin:
 
     def _verified(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> FoundStep:
         """(left, right, |x∩y|, |x∪y|) of those whose resemblance reaches the threshold."""
-        if len(left) > len(pile):  # else it costs more than it saves
+        if self._crowded:
             together = pile.sizes[left] + pile.sizes[right]
             common = most_in_common(pile.bitmaps, pile.sizes, left, right)
             possible = self.threshold.reached(common, together - common)

@@ -4,8 +4,8 @@
            └─ mapper 2 ─┴─ (records stay) ───┴─ mapper 2 ─┴─ sort ── reducer 2 ─┘
                 count                           send
 
-The stages are those of the cluster, with the key count (`neardup.sieve`) between.  Each mapper
-works on every N-th block of the input and keeps one file for each reducer, as on a cluster.
+The stages are those of the cluster, with the key count (`neardup.sieve`) between.  The mappers
+take turns at the blocks of the input, and keep one file for each reducer, as on a cluster.
 Everything temporary lies in one folder below TMPDIR, which goes away however this ends.
 """
 
@@ -33,7 +33,7 @@ import numpy as np
 
 from neardup import options
 from neardup.counters import Counters
-from neardup.crew import ENDING, Crew, program
+from neardup.crew import ENDING, Crew, program, turns
 from neardup.errors import UsageError
 from neardup.options import Settings
 from neardup.ragged import Ragged
@@ -66,6 +66,7 @@ class Plan:
     files: list[str]
     jobs: int
     partitions: int  # of the keys
+    turns: Callable[[], Iterator[int]]  # whose is the next block of the input?
     sort_memory: str
     folder: Path
 
@@ -86,7 +87,7 @@ def main() -> None:
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(args.files)]
         partitions = partitions_for(sum(size_of(name, folder) for name in files))
-        plan = Plan(settings, files, jobs, partitions, args.sort_memory, folder)
+        plan = Plan(settings, files, jobs, partitions, turns(), args.sort_memory, folder)
         with Crew(NAME) as crew:
             everywhere(crew, plan, "mapper", lambda k: count(plan, k))
             everywhere(crew, plan, "sieve", lambda k: sieve(plan, k))
@@ -181,11 +182,11 @@ def everywhere(crew: Crew, plan: Plan, name: str, task: Callable[[int], None]) -
 
 
 def count(plan: Plan, k: int) -> None:
-    """Parse every N-th block, write down its keys, and keep its records."""
+    """Parse a share of the blocks, write down their keys, and keep their records."""
     if "-" in plan.files:
         os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
     counters = Counters("count", progress="records")
-    blocks = read_files(plan.files, plan.settings.max_line, (k, plan.jobs))
+    blocks = read_files(plan.files, plan.settings.max_line, plan.turns())
     with ExitStack() as stack:
         records = stack.enter_context(open(plan.path("records", k), "wb"))
         entries = EntryWriter(plan.path("keys", k), plan.partitions, stack)

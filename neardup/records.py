@@ -38,6 +38,7 @@ REASONS = (
 )
 
 MAX_SHINGLE = (1 << 64) - 1
+CACHE_TOKENS = 1 << 16  # read at once: a line may have millions
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,10 @@ def _parse_integers(
     padded = np.concatenate((np.zeros(24, np.uint8), bytes_))
     windows = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))[16:]
     lengths = ends - starts
-    values, bad = _eight_digits(windows[ends], lengths)
+    values, bad = np.empty(len(ends), np.uint64), np.empty(len(ends), bool)
+    for low in range(0, len(ends), CACHE_TOKENS):
+        some = slice(low, low + CACHE_TOKENS)
+        values[some], bad[some] = _eight_digits(windows[ends[some]], lengths[some])
     for place in (8, 16):
         longer = np.flatnonzero(lengths > place)
         if len(longer):

@@ -6,6 +6,7 @@ import bz2
 import codecs
 import contextlib
 import gzip
+import itertools
 import os
 import re
 import select
@@ -141,21 +142,24 @@ def start_of_split() -> tuple[str, int]:
     return (f"{name} from byte {start}: " if start else f"{name}: " if name else ""), 1
 
 
-def read_files(files: list[str], max_line: int, share: tuple[int, int] = (0, 1)) -> Iterator[Block]:
+def read_files(
+    files: list[str], max_line: int, turns: Iterator[int] | None = None
+) -> Iterator[Block]:
     """The blocks of all files (`-` is stdin; .gz and .bz2 are unpacked), one after another.
 
-    With share (k, n) only blocks k, k+n, k+2n …, so that n mappers can read the same files; every
-    one of them knows the line numbers.
+    With `turns`, only the blocks of these numbers (ascending, from 0), so that several mappers can
+    share the files; every one of them knows the line numbers.
     """
-    mine, of = share
-    number = 0
+    turns = turns or itertools.count()
+    number, mine = 0, next(turns)
     for name in files:
         place = start_of_split()[0] if name == "-" else f"{name}: "
         try:
             with _open(name) as stream:
                 for line, data, cut in whole_lines(stream, max_line):
-                    if number % of == mine:
+                    if number == mine:
                         yield Block(place, line, data, cut)
+                        mine = next(turns)
                     number += 1
         except (EOFError, zlib.error, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:

@@ -28,6 +28,7 @@ from neardup.records import Batch
 
 KEY_WIDTH = 14
 OUTPUT_BYTES = 8 << 20
+CACHE_TOKENS = 1 << 16  # decoded at once
 ZERO, CONTINUED = 48, 32  # the character of digit 0; what a digit that is not the last one adds
 MOST_DIGITS = 13  # of 5 bits: a shingle of 64 bits has 13 with at most 15 as the first
 _KEY = re.compile(rb"[0-9a-f]{3}:[0-9a-f]{10}")
@@ -153,10 +154,14 @@ def _numbers(digits: np.ndarray, ends: np.ndarray, widths: np.ndarray) -> np.nda
     """
     padded = np.concatenate((np.zeros(16, np.uint8), digits))
     windows = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))[8:]  # the 8 before each
-    numbers = _eight_digits(windows[ends], widths)
-    long = np.flatnonzero(widths > 8)
-    if len(long):
-        numbers[long] |= _eight_digits(windows[ends[long] - 8], widths[long] - 8) << np.uint64(40)
+    numbers = np.empty(len(ends), dtype=np.uint64)
+    for low in range(0, len(ends), CACHE_TOKENS):
+        some, width = ends[low : low + CACHE_TOKENS], widths[low : low + CACHE_TOKENS]
+        part = _eight_digits(windows[some], width)
+        long = np.flatnonzero(width > 8)
+        if len(long):
+            part[long] |= _eight_digits(windows[some[long] - 8], width[long] - 8) << np.uint64(40)
+        numbers[low : low + CACHE_TOKENS] = part
     return numbers
 
 

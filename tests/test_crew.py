@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.crew import Crew, program
+from neardup.crew import Crew, program, turns
 from neardup.errors import StageError
 
 
@@ -111,3 +111,26 @@ def test_a_program_that_nobody_reads(tmp_path: Path) -> None:
 
 def write_first(read: int, path: Path) -> None:
     path.write_bytes(os.read(read, 1))
+
+
+def test_processes_take_turns(tmp_path: Path) -> None:
+    """Each number goes to one of them, and none of them gets all."""
+    mine = turns()
+
+    def take(name: str) -> None:
+        numbers = []
+        for number in mine():
+            numbers.append(number)
+            time.sleep(0.002)
+            if number >= 100:
+                break
+        (tmp_path / name).write_text(" ".join(map(str, numbers)))
+
+    with Crew("test") as crew:
+        crew.start("one", lambda: take("one"))
+        crew.start("other", lambda: take("other"))
+        crew.together()
+    taken = [list(map(int, (tmp_path / name).read_text().split())) for name in ("one", "other")]
+    assert sorted(taken[0] + taken[1]) == list(range(102))
+    assert min(map(len, taken)) > 1
+    assert all(numbers == sorted(numbers) for numbers in taken)

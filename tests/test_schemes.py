@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup import lsh
-from neardup.ragged import Ragged, shared
 from neardup.keys import HASH_BITS, KEY_BITS
+from neardup.ragged import Ragged, shared
 from neardup.schemes import SCHEMES
 from neardup.schemes.minhash import MinHash
 from tests.strategies import shingle_sets
@@ -147,3 +147,11 @@ def bisect(below) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if below(middle) else (low, middle)
     return middle
+
+
+def test_a_large_set_has_the_keys_of_its_pieces_together(monkeypatch):
+    """Min-hashes are minima, so it does not matter where a set is cut."""
+    sets = Ragged.from_rows([list(range(0, 3000, 7)), [5], list(range(900))])
+    whole = MinHash(4, 3, 0).keys(sets).values.tolist()
+    monkeypatch.setattr("neardup.schemes.minhash.CACHE_TOKENS", 50)
+    assert MinHash(4, 3, 0).keys(sets).values.tolist() == whole

@@ -8,7 +8,7 @@ import errno
 import gzip
 import io
 import re
-from itertools import chain
+from itertools import chain, count
 
 import pytest
 from hypothesis import given
@@ -115,7 +115,7 @@ def test_shares_take_every_block_once(tmp_path, monkeypatch):
     whole = list(read_files(names, FAR))
     assert len(whole) > 9
     assert {block.place for block in whole} == {f"{name}: " for name in names}
-    shares = [list(read_files(names, FAR, (worker, 3))) for worker in range(3)]
+    shares = [list(read_files(names, FAR, count(worker, 3))) for worker in range(3)]
     assert all(shares)
     assert sorted(chain(*shares)) == sorted(whole)
 

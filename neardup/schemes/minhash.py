@@ -58,7 +58,11 @@ class MinHash:
         return Ragged(keys.ravel(), np.arange(len(sets) + 1) * len(bands))
 
     def _minima(self, words: np.ndarray, starts: np.ndarray, bands: np.ndarray) -> np.ndarray:
-        """uint32 (rows, bands, n), from the mixed tokens (uint32) of n sets that begin at `starts`."""
+        """uint32 (rows, bands, n), of n sets whose mixed tokens (uint32) begin at `starts`."""
+        if len(starts) == 1 and len(words) > CACHE_TOKENS:  # a large set, piece by piece
+            cuts = range(0, len(words), CACHE_TOKENS)
+            pieces = [self._minima(words[i : i + CACHE_TOKENS], starts, bands) for i in cuts]
+            return np.minimum.reduce(pieces)
         draws = random_words(self.seed, self.bands * self.rows, stream=2)
         factors = (draws >> np.uint64(32)).astype(np.uint32) | np.uint32(1)  # odd: a bijection
         terms = draws.astype(np.uint32)
