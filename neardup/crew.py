@@ -67,8 +67,10 @@ class Crew:
         if any(code == FAILED for _, code in ends):
             return SystemExit(FAILED)  # it has said why
         name, code = ends[0]
+        if code == -signal.SIGKILL:
+            return StageError(f"{name} was killed, as systems do when memory runs out")
         if code < 0:
-            return StageError(f"{name} was killed ({signal.Signals(-code).name})")
+            return StageError(f"{name} ended with signal {signal.Signals(-code).name}")
         return StageError(f"{name} ended with status {code}")
 
     def _be(self, name: str, task: Callable[[], None]) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import pickle
 import re
 import shutil
 import signal
@@ -23,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Callable
+from typing import Callable
 
 from neardup.interpreter import require
 
@@ -36,9 +35,8 @@ from neardup.counters import Counters
 from neardup.crew import ENDING, Crew, program, turns
 from neardup.errors import UsageError
 from neardup.options import Settings
-from neardup.ragged import Ragged
-from neardup.records import Batch
 from neardup.sieve import EntryWriter, SharedKeys, partitions_for, sift
+from neardup.spill import numbers, spill, spilled
 from neardup.stages import SHUFFLED, dedup_pairs, keyed, reduce_buckets
 from neardup.streaming import OPENERS, blocks_of, check_inputs, read_files, run, write_all
 from neardup.summary import summarize
@@ -190,10 +188,11 @@ def count(plan: Plan, k: int) -> None:
     with ExitStack() as stack:
         records = stack.enter_context(open(plan.path("records", k), "wb"))
         entries = EntryWriter(plan.path("keys", k), plan.partitions, stack)
-        numbers = Numbers(plan, k)
+        done = 0
         for batch, keys in keyed(blocks, plan.settings, counters):
-            keep(batch, records)
-            entries.add(keys, numbers.next(len(batch.ids)))
+            spill(batch, records)
+            entries.add(keys, numbers(done, batch, k, plan.jobs))
+            done += len(batch.ids)
             counters.add(SHUFFLED, 16 * len(keys.values))
     counters.report()
 
@@ -214,9 +213,10 @@ def send(plan: Plan, k: int) -> None:
         shared = SharedKeys(plan.path("shared", k), plan.partitions, stack)
         reducers = range(plan.jobs)
         targets = [stack.enter_context(open(plan.path("lines", k, r), "wb")) for r in reducers]
-        numbers = Numbers(plan, k)
-        for batch in kept_batches(records):
-            keys = shared.keys(numbers.next(len(batch.ids)))
+        done = 0
+        for batch in spilled(records):
+            keys = shared.keys(numbers(done, batch, k, plan.jobs))
+            done += len(batch.ids)
             some = np.flatnonzero(keys.sizes)
             for part, lines in format_keyed_lines(batch.take(some), keys.take(some), plan.jobs):
                 targets[part].write(lines)
@@ -237,32 +237,6 @@ def dedup(pairs: int) -> None:
     with open(pairs, "rb") as lines:
         write_all(dedup_pairs(lines, counters))
     counters.report()
-
-
-class Numbers:
-    """The numbers of one mapper's records: k, k+N, k+2N …"""
-
-    def __init__(self, plan: Plan, k: int):
-        self.done, self.first, self.step = 0, k, plan.jobs
-
-    def next(self, how_many: int) -> np.ndarray:
-        numbers = np.arange(self.done, self.done + how_many, dtype=np.uint64)
-        self.done += how_many
-        return numbers * np.uint64(self.step) + np.uint64(self.first)
-
-
-def keep(batch: Batch, file: IO[bytes]) -> None:
-    """Records for the second pass, which need not be parsed again."""
-    values = batch.sets.values
-    narrow = values.astype(np.min_scalar_type(int(values.max(initial=0))))
-    pickle.dump((batch.ids, narrow, batch.sets.offsets), file, protocol=5)
-
-
-def kept_batches(file: IO[bytes]) -> Iterator[Batch]:
-    """What `keep` wrote."""
-    while file.peek(1):  # type: ignore[attr-defined]
-        ids, values, offsets = pickle.load(file)
-        yield Batch(ids, Ragged(values.astype(np.uint64), offsets))
 
 
 def sort(crew: Crew, plan: Plan, files: list[Path]) -> int:

@@ -63,9 +63,12 @@ def run(name: str, main: Callable[[], None]) -> int:
 
 
 def _end(code: int, message: str = "") -> int:
+    # Another process that failed too may be silent because this one speaks: so it must.
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if message and _first_to_fail():
         with contextlib.suppress(OSError):  # if nobody hears it, the exit code still tells
             print(message, file=sys.stderr)
+    signal.signal(signal.SIGTERM, before)
     # What stdout could not take must not be tried again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
     return code
