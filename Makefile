@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run test hadoop-test hadoop-up hadoop-down hadoop-status bench hadoop-bench lint format clean
+.PHONY: run test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
 run: .venv/.run
 	@./run_local.sh data/videos.txt
 
@@ -22,8 +22,13 @@ endif
 hadoop-up hadoop-down hadoop-status: hadoop-%:
 	@$(PYTHON) hadoop/cluster.py $*
 
-bench: .venv/.run
-	$(VENV) -m bench.run
+# The other libraries are large; OPTIONS are those of bench.run: make bench OPTIONS='--rounds 3'.
+bench: .venv/.bench
+	$(VENV) -m bench.run $(OPTIONS)
+	$(VENV) -m bench.report
+
+bench-quick: .venv/.run
+	$(VENV) -m bench.run --quick
 
 hadoop-bench: .venv/.run
 	$(VENV) hadoop/cluster.py run $(VENV) -m bench.hadoop
@@ -48,6 +53,6 @@ clean:
 	$(VENV) -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-.venv/.test .venv/.lint: .venv/.run
+.venv/.test .venv/.lint .venv/.bench: .venv/.run
 	$(VENV) -m pip install --quiet --disable-pip-version-check --editable '.[$(patsubst .venv/.%,%,$@)]'
 	@touch $@

@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from bench.run import ROOT, Workload, prepare, records, truth
+from bench.workloads import ROOT, prepare, videos
 from hadoop import cluster
 
 COUNTERS = ("Map output bytes", "Reduce shuffle bytes", "CPU time spent (ms)")
@@ -41,16 +41,16 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    workload = Workload(f"{args.records:,}", args.records, [], [])
+    workload = videos(args.records)
     prepare(workload)
-    file = records(workload)
+    file = workload.path
     upload(file)
     runs: dict[str, list[Run]] = {}
     for number in range(args.rounds):
         for name, command in commands(f"/bench/{os.getpid()}.{number}").items():
             runs.setdefault(name, []).append(measured(command))
     print(table(file.stat().st_size, runs))
-    true = set(truth(workload).read_bytes().splitlines())
+    true = set(workload.truth.read_bytes().splitlines())
     print(f"\n{args.records:,} videos, {args.rounds} rounds.")
     for name, command in list(commands(f"/bench/{os.getpid()}.0").items())[1:]:
         found = set(hadoop("fs", "-cat", f"{command[-1]}/part-*").splitlines())

@@ -1,136 +1,257 @@
-"""Time, memory, recall and precision of run_local.sh on made-up records: `make bench`.
+"""Every contestant on every workload, in turn: `make bench`, `make bench-quick`.
 
-Each workload is generated once into .bench/, its exact answer (`bench.exact`) with it.  Rounds go
-through the workloads in turn, and the table has the medians: compare figures of one table only.
+    python3 -m bench.run && python3 -m bench.report
+    python3 -m bench.run --rounds 3 --workloads "W1 100k" "W2" --contestants run_local rensa gaoya
+    python3 -m bench.run --quick
 
-    floor       the cheapest possible program: cat | sort | cat of the same file
-    growth      seconds over those of the workload above that it is compared with
-    memory      of the largest process, its children included
+Rounds go through the workloads, and through the contestants of each (A B C A B C …), file in and
+pairs out, each in a process of its own (`bench.measure`).  Every single run goes into
+.bench/results.json, which is saved after each, so that Ctrl-C loses nothing.  A contestant that
+takes more than a minute on a workload, or fails there, runs once.
+
+--quick takes small workloads and ours only, one round, and fails where an answer is not what it
+should be or too much is shuffled (`bench.checks`).
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
+import json
 import os
-import subprocess
+import re
+import shlex
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
-from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / ".bench"
-
-
-class Workload(NamedTuple):
-    name: str
-    records: int
-    generator: list[str]
-    options: list[str]
-    compared_with: str = ""
-
-
-WORKLOADS = (
-    Workload("20,000, links", 20_000, [], ["--output", "links"]),
-    Workload("and 5,000 copies", 25_000, ["--hot", "5000"], ["--output", "links"], "20,000, links"),
-    Workload("100,000", 100_000, [], []),
-    Workload("1,000,000", 1_000_000, [], [], "100,000"),
+from bench.checks import problems
+from bench.contestants import CONTESTANTS, Contestant, missing
+from bench.machine import machine, versions
+from bench.measure import DONE, measured_apart
+from bench.quality import quality
+from bench.workloads import (
+    FOLDER,
+    QUICK_WORKLOADS,
+    WORKLOADS,
+    CannotMakeError,
+    Workload,
+    prepare,
 )
 
-
-class Run(NamedTuple):
-    seconds: float
-    mebibytes: float
+SLOW = 60  # seconds, from which one round is enough
 
 
-def main() -> None:
+def main() -> int:
+    args = command_line()
+    python = args.peers_python
+    kinds = {workload.kind for workload in args.all_workloads}
+    contestants = [
+        one
+        for one in CONTESTANTS
+        if kinds.intersection(one.kinds) and chosen(one.name, args.contestants)
+    ]
+    absent = missing(python, contestants)
+    if absent:
+        print(
+            f"bench: not here: {', '.join(absent)}: pip install '.[bench]', or --peers-python",
+            file=sys.stderr,
+        )
+    contestants = [one for one in contestants if one.name not in absent]
+    results = beginning(args, python)
+    results["skipped"] = [f"{name}: no {what} here" for name, what in absent.items()]
+    results["contestants"] = [described_contestant(one) for one in contestants]
+    workloads = list(made(args.all_workloads, args.workloads, results))
+    if args.add:
+        add_earlier(results, args.results, {workload.name for workload in workloads})
+    for workload, contestant, number in turns(args.rounds, workloads, contestants, results):
+        run = one_run(workload, contestant, python, args.limit)
+        results["runs"].append({**run, "round": number})
+        save(args.results, results)
+    if not args.quick:
+        return 0
+    found = problems(results)
+    for problem in found:
+        print(f"bench: {problem}", file=sys.stderr)
+    return 1 if found else 0
+
+
+def command_line() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python3 -m bench.run", description=__doc__.split("\n")[0]
+        prog="python3 -m bench.run",
+        description=(__doc__ or "").split("\n")[0],
+        epilog="then: python3 -m bench.report",
     )
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--most", type=int, default=1_000_000, help="leave larger workloads out")
+    parser.add_argument("--quick", action="store_true", help="ours, small workloads, and checks")
+    parser.add_argument("--rounds", type=int, help="default: 5, with --quick 1")
+    parser.add_argument("--limit", type=float, default=300, help="seconds for one run (300)")
+    parser.add_argument("--workloads", nargs="+", default=[], metavar="NAME", help="only these")
+    parser.add_argument(
+        "--contestants",
+        nargs="+",
+        default=[],
+        metavar="PART",
+        help="only those with it in the name",
+    )
+    parser.add_argument(
+        "--peers-python",
+        default=sys.executable,
+        metavar="PATH",
+        help="an interpreter that has the peers (default: this one)",
+    )
+    parser.add_argument("--results", type=Path, help="default: .bench/results.json")
+    parser.add_argument(
+        "--add", action="store_true", help="keep what the file has of other workloads"
+    )
     args = parser.parse_args()
-    workloads = [workload for workload in WORKLOADS if workload.records <= args.most]
-    for workload in workloads:
-        prepare(workload)
-    floors: dict[str, list[Run]] = {workload.name: [] for workload in workloads}
-    runs: dict[str, list[Run]] = {workload.name: [] for workload in workloads}
-    for _ in range(args.rounds):
+    args.rounds = args.rounds or (1 if args.quick else 5)
+    name = "results.quick.json" if args.quick else "results.json"
+    args.results = args.results or FOLDER / name
+    args.all_workloads = QUICK_WORKLOADS if args.quick else WORKLOADS
+    unknown = set(args.workloads) - {workload.name for workload in args.all_workloads}
+    if unknown:
+        known = ", ".join(workload.name for workload in args.all_workloads)
+        parser.error(f"--workloads: no {', '.join(sorted(unknown))}; there are {known}")
+    return args
+
+
+def chosen(name: str, parts: list[str]) -> bool:
+    return not parts or any(part in name for part in parts)
+
+
+def made(
+    all_workloads: tuple[Workload, ...], names: list[str], results: dict
+) -> Iterator[Workload]:
+    """The chosen workloads, made; those that cannot be are told, and skipped."""
+    for workload in all_workloads:
+        if names and workload.name not in names:
+            continue
+        try:
+            prepare(workload)
+        except CannotMakeError as error:
+            print(f"bench: {workload.name} is skipped: {error}", file=sys.stderr)
+            results["skipped"].append(f"{workload.name}: {error}")
+            continue
+        results["workloads"].append(described(workload))
+        yield workload
+
+
+def described(workload: Workload) -> dict:
+    return {
+        "name": workload.name,
+        "kind": workload.kind,
+        "command": " ".join(["python3 -m", *workload.module]) if workload.module else "",
+        "options": workload.options,
+        "bytes": workload.size,
+        "records": workload.records(),
+    }
+
+
+def described_contestant(one: Contestant) -> dict:
+    """`peer`: not one of ours."""
+    names = {"name": one.name, "tool": one.tool, "banding": one.banding}
+    return {**names, "prints": one.prints, "peer": bool(one.module)}
+
+
+def turns(
+    rounds: int, workloads: list[Workload], contestants: list[Contestant], results: dict
+) -> Iterator[tuple[Workload, Contestant, int]]:
+    """What to run next, for as long as it is worth it; looks at the runs so far."""
+    for number in range(1, rounds + 1):
         for workload in workloads:
-            floors[workload.name].append(measured(floor_command(workload), os.devnull))
-            runs[workload.name].append(measured(our_command(workload), answer(workload)))
-    print(f"{'records':20} {'floor s':>8} {'seconds':>8} {'growth':>7} {'MiB':>5}", end=" ")
-    print(f"{'pairs':>8} {'recall':>9} {'precision':>10}")
-    seconds = {name: median(run.seconds for run in of) for name, of in runs.items()}
-    for workload in workloads:
-        name = workload.name
-        floor = median(run.seconds for run in floors[name])
-        growth = seconds[name] / seconds[workload.compared_with] if workload.compared_with else 1
-        memory = max(run.mebibytes for run in runs[name])
-        print(f"{name:20} {floor:8.2f} {seconds[name]:8.2f} {growth:7.2f} {memory:5.0f}", end=" ")
-        found, recall, precision = quality(workload)
-        print(f"{found:8,} {recall:>9} {precision:>10}")
+            for contestant in contestants:
+                if workload.kind in contestant.kinds and not enough(
+                    results["runs"], workload.name, contestant.name
+                ):
+                    yield workload, contestant, number
 
 
-def records(workload: Workload) -> Path:
-    return FOLDER / f"videos.{workload.records}.txt"
+def enough(runs: list[dict], workload: str, contestant: str) -> bool:
+    """Is there a run that was slow or failed?
+
+    >>> enough([{"workload": "W", "contestant": "C", "seconds": 61, "status": "done"}], "W", "C")
+    True
+    """
+    return any(
+        run["seconds"] > SLOW or run["status"] != DONE
+        for run in runs
+        if (run["workload"], run["contestant"]) == (workload, contestant)
+    )
 
 
-def truth(workload: Workload) -> Path:
-    return FOLDER / f"videos.{workload.records}.pairs.tsv"
+def one_run(workload: Workload, contestant: Contestant, python: str, limit: float) -> dict:
+    """Run it, look at its answer, and say on stderr how it went."""
+    print(f"{workload.name:16} {contestant.name:32}", end=" ", file=sys.stderr, flush=True)
+    output = answer_of(workload, contestant)
+    command = contestant.command(workload, python)
+    run = measured_apart(command, str(output), limit)
+    prints = contestant.prints
+    if workload.links and prints == "pairs":
+        prints = "links"
+    good: dict = {"prints": prints}
+    if run.status == DONE:
+        truth = workload.truth if workload.truth.exists() else None
+        good.update(quality(prints, output, truth, workload.kind == "curve")._asdict())
+    print(f"{run.seconds:8.2f} s  {run.mebibytes:6.0f} MiB  {run.status}", file=sys.stderr)
+    names = {"workload": workload.name, "contestant": contestant.name}
+    return {**names, "command": shlex.join(command[1:]), **run._asdict(), **good}
 
 
-def answer(workload: Workload) -> str:
-    return str(FOLDER / f"answer.{workload.records}.tsv")
+def answer_of(workload: Workload, contestant: Contestant) -> Path:
+    """Where the answer goes, each time over the last one."""
+    if contestant.prints == "nothing":
+        return Path(os.devnull)
+    folder = FOLDER / "answers"
+    folder.mkdir(exist_ok=True)
+    return folder / (re.sub(r"[^\w.]+", "_", f"{workload.name}.{contestant.name}") + ".tsv")
 
 
-def prepare(workload: Workload) -> None:
-    """Generate the records and the exact answer, unless they are there."""
-    FOLDER.mkdir(exist_ok=True)
-    size = ["--records", str(workload.records), *workload.generator]
-    _write(records(workload), ["bench.videos", *size])
-    if "links" not in workload.options:
-        _write(truth(workload), ["bench.exact", str(records(workload))])
+def beginning(args: argparse.Namespace, python: str) -> dict:
+    """The results, before there is any."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "command": shlex.join(["python3", "-m", "bench.run", *map(without_folder, sys.argv[1:])]),
+        "rounds": args.rounds,
+        "limit": args.limit,
+        "machine": machine(),
+        "versions": versions(python),
+        "workloads": [],
+        "contestants": [],
+        "skipped": [],
+        "runs": [],
+    }
 
 
-def _write(path: Path, module: list[str]) -> None:
+def without_folder(argument: str) -> str:
+    """Where something lies on this machine is nobody's business."""
+    return os.path.basename(argument) if argument.startswith("/") else argument
+
+
+def add_earlier(results: dict, path: Path, again: set[str]) -> None:
+    """Put what an earlier call measured on other workloads in front."""
     if not path.exists():
-        print(f"making {path.name} …", file=sys.stderr)
-        unfinished = path.with_suffix(".unfinished")
-        with open(unfinished, "wb") as file:
-            subprocess.run([sys.executable, "-m", *module], cwd=ROOT, stdout=file, check=True)
-        unfinished.rename(path)
+        return
+    earlier = json.loads(path.read_text())
+    for key, order in (("workloads", WORKLOADS), ("contestants", CONTESTANTS)):
+        known = {item["name"]: item for item in earlier[key] + results[key]}
+        names = [one.name for one in order if one.name in known]
+        results[key] = [known[name] for name in dict.fromkeys([*names, *known])]
+    results["runs"] = [run for run in earlier["runs"] if run["workload"] not in again]
+    here = {item["name"] for key in ("workloads", "contestants") for item in results[key]}
+    absent = [line for line in earlier["skipped"] if line.split(": ")[0] not in here]
+    results["skipped"] = list(dict.fromkeys(absent + results["skipped"]))
 
 
-def floor_command(workload: Workload) -> list[str]:
-    return ["sh", "-c", 'cat "$1" | LC_ALL=C sort | cat', "floor", str(records(workload))]
-
-
-def our_command(workload: Workload) -> list[str]:
-    return [str(ROOT / "run_local.sh"), *workload.options, str(records(workload))]
-
-
-def measured(command: list[str], output: str) -> Run:
-    """Run a command in a process of its own kind, so that the peak is that of its children."""
-    started = time.perf_counter()
-    with open(output, "wb") as out, open(os.devnull, "wb") as err:
-        process = subprocess.Popen(command, stdout=out, stderr=err)
-        _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"bench: {' '.join(command)} failed with status {status}")
-    return Run(time.perf_counter() - started, usage.ru_maxrss / 1024)
-
-
-def quality(workload: Workload) -> tuple[int, str, str]:
-    """(lines printed, recall, precision) against the exact answer, which links have none of."""
-    found = set(Path(answer(workload)).read_bytes().splitlines())
-    if "links" in workload.options:
-        return len(found), "–", "–"
-    true = set(truth(workload).read_bytes().splitlines())
-    good = len(found & true)
-    return len(found), f"{good / len(true):.6f}", f"{good / len(found):.6f}"
+def save(path: Path, results: dict) -> None:
+    """At no time is there half a file."""
+    unfinished = path.with_name(path.name + ".unfinished")
+    unfinished.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    unfinished.rename(path)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\nbench: interrupted; what was measured is kept", file=sys.stderr)
+        sys.exit(130)

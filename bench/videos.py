@@ -14,7 +14,8 @@ is (n - removed) / (n + added):
     the others                0.8 … 1: removed + added is 0 … n/5, all equally likely
 
 Sets can be planted, at even distances over the whole file: a *cluster* (`--cluster`), any two of
-whose records have 0.923 or more, and a *hot* set (`--hot`), copied as it is.
+whose records have 0.923 or more, and a *hot* set (`--hot`), copied as it is.  A *long* record
+(`--long`), the shingles from 0 upwards, comes last, in addition to the others.
 
 Same seed, same bytes, with any Python, numpy and machine.
 """
@@ -58,7 +59,7 @@ class Dice:
 
 
 def lines(
-    records: int, seed: int, copies: float, cluster: int = 0, hot: int = 0
+    records: int, seed: int, copies: float, cluster: int = 0, hot: int = 0, long: int = 0
 ) -> Iterator[bytes]:
     """The lines of the file; `copies` is the share of originals that have near-copies.
 
@@ -73,9 +74,11 @@ def lines(
     while True:
         window = dice.shuffled(list(islice(texts, WINDOW)))
         if not window:
-            return
+            break
         for text in window:
             yield b"VIDEO_%09d %b\n" % (next(numbers), text)
+    if long:
+        yield b"VIDEO_%09d %b\n" % (next(numbers), b" ".join([b"%d" % i for i in range(long)]))
 
 
 def mixed_sets(
@@ -155,9 +158,12 @@ def main() -> int:
     parser.add_argument("--copies", type=float, default=0.1, help="share of originals with copies")
     parser.add_argument("--cluster", type=int, default=0, metavar="SIZE", help="plant a cluster")
     parser.add_argument("--hot", type=int, default=0, metavar="SIZE", help="plant equal sets")
+    parser.add_argument("--long", type=int, default=0, metavar="SIZE", help="add a long record")
     args = parser.parse_args()
     if min(args.cluster, args.hot) < 0 or args.cluster + args.hot > args.records:
         parser.error("--cluster and --hot are 0 or more, and together at most --records")
+    if args.long < 0:
+        parser.error("--long is 0 or more")
     if not 0 <= args.copies <= 1:
         parser.error("--copies is a share, from 0 to 1")
     try:

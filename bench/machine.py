@@ -1,0 +1,51 @@
+"""On what a benchmark ran: the machine, and the versions of all that took part."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+from bench.contestants import cores
+from bench.workloads import ROOT
+
+PEERS = ["rensa", "gaoya", "datasketch", "SetSimilaritySearch", "FastSketchLSH"]
+PEERS += ["datatrove", "text-dedup", "pyspark", "numpy", "mrjob"]
+
+
+def machine() -> dict:
+    processor = re.search(r"^model name\s*: (.*)$", text("/proc/cpuinfo"), re.MULTILINE)
+    system = re.search(r'^PRETTY_NAME="?([^"\n]*)', text("/etc/os-release"), re.MULTILINE)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "processor": processor[1] if processor else platform.machine(),
+        "cores": cores(),
+        "memory_gib": round(memory / 2**30, 1),
+        "system": system[1] if system else platform.platform(),
+    }
+
+
+def versions(python: str) -> dict[str, str]:
+    """Of the project's commit, of Python, and of all that the peers' interpreter has."""
+    code = (
+        "import sys\nfrom importlib.metadata import PackageNotFoundError as N, version as v\n"
+        "print('Python', sys.version.split()[0])\n"
+        "for m in sys.argv[1:]:\n  try: print(m, v(m))\n  except N: pass"
+    )
+    asked = subprocess.run([python, "-c", code, *PEERS], stdout=subprocess.PIPE, check=True)
+    found = dict(line.split(" ", 1) for line in asked.stdout.decode().splitlines())
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    try:
+        commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
+    except FileNotFoundError:
+        commit = ""
+    return {**({"neardup": commit} if commit else {}), **found}
+
+
+def text(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""

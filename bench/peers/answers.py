@@ -1,0 +1,49 @@
+"""From what a peer gives, row numbers, to lines on stdout.
+
+Pairs are an int64 array of shape (P, 2): the row numbers of two records.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from neardup.measures import Threshold
+from neardup.ragged import Ragged, shared
+
+
+def unique(pairs: np.ndarray, records: int) -> np.ndarray:
+    """Each pair of different row numbers once, the smaller one first.
+
+    >>> unique(np.array([[2, 0], [0, 2], [1, 1]]), 3).tolist()
+    [[0, 2]]
+    """
+    low, high = pairs.min(axis=1), pairs.max(axis=1)
+    codes = np.unique((low * records + high)[low < high])
+    return np.column_stack((codes // records, codes % records))
+
+
+def verified(sets: Ragged, pairs: np.ndarray, threshold: Threshold) -> np.ndarray:
+    """The candidate pairs whose sets reach the threshold, in exact integers, each once.
+
+    >>> sets = Ragged.from_rows([[1, 2, 3], [7], [1, 2, 3, 4]])
+    >>> verified(sets, np.array([[2, 0], [0, 1], [0, 2]]), Threshold.parse("0.75")).tolist()
+    [[0, 2]]
+    """
+    pairs = unique(pairs, len(sets))
+    left, right = pairs.T
+    common = shared(sets, left, right).sizes
+    return pairs[threshold.reached(common, sets.sizes[left] + sets.sizes[right] - common)]
+
+
+def write_pairs(ids: list[bytes], pairs: Iterable[Sequence[int]]) -> None:
+    """`A TAB B` with a < b bytewise, for pairs of row numbers that come once."""
+    names = (sorted((ids[i], ids[j])) for i, j in pairs)
+    sys.stdout.buffer.writelines(b"%b\t%b\n" % (a, b) for a, b in names)
+
+
+def write_flagged(ids: list[bytes], rows: Iterable[int]) -> None:
+    """The ids of the rows, one a line."""
+    sys.stdout.buffer.writelines(ids[i] + b"\n" for i in rows)

@@ -1,0 +1,75 @@
+"""What all adapters share around the peer: options, the import, and silence."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from neardup.measures import Threshold
+
+STDERR = 2  # the descriptor
+
+
+def options(
+    doc: str | None,
+    bands: int | None = None,
+    rows: int | None = None,
+    banded: bool = True,
+    **more: int | None,
+) -> argparse.Namespace:
+    """The options given to an adapter, whose docstring begins with what it is.
+
+    bands, rows: the default, or None where the peer makes its own choice; more: further options
+    that are numbers, and their defaults.
+    """
+    name = Path(sys.argv[0]).stem
+    parser = argparse.ArgumentParser(
+        prog=f"python3 -m bench.peers.{name}", description=(doc or "").split("\n")[0]
+    )
+    parser.add_argument("file")
+    parser.add_argument("--threshold", type=Threshold.parse, default="0.9")
+    parser.add_argument("--threads", type=int, default=2, help="where the peer can")
+    if banded:
+        more = {**more, "bands": bands, "rows": rows}
+    for option, default in more.items():
+        parser.add_argument(f"--{option}", type=int, default=default)
+    args = parser.parse_args()
+    if banded and (args.bands is None) != (args.rows is None):
+        parser.error("--bands and --rows go together")
+    return args
+
+
+def load(module: str, threads: int = 1) -> Any:
+    """Import the peer, which is to use so many threads of its own."""
+    # Rayon (Rust) and OpenMP (C++) read these when the first thread starts.
+    os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise SystemExit(f"bench.peers: {error}: pip install '.[bench]'") from None
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the chatter of a peer, and of the processes it starts, off stderr unless it fails."""
+    with tempfile.TemporaryFile() as chatter:
+        sys.stderr.flush()
+        stderr = os.dup(STDERR)
+        os.dup2(chatter.fileno(), STDERR)
+        try:
+            yield
+        except BaseException:
+            chatter.seek(0)
+            os.write(stderr, chatter.read())
+            raise
+        finally:
+            sys.stderr.flush()
+            os.dup2(stderr, STDERR)
+            os.close(stderr)

@@ -1,0 +1,98 @@
+"""datatrove: the pairs of records that its MinHash pipeline puts into one bucket; nothing verified.
+
+datatrove is Python on numpy, made for clusters of machines: `MinhashDedupSignature` writes sorted
+signatures to files, and `MinhashDedupBuckets` merges them and writes .dups files, in which each
+record of a bucket is linked with the next one, so that all pairs can be told from them.
+(`MinhashDedupCluster` and `MinhashDedupFilter`, which would follow, only choose the records to
+keep.)  Words are split at blanks, its normalisation is off (it would turn all numbers into 0), and
+the hash is its default, xxhash.  Threads: as many processes as told.
+
+Its default banding is 14 bands of 8, made for a threshold of about 0.72.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from bench.exact import equal_pairs
+from bench.peers.answers import unique, write_pairs
+from bench.peers.command import load, options, quiet
+from bench.peers.reading import read_texts
+
+
+def main() -> int:
+    args = options(__doc__, bands=14, rows=8)
+    ids = [id_ for id_, _ in read_texts(args.file)]
+    pairs = [np.empty((0, 2), np.int64)]
+    with quiet(), TemporaryDirectory() as folder:
+        run(Path(folder), args.file, args.bands, args.rows, args.threads)
+        for file in Path(folder).glob("dups/*.dups"):
+            # A link is (task, row within the task) twice, and tasks take the records in turn.
+            links = np.fromfile(file, dtype="<u4").astype(np.int64).reshape(-1, 2, 2)
+            pairs.append(pairs_of_chains(links[:, :, 1] * args.threads + links[:, :, 0]))
+    write_pairs(ids, unique(np.concatenate(pairs), len(ids)).tolist())
+    return 0
+
+
+def pairs_of_chains(links: np.ndarray) -> np.ndarray:
+    """All pairs of the records that are linked one after the other, as in one .dups file.
+
+    >>> pairs_of_chains(np.array([[3, 5], [5, 8], [2, 4]])).tolist()
+    [[3, 5], [3, 8], [5, 8], [2, 4]]
+    """
+    begins = np.ones(len(links), dtype=bool)
+    begins[1:] = links[1:, 0] != links[:-1, 1]
+    chain = np.cumsum(begins)
+    records = np.concatenate((links[begins, 0], links[:, 1]))
+    chains = np.concatenate((chain[begins], chain))
+    none = np.empty((0, 2), np.int64)
+    return np.concatenate(
+        [none, *(records[np.column_stack(pairs)] for pairs in equal_pairs(chains))]
+    )
+
+
+def run(folder: Path, path: str, bands: int, rows: int, threads: int) -> None:
+    """Make the .dups files in folder/dups."""
+    document = load("datatrove.data").Document
+    executor = load("datatrove.executor.local").LocalPipelineExecutor
+    minhash = load("datatrove.pipeline.dedup.minhash")
+    normalisation = load("datatrove.utils.text").TextNormConfig
+    off = normalisation(**dict.fromkeys(normalisation.__dataclass_fields__, False))
+    config = minhash.MinhashConfig(
+        n_grams=1, num_buckets=bands, hashes_per_bucket=rows, norm_config=off
+    )
+
+    def documents(data: Any, rank: int, world_size: int) -> Iterator[Any]:
+        for id_, text in islice(read_texts(path), rank, None, world_size):
+            yield document(text=text, id=id_.decode())
+
+    signatures, dups = str(folder / "signatures"), str(folder / "dups")
+    for tasks, pipeline in (
+        (threads, [documents, minhash.MinhashDedupSignature(signatures, config, blanks())]),
+        (bands, [minhash.MinhashDedupBuckets(signatures, dups, config=config)]),
+    ):
+        logs = str(folder / f"logs.{tasks}")
+        executor(pipeline, tasks, threads, logging_dir=logs, start_method="fork").run()
+
+
+def blanks() -> Any:
+    """A tokenizer of its kind that splits at blanks; its own needs spaCy even for that."""
+
+    class Blanks(load("datatrove.utils.word_tokenizers").WordTokenizer):  # type: ignore[misc]
+        def word_tokenize(self, text: str) -> list[str]:
+            return text.split()
+
+        sent_tokenize = span_tokenize = word_tokenize
+
+    return Blanks()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

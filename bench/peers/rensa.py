@@ -1,0 +1,53 @@
+"""rensa, flags only: which records share a band with another one.
+
+rensa (Rust) makes signatures by Fast Similarity Sketching and looks for rows that share a band.
+Its fastest way for sets of numbers is `digest_matrix_from_flat_token_hashes`, which takes flat
+arrays, and `query_duplicate_flags_matrix_one_shot`, "useful for one-shot batch deduplication": no
+index is kept, and the flags are those of `insert_matrix_and_query_duplicate_flags`.  (Its rho
+sketch is faster still, but "document length and token order affect which duplicates it finds".)
+The answer is one flag a record: no pairs, nothing verified.  Threads: Rayon's, as many as told.
+
+The index has no default banding; that of rensa's own benchmark is 8 bands of 16.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from bench.peers.answers import write_flagged
+from bench.peers.command import load, options
+from bench.peers.reading import read_sets
+from neardup.hashing import mix
+from neardup.ragged import Ragged
+
+SEED = 42
+BANDS, ROWS = 8, 16
+
+
+def main() -> int:
+    args = options(__doc__, BANDS, ROWS)
+    rensa = load("rensa", args.threads)
+    records = read_sets(args.file)
+    matrix = digests(rensa, records.sets, args.bands * args.rows)
+    index = rensa.RMinHashLSH(float(args.threshold), args.bands * args.rows, args.bands)
+    write_flagged(records.ids, flagged(index, matrix).tolist())
+    return 0
+
+
+def digests(rensa: Any, sets: Ragged, hashes: int) -> Any:
+    """rensa's matrix of signatures; it expects tokens that are hashes already."""
+    tokens = mix(sets.values + np.uint64(1))
+    offsets = sets.offsets.astype(np.uint64)
+    return rensa.RMinHash.digest_matrix_from_flat_token_hashes(tokens, offsets, hashes, SEED)
+
+
+def flagged(index: Any, matrix: Any) -> np.ndarray:
+    """The rows (int64) that share a band with another row."""
+    return np.flatnonzero(index.query_duplicate_flags_matrix_one_shot(matrix))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""rensa made to give pairs: its flags, and then the pairs of the flagged records, verified exactly.
+
+rensa answers with pairs only one record at a time.  In bulk, the flags say which records share a
+band with any other, `RMinHashDigestMatrix.to_rows` hands out the signatures of those few, and
+which bands of two rows are equal is found here in vector steps.  See `bench.peers.rensa` for the
+rest.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from bench.exact import equal_pairs
+from bench.peers.answers import verified, write_pairs
+from bench.peers.command import load, options
+from bench.peers.reading import read_sets
+from bench.peers.rensa import BANDS, ROWS, digests, flagged
+from neardup.hashing import combine, mix
+
+
+def main() -> int:
+    args = options(__doc__, BANDS, ROWS)
+    rensa = load("rensa", args.threads)
+    records = read_sets(args.file)
+    hashes = args.bands * args.rows
+    index = rensa.RMinHashLSH(float(args.threshold), hashes, args.bands)
+    few = records.take(flagged(index, digests(rensa, records.sets, hashes)))
+    # A second digest of the few is much cheaper than `to_rows` of all.
+    signatures = np.array(digests(rensa, few.sets, hashes).to_rows(), dtype=np.uint64)
+    pairs = candidates(signatures.reshape(len(few.ids), args.bands, args.rows))
+    write_pairs(few.ids, verified(few.sets, pairs, args.threshold).tolist())
+    return 0
+
+
+def candidates(signatures: np.ndarray) -> np.ndarray:
+    """The pairs of rows that are equal in a band, once for each band: int64 of shape (P, 2).
+
+    signatures: uint64 array of shape (records, bands, rows).
+
+    >>> candidates(np.array([[[1, 2], [5, 6]], [[1, 3], [5, 6]]], dtype=np.uint64)).tolist()
+    [[0, 1]]
+    """
+    found = [np.empty((0, 2), np.int64)]
+    for band in range(signatures.shape[1]):
+        contents = combine(mix(signatures[:, band]).T, band)
+        found += [np.column_stack(pairs) for pairs in equal_pairs(contents)]
+    return np.concatenate(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""text-dedup, flags only: the records that its MinHash command clusters with others.
+
+text-dedup is Python on numpy and Hugging Face datasets.  It is run by its documented command,
+`python -m text_dedup.minhash`, on a data set made from the file (--local), with single words
+(--ngram 1), its faster hash (--hash_func xxh3) and as many processes as told (--num_proc).  Records
+that share a band are united, and nothing is verified.  --debug writes the union-find, from which
+the flags are told: which pair united two clusters is not known.
+
+Its own choice at threshold 0.9, from 250 hashes, is the banding of datasketch's optimiser.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.peers.answers import write_flagged
+from bench.peers.command import load, options, quiet
+from bench.peers.reading import read_texts
+
+
+def main() -> int:
+    args = options(__doc__)
+    choice = ["--threshold", str(args.threshold), "--num_proc", str(args.threads)]
+    if args.bands:
+        hashes = args.bands * args.rows
+        choice += ["--num_perm", str(hashes), "--b", str(args.bands), "--r", str(args.rows)]
+    ids, texts = map(list, zip(*read_texts(args.file)))
+    with TemporaryDirectory() as folder:
+        roots = run(Path(folder), texts, choice)
+    members = Counter(roots.values())
+    write_flagged(ids, (row for row, root in roots.items() if members[root] > 1))
+    return 0
+
+
+def run(folder: Path, texts: list[str], choice: list[str]) -> dict[int, int]:
+    """Record → the root of its cluster; records alone may be left out."""
+    # Nothing is asked of the Hub, and what it caches goes away with the folder.
+    os.environ.update(HF_HOME=str(folder / "cache"), HF_HUB_OFFLINE="1")
+    with quiet():
+        load("datasets").Dataset.from_dict({"text": texts}).save_to_disk(str(folder / "input"))
+        union_find = load("text_dedup.utils.union_find")  # which the pickle needs
+        command = [sys.executable, "-m", "text_dedup.minhash", "--local", "--debug"]
+        command += ["--path", "input", "--output", "output", "--cache_dir", "cache"]
+        command += ["--column", "text", "--ngram", "1", "--min_length", "1", "--hash_func", "xxh3"]
+        subprocess.run([*command, *choice], cwd=folder, check=True, stdout=sys.stderr)
+    with open(folder / "output" / "uf.pkl", "rb") as file:
+        forest = pickle.load(file)
+    assert isinstance(forest, union_find.UnionFind)
+    return {row: forest.find(row) for row in list(forest.parent)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
