@@ -7,7 +7,7 @@
 Rounds go through the workloads, and through the contestants of each (A B C A B C …), file in and
 pairs out, each in a process of its own (`bench.measure`).  Every single run goes into
 .bench/results.json, which is saved after each, so that Ctrl-C loses nothing.  A contestant that
-takes more than a minute on a workload, or fails there, runs once.
+takes more than 20 s on a workload, or fails there, runs once.
 
 --quick takes small workloads and ours only, one round, and fails where an answer is not what it
 should be or too much is shuffled (`bench.checks`).
@@ -39,7 +39,7 @@ from bench.workloads import (
     prepare,
 )
 
-SLOW = 60  # seconds, from which one round is enough
+SLOW = 20  # seconds, from which one round is enough
 
 
 def main() -> int:
@@ -169,7 +169,7 @@ def turns(
 def enough(runs: list[dict], workload: str, contestant: str) -> bool:
     """Is there a run that was slow or failed?
 
-    >>> enough([{"workload": "W", "contestant": "C", "seconds": 61, "status": "done"}], "W", "C")
+    >>> enough([{"workload": "W", "contestant": "C", "seconds": 21, "status": "done"}], "W", "C")
     True
     """
     return any(

@@ -31,6 +31,7 @@ class Crew:
 
     def __init__(self, program: str):
         self.program = program
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some supervisors have it ignored
         self._names: dict[int, str] = {}  # of the living, by process id
 
     def __enter__(self) -> Crew:
@@ -77,9 +78,10 @@ class Crew:
         """What the child does, and nothing after it."""
         code = FAILED
         try:
+            for number in ENDING:
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup
+                    signal.signal(number, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             with contextlib.suppress(OSError):  # for ps and top, where there is /proc
                 Path("/proc/self/comm").write_text(name)

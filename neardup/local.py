@@ -62,6 +62,7 @@ class Plan:
 
     settings: Settings
     files: list[str]
+    names: list[str]  # by which the user knows them
     jobs: int
     partitions: int  # of the keys
     turns: Callable[[], Iterator[int]]  # whose is the next block of the input?
@@ -85,13 +86,15 @@ def main() -> None:
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(args.files)]
         partitions = partitions_for(sum(size_of(name, folder) for name in files))
-        plan = Plan(settings, files, jobs, partitions, turns(), args.sort_memory, folder)
+        plan = Plan(
+            settings, files, args.files, jobs, partitions, turns(), args.sort_memory, folder
+        )
         with Crew(NAME) as crew:
             everywhere(crew, plan, "mapper", lambda k: count(plan, k))
             everywhere(crew, plan, "sieve", lambda k: sieve(plan, k))
             everywhere(crew, plan, "mapper", lambda k: send(plan, k))
-            lines = [sort(crew, plan, plan.paths("lines", k)) for k in range(jobs)]
-            everywhere(crew, plan, "reducer", lambda k: reduce(plan, k, lines[k]))
+            buckets = [sort(crew, plan, plan.paths("lines", k)) for k in range(jobs)]
+            everywhere(crew, plan, "reducer", lambda k: reduce(plan, k, buckets[k]))
             pairs = sort(crew, plan, plan.paths("pairs"))
             crew.start("dedup", lambda: dedup(pairs))
             os.close(pairs)  # so that this sort ends when nobody reads on
@@ -152,7 +155,8 @@ def kept(name: str, folder: Path, number: int) -> str:
         with open(folder / STDIN, "wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy)
     elif not Path(name).is_file():
-        with open(name, "rb") as pipe, open(folder / f"input.{number}", "wb") as copy:
+        suffix = Path(name).suffix if Path(name).suffix in OPENERS else ""
+        with open(name, "rb") as pipe, open(folder / f"input.{number}{suffix}", "wb") as copy:
             shutil.copyfileobj(pipe, copy)
         return copy.name
     return name
@@ -170,7 +174,11 @@ def everywhere(crew: Crew, plan: Plan, name: str, task: Callable[[int], None]) -
     def numbered(k: int) -> Callable[[], None]:
         def work() -> None:
             os.environ["NEARDUP_WORKER"] = f"{k + 1} of {plan.jobs}"
-            task(k)
+            try:
+                task(k)
+            except OSError as error:  # such as a full disk, which names no file by itself
+                error.filename = error.filename or str(plan.folder)
+                raise
 
         return work
 
@@ -184,10 +192,11 @@ def count(plan: Plan, k: int) -> None:
     if "-" in plan.files:
         os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
     counters = Counters("count", progress="records")
-    blocks = read_files(plan.files, plan.settings.max_line, plan.turns())
+    blocks = read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names)
     with ExitStack() as stack:
         records = stack.enter_context(open(plan.path("records", k), "wb"))
-        entries = EntryWriter(plan.path("keys", k), plan.partitions, stack)
+        paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
+        entries = EntryWriter([stack.enter_context(open(path, "wb")) for path in paths])
         done = 0
         for batch, keys in keyed(blocks, plan.settings, counters):
             spill(batch, records)
@@ -200,7 +209,7 @@ def count(plan: Plan, k: int) -> None:
 def sieve(plan: Plan, k: int) -> None:
     """Every N-th partition of the keys of all mappers."""
     for part in range(k, plan.partitions, plan.jobs):
-        sift(plan.paths("keys", part), plan.paths("shared", part))
+        sift(plan.paths("keys", part), plan.paths("shared", part), plan.partitions)
         for path in plan.paths("keys", part):
             path.unlink()
 
@@ -210,7 +219,8 @@ def send(plan: Plan, k: int) -> None:
     counters = Counters("send")
     with ExitStack() as stack:
         records = stack.enter_context(open(plan.path("records", k), "rb"))
-        shared = SharedKeys(plan.path("shared", k), plan.partitions, stack)
+        paths = sorted(plan.folder.glob(f"shared.{k}.*"))
+        shared = SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
         reducers = range(plan.jobs)
         targets = [stack.enter_context(open(plan.path("lines", k, r), "wb")) for r in reducers]
         done = 0
@@ -225,16 +235,16 @@ def send(plan: Plan, k: int) -> None:
     counters.report()
 
 
-def reduce(plan: Plan, k: int, lines: int) -> None:
+def reduce(plan: Plan, k: int, descriptor: int) -> None:
     counters = Counters("reducer", progress="pairs")
-    with open(lines, "rb") as stream, open(plan.path("pairs", k), "wb") as file:
+    with open(descriptor, "rb") as stream, open(plan.path("pairs", k), "wb") as file:
         file.writelines(reduce_buckets(blocks_of(stream), plan.settings, counters))
     counters.report()
 
 
-def dedup(pairs: int) -> None:
+def dedup(descriptor: int) -> None:
     counters = Counters("dedup")
-    with open(pairs, "rb") as lines:
+    with open(descriptor, "rb") as lines:
         write_all(dedup_pairs(lines, counters))
     counters.report()
 

@@ -28,13 +28,15 @@ class Meetings:
         band = pile.keys[left] >> np.uint64(HASH_BITS)
         first = np.ones(len(left), dtype=bool)
         low, high = 0, 1
-        while len(open_ := np.flatnonzero(first & (band > low))):
-            sets, place = np.unique((left[open_], right[open_]), return_inverse=True)
+        asking = np.flatnonzero(band > low)  # in band 0 nobody has met before
+        while len(asking):
+            sets, place = np.unique((left[asking], right[asking]), return_inverse=True)
             keys = self._by_band(pile, sets, low, high)
             a, b = keys[place.reshape(2, -1)]
-            met = (a == b) & (a < pile.keys[left[open_], np.newaxis])
-            first[open_] = ~met.any(axis=1)
+            met = (a == b) & (a < pile.keys[left[asking], np.newaxis])
+            first[asking] = ~met.any(axis=1)
             low, high = high, 2 * high
+            asking = np.flatnonzero(first & (band > low))
         return first
 
     def alone_before(self, pile: Pile, sets: np.ndarray) -> np.ndarray:

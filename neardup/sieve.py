@@ -15,13 +15,13 @@ if a smaller one has the same records, so that it is the smallest of none of its
 known by the sum of its records' hashes: that two of one record's groups have the same sum by
 accident happens once in 2^64.
 
-Entries go to files by their key, one partition of which is in memory at a time.
+Entries go to files by their key.  Each worker has one partition of these in memory at a time, or
+where that is too large, a part of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
@@ -30,8 +30,12 @@ import numpy as np
 from neardup.hashing import mix
 from neardup.ragged import Ragged, first_of_run
 
-PARTITION_BYTES = 32 << 20  # of the input, whose keys are then in memory at once
-MOST_PARTITIONS = 256  # as many files are open
+PARTITION_BYTES = 32 << 20  # of the input; its entries usually take a third of that
+MOST_PARTITIONS = 256
+MOST_FILES = 768  # open at once, of 1024 that systems allow
+ENTRIES_AT_ONCE = 1 << 21  # sorted in memory, at some 60 bytes each
+ENTRY_BYTES = 16
+READ_BYTES = ENTRY_BYTES << 18
 ROWS_AT_ONCE = 1 << 12
 
 
@@ -44,16 +48,11 @@ def partitions_for(input_bytes: int) -> int:
     return min(1 << (input_bytes // PARTITION_BYTES).bit_length(), MOST_PARTITIONS)
 
 
-def _open_all(prefix: Path, partitions: int, mode: str, stack: ExitStack) -> list[IO[bytes]]:
-    """PREFIX.0, PREFIX.1 …, until the stack is left."""
-    return [stack.enter_context(open(f"{prefix}.{k}", mode)) for k in range(partitions)]
-
-
 class EntryWriter:
-    """The entries of one mapper's records, as uint64 (key, record), in files PREFIX.0 …"""
+    """The entries of one mapper's records, as uint64 (key, record), a file for each partition."""
 
-    def __init__(self, prefix: Path, partitions: int, stack: ExitStack):
-        self.files = _open_all(prefix, partitions, "wb", stack)
+    def __init__(self, files: list[IO[bytes]]):
+        self.files = files
 
     def add(self, keys: Ragged, records: np.ndarray) -> None:
         """Row i of `keys` belongs to number records[i] (uint64, ascending from call to call)."""
@@ -65,12 +64,33 @@ class EntryWriter:
             file.write(entries[order[low:high]].tobytes())
 
 
-def sift(sources: list[Path], targets: list[Path]) -> None:
+def sift(sources: list[Path], targets: list[Path], partitions: int) -> None:
     """One partition of all mappers: of each one's entries, keep those of keys that others share.
 
-    `targets` get them as uint64 (key, record, group), in the same order.
+    They go to the files TARGET.0, TARGET.1 …, as uint64 (key, record, group) in the same order:
+    to one file, unless the partition has too many to be in memory at once.
     """
-    pieces = [np.fromfile(source, dtype=np.uint64).reshape(-1, 2) for source in sources]
+    count = sum(source.stat().st_size for source in sources) // ENTRY_BYTES
+    parts = min(1 + count // ENTRIES_AT_ONCE, max(1, MOST_FILES // partitions))
+    for part in range(parts):
+        pieces = [_part_of(source, part, parts) for source in sources]
+        _sift_part(pieces, [Path(f"{target}.{part}") for target in targets])
+
+
+def _part_of(source: Path, part: int, parts: int) -> np.ndarray:
+    """uint64 (n, 2): those of a file's entries whose keys belong to this part."""
+    if parts == 1:
+        return np.fromfile(source, dtype=np.uint64).reshape(-1, 2)
+    mine = []
+    with open(source, "rb") as file:
+        while data := file.read(READ_BYTES):
+            entries = np.frombuffer(data, dtype=np.uint64).reshape(-1, 2)
+            turn = entries[:, 0] // np.uint64(MOST_PARTITIONS) % np.uint64(parts)
+            mine.append(entries[turn == part])
+    return np.concatenate([np.empty((0, 2), np.uint64), *mine])
+
+
+def _sift_part(pieces: list[np.ndarray], targets: list[Path]) -> None:
     entries = np.concatenate(pieces)
     order = np.argsort(entries[:, 0])
     keys, records = entries[order].T
@@ -92,16 +112,16 @@ def sift(sources: list[Path], targets: list[Path]) -> None:
 class SharedKeys:
     """What `sift` kept of one mapper's entries, read back in order of record."""
 
-    def __init__(self, prefix: Path, partitions: int, stack: ExitStack):
-        self.readers = [_Rows(file) for file in _open_all(prefix, partitions, "rb", stack)]
+    def __init__(self, files: list[IO[bytes]]):
+        self.readers = [_Rows(file) for file in files]
 
     def keys(self, records: np.ndarray) -> Ragged:
         """The keys to send of these records (uint64, ascending from call to call), a row each."""
         below = int(records[-1]) + 1
         rows = np.concatenate([piece for reader in self.readers for piece in reader.below(below)])
+        # By record, group and key: the first key of each group is the one to meet at.
         rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
-        again = ~(first_of_run(rows[:, 1]) | first_of_run(rows[:, 2]))
-        rows = rows[~again]
+        rows = rows[first_of_run(rows[:, 1]) | first_of_run(rows[:, 2])]
         rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
         offsets = np.searchsorted(rows[:, 1], np.append(records, np.uint64(below)))
         return Ragged(rows[:, 0].copy(), offsets)

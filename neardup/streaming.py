@@ -23,7 +23,7 @@ from neardup.memory import keep_freed_memory
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 STDOUT = 1  # the descriptor
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+_LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
 CUT_BYTES = 100
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
@@ -146,19 +146,22 @@ def start_of_split() -> tuple[str, int]:
 
 
 def read_files(
-    files: list[str], max_line: int, turns: Iterator[int] | None = None
+    files: list[str],
+    max_line: int,
+    turns: Iterator[int] | None = None,
+    names: list[str] | None = None,
 ) -> Iterator[Block]:
     """The blocks of all files (`-` is stdin; .gz and .bz2 are unpacked), one after another.
 
     With `turns`, only the blocks of these numbers (ascending, from 0), so that several mappers can
-    share the files; every one of them knows the line numbers.
+    share the files; every one of them knows the line numbers.  Messages call the files `names`.
     """
     turns = turns or itertools.count()
     number, mine = 0, next(turns)
-    for name in files:
+    for path, name in zip(files, names or files):
         place = start_of_split()[0] if name == "-" else f"{name}: "
         try:
-            with _open(name) as stream:
+            with _open(path) as stream:
                 for line, data, cut in whole_lines(stream, max_line):
                     if number == mine:
                         yield Block(place, line, data, cut)
@@ -183,7 +186,7 @@ def _open(name: str) -> IO[bytes]:
 
 
 def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, bool]]:
-    """(number of the first line, whole lines, False), about a mebibyte at a time.
+    """(number of the first line, whole lines, False), a block at a time.
 
     A line of more than `max_line` bytes (at least a block) comes alone, cut to its first bytes and
     with True.  A last line without a line end is given one, and a byte order mark is taken away,

@@ -30,7 +30,8 @@ def sifted(rows: Rows, partitions: int, batch: int) -> Rows:
         batches = [[mine[i : i + batch] for i in range(0, len(mine), batch)] for mine in numbers]
         for k in range(MAPPERS):
             with ExitStack() as writing:
-                writer = EntryWriter(folder / f"keys.{k}", partitions, writing)
+                paths = [folder / f"keys.{k}.{part}" for part in range(partitions)]
+                writer = EntryWriter([writing.enter_context(open(path, "wb")) for path in paths])
                 for records in batches[k]:
                     some = [sorted(rows[int(i)]) for i in records]
                     writer.add(Ragged.from_rows(some), records)
@@ -38,9 +39,11 @@ def sifted(rows: Rows, partitions: int, batch: int) -> Rows:
             sift(
                 [folder / f"keys.{k}.{part}" for k in range(MAPPERS)],
                 [folder / f"shared.{k}.{part}" for k in range(MAPPERS)],
+                partitions,
             )
         for k in range(MAPPERS):
-            reader = SharedKeys(folder / f"shared.{k}", partitions, stack)
+            paths = sorted(folder.glob(f"shared.{k}.*"))
+            reader = SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
             for records in batches[k]:
                 keys = reader.keys(records)
                 for i, number in enumerate(records.tolist()):
@@ -89,3 +92,20 @@ def test_files_are_read_in_small_pieces(rows_at_once: int, monkeypatch: pytest.M
     rows = [{1, 2, 3 + i % 5} for i in range(40)]
     left = sifted(rows, partitions=2, batch=7)
     assert left == [{1, 3 + i % 5} for i in range(40)]
+
+
+@pytest.mark.parametrize("entries", [1, 7, 100])
+def test_a_large_partition_is_sifted_part_by_part(
+    entries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sieve, "ENTRIES_AT_ONCE", entries)
+    monkeypatch.setattr(sieve, "READ_BYTES", 5 * sieve.ENTRY_BYTES)
+    rows = [{1, 2, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(40)]
+    at: dict[int, set[int]] = defaultdict(set)
+    for i, keys in enumerate(rows):
+        for key in keys:
+            at[key].add(i)
+    expected = [
+        {k for k in keys if not any(at[j] == at[k] for j in keys if j < k)} for keys in rows
+    ]
+    assert sifted(rows, partitions=2, batch=7) == expected
