@@ -1,32 +1,29 @@
 """Bitmaps of sets: a cheap upper bound of what two sets share.
 
-Every shingle flips one of m = 128 bits, so that a bit is set where an odd number of the set's
-shingles fall.  Where the bitmaps of two sets differ, a shingle stands in one of them only:
+Every shingle flips one of 64 bits, so that a bit is set where an odd number of the set's shingles
+fall.  Where the bitmaps of two sets differ, a shingle stands in one of them only:
 
     |x△y| ≥ popcount(bitmap(x) xor bitmap(y))   and   2·|x∩y| = |x| + |y| - |x△y|
 
 (Sandes, Teodoro, Melo, "Bitmap filter", Information Systems 2020).  A pair whose bound stays below
-the threshold need not be compared; the bound says little about sets of many more than m shingles.
+the threshold need not be compared; the bound says little about sets of some hundreds of shingles.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from neardup.hashing import mix
+from neardup.hashing import GOLDEN
+from neardup.measures import Threshold
 from neardup.ragged import Ragged
 
-WORDS = 2  # of 64 bits
 _ONES = np.array([bin(i).count("1") for i in range(1 << 16)], dtype=np.uint8)
 
 
 def bitmaps(sets: Ragged) -> np.ndarray:
-    """uint64 (n, WORDS): the bitmap of each row, none of which is empty."""
-    mixed = mix(sets.values)
-    bits = np.uint64(1) << (mixed & np.uint64(63))
-    word = (mixed >> np.uint64(6)) & np.uint64(WORDS - 1)
-    columns = [np.where(word == number, bits, np.uint64(0)) for number in range(WORDS)]
-    return np.stack([np.bitwise_xor.reduceat(bits, sets.offsets[:-1]) for bits in columns], axis=1)
+    """uint64 (n,): the bitmap of each row, none of which is empty."""
+    bits = np.uint64(1) << (sets.values * np.uint64(GOLDEN) >> np.uint64(58))
+    return np.bitwise_xor.reduceat(bits, sets.offsets[:-1])
 
 
 def most_in_common(
@@ -38,5 +35,14 @@ def most_in_common(
     >>> most_in_common(bitmaps(sets), sets.sizes, np.array([0, 0]), np.array([0, 1])).tolist()
     [3, 2]
     """
-    differ = (maps[left] ^ maps[right]).view(np.uint16)
+    differ = (maps[left] ^ maps[right]).view(np.uint16).reshape(-1, 4)
     return (sizes[left] + sizes[right] - _ONES[differ].sum(axis=1, dtype=np.int64)) // 2
+
+
+def may_reach(
+    threshold: Threshold, maps: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> np.ndarray:
+    """Whether the resemblance of each pair of rows may reach the threshold."""
+    common = most_in_common(maps, sizes, left, right)
+    common = np.minimum(common, np.minimum(sizes[left], sizes[right]))
+    return threshold.reached(common, sizes[left] + sizes[right] - common)

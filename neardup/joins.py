@@ -13,7 +13,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from neardup.bitmaps import most_in_common
+from neardup.bitmaps import may_reach
 from neardup.buckets import Spool
 from neardup.counters import Counters
 from neardup.errors import StageError
@@ -134,9 +134,7 @@ class PairJoin:
     def _verified(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> FoundStep:
         """(left, right, |x∩y|, |x∪y|) of those whose resemblance reaches the threshold."""
         if self._crowded:
-            together = pile.sizes[left] + pile.sizes[right]
-            common = most_in_common(pile.bitmaps, pile.sizes, left, right)
-            possible = self.threshold.reached(common, together - common)
+            possible = may_reach(self.threshold, pile.bitmaps, pile.sizes, left, right)
             left, right = left[possible], right[possible]
         common = shared(pile.sets, left, right).sizes
         union = pile.sizes[left] + pile.sizes[right] - common

@@ -35,7 +35,7 @@ from neardup.counters import Counters
 from neardup.crew import ENDING, Crew, program, turns
 from neardup.errors import UsageError
 from neardup.options import Settings
-from neardup.sieve import EntryWriter, SharedKeys, partitions_for, sift
+from neardup.sieve import EntryWriter, SharedKeys, Traits, partitions_for, sift, traits
 from neardup.spill import numbers, spill, spilled
 from neardup.stages import SHUFFLED, dedup_pairs, keyed, reduce_buckets
 from neardup.streaming import OPENERS, blocks_of, check_inputs, read_files, run, write_all
@@ -197,19 +197,23 @@ def count(plan: Plan, k: int) -> None:
         records = stack.enter_context(open(plan.path("records", k), "wb"))
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
         entries = EntryWriter([stack.enter_context(open(path, "wb")) for path in paths])
+        known = stack.enter_context(open(plan.path("traits", k), "wb"))
         done = 0
         for batch, keys in keyed(blocks, plan.settings, counters):
             spill(batch, records)
+            known.write(traits(batch.sets).tobytes())
             entries.add(keys, numbers(done, batch, k, plan.jobs))
             done += len(batch.ids)
-            counters.add(SHUFFLED, 16 * len(keys.values))
+            counters.add(SHUFFLED, 16 * len(keys.values) + 16 * len(batch.ids))
     counters.report()
 
 
 def sieve(plan: Plan, k: int) -> None:
     """Every N-th partition of the keys of all mappers."""
+    known = Traits(plan.paths("traits"))
     for part in range(k, plan.partitions, plan.jobs):
-        sift(plan.paths("keys", part), plan.paths("shared", part), plan.partitions)
+        sources, targets = plan.paths("keys", part), plan.paths("shared", part)
+        sift(sources, targets, plan.partitions, known, plan.settings.threshold)
         for path in plan.paths("keys", part):
             path.unlink()
 

@@ -2,18 +2,20 @@
 
 Most keys belong to one record, and all that is ever done with their lines is to carry them.  Many
 others bring the same records together once more: near-copies share a dozen keys.  So run_local.sh
-first gathers bare *entries*, the key and the number of a record, sixteen bytes each:
+first gathers bare *entries*, the key and the number of a record, sixteen bytes each, and beside
+them each record's size and bitmap:
 
     key     records
     000:a   1  7         sent
     001:b   9            not sent: nobody to meet
     002:c   1  7         not sent: the same group of records as at 000:a
     003:d   1  7  9      sent
+    004:e   1  5         not sent, if sizes and bitmaps tell that 1 and 5 are no pair
 
-No pair is lost by that.  It is printed at the smallest key it shares, and a key is left out only
-if a smaller one has the same records, so that it is the smallest of none of its pairs.  A group is
-known by the sum of its records' hashes: that two of one record's groups have the same sum by
-accident happens once in 2^64.
+No pair is lost by that.  It is printed at the smallest key it shares, where both have a partner;
+and a key is left out only if a smaller one has the same records with partners, so that it is the
+smallest of none of its pairs.  A group is known by the sum of its records' hashes: that two of one
+record's groups have the same sum by accident happens once in 2^64.
 
 Entries go to files by their key.  Each worker has one partition of these in memory at a time, or
 where that is too large, a part of it.
@@ -27,8 +29,10 @@ from typing import IO
 
 import numpy as np
 
+from neardup.bitmaps import bitmaps, may_reach
 from neardup.hashing import mix
-from neardup.ragged import Ragged, first_of_run
+from neardup.measures import Threshold
+from neardup.ragged import Ragged, chunks, first_of_run, spans
 
 PARTITION_BYTES = 32 << 20  # of the input; its entries usually take a third of that
 MOST_PARTITIONS = 256
@@ -37,6 +41,8 @@ ENTRIES_AT_ONCE = 1 << 21  # sorted in memory, at some 60 bytes each
 ENTRY_BYTES = 16
 READ_BYTES = ENTRY_BYTES << 18
 ROWS_AT_ONCE = 1 << 12
+LARGE_BUCKET = 256  # records; smaller ones are looked at pair by pair
+PAIRS_AT_ONCE = 1 << 18
 
 
 def partitions_for(input_bytes: int) -> int:
@@ -64,8 +70,40 @@ class EntryWriter:
             file.write(entries[order[low:high]].tobytes())
 
 
-def sift(sources: list[Path], targets: list[Path], partitions: int) -> None:
-    """One partition of all mappers: of each one's entries, keep those of keys that others share.
+def traits(sets: Ragged) -> np.ndarray:
+    """uint64 (n, 2): what tells from afar that two sets are no pair, their sizes and bitmaps."""
+    return np.stack((sets.sizes.astype(np.uint64), bitmaps(sets)), axis=1)
+
+
+class Traits:
+    """The traits of all records, from N mappers' files: record i is row i // N of file i % N."""
+
+    def __init__(self, files: list[Path]):
+        self.rows = [
+            np.memmap(file, dtype=np.uint64, mode="r").reshape(-1, 2)
+            if file.stat().st_size
+            else np.empty((0, 2), np.uint64)
+            for file in files
+        ]
+
+    def of(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sizes (int64) and bitmaps (uint64) of these records (uint64)."""
+        mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
+        found = np.empty((len(records), 2), dtype=np.uint64)
+        for number, rows in enumerate(self.rows):
+            mine = mapper == number
+            found[mine] = rows[row[mine]]
+        return found[:, 0].astype(np.int64), found[:, 1]
+
+
+def sift(
+    sources: list[Path],
+    targets: list[Path],
+    partitions: int,
+    known: Traits,
+    threshold: Threshold,
+) -> None:
+    """One partition of all mappers: of each one's entries, keep those where a pair may meet.
 
     They go to the files TARGET.0, TARGET.1 …, as uint64 (key, record, group) in the same order:
     to one file, unless the partition has too many to be in memory at once.
@@ -74,7 +112,8 @@ def sift(sources: list[Path], targets: list[Path], partitions: int) -> None:
     parts = min(1 + count // ENTRIES_AT_ONCE, max(1, MOST_FILES // partitions))
     for part in range(parts):
         pieces = [_part_of(source, part, parts) for source in sources]
-        _sift_part(pieces, [Path(f"{target}.{part}") for target in targets])
+        paths = [Path(f"{target}.{part}") for target in targets]
+        _sift_part(pieces, paths, known, threshold)
 
 
 def _part_of(source: Path, part: int, parts: int) -> np.ndarray:
@@ -90,23 +129,47 @@ def _part_of(source: Path, part: int, parts: int) -> np.ndarray:
     return np.concatenate([np.empty((0, 2), np.uint64), *mine])
 
 
-def _sift_part(pieces: list[np.ndarray], targets: list[Path]) -> None:
+def _sift_part(
+    pieces: list[np.ndarray], targets: list[Path], known: Traits, threshold: Threshold
+) -> None:
     entries = np.concatenate(pieces)
-    order = np.argsort(entries[:, 0])
-    keys, records = entries[order].T
-    starts = np.flatnonzero(first_of_run(keys))
-    sizes = np.diff(starts, append=len(keys))
-    groups = np.add.reduceat(mix(records + np.uint64(1)), starts) if len(keys) else records
-    kept = np.repeat(sizes > 1, sizes)
-    place = order[kept]
+    place = np.argsort(entries[:, 0])
+    new = first_of_run(entries[place, 0])
+    place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
+    place = place[_with_partner(entries[place], known, threshold)]
     shared = np.empty((len(place), 3), dtype=np.uint64)
     shared[:, :2] = entries[place]
-    shared[:, 2] = np.repeat(groups, sizes)[kept]
+    starts = np.flatnonzero(first_of_run(shared[:, 0]))
+    if len(starts):
+        groups = np.add.reduceat(mix(shared[:, 1] + np.uint64(1)), starts)
+        shared[:, 2] = np.repeat(groups, np.diff(starts, append=len(shared)))
     back = np.argsort(place)
     ends = np.cumsum([len(piece) for piece in pieces])
     bounds = [0, *np.searchsorted(place[back], ends).tolist()]
     for target, low, high in zip(targets, bounds, bounds[1:]):
         shared[back[low:high]].tofile(target)
+
+
+def _with_partner(entries: np.ndarray, known: Traits, threshold: Threshold) -> np.ndarray:
+    """Which of these entries, sorted by key, have another of the same key that may be a match.
+
+    Those of large buckets are all taken to have one: the reducer's window serves them better.
+    """
+    sizes, maps = known.of(entries[:, 1])
+    starts = np.flatnonzero(first_of_run(entries[:, 0]))
+    members = np.diff(starts, append=len(entries))
+    ends = np.repeat(starts + members, members)
+    large = np.repeat(members > LARGE_BUCKET, members)
+    everyone = np.arange(len(entries))
+    later = np.where(large, 0, ends - everyone - 1)
+    wanted = large
+    for low, high in chunks(later, PAIRS_AT_ONCE):
+        left = np.repeat(everyone[low:high], later[low:high])
+        right = spans(everyone[low:high] + 1, later[low:high])
+        possible = may_reach(threshold, maps, sizes, left, right)
+        wanted[left[possible]] = True
+        wanted[right[possible]] = True
+    return wanted
 
 
 class SharedKeys:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import ExitStack
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,15 +15,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup import sieve
+from neardup.measures import Threshold, resemblance
 from neardup.ragged import Ragged
-from neardup.sieve import EntryWriter, SharedKeys, sift
+from neardup.schemes.minhash import MinHash
+from neardup.sieve import EntryWriter, SharedKeys, Traits, sift, traits
 
 MAPPERS = 2
 Rows = list[set[int]]
 
 
-def sifted(rows: Rows, partitions: int, batch: int) -> Rows:
+T = Threshold.parse("0.7")
+ANYTHING = np.array([1, 0], dtype=np.uint64)  # traits that rule nothing out
+
+
+def sifted(rows: Rows, partitions: int, batch: int, known: np.ndarray | None = None) -> Rows:
     """What is left of each record's keys; record i belongs to mapper i % 2."""
+    known = np.tile(ANYTHING, (len(rows), 1)) if known is None else known
     left: Rows = [set() for _ in rows]
     with TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
@@ -35,11 +43,16 @@ def sifted(rows: Rows, partitions: int, batch: int) -> Rows:
                 for records in batches[k]:
                     some = [sorted(rows[int(i)]) for i in records]
                     writer.add(Ragged.from_rows(some), records)
+        for k in range(MAPPERS):
+            known[k::MAPPERS].tofile(folder / f"traits.{k}")
+        all_known = Traits([folder / f"traits.{k}" for k in range(MAPPERS)])
         for part in range(partitions):
             sift(
                 [folder / f"keys.{k}.{part}" for k in range(MAPPERS)],
                 [folder / f"shared.{k}.{part}" for k in range(MAPPERS)],
                 partitions,
+                all_known,
+                T,
             )
         for k in range(MAPPERS):
             paths = sorted(folder.glob(f"shared.{k}.*"))
@@ -109,3 +122,40 @@ def test_a_large_partition_is_sifted_part_by_part(
         {k for k in keys if not any(at[j] == at[k] for j in keys if j < k)} for keys in rows
     ]
     assert sifted(rows, partitions=2, batch=7) == expected
+
+
+def sifted_sets(sets: Rows) -> tuple[Rows, Rows]:
+    """(the keys of these sets, what is left of them)."""
+    ragged = Ragged.from_rows([sorted(x) for x in sets])
+    keys = MinHash(bands=8, rows=1, seed=0).keys(ragged)
+    rows = [set(keys.row(i).tolist()) for i in range(len(sets))]
+    return rows, sifted(rows, partitions=2, batch=4, known=traits(ragged))
+
+
+@pytest.mark.parametrize("large", [1, 256])
+@given(
+    sets=st.lists(
+        st.sets(st.integers(0, 9), min_size=1).flatmap(
+            lambda x: st.sets(st.integers(20, 22)).map(lambda y: x | y)
+        ),
+        min_size=2,
+        max_size=9,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_pairs_at_the_threshold_meet_whatever_their_bitmaps(large: int, sets: Rows) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sieve, "LARGE_BUCKET", large)
+        rows, left = sifted_sets(sets)
+    for i, j in combinations(range(len(sets)), 2):
+        if resemblance(sets[i], sets[j]) >= Fraction(7, 10) and rows[i] & rows[j]:
+            assert min(rows[i] & rows[j]) in left[i] & left[j]
+
+
+def test_strangers_that_share_keys_are_not_sent() -> None:
+    base = set(range(40))
+    near, stranger = base - {1} | {999}, set(range(20)) | set(range(200, 220))
+    rows, left = sifted_sets([base, near, stranger])
+    assert rows[0] & rows[2]
+    assert left[0] & left[1]
+    assert not left[2]
