@@ -63,7 +63,8 @@ def main() -> int:
     results["contestants"] = [described_contestant(one) for one in contestants]
     workloads = list(made(args.all_workloads, args.workloads, results))
     if args.add:
-        add_earlier(results, args.results, {workload.name for workload in workloads})
+        again = {(workload.name, one.name) for workload in workloads for one in contestants}
+        add_earlier(results, args.results, again)
     for workload, contestant, number in turns(args.rounds, workloads, contestants, results):
         run = one_run(workload, contestant, python, args.limit)
         results["runs"].append({**run, "round": number})
@@ -101,7 +102,7 @@ def command_line() -> argparse.Namespace:
     )
     parser.add_argument("--results", type=Path, help="default: .bench/results.json")
     parser.add_argument(
-        "--add", action="store_true", help="keep what the file has of other workloads"
+        "--add", action="store_true", help="keep what the file has of others"
     )
     args = parser.parse_args()
     args.rounds = args.rounds or (1 if args.quick else 5)
@@ -227,8 +228,8 @@ def without_folder(argument: str) -> str:
     return os.path.basename(argument) if argument.startswith("/") else argument
 
 
-def add_earlier(results: dict, path: Path, again: set[str]) -> None:
-    """Put what an earlier call measured on other workloads in front."""
+def add_earlier(results: dict, path: Path, again: set[tuple[str, str]]) -> None:
+    """Put what an earlier call measured in front, but for these workloads' contestants."""
     if not path.exists():
         return
     earlier = json.loads(path.read_text())
@@ -236,7 +237,9 @@ def add_earlier(results: dict, path: Path, again: set[str]) -> None:
         known = {item["name"]: item for item in earlier[key] + results[key]}
         names = [one.name for one in order if one.name in known]
         results[key] = [known[name] for name in dict.fromkeys([*names, *known])]
-    results["runs"] = [run for run in earlier["runs"] if run["workload"] not in again]
+    results["runs"] = [
+        run for run in earlier["runs"] if (run["workload"], run["contestant"]) not in again
+    ]
     here = {item["name"] for key in ("workloads", "contestants") for item in results[key]}
     absent = [line for line in earlier["skipped"] if line.split(": ")[0] not in here]
     results["skipped"] = list(dict.fromkeys(absent + results["skipped"]))

@@ -330,8 +330,11 @@ def test_saved_results_and_what_is_added(tmp_path: Path) -> None:
     save(path, written())
     here = [{"name": "rensa 15×7"}]
     new = {**written(), "contestants": here, "runs": [], "workloads": [], "skipped": ["W2: no apt"]}
-    add_earlier(new, path, {"W1 100k"})
-    assert {run["workload"] for run in new["runs"]} == {"W1 1M"}
+    add_earlier(new, path, {("W1 100k", OURS)})
+    earlier = {(run["workload"], run["contestant"]) for run in written()["runs"]}
+    kept = {(run["workload"], run["contestant"]) for run in new["runs"]}
+    assert earlier - kept == {("W1 100k", OURS)}
+    assert kept
     assert [workload["name"] for workload in new["workloads"]] == ["W1 100k", "W1 1M"]
     assert new["skipped"] == ["W2: no apt"]  # and rensa is here now
     assert os.listdir(tmp_path) == ["results.json"]
@@ -341,7 +344,7 @@ def test_added_results_stand_in_the_order_of_the_tables(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     save(path, {**written(), "workloads": [{"name": "W1 1M"}, {"name": "W2"}]})
     new = {**written(), "workloads": [{"name": "W4"}, {"name": "W1 100k"}]}
-    add_earlier(new, path, {"W4", "W1 100k"})
+    add_earlier(new, path, {("W4", OURS)})
     assert [one["name"] for one in new["workloads"]] == ["W1 100k", "W2", "W4", "W1 1M"]
 
 
