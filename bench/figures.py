@@ -19,6 +19,7 @@ class Figures(NamedTuple):
     peer: bool  # and not ours
     prints: str
     status: str
+    runs: int
     seconds: float
     cpu: float
     mebibytes: float
@@ -63,6 +64,7 @@ def summed_up(contestant: dict, runs: list[dict], size: int) -> Figures:
         contestant["peer"],
         last["prints"],
         last["status"],
+        len(runs),
         seconds=median(run["seconds"] for run in runs),
         cpu=median(run["cpu"] for run in runs),
         mebibytes=max(run["mebibytes"] for run in runs),

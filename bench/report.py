@@ -21,12 +21,15 @@ from bench.contestants import OURS
 from bench.figures import Figures, Table, curve, figures, growth
 from bench.measure import TIME_LIMIT
 from bench.plots import BANDS, ROWS, draw
+from bench.run import SLOW
 from bench.targets import NONE, targets
 from bench.workloads import FOLDER, ROOT
 from neardup.lsh import recall as promised
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
-HEAD = "contestant|banding|seconds|ratio|CPU s|peak MiB|shuffled / input|pairs|recall|precision"
+HEAD = (
+    "contestant|banding|runs|seconds|ratio|CPU s|peak MiB|shuffled / input|pairs|recall|precision"
+)
 PLOTS = {
     "growth": "seconds against the number of records",
     "recall": "what is missed against seconds, W1 100k",
@@ -41,7 +44,7 @@ def tables(results: dict, plots: Mapping[str, str] = MappingProxyType({})) -> st
     for workload in results["workloads"]:
         table = of.get(workload["name"])
         if table and workload["kind"] not in ("growth", "curve"):
-            parts.append(f"### {title(workload)}\n\n{workload_table(table, results['limit'])}")
+            parts.append(f"### {title(workload)}\n\n{workload_table(table)}")
     parts += [growth_table(of, results), curve_table(results)]
     parts += [f"![{PLOTS[name]}]({place})" for name, place in plots.items()]
     if results["skipped"]:
@@ -51,14 +54,15 @@ def tables(results: dict, plots: Mapping[str, str] = MappingProxyType({})) -> st
 
 def about(results: dict) -> str:
     machine = results["machine"]
+    commands = "; ".join(f"`{command}`" for command in results["command"].splitlines())
     versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
     return (
-        f"`{results['command']}`, {results['date']}; medians of {results['rounds']}; "
+        f"{commands}; {results['date']}; medians; "
         f"{machine['cores']} cores of {machine['processor']}, {machine['memory_gib']} GiB, "
         f"{machine['system']}; {versions}.\n\n"
         f"*Ratio* is to `{OURS}`.  *Peak* is the largest single process.  *rensa* and *textdedup* "
         "answer with flagged records, not with pairs, and recall and precision are then those of "
-        "the flags.  What takes more than a minute runs once."
+        f"the flags.  What takes more than {SLOW} s runs once."
     )
 
 
@@ -70,16 +74,16 @@ def title(workload: dict) -> str:
     return f"{workload['name']}: {size}{options}{command}"
 
 
-def workload_table(table: Table, limit: float) -> str:
+def workload_table(table: Table) -> str:
     ours = table.get(OURS)
     base = ours.seconds if ours and ours.done else None
-    return markdown(HEAD.split("|"), [row(one, base, limit) for one in table.values()])
+    return markdown(HEAD.split("|"), [row(one, base) for one in table.values()])
 
 
-def row(one: Figures, base: float | None, limit: float) -> list[str]:
-    names = [one.tool, one.banding]
+def row(one: Figures, base: float | None) -> list[str]:
+    names = [one.tool, one.banding, str(one.runs)]
     if one.status == TIME_LIMIT:
-        return [*names, f"> {limit:g} s", *[NONE] * 2, f"{one.mebibytes:.0f}", *[NONE] * 4]
+        return [*names, f"> {one.seconds:.0f}", *[NONE] * 2, f"{one.mebibytes:.0f}", *[NONE] * 4]
     if not one.done:
         return [*names, f"does not survive: {one.status}", *[NONE] * 7]
     return [

@@ -101,9 +101,7 @@ def command_line() -> argparse.Namespace:
         help="an interpreter that has the peers (default: this one)",
     )
     parser.add_argument("--results", type=Path, help="default: .bench/results.json")
-    parser.add_argument(
-        "--add", action="store_true", help="keep what the file has of others"
-    )
+    parser.add_argument("--add", action="store_true", help="keep what the file has of others")
     args = parser.parse_args()
     args.rounds = args.rounds or (1 if args.quick else 5)
     name = "results.quick.json" if args.quick else "results.json"
@@ -237,6 +235,7 @@ def add_earlier(results: dict, path: Path, again: set[tuple[str, str]]) -> None:
         known = {item["name"]: item for item in earlier[key] + results[key]}
         names = [one.name for one in order if one.name in known]
         results[key] = [known[name] for name in dict.fromkeys([*names, *known])]
+    results["command"] = "\n".join(dict.fromkeys([earlier["command"], results["command"]]))
     results["runs"] = [
         run for run in earlier["runs"] if (run["workload"], run["contestant"]) not in again
     ]

@@ -441,11 +441,11 @@ def test_the_table_of_a_workload() -> None:
     lines = tables(written()).splitlines()
     assert "### W1 100k: 100,000 records, 0.0 MiB (`python3 -m bench.videos`)" in lines
     for row in (
-        "| floor | – | 0.50 | 0.25 | 3.00 | 100 | – | – | – | – |",
-        "| run_local.sh | 15×7 | 2.00 | 1.00 | 3.00 | 100 | 0.50 | 2,000 | 1 | 1 |",
-        "| gaoya | 15×7 | 2.50 | 1.25 | 3.00 | 100 | – | 1,990 | 0.975000 | 0.979899 |",
-        "| spark | 4 tables | > 300 s | – | – | 100 | – | – | – | – |",
-        "| course | 15×7 | does not survive: killed by SIGKILL | – | – | – | – | – | – | – |",
+        "| floor | – | 1 | 0.50 | 0.25 | 3.00 | 100 | – | – | – | – |",
+        "| run_local.sh | 15×7 | 3 | 2.00 | 1.00 | 3.00 | 100 | 0.50 | 2,000 | 1 | 1 |",
+        "| gaoya | 15×7 | 1 | 2.50 | 1.25 | 3.00 | 100 | – | 1,990 | 0.975000 | 0.979899 |",
+        "| spark | 4 tables | 1 | > 300 | – | – | 100 | – | – | – | – |",
+        "| course | 15×7 | 1 | does not survive: killed by SIGKILL | – | – | – | – | – | – | – |",
         "* rensa 15×7: no rensa here",
     ):
         assert row in lines
@@ -489,7 +489,7 @@ def test_the_report_goes_into_the_document(tmp_path: Path) -> None:
     text = document.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
-    assert "| run_local.sh | 15×7 | 2.00 |" in text
+    assert "| run_local.sh | 15×7 | 3 | 2.00 |" in text
 
 
 def test_the_project_has_the_markers() -> None:
