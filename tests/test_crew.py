@@ -118,6 +118,10 @@ def test_processes_take_turns(tmp_path: Path) -> None:
     mine = turns()
 
     def take(name: str) -> None:
+        (tmp_path / f"{name}.ready").touch()
+        end = time.monotonic() + 20
+        while len(list(tmp_path.glob("*.ready"))) < 2 and time.monotonic() < end:
+            time.sleep(0.001)
         numbers = []
         for number in mine():
             numbers.append(number)
