@@ -69,9 +69,8 @@ class PairJoin:
     def _join(self, pile: Pile) -> Iterator[bytes]:
         self._check(pile)
         several = np.flatnonzero([len(ids) > 1 for ids in pile.ids] | (pile.repeats > 0))
-        several = several[
-            self.meetings.alone_before(pile, several)
-        ]  # elsewhere it is not the copies' turn
+        # The copies of a set have their turn in the bucket of its smallest key.
+        several = several[self.meetings.alone_before(pile, several)]
         self.counters.add("repeated ids", int(pile.repeats[several].sum()))
         for i in several.tolist():
             for a, b in self._copies(pile.ids[i]):

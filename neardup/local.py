@@ -35,7 +35,15 @@ from neardup.counters import Counters
 from neardup.crew import ENDING, Crew, program, turns
 from neardup.errors import UsageError
 from neardup.options import Settings
-from neardup.sieve import EntryWriter, SharedKeys, Traits, partitions_for, sift, traits
+from neardup.sieve import (
+    ENTRY_BYTES,
+    EntryWriter,
+    SharedKeys,
+    Traits,
+    partitions_for,
+    sift,
+    traits,
+)
 from neardup.spill import numbers, spill, spilled
 from neardup.stages import SHUFFLED, dedup_pairs, keyed, reduce_buckets
 from neardup.streaming import OPENERS, blocks_of, check_inputs, read_files, run, write_all
@@ -204,7 +212,8 @@ def count(plan: Plan, k: int) -> None:
             known.write(traits(batch.sets).tobytes())
             entries.add(keys, numbers(done, batch, k, plan.jobs))
             done += len(batch.ids)
-            counters.add(SHUFFLED, 16 * len(keys.values) + 16 * len(batch.ids))
+            # What tells of a record from afar is as long as an entry.
+            counters.add(SHUFFLED, ENTRY_BYTES * (len(keys.values) + len(batch.ids)))
     counters.report()
 
 
