@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from neardup.forest import Forest
-from neardup.joins import Found, PairJoin
+from neardup.pairjoin import Found, PairJoin
 from neardup.piles import Pile
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from neardup.buckets import shared_lines
 from neardup.counters import Counters
 from neardup.errors import StageError
-from neardup.joins import PairJoin
+from neardup.pairjoin import PairJoin
 from neardup.links import LinkJoin
 from neardup.options import Settings
 from neardup.ragged import Ragged, chunks

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from neardup import options
 from neardup.buckets import BUCKET_BYTES, shared_lines
 from neardup.counters import Counters
-from neardup.joins import PairJoin
+from neardup.pairjoin import PairJoin
 from neardup.links import LinkJoin
 from neardup.options import Settings
 from neardup.stages import map_records

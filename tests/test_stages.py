@@ -7,7 +7,7 @@ import pytest
 from neardup import stages
 from neardup.counters import Counters
 from neardup.errors import StageError
-from neardup.joins import nested_loop
+from neardup.pairjoin import nested_loop
 from neardup.records import REASONS
 from neardup.stages import dedup_pairs, keyed, parsed, reduce_buckets
 from neardup.streaming import Block

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from neardup.counters import Counters
 from neardup.errors import StageError
-from neardup.joins import PairJoin, nested_loop
+from neardup.pairjoin import PairJoin, nested_loop
 from neardup.measures import Threshold
 from tests.strategies import (
     blocks_of,
