@@ -17,9 +17,9 @@ import numpy as np
 from neardup.buckets import shared_lines
 from neardup.counters import Counters
 from neardup.errors import StageError
-from neardup.pairjoin import PairJoin
 from neardup.links import LinkJoin
 from neardup.options import Settings
+from neardup.pairjoin import PairJoin
 from neardup.ragged import Ragged, chunks
 from neardup.records import LINE_TOO_LONG, Batch
 from neardup.streaming import Block, count_lines

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from neardup import options
 from neardup.buckets import BUCKET_BYTES, shared_lines
 from neardup.counters import Counters
-from neardup.pairjoin import PairJoin
 from neardup.links import LinkJoin
 from neardup.options import Settings
+from neardup.pairjoin import PairJoin
 from neardup.stages import map_records
 from neardup.streaming import Block
 

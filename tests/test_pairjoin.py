@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from neardup.counters import Counters
 from neardup.errors import StageError
-from neardup.pairjoin import PairJoin, nested_loop
 from neardup.measures import Threshold
+from neardup.pairjoin import PairJoin, nested_loop
 from tests.strategies import (
     blocks_of,
     components,
