@@ -6,7 +6,7 @@ fall.  Where the bitmaps of two sets differ, a shingle stands in one of them onl
     |x△y| ≥ popcount(bitmap(x) xor bitmap(y))   and   2·|x∩y| = |x| + |y| - |x△y|
 
 (Sandes, Teodoro, Melo, "Bitmap filter", Information Systems 2020).  A pair whose bound stays below
-the threshold need not be compared; the bound says little about sets of some hundreds of shingles.
+what is asked for need not be compared; of sets of some hundreds of shingles it says little.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from neardup.hashing import GOLDEN
-from neardup.measures import Threshold
+from neardup.measures import Measure
 from neardup.ragged import Ragged
 
 _ONES = np.array([bin(i).count("1") for i in range(1 << 16)], dtype=np.uint8)
@@ -40,9 +40,9 @@ def most_in_common(
 
 
 def may_reach(
-    threshold: Threshold, maps: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray
+    measure: Measure, maps: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Whether the resemblance of each pair of rows may reach the threshold."""
+    """Whether the similarity of each pair of rows may reach the threshold."""
     common = most_in_common(maps, sizes, left, right)
     common = np.minimum(common, np.minimum(sizes[left], sizes[right]))
-    return threshold.reached(common, sizes[left] + sizes[right] - common)
+    return measure.may_reach(common, sizes[left], sizes[right])

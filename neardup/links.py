@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from neardup.forest import Forest
+from neardup.measures import Verified
 from neardup.pairjoin import Found, PairJoin
 from neardup.piles import Pile
 
@@ -29,11 +30,11 @@ class LinkJoin(PairJoin):
     def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
         for left, right in self._open(pile, first, stop):
             self.counters.add("candidate pairs", len(left))
-            left, right, common, union = self._verified(pile, left, right)
+            left, right, part, whole = self._verified(pile, left, right)
             nodes = zip(pile.nodes[left].tolist(), pile.nodes[right].tolist())
             edge = np.array([self.forest.join(a, b) for a, b in nodes], dtype=bool)
             edge[edge] = self.meetings.first_at(pile, left[edge], right[edge])
-            yield left[edge], right[edge], common[edge], union[edge]
+            yield Verified(left[edge], right[edge], part[edge], whole[edge])
 
     def _open(
         self, pile: Pile, first: np.ndarray, stop: np.ndarray

@@ -222,7 +222,7 @@ def sieve(plan: Plan, k: int) -> None:
     known = Traits(plan.paths("traits"))
     for part in range(k, plan.partitions, plan.jobs):
         sources, targets = plan.paths("keys", part), plan.paths("shared", part)
-        sift(sources, targets, plan.partitions, known, plan.settings.threshold)
+        sift(sources, targets, plan.partitions, known, plan.settings.measure)
         for path in plan.paths("keys", part):
             path.unlink()
 

@@ -1,4 +1,4 @@
-"""Where two records meet first: a pair is printed at the smallest key that both have.
+"""Where records meet: each pair is printed at the smallest key that both have.
 
 The sets themselves tell their keys, so nothing but shingles travels.  Near-copies share one of the
 first bands most of the time, and few others stay to be compared in many; so the keys of bands are
@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from neardup.keys import HASH_BITS, MAX_BANDS
+from neardup.keys import HASH_BITS
 from neardup.piles import Pile
-from neardup.schemes import Scheme
-
-NO_KEY = (1 << 64) - 1
+from neardup.ragged import Ragged, first_of_run, shared
+from neardup.schemes.scheme import Scheme
 
 
 class Meetings:
@@ -28,15 +27,15 @@ class Meetings:
         band = pile.keys[left] >> np.uint64(HASH_BITS)
         first = np.ones(len(left), dtype=bool)
         low, high = 0, 1
-        asking = np.flatnonzero(band > low)  # in band 0 nobody has met before
+        own = int(not self.scheme.one_a_band)  # whether the key's own band may have a smaller one
+        asking = np.flatnonzero(band + np.uint64(own) > low)
         while len(asking):
             sets, place = np.unique((left[asking], right[asking]), return_inverse=True)
-            keys = self._by_band(pile, sets, low, high)
-            a, b = keys[place.reshape(2, -1)]
-            met = (a == b) & (a < pile.keys[left[asking], np.newaxis])
-            first[asking] = ~met.any(axis=1)
+            keys = self.scheme.keys(pile.sets.take(sets), low, high)
+            a, b = place.reshape(2, -1)
+            first[asking] = ~_share_below(keys, a, b, pile.keys[left[asking]])
             low, high = high, 2 * high
-            asking = np.flatnonzero(first & (band > low))
+            asking = np.flatnonzero(first & (band + np.uint64(own) > low))
         return first
 
     def alone_before(self, pile: Pile, sets: np.ndarray) -> np.ndarray:
@@ -49,14 +48,27 @@ class Meetings:
         bands = (pile.keys[sets] >> np.uint64(HASH_BITS)).astype(np.int64)
         for band in np.unique(bands).tolist():
             some = np.flatnonzero(bands == band)
-            keys = self._by_band(pile, sets[some], band, band + 1)
-            owned[some] = keys[:, 0] == pile.keys[sets[some]]
+            keys = self.scheme.keys(pile.sets.take(sets[some]), band, band + 1)
+            same = keys.values == np.repeat(pile.keys[sets[some]], keys.sizes)
+            owned[some[np.repeat(np.arange(len(some)), keys.sizes)[same]]] = True
         return owned
 
-    def _by_band(self, pile: Pile, sets: np.ndarray, low: int, high: int) -> np.ndarray:
-        """uint64 (len(sets), bands): each one's key of each band low … high-1, or NO_KEY."""
-        keys = self.scheme.keys(pile.sets.take(sets), low, min(high, MAX_BANDS))
-        table = np.full((len(sets), high - low), NO_KEY, dtype=np.uint64)
-        band = (keys.values >> np.uint64(HASH_BITS)).astype(np.int64) - low
-        table[np.repeat(np.arange(len(sets)), keys.sizes), band] = keys.values
-        return table
+
+def _share_below(keys: Ragged, a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Whether rows a[p] and b[p] share a key below bound[p].
+
+    >>> keys = Ragged.from_rows([[1, 5, 9], [5, 9], [9]])
+    >>> _share_below(keys, np.array([0, 0]), np.array([1, 2]), np.array([9, 9], np.uint64)).tolist()
+    [True, False]
+    """
+    width = int(keys.sizes[0])
+    if (keys.sizes == width).all():
+        table = keys.values.reshape(-1, width)
+        bands = table >> np.uint64(HASH_BITS)
+        if (bands == bands[0]).all() and first_of_run(bands[0]).all():  # a column for each band
+            return ((table[a] == table[b]) & (table[a] < bound[:, np.newaxis])).any(axis=1)
+    common = shared(keys, a, b)
+    below = common.values < np.repeat(bound, common.sizes)
+    found = np.zeros(len(a), dtype=bool)
+    found[np.repeat(np.arange(len(a)), common.sizes)[below]] = True
+    return found

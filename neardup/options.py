@@ -11,23 +11,52 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from neardup import lsh
+from neardup.counts import TokenCounts
 from neardup.errors import UsageError
 from neardup.keys import MAX_BANDS
-from neardup.measures import Threshold
+from neardup.measures import MEASURES, Measure, Threshold
 from neardup.records import Parser, parse_shingle_lines, text_line_parser
-from neardup.schemes import SCHEMES, Scheme
+from neardup.schemes import SCHEMES
+from neardup.schemes.scheme import Request, Scheme
 from neardup.shingling import Shingler
 
 MAX_ROWS = 256
 MAX_LINE_MIB = 64
+MAX_LEXICONS = 100
+MAX_DISTANCE = 16
+
+SCHEME_OPTIONS = (
+    "--recall",
+    "--max-bands",
+    "--bands",
+    "--rows",
+    "--distance",
+    "--weights",
+    "--idf",
+    "--lexicons",
+)
 
 # Values stay text until `Settings.of` reads them, so that all complaints come from one place.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "--scheme": dict(
+        metavar="NAME",
+        default="minhash",
+        help=f"how records meet: {', '.join(SCHEMES)}; the README says which one when "
+        "(default: minhash)",
+    ),
+    "--exact": dict(
+        action="store_true",
+        help="miss no pair: for each size the cheaper of the exact schemes, as --scheme exact",
+    ),
+    "--measure": dict(
+        metavar="NAME",
+        help="how similar two records are: jaccard, dice, cosine, overlap or containment, and for "
+        "some schemes hamming or weighted; one that the scheme cannot promise is refused "
+        "(default: the scheme's own, mostly jaccard)",
+    ),
     "--threshold": dict(
         metavar="T",
-        default="0.9",
-        help="the least similarity (Jaccard) of a pair, 0 < T <= 1, as 0.9 or 9/10; a pair exactly "
+        help="the least similarity of a pair, 0 < T <= 1, as 0.9 or 9/10; a pair exactly "
         "at T counts (default: 0.9)",
     ),
     "--recall": dict(
@@ -38,12 +67,35 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--max-bands": dict(
         metavar="N",
         help="the most bands the promise may cost; each band sends every record once more, and "
-        "fewer bands leave more false candidates to verify (default: 16)",
+        "fewer bands leave more false candidates to verify (default: 16; projection 128)",
     ),
     "--bands": dict(metavar="B", help="bands by hand, together with --rows"),
     "--rows": dict(metavar="R", help="min-hashes in a band, together with --bands"),
-    "--seed": dict(
-        metavar="N", default="0", help="draws the hash functions, 0 to 2^64-1 (default: 0)"
+    "--seed": dict(metavar="N", help="draws the hash functions, 0 to 2^64-1 (default: 0)"),
+    "--distance": dict(
+        metavar="K",
+        help="with --scheme simhash: the most bits in which the fingerprints of a pair differ "
+        "(default: 3)",
+    ),
+    "--weights": dict(
+        metavar="KIND",
+        help="with simhash and projection: one for every token, or idf, so that rare tokens weigh "
+        "more (default: one)",
+    ),
+    "--idf": dict(
+        metavar="LOW:HIGH",
+        help="with --scheme imatch: which tokens are kept, by their idf as a share of the highest "
+        "possible (default: 0.1:0.9)",
+    ),
+    "--lexicons": dict(
+        metavar="L",
+        help="with --scheme imatch: of how many random lexicons records must agree in one "
+        "(default: 1)",
+    ),
+    "--counts": dict(
+        metavar="FILE",
+        help="token counts, as count_tokens.py makes them; run_local.sh, run_hadoop.sh and job.py "
+        "count by themselves where a scheme asks for it",
     ),
     "--input": dict(
         metavar="KIND",
@@ -76,33 +128,41 @@ class Settings:
     """The options, read and checked."""
 
     threshold: Threshold
+    measure: Measure
     scheme: Scheme
-    promise: str
     parse: Parser
     links: bool
     max_line: int  # bytes
     strict: bool
 
     @classmethod
-    def of(cls, args: argparse.Namespace) -> Settings:
-        """UsageError for anything wrong or impossible."""
-        threshold = _read("--threshold", Threshold.parse, args.threshold)
-        bands, rows = _bands_and_rows(args, threshold)
-        scheme = SCHEMES["minhash"](bands, rows, integer("--seed", args.seed, 0, 2**64 - 1))
+    def of(cls, args: argparse.Namespace, counts: TokenCounts | None = None) -> Settings:
+        """UsageError for anything wrong or impossible; `counts` are instead of --counts."""
+        if counts is None and args.counts is not None:
+            counts = TokenCounts.read(args.counts)
         input_ = _one_of("--input", args.input, "shingles", "text")
         if args.shingle is not None and input_ != "text":
             raise UsageError("--shingle is for --input text, and --input is shingles")
         shingler = _read("--shingle", Shingler.parse, _given(args.shingle, "word:3"))
+        name = _scheme_name(args)
+        request, measure = _request(args, SCHEMES[name], counts)
+        try:
+            scheme = SCHEMES[name].of(request)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
         return cls(
-            threshold=threshold,
+            threshold=request.threshold,
+            measure=scheme.measure(measure, request.threshold),
             scheme=scheme,
-            promise=f"{bands} bands of {rows} rows find a pair at {threshold} "
-            f"with probability {scheme.recall(float(threshold)):.6f}",
             parse=text_line_parser(shingler) if input_ == "text" else parse_shingle_lines,
             links=_one_of("--output", args.output, "pairs", "links") == "links",
             max_line=integer("--max-line", args.max_line, 1, MAX_LINE_MIB) << 20,
             strict=args.strict,
         )
+
+    @property
+    def promise(self) -> str:
+        return self.scheme.promise
 
 
 def parser(name: str, description: str) -> argparse.ArgumentParser:
@@ -125,7 +185,7 @@ def bare_parser(name: str, description: str) -> argparse.ArgumentParser:
 
 def as_arguments(args: argparse.Namespace) -> list[str]:
     """The table's options as they were given, for another script's command line."""
-    values = {flag: getattr(args, flag[2:].replace("-", "_")) for flag in OPTIONS}
+    values = {flag: value_of(args, flag) for flag in OPTIONS}
     return [
         flag if value is True else f"{flag}={value}"
         for flag, value in values.items()
@@ -140,30 +200,77 @@ def integer(flag: str, text: str, low: int, high: int) -> int:
     return int(text)
 
 
-def _bands_and_rows(args: argparse.Namespace, threshold: Threshold) -> tuple[int, int]:
-    """From the promise, or by hand and not against it."""
-    t = float(threshold)
-    promise = _read("--recall", _probability, _given(args.recall, "0.9999"))
-    max_bands = integer("--max-bands", _given(args.max_bands, "16"), 1, MAX_BANDS)
-    if args.bands is None and args.rows is None:
-        try:
-            return lsh.choose(t, promise, max_bands)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-    if args.bands is None or args.rows is None:
-        given, missing = ("--rows", "--bands") if args.bands is None else ("--bands", "--rows")
-        raise UsageError(f"{given} needs {missing}; or leave both to --recall")
-    bands = integer("--bands", args.bands, 1, MAX_BANDS)
-    rows = integer("--rows", args.rows, 1, MAX_ROWS)
-    if args.max_bands and bands > max_bands:
-        raise UsageError(f"--bands {bands} is more than --max-bands {max_bands}")
-    reached = lsh.recall(t, bands, rows)
-    if args.recall and reached < promise:
+def _scheme_name(args: argparse.Namespace) -> str:
+    name = _given(args.scheme, "exact" if args.exact else "minhash")
+    if name not in SCHEMES:
+        raise UsageError(f"--scheme: {name!r} is not one of {', '.join(SCHEMES)}")
+    if args.exact and name != "exact":
+        raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
+    for flag in SCHEME_OPTIONS:
+        if value_of(args, flag) is not None and flag not in SCHEMES[name].options:
+            users = [other for other, scheme in SCHEMES.items() if flag in scheme.options]
+            raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
+    return name
+
+
+def _request(
+    args: argparse.Namespace, scheme: type[Scheme], counts: TokenCounts | None
+) -> tuple[Request, str]:
+    """What is asked of the scheme, and the name of the measure."""
+    measure = _given(args.measure, scheme.measures[0])
+    if measure not in scheme.measures:
+        raise UsageError(_cannot_promise(measure, _scheme_name(args)))
+    if measure == "hamming" and args.threshold is not None:
         raise UsageError(
-            f"{bands} bands of {rows} rows have a recall of {reached:.6f} at threshold "
-            f"{threshold}, and --recall asks for {promise:g}"
+            "--threshold: fingerprints are verified by --distance, or name a --measure"
         )
-    return bands, rows
+    threshold = _read("--threshold", Threshold.parse, _given(args.threshold, "0.9"))
+    resemblance = MEASURES[measure](threshold).resemblance if measure in MEASURES else None
+    request = Request(
+        threshold=threshold,
+        resemblance=resemblance,
+        recall=_optional("--recall", _probability, args.recall),
+        max_bands=_number(args, "--max-bands", 1, MAX_BANDS),
+        bands=_number(args, "--bands", 1, MAX_BANDS),
+        rows=_number(args, "--rows", 1, MAX_ROWS),
+        seed=integer("--seed", _given(args.seed, "0"), 0, 2**64 - 1),
+        distance=integer("--distance", _given(args.distance, "3"), 0, MAX_DISTANCE),
+        weighted=_one_of("--weights", _given(args.weights, "one"), "one", "idf") == "idf",
+        idf=_read("--idf", _band, _given(args.idf, "0.1:0.9")),
+        lexicons=integer("--lexicons", _given(args.lexicons, "1"), 1, MAX_LEXICONS),
+        counts=counts,
+    )
+    return request, measure
+
+
+def counts_first(args: argparse.Namespace) -> bool:
+    """Whether a run with these options should count tokens first."""
+    asked = SCHEMES[_scheme_name(args)].counting or args.weights == "idf"
+    return asked and args.counts is None
+
+
+def _cannot_promise(measure: str, scheme: str) -> str:
+    able = [name for name, other in SCHEMES.items() if measure in other.measures]
+    if not able:
+        names = dict.fromkeys(name for other in SCHEMES.values() for name in other.measures)
+        return f"--measure: {measure!r} is not one of {', '.join(names)}"
+    why = ""
+    if measure in ("overlap", "containment"):
+        why = ": a small set inside a large one has next to no Jaccard similarity"
+    others = " or ".join(able)
+    return f"--scheme {scheme} cannot promise --measure {measure}{why}; use --scheme {others}"
+
+
+def value_of(args: argparse.Namespace, flag: str) -> Any:
+    return getattr(args, flag[2:].replace("-", "_"))
+
+
+def _number(args: argparse.Namespace, flag: str, low: int, high: int) -> int | None:
+    return _optional(flag, lambda text: integer(flag, text, low, high), value_of(args, flag))
+
+
+def _optional(flag: str, read: Any, text: str | None) -> Any:
+    return None if text is None else _read(flag, read, text)
 
 
 def _given(text: str | None, default: str) -> str:
@@ -185,6 +292,17 @@ def _probability(text: str) -> float:
     if not 0 < value < 1:
         raise ValueError(f"{text} is outside 0 < P < 1; only an exact scheme finds every pair")
     return value
+
+
+def _band(text: str) -> tuple[float, float]:
+    """Read "0.1:0.9"."""
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        raise ValueError(f"{text!r} is not LOW:HIGH, such as 0.1:0.9") from None
+    if not 0 <= low < high <= 1:
+        raise ValueError(f"{text} is outside 0 <= LOW < HIGH <= 1")
+    return low, high
 
 
 def _one_of(flag: str, text: str, *kinds: str) -> str:

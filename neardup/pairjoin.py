@@ -1,4 +1,4 @@
-"""Joins: from records to the pairs whose resemblance reaches the threshold.
+"""Joins: from records to the pairs whose similarity reaches the threshold.
 
 `nested_loop` is the definition, and the oracle of the tests.  `PairJoin` gives the same pairs
 for the records of many buckets at once.  What it adds: equal sets are compared once; the length
@@ -17,17 +17,15 @@ from neardup.bitmaps import may_reach
 from neardup.buckets import Spool
 from neardup.counters import Counters
 from neardup.errors import StageError
-from neardup.measures import Threshold, resemblance, six_decimals
+from neardup.measures import Measure, Threshold, Verified, resemblance, six_decimals
 from neardup.meetings import Meetings
 from neardup.piles import Pile
-from neardup.ragged import shared
-from neardup.schemes import Scheme
+from neardup.schemes.scheme import Scheme
 from neardup.wire import format_pair
 
 IDENTICAL = b"1.000000"
 SAMPLE = 16
-FoundStep = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-Found = Iterator[FoundStep]
+Found = Iterator[Verified]
 
 
 def nested_loop(
@@ -48,9 +46,9 @@ def nested_loop(
 class PairJoin:
     """Turns the keyed lines of whole buckets into the lines of all pairs."""
 
-    def __init__(self, scheme: Scheme, threshold: Threshold, counters: Counters):
+    def __init__(self, scheme: Scheme, measure: Measure, counters: Counters):
         self.meetings = Meetings(scheme)
-        self.threshold = threshold
+        self.measure = measure
         self.counters = counters
         self._crowded = False
 
@@ -75,7 +73,9 @@ class PairJoin:
         for i in several.tolist():
             for a, b in self._copies(pile.ids[i]):
                 yield self._line(a, b, IDENTICAL)
-        first, stop = pile.windows(self.threshold)
+                if self.measure.directed:
+                    yield self._line(b, a, IDENTICAL)
+        first, stop = pile.windows(self.measure)
         yield from self._lines(pile, first, stop)
 
     def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
@@ -93,10 +93,10 @@ class PairJoin:
             for j in range(i + 1, len(starts)):
                 self.counters.alive()
                 later = Pile.of_lines(spool.piece(starts[j]), nodes[j])
-                if later.sizes[0] > self.threshold.largest_partner(piece.sizes[-1]):
+                if later.sizes[0] > self.measure.largest_partner(piece.sizes[-1:])[0]:
                     break
                 both = piece.beside(later)
-                _, stop = both.windows(self.threshold)
+                _, stop = both.windows(self.measure)
                 stop[len(piece) :] = 0  # the later piece has a turn of its own
                 first = np.full(len(both), len(piece))
                 yield from self._lines(both, first, stop)
@@ -106,14 +106,14 @@ class PairJoin:
         if not self.meetings.owned(pile, np.arange(0, len(pile), SAMPLE)).all():
             raise StageError(
                 "these keys do not come from the options given here: mapper and reducer need the "
-                "same --threshold, --recall, --max-bands, --bands, --rows and --seed"
+                "same --scheme, --threshold, --recall, --max-bands, --bands, --rows and --seed"
             )
 
     def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         # In buckets of two or three, bitmaps cost more than the comparisons that they save.
         self._crowded = int(np.maximum(stop - first, 0).sum()) > len(pile)
-        for left, right, common, union in self._found(pile, first, stop):
-            for i, j, similarity in zip(left.tolist(), right.tolist(), six_decimals(common, union)):
+        for left, right, part, whole in self._found(pile, first, stop):
+            for i, j, similarity in zip(left.tolist(), right.tolist(), six_decimals(part, whole)):
                 for a, b in self._matches(pile.ids[i], pile.ids[j]):
                     if a == b:
                         self.counters.add("repeated ids", 1)
@@ -130,19 +130,16 @@ class PairJoin:
             self.counters.add("candidate pairs", int(np.dot(records[left], records[right])))
             yield self._verified(pile, left, right)
 
-    def _verified(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> FoundStep:
-        """(left, right, |x∩y|, |x∪y|) of those whose resemblance reaches the threshold."""
+    def _verified(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> Verified:
+        """Those whose similarity reaches the threshold."""
         if self._crowded:
-            possible = may_reach(self.threshold, pile.bitmaps, pile.sizes, left, right)
+            possible = may_reach(self.measure, pile.bitmaps, pile.sizes, left, right)
             left, right = left[possible], right[possible]
-        common = shared(pile.sets, left, right).sizes
-        union = pile.sizes[left] + pile.sizes[right] - common
-        good = self.threshold.reached(common, union)
-        return left[good], right[good], common[good], union[good]
+        return self.measure.verified(pile.sets, left, right)
 
     def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         self.counters.add("pairs", 1)
-        return format_pair(a, b, similarity)
+        return format_pair(*(a, b) if a < b or self.measure.directed else (b, a), similarity)
 
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         """The pairs of records with one and the same set."""

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from neardup.bitmaps import bitmaps
-from neardup.measures import Threshold
+from neardup.measures import Measure
 from neardup.ragged import Ragged, chunks, spans
 from neardup.wire import WireError, decode_sets, parse_key, parse_keyed_lines
 
@@ -90,10 +90,10 @@ class Pile:
             self.sets.beside(later.sets),
         )
 
-    def windows(self, threshold: Threshold) -> tuple[np.ndarray, np.ndarray]:
+    def windows(self, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
         """The length filter: set i may pair with sets first[i] ≤ j < stop[i], all after i."""
         place = self.buckets << 32 | self.sizes  # ascending
-        largest = np.minimum(threshold.largest_partner(self.sizes), (1 << 32) - 1)
+        largest = np.minimum(measure.largest_partner(self.sizes), (1 << 32) - 1)
         widest = self.buckets << 32 | largest
         return np.arange(1, len(self) + 1), np.searchsorted(place, widest, side="right")
 

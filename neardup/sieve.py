@@ -31,7 +31,7 @@ import numpy as np
 
 from neardup.bitmaps import bitmaps, may_reach
 from neardup.hashing import mix
-from neardup.measures import Threshold
+from neardup.measures import Measure
 from neardup.ragged import Ragged, chunks, first_of_run, spans
 
 PARTITION_BYTES = 32 << 20  # of the input; its entries usually take a third of that
@@ -101,7 +101,7 @@ def sift(
     targets: list[Path],
     partitions: int,
     known: Traits,
-    threshold: Threshold,
+    measure: Measure,
 ) -> None:
     """One partition of all mappers: of each one's entries, keep those where a pair may meet.
 
@@ -113,7 +113,7 @@ def sift(
     for part in range(parts):
         pieces = [_part_of(source, part, parts) for source in sources]
         paths = [Path(f"{target}.{part}") for target in targets]
-        _sift_part(pieces, paths, known, threshold)
+        _sift_part(pieces, paths, known, measure)
 
 
 def _part_of(source: Path, part: int, parts: int) -> np.ndarray:
@@ -130,13 +130,13 @@ def _part_of(source: Path, part: int, parts: int) -> np.ndarray:
 
 
 def _sift_part(
-    pieces: list[np.ndarray], targets: list[Path], known: Traits, threshold: Threshold
+    pieces: list[np.ndarray], targets: list[Path], known: Traits, measure: Measure
 ) -> None:
     entries = np.concatenate(pieces)
     place = np.argsort(entries[:, 0])
     new = first_of_run(entries[place, 0])
     place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
-    place = place[_with_partner(entries[place], known, threshold)]
+    place = place[_with_partner(entries[place], known, measure)]
     shared = np.empty((len(place), 3), dtype=np.uint64)
     shared[:, :2] = entries[place]
     starts = np.flatnonzero(first_of_run(shared[:, 0]))
@@ -150,7 +150,7 @@ def _sift_part(
         shared[back[low:high]].tofile(target)
 
 
-def _with_partner(entries: np.ndarray, known: Traits, threshold: Threshold) -> np.ndarray:
+def _with_partner(entries: np.ndarray, known: Traits, measure: Measure) -> np.ndarray:
     """Which of these entries, sorted by key, have another of the same key that may be a match.
 
     Those of large buckets are all taken to have one: the reducer's window serves them better.
@@ -166,7 +166,7 @@ def _with_partner(entries: np.ndarray, known: Traits, threshold: Threshold) -> n
     for low, high in chunks(later, PAIRS_AT_ONCE):
         left = np.repeat(everyone[low:high], later[low:high])
         right = spans(everyone[low:high] + 1, later[low:high])
-        possible = may_reach(threshold, maps, sizes, left, right)
+        possible = may_reach(measure, maps, sizes, left, right)
         wanted[left[possible]] = True
         wanted[right[possible]] = True
     return wanted

@@ -93,7 +93,7 @@ def reduce_buckets(
     counters.promise = settings.promise
     for name in ("keyed lines", "candidate pairs", "pairs"):
         counters.add(name, 0)
-    join = (LinkJoin if settings.links else PairJoin)(settings.scheme, settings.threshold, counters)
+    join = (LinkJoin if settings.links else PairJoin)(settings.scheme, settings.measure, counters)
     for work in shared_lines(blocks, counters):
         yield from join(work)
 

@@ -176,9 +176,8 @@ def _eight_digits(words: np.ndarray, widths: np.ndarray) -> np.ndarray:
 
 
 def format_pair(a: bytes, b: bytes, similarity: bytes) -> bytes:
-    """`a TAB b TAB similarity` with the ids in byte order, and a line end."""
-    first, second = (a, b) if a < b else (b, a)
-    return b"%b\t%b\t%b\n" % (first, second, similarity)
+    """`a TAB b TAB similarity` and a line end."""
+    return b"%b\t%b\t%b\n" % (a, b, similarity)
 
 
 def parse_pair(line: bytes) -> tuple[bytes, bytes, bytes]:

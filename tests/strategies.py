@@ -49,7 +49,7 @@ def reduced(
 ) -> list[bytes]:
     """The reducer's lines; it gets `at_once` lines in a block, and spools above `bucket_bytes`."""
     join_class = LinkJoin if settings.links else PairJoin
-    join = join_class(settings.scheme, settings.threshold, Counters("reducer"))
+    join = join_class(settings.scheme, settings.measure, Counters("reducer"))
     blocks = blocks_of(lines, at_once)
     return [
         line for work in shared_lines(blocks, Counters(""), bucket_bytes) for line in join(work)

@@ -18,11 +18,11 @@ from neardup.keys import HASH_BITS, KEY_BITS
 from neardup.ragged import Ragged, shared
 from neardup.schemes import SCHEMES
 from neardup.schemes.minhash import MinHash
-from tests.strategies import shingle_sets
+from tests.strategies import settings_of, shingle_sets
 
 ALPHA = 1e-9
 PAIRS = 4000
-SETS = {name: scheme(bands=6, rows=2, seed=5) for name, scheme in SCHEMES.items()}
+SETS = {name: settings_of(f"--scheme={name}").scheme for name in SCHEMES}
 every_scheme = pytest.mark.parametrize("scheme", SETS.values(), ids=SETS)
 some_sets = st.lists(shingle_sets.filter(bool), min_size=1, max_size=8)
 

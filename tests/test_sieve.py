@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup import sieve
-from neardup.measures import Threshold, resemblance
+from neardup.measures import Jaccard, Threshold, resemblance
 from neardup.ragged import Ragged
 from neardup.schemes.minhash import MinHash
 from neardup.sieve import EntryWriter, SharedKeys, Traits, sift, traits
@@ -24,7 +24,7 @@ MAPPERS = 2
 Rows = list[set[int]]
 
 
-T = Threshold.parse("0.7")
+T = Jaccard(Threshold.parse("0.7"))
 ANYTHING = np.array([1, 0], dtype=np.uint64)  # traits that rule nothing out
 
 

@@ -10,19 +10,23 @@ Letters: n records, T tokens, b bands (15), r rows (7).  Cost: 0.3 ns for each t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from neardup import lsh
 from neardup.hashing import combine, mix, random_words
 from neardup.keys import HASH_BITS, MAX_BANDS
+from neardup.measures import NINE_TENTHS, Threshold
 from neardup.ragged import Ragged, chunks
+from neardup.schemes.scheme import Request, Scheme
 
+MAX_BANDS_ASKED = 16
 CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the second-level cache
 
 
 @dataclass(frozen=True)
-class MinHash:
+class MinHash(Scheme):
     """b bands of r rows; `seed` (0 … 2^64-1) draws the hash functions.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
@@ -36,6 +40,21 @@ class MinHash:
     bands: int
     rows: int
     seed: int = 0
+    resemblance: Threshold = NINE_TENTHS  # for which the promise is told
+    options: ClassVar[tuple[str, ...]] = ("--recall", "--max-bands", "--bands", "--rows")
+
+    @classmethod
+    def of(cls, request: Request) -> MinHash:
+        assert request.resemblance is not None
+        bands, rows = request.banding(float(request.resemblance), MAX_BANDS_ASKED)
+        return cls(bands, rows, request.seed, request.resemblance)
+
+    @property
+    def promise(self) -> str:
+        return (
+            f"{self.bands} bands of {self.rows} rows find a pair at {self.resemblance} "
+            f"with probability {self.recall(float(self.resemblance)):.6f}"
+        )
 
     def recall(self, similarity: float) -> float:
         return lsh.recall(similarity, self.bands, self.rows)
