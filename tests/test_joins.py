@@ -20,7 +20,7 @@ from neardup.measures import Threshold
 from neardup.ragged import Ragged
 from tests.strategies import TOP, shingle_sets
 
-PPJOIN_PLUS = sys.modules["neardup.joins.ppjoin_plus"]  # the package has the function by this name
+PPJOIN_PLUS = sys.modules["neardup.joins.ppjoin_plus"]  # in the package, this name is the function
 FAST = [name for name in JOINS if name != "nested_loop"]
 THRESHOLDS = ["1/2", "2/3", "0.7", "0.8", "0.9", "0.95", "1"]
 every_join = pytest.mark.parametrize("name", FAST)
@@ -134,6 +134,16 @@ def test_no_depth_of_the_suffix_filter_changes_the_pairs(monkeypatch, depth, t):
     monkeypatch.setattr(PPJOIN_PLUS, "SUFFIX_DEPTH", depth)
     sets = families(5, range(30), 14)
     assert join("ppjoin_plus", sets, t) == oracle(sets, t)
+
+
+@every_threshold
+@pytest.mark.parametrize("seed", range(4))
+def test_both_ppjoins_have_the_same_candidates(t, seed):
+    """The last meeting of a pair says all that the meetings before it say."""
+    rows = Ragged.from_rows(families(seed, range(25), 14))
+    loops, steps = (JOINS[name](rows, Threshold.parse(t)) for name in ("ppjoin", "ppjoin_plus"))
+    assert loops.candidates["prefix"] > 0
+    assert loops.candidates.items() <= steps.candidates.items()
 
 
 def test_each_filter_leaves_fewer_candidates():

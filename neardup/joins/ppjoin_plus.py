@@ -23,7 +23,7 @@ from neardup.joins.order import Ordered, offsets_of, token_of
 from neardup.measures import Threshold
 from neardup.ragged import PAIR_STEP, Ragged, chunks, first_of_run, spans
 
-STEP = 1 << 20  # meetings in one vector step: about 8 MB each for a dozen of arrays
+STEP = 1 << 18  # meetings in one vector step: 2 MB each for a dozen of arrays
 SUFFIX_DEPTH = 2  # cuts each suffix in four
 
 
