@@ -252,6 +252,15 @@ def test_the_suffix_bound_is_never_above_the_distance(depth):
     assert (bound == distance) == (depth == 3)  # five tokens, cut in eight, are single ones
 
 
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_part_without_tokens_differs_in_all_of_the_other(depth):
+    keys = np.array([1, 2, 16 + 1, 16 + 2], np.uint64)
+    nothing, all_ = (np.array([0]), np.array([0])), (np.array([2]), np.array([4]))
+    step = np.array([16], np.uint64)
+    assert filters.least_apart(keys, step, all_, nothing, depth).tolist() == [2]
+    assert filters.least_apart(keys, -step, nothing, all_, depth).tolist() == [2]
+
+
 def test_a_deeper_suffix_bound_is_no_lower():
     bounds = [least_apart(LONG_CASES, depth) for depth in range(4)]
     for shallow, deep in zip(bounds, bounds[1:]):
@@ -287,8 +296,12 @@ def test_doubling_search_looks_at_few_numbers():
             looks.append(place)
             return super().__getitem__(place)
 
-    assert doubling_search(Watched(range(10**6)), 1003, 1000) == 1003
+    numbers = Watched(range(10**6))
+    assert doubling_search(numbers, 1003, 1000) == 1003
     assert max(looks) < 1010
+    looks.clear()
+    assert doubling_search(numbers, 500_000, 0) == 500_000
+    assert len(looks) <= 2 * 20
 
 
 @given(st.lists(st.integers(0, 9) | st.integers(TOP - 9, TOP), max_size=60))

@@ -102,7 +102,7 @@ def least_apart(keys: np.ndarray, step: np.ndarray, x: Parts, y: Parts, depth: i
     if depth == 0:
         return np.abs((x_to - x_from) - (y_to - y_from))
     filled = y_from < y_to
-    y_cut = np.where(filled, (y_from + y_to) // 2, y_from)
+    y_cut = (y_from + y_to) // 2
     middle = keys[np.where(filled, y_cut, 0)] + step
     x_cut = np.clip(np.searchsorted(keys, middle), x_from, x_to)
     found = filled & (x_cut < x_to)
