@@ -22,7 +22,6 @@ from neardup.hashing import combine
 from neardup.stopwords import ANTECEDENTS, STOP_WORDS
 
 PUNCTUATION = string.punctuation + "“”„‟‘’‚‛«»‹›…–—―·•¿¡"
-SEED = 1 << 32  # apart from that of every run of words or characters
 
 
 def bare_words(text: str) -> list[str]:
@@ -35,7 +34,7 @@ def bare_words(text: str) -> list[str]:
 
 
 def spots(words: Sequence[str], ids: np.ndarray, chain: int, distance: int) -> np.ndarray:
-    """The spots as a uint64 array, in order and with repeats.
+    """The spots as a uint64 array, in order and with repeats; each is hashed as a run of its words.
 
     `ids` (uint64, shape (n,)) holds the hashes of the words.  Here "a" is followed by rainy and
     morning, "the" by tram and late, and the chain of "was" is cut off:
@@ -51,7 +50,7 @@ def spots(words: Sequence[str], ids: np.ndarray, chain: int, distance: int) -> n
     for _ in range(chain):
         places.append(following[np.minimum(places[-1] + distance, n)])
     whole = places[-1] < n
-    return combine(np.stack([ids[place[whole]] for place in places]), seed=SEED + distance)
+    return combine(np.stack([ids[place[whole]] for place in places]), seed=chain + 1)
 
 
 def _following(is_stop: np.ndarray) -> np.ndarray:

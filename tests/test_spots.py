@@ -98,6 +98,12 @@ def test_case_punctuation_stop_words_and_surroundings_do_not_count(other):
     assert two_next(other).tolist() == two_next("the storm arrives").tolist()
 
 
+def test_a_spot_is_hashed_as_the_run_of_its_words():
+    run = Shingler.parse("word:3")("the storm arrives")
+    assert two_next("the big storm of today arrives").tolist() != run.tolist()
+    assert Shingler.parse("spot:2:2")("the big storm of arrives").tolist() == run.tolist()
+
+
 def test_marks_inside_a_word_stay():
     assert bare_words("don't -well-known- ... o’clock’ 3.5") == [
         "don't",
