@@ -1,14 +1,13 @@
-"""Joins: from records to the pairs whose similarity reaches the threshold.
+"""The reducer's join: from the records of many buckets to the pairs that reach the threshold.
 
-`nested_loop` is the definition, and the oracle of the tests.  `PairJoin` gives the same pairs
-for the records of many buckets at once.  What it adds: equal sets are compared once; the length
-filter is a window over the sets in order of size; a pair is verified in one bucket only, that of
-the smallest key both sets have, which the sets themselves tell; and all of it in vector steps.
+What it adds to the nested loop of `neardup.joins`: equal sets are compared once; the length filter
+is a window over the sets in order of size; a pair is verified in one bucket only, that of the
+smallest key both sets have, which the sets themselves tell; and all of it in vector steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import combinations, product
 
 import numpy as np
@@ -17,31 +16,15 @@ from neardup.bitmaps import may_reach
 from neardup.buckets import Spool
 from neardup.counters import Counters
 from neardup.errors import StageError
-from neardup.measures import Measure, Threshold, Verified, six_decimals
+from neardup.measures import Measure, Verified, six_decimals
 from neardup.meetings import Meetings
 from neardup.piles import Pile
 from neardup.schemes.scheme import Scheme
-from neardup.similarities import resemblance
 from neardup.wire import format_pair
 
 IDENTICAL = b"1.000000"
 SAMPLE = 16
 Found = Iterator[Verified]
-
-
-def nested_loop(
-    records: Mapping[bytes, frozenset[int]], threshold: Threshold
-) -> Iterator[tuple[bytes, bytes]]:
-    """Every pair of ids (a < b) whose sets reach the threshold, in exact fractions.
-
-    >>> sets = {b"a": frozenset(range(9)), b"b": frozenset(range(10)), b"c": frozenset([99])}
-    >>> list(nested_loop(sets, Threshold.parse("0.9")))
-    [(b'a', b'b')]
-    """
-    for a, b in combinations(sorted(records), 2):
-        x, y = records[a], records[b]
-        if x and y and resemblance(x, y) * threshold.den >= threshold.num:
-            yield a, b
 
 
 class PairJoin:

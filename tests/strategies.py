@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from neardup import options
 from neardup.buckets import BUCKET_BYTES, shared_lines
 from neardup.counters import Counters
+from neardup.joins import JOINS
 from neardup.links import LinkJoin
+from neardup.measures import Threshold
 from neardup.options import Settings
 from neardup.pairjoin import PairJoin
+from neardup.ragged import Ragged
 from neardup.stages import map_records
 from neardup.streaming import Block
 
@@ -69,6 +72,13 @@ def job(records: Records, *flags: str) -> list[bytes]:
     """The pair lines of records, sorted."""
     settings = settings_of(*flags)
     return sorted(reduced(mapped(record_lines(records), settings), settings))
+
+
+def nested_loop(records: Records, threshold: Threshold) -> list[tuple[bytes, bytes]]:
+    """The oracle: every pair of ids (a < b) whose sets reach the threshold."""
+    ids = sorted(records)
+    joined = JOINS["nested_loop"](Ragged.from_rows([[*records[id_]] for id_ in ids]), threshold)
+    return [(ids[i], ids[j]) for i, j in zip(joined.left.tolist(), joined.right.tolist())]
 
 
 def pairs_in(lines: Iterable[bytes]) -> list[tuple[bytes, bytes]]:

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from neardup.counters import Counters
 from neardup.errors import StageError
 from neardup.measures import Threshold
-from neardup.pairjoin import PairJoin, nested_loop
+from neardup.pairjoin import PairJoin
 from tests.strategies import (
     blocks_of,
     components,
     job,
     mapped,
+    nested_loop,
     pairs_in,
     record_lines,
     reduced,
@@ -44,7 +45,7 @@ def families(seed: int, count: int = 12, universe: int = 2000) -> dict[bytes, fr
 
 
 def oracle(records: dict[bytes, frozenset[int]], t: str) -> list[tuple[bytes, bytes]]:
-    pairs = list(nested_loop(records, Threshold.parse(t)))
+    pairs = nested_loop(records, Threshold.parse(t))
     assert 0 < len(pairs) < len(records) * (len(records) - 1) // 2
     return pairs
 

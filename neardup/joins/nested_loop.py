@@ -10,8 +10,9 @@ from itertools import combinations
 import numpy as np
 
 from neardup.joins.found import Joined
-from neardup.measures import Threshold, resemblance
+from neardup.measures import Threshold
 from neardup.ragged import Ragged
+from neardup.similarities import resemblance
 
 
 def nested_loop(rows: Ragged, threshold: Threshold) -> Joined:
