@@ -27,10 +27,14 @@ TOKENS_AT_ONCE = 1 << 21  # counted in memory by a mapper, at some 40 bytes each
 MOST = 10**12 - 1
 
 
+NO_SETS = Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
+
+
 @dataclass(frozen=True, eq=False)
 class TokenCounts:
     """sizes: int64 (m,), ascending; holders: int64 (m,), how many records have each; tokens: uint64
-    (k,), ascending; frequencies: int64 (k,), in how many records each is, 2 or more.
+    (k,), ascending; frequencies: int64 (k,), in how many records each is, 2 or more; sample: some
+    of the sets, drawn by a hash.
 
     >>> counts = TokenCounts.of_sets(Ragged.from_rows([[5, 7], [5], [5, 9]]))
     >>> counts.records, counts.of(np.array([5, 7, 100], np.uint64)).tolist()
@@ -41,6 +45,7 @@ class TokenCounts:
     holders: np.ndarray
     tokens: np.ndarray
     frequencies: np.ndarray
+    sample: Ragged = NO_SETS
 
     @classmethod
     def of_sets(cls, sets: Ragged) -> TokenCounts:
@@ -80,7 +85,8 @@ class TokenCounts:
         return np.where(self.tokens[place] == tokens, self.frequencies[place], 1)
 
 
-NONE = TokenCounts(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.uint64, np.int64)))
+_NO = np.empty(0, np.int64)
+NONE = TokenCounts(_NO, _NO, _NO.astype(np.uint64), _NO)
 
 
 def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,17 @@ A scheme is one file here and one line in `SCHEMES`; the tests that every scheme
 from this table.
 """
 
+from neardup.schemes.auto import Auto
+from neardup.schemes.exact import Exact
 from neardup.schemes.minhash import MinHash
+from neardup.schemes.partition import Partition
+from neardup.schemes.prefix import Prefix
 from neardup.schemes.scheme import Scheme
 
-SCHEMES: dict[str, type[Scheme]] = {"minhash": MinHash}
+SCHEMES: dict[str, type[Scheme]] = {
+    "minhash": MinHash,
+    "partition": Partition,
+    "prefix": Prefix,
+    "auto": Auto,
+    "exact": Exact,
+}

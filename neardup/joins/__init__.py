@@ -1,0 +1,28 @@
+"""Exact joins in memory: from rows to all pairs whose resemblance reaches a threshold.
+
+All give the same pairs.  Simplest first: read them in the order of the table.  `ppjoin_plus` is
+the one to use; the others show, each in a few lines, what a filter is and what it saves.
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from neardup.joins.all_pairs import all_pairs
+from neardup.joins.found import Joined
+from neardup.joins.merge_opt import merge_opt
+from neardup.joins.nested_loop import nested_loop
+from neardup.joins.ppjoin import ppjoin
+from neardup.joins.ppjoin_plus import ppjoin_plus
+from neardup.measures import Threshold
+from neardup.ragged import Ragged
+
+Join = Callable[[Ragged, Threshold], Joined]
+
+JOINS: dict[str, Join] = {
+    "nested_loop": nested_loop,
+    "all_pairs": all_pairs,
+    "ppjoin": ppjoin,
+    "ppjoin_plus": ppjoin_plus,
+    "merge_opt": merge_opt,
+}

@@ -1,0 +1,49 @@
+"""Partition: two similar sets are equal in one of d+1 parts of the universe.
+
+Exact, and without any statistics: PartEnum (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li, Wen,
+Feng, VLDB 2015).  Sizes are in groups, and in the group of the smaller set a pair differs in d
+elements at most, which spoil d of d+1 parts; a key is what a set has in one part.
+
+Letters: n a record's size (35), t the least resemblance (0.9), d = ⌊(1-t)/t·n⌋ (3) at the end of
+its group: d+1 keys (4) in its own group, and some more where it may be the larger set of a pair of
+the group before.  So sets up to 8 elements have one key.  At low t there are many keys, and parts
+of a few elements, in which strangers are equal: see `neardup.schemes.exact`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neardup.schemes.bysize import BySize
+from neardup.schemes.groups import groups_of
+from neardup.schemes.scheme import Request
+from neardup.schemes.ways import MOST_BANDS, All, Parts
+
+
+class Partition(BySize):
+    """
+    >>> from neardup.measures import Threshold
+    >>> from neardup.ragged import Ragged
+    >>> t = Threshold.parse("0.8")
+    >>> sets = Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [11, 12, 13, 14]])
+    >>> keys = Partition.of(Request(t, t)).keys(sets)
+    >>> keys = [set(keys.row(i).tolist()) for i in range(3)]
+    >>> [len(row) for row in keys], len(keys[0] & keys[1]), len(keys[0] & keys[2])
+    ([2, 2, 2], 1, 0)
+    """
+
+    @classmethod
+    def of(cls, request: Request) -> Partition:
+        assert request.resemblance is not None
+        groups = groups_of(request.resemblance)
+        # Where the bands do not suffice, parts would have so few elements that all meet anyway.
+        too_many = groups.differ >= MOST_BANDS
+        ways = Parts(groups, request.seed), All(request.seed)
+        return cls(groups, ways, np.where(too_many, 1, 0))
+
+    @property
+    def promise(self) -> str:
+        return "exact: every pair is equal in one part of the universe"
+
+    def recall(self, similarity: float) -> float:
+        return float(similarity >= float(self.groups.threshold))

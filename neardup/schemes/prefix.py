@@ -1,0 +1,65 @@
+"""Prefix: a key is one of a record's first tokens, in an order that has the rare ones first.
+
+Exact: every pair shares one of them (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma, Srikant,
+WWW 2007; see `neardup.schemes.order`).  Without token counts it is exact too, and slow where some
+tokens are frequent.  Where a measure bounds no resemblance, as containment, all tokens are keys.
+
+Letters: n a record's size (35), t the least resemblance (0.9): n - ⌈t·n⌉ + 1 keys (4), but none
+for a token that is in no other record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from neardup.counts import TokenCounts
+from neardup.hashing import mix, random_words
+from neardup.keys import HASH_BITS, MAX_BANDS
+from neardup.measures import Threshold
+from neardup.ragged import Ragged
+from neardup.schemes.order import first_tokens, prefix_sizes
+from neardup.schemes.scheme import Request, Scheme
+
+
+@dataclass(frozen=True)
+class Prefix(Scheme):
+    """All keys are of band 0.
+
+    >>> scheme = Prefix(Threshold.parse("0.8"), TokenCounts.of_sets(
+    ...     Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [4, 7, 8], [4, 9]])))
+    >>> keys = scheme.keys(Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4]]))
+    >>> keys.sizes.tolist()  # of 2 and 1 first tokens, but nobody else has 5
+    [1, 1]
+    """
+
+    resemblance: Threshold | None
+    counts: TokenCounts | None = None
+    seed: int = 0
+    measures: ClassVar[tuple[str, ...]] = ("jaccard", "dice", "cosine", "overlap", "containment")
+    counting: ClassVar[bool] = True
+    one_a_band: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, request: Request) -> Prefix:
+        return cls(request.resemblance, request.counts, request.seed)
+
+    @property
+    def promise(self) -> str:
+        return "exact: every pair shares one of its rarest tokens"
+
+    def recall(self, similarity: float) -> float:
+        return float(self.resemblance is None or similarity >= float(self.resemblance))
+
+    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
+        return prefix_sizes(sizes, self.resemblance)
+
+    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        """See `Scheme.keys`."""
+        if not low <= 0 < high:
+            return Ragged(np.empty(0, np.uint64), np.zeros(len(sets) + 1, np.int64))
+        row, token = first_tokens(sets, self.key_counts(sets.sizes), self.counts, self.seed)
+        keys = mix(token ^ random_words(self.seed, 1, stream=4)) >> np.uint64(64 - HASH_BITS)
+        return Ragged.from_unsorted(keys, np.bincount(row, minlength=len(sets)))
