@@ -170,7 +170,7 @@ def with_counts(crew: Crew, plan: Plan, args: argparse.Namespace) -> Plan:
     everywhere(crew, plan, "tally", lambda k: sums(plan, k))
     counts = read_tally(plan.paths("best"), plan.paths("sizes"))
     settings = Settings.of(args, counts)
-    for line in getattr(settings.scheme, "cost", lambda _: [])(counts):
+    for line in getattr(settings.scheme, "cost", list)():
         print(line, file=sys.stderr)
     return replace(plan, settings=settings)
 
