@@ -15,7 +15,6 @@ must find to miss none of them; small sets inside large ones have next to none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
@@ -262,13 +261,3 @@ def six_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:
     twice = 2 * remainder
     quotient += (twice > union) | ((twice == union) & (quotient % 2 == 1))
     return [b"%d.%06d" % divmod(q, 10**6) for q in quotient.tolist()]
-
-
-def resemblance(x: Iterable[int], y: Iterable[int]) -> Fraction:
-    """The definition, for two sets that are not both empty.
-
-    >>> resemblance([1, 2, 3], [2, 3, 4])
-    Fraction(1, 2)
-    """
-    x, y = frozenset(x), frozenset(y)
-    return Fraction(len(x & y), len(x | y))

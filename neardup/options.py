@@ -40,7 +40,6 @@ SCHEME_OPTIONS = (
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--scheme": dict(
         metavar="NAME",
-        default="minhash",
         help=f"how records meet: {', '.join(SCHEMES)}; the README says which one when "
         "(default: minhash)",
     ),

@@ -17,10 +17,11 @@ from neardup.bitmaps import may_reach
 from neardup.buckets import Spool
 from neardup.counters import Counters
 from neardup.errors import StageError
-from neardup.measures import Measure, Threshold, Verified, resemblance, six_decimals
+from neardup.measures import Measure, Threshold, Verified, six_decimals
 from neardup.meetings import Meetings
 from neardup.piles import Pile
 from neardup.schemes.scheme import Scheme
+from neardup.similarities import resemblance
 from neardup.wire import format_pair
 
 IDENTICAL = b"1.000000"

@@ -1,4 +1,8 @@
-"""Text → shingles (Broder 1997): every run of k words, or of k characters, as a set.
+"""Text → shingles (Broder 1997): every run of k words, or of k characters, as a set or as a bag.
+
+    word:K  char:K          the set of all runs of K words or characters
+    word:K:bag  char:K:bag  the bag: a run seen before is another shingle, run#2, run#3, …
+    spot:C:D                the spots (see spots.py): chains of C words, D words apart
 
 The text is first made canonical, so that what a reader takes for the same text is the same text:
 Unicode NFC, case folded, and every run of white space squeezed to one blank.  Shingles are hashed
@@ -16,7 +20,11 @@ from hashlib import blake2b
 import numpy as np
 
 from neardup.hashing import combine, mix
+from neardup.ragged import first_of_run
+from neardup.spots import bare_words, spots
 
+RUNS = re.compile("(word|char):([0-9]{1,3})(:bag)?")
+SPOTS = re.compile("spot:([0-9]{1,3}):([0-9]{1,3})")
 MAX_WIDTH = 100
 WORD_CACHE = 1 << 18  # words whose hash is remembered: some 30 MB
 
@@ -34,9 +42,19 @@ def canonical(text: str) -> str:
     return " ".join(text.split())
 
 
+class WordIds(dict[str, int]):
+    """Word → 64-bit hash, remembered for the next time."""
+
+    def __missing__(self, word: str) -> int:
+        if len(self) >= WORD_CACHE:
+            self.clear()
+        id_ = self[word] = int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
+        return id_
+
+
 @dataclass(frozen=True)
 class Shingler:
-    """Turns texts into shingles of `width` words or characters.
+    """Turns texts into shingles of `width` words or characters, or into spots of that many words.
 
     >>> words = Shingler.parse("word:2")
     >>> shingles = words("to be or not to be")
@@ -46,38 +64,69 @@ class Shingler:
 
     unit: str
     width: int
-    word_ids: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+    bag: bool = False
+    distance: int = 1  # from word to word of a spot
+    word_ids: WordIds = field(default_factory=WordIds, compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Shingler:
-        """Read "word:3" or "char:5"; ValueError says what is wrong with anything else."""
-        match = re.fullmatch(r"(word|char):([0-9]{1,3})", text)
-        if not match or not 1 <= int(match[2]) <= MAX_WIDTH:
+        """Read "word:3", "char:5:bag" or "spot:2:1"; ValueError says what the forms are."""
+        made = None
+        if match := RUNS.fullmatch(text):
+            made = cls(match[1], int(match[2]), bag=bool(match[3]))
+        elif match := SPOTS.fullmatch(text):
+            made = cls("spot", int(match[1]), distance=int(match[2]))
+        if not (made and 1 <= made.width <= MAX_WIDTH and 1 <= made.distance <= MAX_WIDTH):
             raise ValueError(
-                f"{text!r} is not word:K or char:K, with K from 1 to {MAX_WIDTH} (such as word:3)"
+                f"{text!r} is not word:K, char:K, word:K:bag, char:K:bag or spot:C:D, "
+                f"with K, C and D from 1 to {MAX_WIDTH} (such as word:3)"
             )
-        return cls(match[1], int(match[2]))
+        return made
 
     def __str__(self) -> str:
-        return f"{self.unit}:{self.width}"
+        if self.unit == "spot":
+            return f"spot:{self.width}:{self.distance}"
+        return f"{self.unit}:{self.width}" + ":bag" * self.bag
 
     def __call__(self, text: str) -> np.ndarray:
-        """The shingles as a uint64 array, in order and with repeats; empty for an empty text."""
+        """The shingles as a uint64 array, in order and, but for bags, with repeats.
+
+        It is empty for an empty text, and for one without a spot.
+        """
         text = canonical(text)
+        if self.unit == "spot":
+            words = bare_words(text)
+            return spots(words, self._hashed(words), self.width, self.distance)
         if self.unit == "char":
             units = mix(np.frombuffer(text.encode("utf-32-le"), dtype="<u4").astype(np.uint64))
         else:
-            units = np.array([self._word_id(word) for word in text.split()], dtype=np.uint64)
-        width = min(self.width, len(units))
-        if not width:
-            return units
-        return combine(np.lib.stride_tricks.sliding_window_view(units, width).T, seed=width)
+            units = self._hashed(text.split())
+        shingles = runs(units, self.width)
+        return numbered(shingles) if self.bag else shingles
 
-    def _word_id(self, word: str) -> int:
-        id_ = self.word_ids.get(word)
-        if id_ is None:
-            if len(self.word_ids) >= WORD_CACHE:
-                self.word_ids.clear()
-            id_ = int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
-            self.word_ids[word] = id_
-        return id_
+    def _hashed(self, words: list[str]) -> np.ndarray:
+        return np.array([self.word_ids[word] for word in words], dtype=np.uint64)
+
+
+def runs(units: np.ndarray, width: int) -> np.ndarray:
+    """The hash of every run of `width` units (uint64); of all together where they are fewer."""
+    width = min(width, len(units))
+    if not width:
+        return units
+    return combine(np.lib.stride_tricks.sliding_window_view(units, width).T, seed=width)
+
+
+def numbered(shingles: np.ndarray) -> np.ndarray:
+    """A set as large as the bag: the second, third … of equal shingles are other shingles.
+
+    >>> once, twice, other = numbered(np.array([7, 7, 5], dtype=np.uint64)).tolist()
+    >>> once, twice == 7, other
+    (7, False, 5)
+    """
+    order = np.argsort(shingles, kind="stable")
+    starts = np.flatnonzero(first_of_run(shingles[order]))
+    lengths = np.diff(starts, append=len(shingles))
+    ordinals = np.empty(len(shingles), dtype=np.uint64)
+    ordinals[order] = np.arange(1, len(shingles) + 1) - np.repeat(starts, lengths)
+    again = combine(np.stack((shingles, mix(ordinals))), seed=0)
+    return np.where(ordinals > 1, again, shingles)

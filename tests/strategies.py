@@ -5,6 +5,7 @@ The shuffle of `job` is Python's `sorted`, which orders bytes as `LC_ALL=C sort`
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
 
 from hypothesis import strategies as st
@@ -27,7 +28,11 @@ shingle_sets = st.frozensets(shingles, max_size=12)
 
 
 def settings_of(*flags: str) -> Settings:
-    return Settings.of(options.parser("test", "").parse_args(flags))
+    return Settings.of(arguments_of(*flags))
+
+
+def arguments_of(*flags: str) -> Namespace:
+    return options.parser("test", "").parse_args(flags)
 
 
 def record_lines(records: Records) -> bytes:

@@ -20,8 +20,9 @@ import bench.videos
 from bench.exact import Pairs, nested_loop, pair_lines, partition, read_records
 from bench.videos import LARGEST, SMALLEST, UNIVERSE, lines
 from neardup.hashing import random_words
-from neardup.measures import Threshold, resemblance
+from neardup.measures import Threshold
 from neardup.ragged import Ragged
+from neardup.similarities import resemblance
 
 ROOT = Path(__file__).resolve().parent.parent
 VIDEOS = ROOT / "data" / "videos.txt"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.measures import MAX_DENOMINATOR, Threshold, resemblance, six_decimals
+from neardup.measures import MAX_DENOMINATOR, Threshold, six_decimals
 
 HUNDREDTHS = [Fraction(k, 100) for k in range(1, 101)]
 SIZES = np.arange(1, 201)
@@ -56,12 +56,6 @@ def test_a_tie_goes_to_the_even_digit():
     fractions = [Fraction(k, 128) for k in odd.tolist()]
     assert all((f * 10**6 * 2).denominator == 1 != (f * 10**6).denominator for f in fractions)
     assert six_decimals(odd, np.int64(128) + 0 * odd) == [decimals(f) for f in fractions]
-
-
-@given(st.frozensets(st.integers(0, 9)), st.frozensets(st.integers(0, 9), min_size=1))
-def test_resemblance_is_shared_over_all(x, y):
-    common = sum(token in y for token in x)
-    assert resemblance(x, y) == Fraction(common, len(x) + len(y) - common)
 
 
 @pytest.mark.parametrize(

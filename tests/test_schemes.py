@@ -6,14 +6,13 @@ interval at α = 1e-9 holds the promised probability but in one of 10^9 draws.  
 
 from __future__ import annotations
 
-from math import comb, exp, lgamma, log
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup import lsh
+from neardup.intervals import clopper_pearson
 from neardup.keys import HASH_BITS, KEY_BITS
 from neardup.ragged import Ragged, shared
 from neardup.schemes import SCHEMES
@@ -108,45 +107,17 @@ def test_pairs_meet_as_often_as_the_s_curve_says(common, ids):
     for bands, rows in [(1, 1), (15, 7), (6, 3)]:
         scheme = MinHash(bands, rows, seed=common)
         met = int(np.count_nonzero(shared(scheme.keys(sets), left, right).sizes))
-        low, high = clopper_pearson(met, PAIRS)
+        low, high = clopper_pearson(met, PAIRS, ALPHA)
         assert low <= scheme.recall(common / 100) <= high
 
 
 def test_the_interval_would_catch_one_row_too_many_or_too_few():
     sets, left, right = pairs_of_similarity(80, 100, "consecutive")
     met = int(np.count_nonzero(shared(MinHash(15, 7).keys(sets), left, right).sizes))
-    low, high = clopper_pearson(met, PAIRS)
+    low, high = clopper_pearson(met, PAIRS, ALPHA)
     assert low <= lsh.recall(0.8, 15, 7) <= high
     for rows in (6, 8):
         assert not low <= lsh.recall(0.8, 15, rows) <= high
-
-
-def test_the_interval_is_that_of_the_binomial():
-    low, high = clopper_pearson(7, 20, alpha=0.1)
-    for p, outcomes in [(low, range(7, 21)), (high, range(8))]:
-        tail = sum(comb(20, k) * p**k * (1 - p) ** (20 - k) for k in outcomes)
-        assert tail == pytest.approx(0.05)
-
-
-def clopper_pearson(hits: int, n: int, alpha: float = ALPHA) -> tuple[float, float]:
-    """The exact interval of a binomial probability (Clopper, Pearson 1934)."""
-    low = 0.0 if hits == 0 else bisect(lambda p: tail(n, range(hits, n + 1), p) < alpha / 2)
-    high = 1.0 if hits == n else bisect(lambda p: tail(n, range(hits + 1), p) > alpha / 2)
-    return low, high
-
-
-def tail(n: int, outcomes: range, p: float) -> float:
-    logs = [lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) for k in outcomes]
-    return sum(exp(c + k * log(p) + (n - k) * log(1 - p)) for c, k in zip(logs, outcomes))
-
-
-def bisect(below) -> float:
-    """Where `below` turns from true to false, between 0 and 1."""
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if below(middle) else (low, middle)
-    return middle
 
 
 def test_a_large_set_has_the_keys_of_its_pieces_together(monkeypatch):

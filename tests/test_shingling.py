@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -103,15 +104,73 @@ def test_a_full_word_cache_changes_nothing(monkeypatch):
     assert len(small.word_ids) <= 3
 
 
-@pytest.mark.parametrize("text", ["word:3", "char:5", "word:1", f"char:{MAX_WIDTH}"])
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("word:3", [2019289497163898776, 16648735633381775622]),
+        ("word:100", [9600724459418627227]),
+        ("char:12", [4822221508023539108, 9736225665679823944]),
+    ],
+)
+def test_shingles_are_the_same_in_every_version(form, expected):
+    assert Shingler.parse(form)("To be, or not").tolist() == expected
+
+
+def bag_of(form, text):
+    shingles = Shingler.parse(form + ":bag")(text).tolist()
+    assert len(shingles) == len(set(shingles))
+    return set(shingles)
+
+
+@given(few_words, few_words, st.sampled_from(["word:1", "word:2", "char:1", "char:3"]))
+def test_bags_share_what_multisets_share(one, other, form):
+    x, y = (Counter(Shingler.parse(form)(" ".join(words)).tolist()) for words in (one, other))
+    x_bag, y_bag = (bag_of(form, " ".join(words)) for words in (one, other))
+    assert len(x_bag) == sum(x.values())
+    assert len(x_bag & y_bag) == sum((x & y).values())
+    assert len(x_bag | y_bag) == sum((x | y).values())
+
+
+@pytest.mark.parametrize("form", ["word:2", "char:5"])
+def test_the_first_of_a_bag_keeps_its_hash_and_its_place(form):
+    text = "to be or not to be or to be not"
+    once, bag = Shingler.parse(form)(text).tolist(), Shingler.parse(form + ":bag")(text).tolist()
+    first = [shingle not in once[:i] for i, shingle in enumerate(once)]
+    assert [a == b for a, b in zip(once, bag)] == first
+    assert not all(first)
+
+
+def test_a_third_is_not_a_second():
+    words = Shingler.parse("word:1:bag")
+    assert len(set(words("a a a").tolist())) == 3
+    assert words("a a a").tolist()[:2] == words("a a").tolist()
+    assert set(words("a b a").tolist()) == set(words("a a b").tolist())
+
+
+@pytest.mark.parametrize("form", ["word:3:bag", "char:5:bag"])
+@pytest.mark.parametrize("text", ["", "to", " TO "])
+def test_empty_and_short_texts_are_the_same_in_bags(form, text):
+    plain = Shingler.parse(form[:-4])
+    assert Shingler.parse(form)(text).tolist() == plain(text).tolist()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["word:3", "char:5", "word:1", f"char:{MAX_WIDTH}", "word:3:bag", "char:5:bag", "spot:2:1"],
+)
 def test_a_shingler_reads_what_it_prints(text):
     assert str(Shingler.parse(text)) == text
 
 
-@pytest.mark.parametrize(
-    "text", ["", "word", "word:", "word:0", "word:101", "word:-1", "word:3 ", "line:3", "char:1.5"]
-)
+FORMS = r"is not word:K, char:K, word:K:bag, char:K:bag or spot:C:D, with K, C and D from 1 to 100"
+NO_FORMS = """
+word word: word:0 word:101 word:-1 line:3 char:1.5 word:٣ word:3:set word:3:1 word:bag
+word:0:bag word:3:bag:bag spot spot:2 spot:2:0 spot:0:1 spot:101:1 spot:2:101 spot:2:1:bag
+"""
+
+
+@pytest.mark.parametrize("text", ["", "word:3 ", "spot:2:1\n", *NO_FORMS.split()])
 def test_anything_else_is_no_shingler(text):
-    with pytest.raises(ValueError, match=r"is not word:K or char:K, with K from 1 to 100") as error:
+    with pytest.raises(ValueError, match=FORMS) as error:
         Shingler.parse(text)
     assert repr(text) in str(error.value)

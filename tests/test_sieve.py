@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup import sieve
-from neardup.measures import Jaccard, Threshold, resemblance
+from neardup.measures import Jaccard, Threshold
 from neardup.ragged import Ragged
 from neardup.schemes.minhash import MinHash
 from neardup.sieve import EntryWriter, SharedKeys, Traits, sift, traits
+from neardup.similarities import resemblance
 
 MAPPERS = 2
 Rows = list[set[int]]

@@ -57,7 +57,9 @@ def estimate(groups: Groups, tokens: Tokens, counts: TokenCounts) -> Costs:
 
     first, meetings = _first_tokens(groups, tokens, counts)
     keys = np.stack((members * (groups.differ + 1), members * first, members))
-    equal = np.array([_equal(groups, g, counts.sample) for g in range(count)])
+    equal = np.zeros(count)
+    for some in np.flatnonzero(allowed).tolist():
+        equal[some] = _equal(groups, some, counts.sample)
     pairs = np.stack((allowed * equal, np.minimum(allowed, members * meetings / 2), allowed))
     seconds = keys * (KEY + KEY_TOKEN * mean) + pairs * (PAIR + PAIR_TOKEN * mean)
     return Costs(keys, pairs, seconds / 1e6)
