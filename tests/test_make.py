@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from engines import ROOT, Result, run
 
+from hadoop import package
+
 RECORDS = b"a 1 2 3\nb 3 2 1\n"
 needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make here")
 
