@@ -4,13 +4,19 @@
 Lines pass through mrjob as bytes (its BytesValueProtocol).  Inside a task they are gathered into
 blocks, since the stages work in bulk: a mapper yields many keyed lines at once, and a reducer
 takes all lines of its task and finds the buckets itself.
+
+Where a scheme asks how rare tokens are, another job counts them first.
 """
 
+import argparse
 import codecs
 import glob
+import logging
 import os
+import shutil
 import sys
 import tempfile
+from pathlib import Path
 
 sys.path.append(os.getcwd())  # in a Hadoop task the package lies there, and not beside this file
 
@@ -24,9 +30,11 @@ from mrjob.protocol import BytesValueProtocol
 from mrjob.step import MRStep
 
 from neardup.counters import Counters
+from neardup.counting import map_counts, order_counts, sum_counts
+from neardup.counts import NONE
 from neardup.errors import StageError
-from neardup.options import OPTIONS, Settings
-from neardup.stages import dedup_pairs, map_records, reduce_buckets
+from neardup.options import OPTIONS, Settings, counts_first
+from neardup.stages import SHUFFLED, dedup_pairs, map_records, reduce_buckets
 from neardup.streaming import (
     BLOCK_BYTES,
     CUT_BYTES,
@@ -39,6 +47,7 @@ from neardup.streaming import (
 from neardup.summary import describe, summarize, total
 
 GROUP = "neardup"  # of the counters
+COUNT_TOKENS = "--count-tokens"  # tells a task, and its launcher, which job it belongs to
 # Hadoop then brings the lines of a bucket in the order of whole lines, as `sort` does.
 SECONDARY_SORT = {
     "stream.num.map.output.key.fields": 3,
@@ -58,24 +67,25 @@ class NearDuplicates(MRJob):
         "mapreduce.reduce.memory.mb": 2048,
         "mapreduce.reduce.java.opts": "-Xmx900m",
     }
+    steps_before = []  # the counters of those of another job
 
     def configure_args(self):
         super().configure_args()
         for flag, spec in OPTIONS.items():
-            self.add_passthru_arg(flag, **spec)
+            # The file of counts goes to every task.
+            (self.add_file_arg if flag == "--counts" else self.add_passthru_arg)(flag, **spec)
+        self.add_passthru_arg(COUNT_TOKENS, action="store_true", help=argparse.SUPPRESS)
 
     def load_args(self, args):
         super().load_args(args)
         if not self.on_cluster() and self.options.bootstrap_mrjob is None:
             self.options.bootstrap_mrjob = False  # tasks here have it, and need not unpack a copy
-        self.settings = Settings.of(self.options)
+        self.settings = Settings.of(self.options, NONE if counts_first(self.options) else None)
 
     def steps(self):
         return [
             MRStep(
-                mapper_init=self.begin,
-                mapper=self.map_line,
-                mapper_final=self.map_rest,
+                mapper=self.map_pairs,
                 reducer=self.reduce,
                 jobconf=SECONDARY_SORT if self.on_cluster() else None,
             ),
@@ -92,37 +102,13 @@ class NearDuplicates(MRJob):
 
     # The first step: pairs, each in one bucket.
 
-    def begin(self):
+    def map_pairs(self, pairs, step_num=0):
+        """All lines of a map task at once; mrjob's own would call a mapper for each of them."""
         self.counters = Counters("mapper")
-        self.lines, self.size = [], 0
-        self.place, self.next_line = start_of_split()
-
-    def map_line(self, _, line):
-        if self.next_line == 1 and not self.lines:
-            line = line.removeprefix(codecs.BOM_UTF8)
-        if len(line) > self.settings.max_line:
-            yield from self.map_block()
-            yield from self.map_records(line[:CUT_BYTES], cut=True)
-            self.next_line += 1
-            return
-        self.lines.append(line)
-        self.size += len(line)
-        if self.size >= BLOCK_BYTES:
-            yield from self.map_block()
-
-    def map_rest(self):
-        yield from self.map_block()
-        self.publish()
-
-    def map_block(self):
-        lines, self.lines, self.size = self.lines, [], 0
-        yield from self.map_records(b"".join(line + b"\n" for line in lines))
-        self.next_line += len(lines)
-
-    def map_records(self, data, cut=False):
-        block = Block(self.place, self.next_line, data, cut)
-        for _, piece in map_records([block], self.settings, self.counters):
+        blocks = _record_blocks((line for _, line in pairs), self.settings.max_line)
+        for _, piece in map_records(blocks, self.settings, self.counters):
             yield None, piece[:-1]  # mrjob adds the last line end
+        self.publish()
 
     def reduce(self, _, lines):
         self.counters = Counters("reducer")
@@ -147,23 +133,43 @@ class NearDuplicates(MRJob):
     # The launcher: check before, sum up after.
 
     def run_job(self):
-        if self.on_cluster():
-            counters = Counters("job")
-            counters.promise = self.settings.promise
-            self.run_on_cluster()
-            counters.counts = total(step.get(GROUP, {}) for step in self.runner.counters())
-            self.say(describe([counters.as_dict()], whole=True))
-            return
-        self.check_files()
         with tempfile.TemporaryDirectory(prefix="neardup.") as folder:
-            os.environ["NEARDUP_REPORT"] = folder  # tasks on this machine put their reports there
-            super().run_job()
-            self.say(summarize(folder))
+            if self.on_cluster():
+                counters = Counters("job")
+                job = self.with_counts(folder)
+                job.run_steps()
+                counters.promise = job.settings.promise
+                steps = [*job.steps_before, *job.runner.counters()]
+                counters.counts = total(step.get(GROUP, {}) for step in steps)
+                self.say(describe([counters.as_dict()], whole=True))
+            else:
+                self.check_files()
+                os.environ["NEARDUP_REPORT"] = folder  # tasks on this machine put reports there
+                self.with_counts(folder).run_steps()
+                self.say(summarize(folder))
 
-    def run_on_cluster(self):
+    def with_counts(self, folder):
+        """This job, or one that has the counts of tokens which it asks for."""
+        if not counts_first(self.options):
+            return self
+        if "-" in (self.options.args or ["-"]):  # to be read twice
+            with open(f"{folder}/stdin", "wb") as copy:
+                shutil.copyfileobj(self.stdin, copy)
+        inputs = [f"{folder}/stdin" if p == "-" else p for p in self.options.args or ["-"]]
+        counting = CountTokens([COUNT_TOKENS, *self._cl_args])
+        counting.options.args = inputs
+        counts = counting.count(folder)
+        job = NearDuplicates([f"--counts={counts}", *self._cl_args])
+        job.options.args = inputs
+        job.steps_before = counting.runner.counters()
+        return job
+
+    def run_steps(self):
         try:
             super().run_job()
         except SystemExit:  # mrjob has said which step failed, and we say why
+            if not self.on_cluster():
+                raise
             from hadoop.tasklogs import first_message
 
             steps = [log.get("step", {}) for log in self.runner._log_interpretations]
@@ -182,6 +188,11 @@ class NearDuplicates(MRJob):
         # Tasks run in folders of their own and still name the file of a bad line.
         self.options.args = [p if p == "-" else os.path.abspath(p) for p in self.options.args]
 
+    @classmethod
+    def set_up_logging(cls, **how):
+        if not logging.getLogger("mrjob").handlers:  # the other job has not done it
+            super().set_up_logging(**how)
+
     def make_runner(self):
         self.runner = super().make_runner()
         return self.runner
@@ -189,6 +200,70 @@ class NearDuplicates(MRJob):
     def say(self, text):
         if not self.options.quiet:
             print(text, file=sys.stderr)
+
+
+class CountTokens(NearDuplicates):
+    """In how many records is each token?  What it writes is for --counts."""
+
+    def steps(self):
+        return [
+            MRStep(mapper=self.map_pairs, reducer=self.sum),
+            MRStep(reducer=self.order, jobconf={"mapreduce.job.reduces": 1}),
+        ]
+
+    def map_pairs(self, pairs, step_num=0):
+        self.counters = Counters("tokens")
+        blocks = _record_blocks((line for _, line in pairs), self.settings.max_line)
+        for piece in map_counts(blocks, self.settings, self.counters):
+            yield None, piece[:-1]
+        shuffled = self.counters.counts[SHUFFLED]
+        self.counters.forget()  # the other job counts the same records
+        self.counters.add(SHUFFLED, shuffled)
+        self.publish()
+
+    def sum(self, _, lines):
+        for line in sum_counts(lines):
+            yield None, line[:-1]
+
+    def order(self, _, lines):
+        for line in order_counts(lines):
+            yield None, line[:-1]
+
+    def count(self, folder):
+        """Run, and return the name of the file of counts."""
+        self.options.output_dir = self.options.step_output_dir = None
+        self.options.cat_output = True
+        counts = Path(folder, "counts.tsv")
+        with counts.open("w+b") as file:
+            self.sandbox(stdout=file, stderr=self.stderr)
+            self.run_steps()
+            file.seek(0)
+            # mrjob's runners on this machine have several reducers, whatever they are told.
+            lines = list(order_counts(sorted(sum_counts(file))))
+        counts.write_bytes(b"".join(lines))
+        return counts
+
+
+def _record_blocks(lines, max_line):
+    """The lines of a map task, without line ends → blocks of them, and their place in the input."""
+    place, number = start_of_split()
+    held, size = [], 0
+    for line in lines:
+        if number == 1 and not held:
+            line = line.removeprefix(codecs.BOM_UTF8)
+        too_long = len(line) > max_line
+        if held and (too_long or size >= BLOCK_BYTES):
+            yield Block(place, number, b"\n".join(held) + b"\n")
+            number += len(held)
+            held, size = [], 0
+        if too_long:
+            yield Block(place, number, line[:CUT_BYTES], True)
+            number += 1
+        else:
+            held.append(line)
+            size += len(line)
+    if held:
+        yield Block(place, number, b"\n".join(held) + b"\n")
 
 
 def _blocks(lines):
@@ -205,4 +280,5 @@ def _blocks(lines):
 
 
 if __name__ == "__main__":
-    sys.exit(run("job.py", NearDuplicates.run))
+    job_class = CountTokens if COUNT_TOKENS in sys.argv else NearDuplicates
+    sys.exit(run("job.py", job_class.run))

@@ -19,7 +19,7 @@ from neardup.errors import StageError
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIP = ROOT / ".ship"
-SCRIPTS = ("mapper.py", "reducer.py", "dedup_reducer.py")
+SCRIPTS = ("mapper.py", "reducer.py", "dedup_reducer.py", "count_tokens.py")
 
 
 def our_code() -> Path:

@@ -1,6 +1,6 @@
 """run_hadoop.sh: the job by Hadoop Streaming, on the cluster that HADOOP_CONF_DIR points at.
 
-It puts a command line together, shows it, runs it, and sums up the counters that Hadoop reports.
+It runs the jobs of `hadoop.commands`, or shows them, and sums up the counters that Hadoop reports.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import posixpath
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -25,12 +24,14 @@ from neardup.interpreter import require
 
 require("numpy", name="run_hadoop.sh")
 
-from hadoop import package
+from hadoop import commands
 from hadoop.tasklogs import first_message, first_of_ours
 from neardup import options
 from neardup.counters import Counters
+from neardup.counts import NONE
 from neardup.errors import StageError, UsageError
 from neardup.options import Settings
+from neardup.stages import SHUFFLED
 from neardup.streaming import run
 from neardup.summary import describe
 
@@ -44,13 +45,6 @@ where the pairs will be: A TAB B TAB SIMILARITY.
 
 Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy.
 """
-JARS = "hadoop-streaming*[0-9g].jar"  # not its sources, nor its tests
-JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
-KEY_FIELDS = 3  # KEY SIZE ID: the order in which `sort` would bring the lines, hot buckets too
-JVM_SHARE = 0.45  # of a container; the rest is for Python
-SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
-# What the archives are called in a task's folder.
-CODE, NUMPY, VENV = "neardup-job", "numpy-lib", "venv"
 EXPLAINED = re.compile(
     r"Output directory \S+ already exists|Input path does not exist: .*"
     r"|Input Pattern .* matches 0 files|Cannot run program .*"
@@ -62,23 +56,30 @@ def main() -> None:
     args = _arguments(sys.argv[1:])
     output = args.output_folder.rstrip("/") or "/"
     first = f"{output}.with-repeats" if args.dedup else output
-    jobs = [_pairs_job(args, first)]
+    sums, counts = f"{output}.sums", f"{output}.counts"
+    # What is gone in the end; and what an earlier run may have left there, at the start.
+    between = [first] * args.dedup + [sums, counts] * options.counts_first(args)
+    jobs = [commands.pairs_job(args, first, counts)]
+    if options.counts_first(args):
+        jobs = [commands.sums_job(args, sums), commands.counts_job(args, sums, counts), *jobs]
     if args.dedup:
-        jobs.append(_dedup_job(args, first, output))
+        jobs.append(commands.dedup_job(args, first, output))
     if args.show:
         print("\n".join(map(shlex.join, jobs)))
         return
     counters = Counters("job")
-    counters.promise = Settings.of(args).promise
-    stale = [first] * args.dedup + [output] * args.overwrite
+    counters.promise = _settings(args).promise
+    stale = between + [output] * args.overwrite
     if stale:
-        _call([_hadoop(), "fs", "-rm", "-r", "-f", *stale])
-    if args.dedup and not args.overwrite and _exists(output):  # else known after the first job
+        _call([commands.hadoop(), "fs", "-rm", "-r", "-f", *stale])
+    if between and not args.overwrite and _exists(output):  # else known after the first job
         raise StageError(f"{output} already exists; --overwrite removes it")
     for command in jobs:
-        counters.counts.update(_counters(_call(command)))
-    if args.dedup:
-        _call([_hadoop(), "fs", "-rm", "-r", first])
+        found = _counters(_call(command))
+        shuffled = counters.counts.get(SHUFFLED, 0) + found.get(SHUFFLED, 0)
+        counters.counts.update(found, **{SHUFFLED: shuffled})
+    if between:
+        _call([commands.hadoop(), "fs", "-rm", "-r", *between])
     print(describe([counters.as_dict()], whole=True), file=sys.stderr)
 
 
@@ -87,7 +88,7 @@ def main() -> None:
 
 def _arguments(given: list[str]) -> argparse.Namespace:
     args = _parser().parse_intermixed_args(given)
-    Settings.of(args)
+    _settings(args)
     options.integer("--reducers", args.reducers, 1, 999999)
     options.integer("--memory", args.memory, 512, 999999)
     if args.ship_venv and (args.python or args.ship_numpy):
@@ -95,13 +96,22 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     for text in args.define:
         if "=" not in text:
             raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
-    _command(_python(args), *options.as_arguments(args))
+    commands.command(commands.python(args), *options.as_arguments(args))
     if not all([*args.inputs, args.output_folder]):
         raise UsageError("INPUT and OUTPUT must not be empty")
     for pattern in args.inputs:
         if args.overwrite and _may_remove(args.output_folder, pattern):
             raise UsageError(f"--overwrite {args.output_folder} might remove the input {pattern}")
     return args
+
+
+def __settings(args: argparse.Namespace) -> Settings:
+    return Settings.of(args, NONE if options.counts_first(args) else None)
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    """As far as they are known before the tokens are counted."""
+    return Settings.of(args, NONE if options.counts_first(args) else None)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -176,112 +186,6 @@ def _path(uri: str) -> str:
     return posixpath.normpath(posixpath.join("/user", user, path))
 
 
-def _pairs_job(args: argparse.Namespace, output: str) -> list[str]:
-    python, flags = _python(args), options.as_arguments(args)
-    heap = _heap(args)
-    properties = {
-        "mapreduce.job.name": args.name,
-        "mapreduce.map.memory.mb": args.memory,
-        "mapreduce.map.java.opts": f"-Xmx{heap}m",
-        "mapreduce.task.io.sort.mb": min(2047, int(heap * SORT_SHARE)),
-        "mapreduce.map.sort.spill.percent": 0.95,  # the fewer spills, the less there is to merge
-        "mapreduce.input.fileinputformat.input.dir.recursive": "true",
-        "mapreduce.partition.keypartitioner.options": "-k1,1",
-        "stream.num.map.output.key.fields": KEY_FIELDS,
-    }
-    return [
-        *_streaming(args, properties),
-        *("-partitioner", "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"),
-        *(word for folder in args.inputs for word in ("-input", folder)),
-        *("-output", output),
-        *("-mapper", _command(python, f"{CODE}/mapper.py", *flags)),
-        *("-reducer", _command(python, f"{CODE}/reducer.py", *flags)),
-        *_environment(args),
-    ]
-
-
-def _dedup_job(args: argparse.Namespace, pairs: str, output: str) -> list[str]:
-    return [
-        *_streaming(args, {"mapreduce.job.name": f"{args.name}: dedup"}),
-        *("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat"),
-        *("-input", pairs, "-output", output),
-        *("-mapper", "org.apache.hadoop.mapred.lib.IdentityMapper"),
-        *("-reducer", _command(_python(args), f"{CODE}/dedup_reducer.py")),
-        *_environment(args),
-    ]
-
-
-def _streaming(args: argparse.Namespace, properties: dict[str, object]) -> list[str]:
-    """The head of the command: what Hadoop wants to have before streaming's own options."""
-    common = {
-        "mapreduce.job.reduces": args.reducers,
-        "mapreduce.reduce.memory.mb": args.memory,
-        "mapreduce.reduce.java.opts": f"-Xmx{_heap(args)}m",
-        # The reducers' JVMs have no other use for their memory than to hold what they fetched.
-        "mapreduce.reduce.shuffle.merge.percent": 0.9,
-        "mapreduce.reduce.input.buffer.percent": 0.7,
-        "mapreduce.map.output.compress": "true",
-        "mapreduce.map.output.compress.codec": "org.apache.hadoop.io.compress.SnappyCodec",
-        "stream.jobconf.truncate.limit": 20000,  # a task finds its configuration in its environment
-    }
-    defined = [f"{name}={value}" for name, value in {**properties, **common}.items()]
-    archives = [f"{package.our_code()}#{CODE}"]  # one file: each costs the client half a second
-    if args.ship_numpy:
-        archives.append(f"{package.numpy()}#{NUMPY}")
-    if args.ship_venv:
-        archives.append(f"{package.virtual_environment()}#{VENV}")
-    if not re.fullmatch("[A-Za-z0-9/._+@-]+", str(package.SHIP)):
-        raise StageError(f"Hadoop takes no file from a folder of this name: {package.SHIP}")
-    return [
-        *(_hadoop(), "jar", _streaming_jar()),
-        *(word for text in (*defined, *args.define) for word in ("-D", text)),
-        *("-archives", ",".join(archives)),
-    ]
-
-
-def _heap(args: argparse.Namespace) -> int:
-    return int(int(args.memory) * JVM_SHARE)
-
-
-def _python(args: argparse.Namespace) -> str:
-    return f"{VENV}/bin/python" if args.ship_venv else args.python or "python3"
-
-
-def _environment(args: argparse.Namespace) -> list[str]:
-    words = ["-cmdenv", "OPENBLAS_NUM_THREADS=1"]
-    return [*words, "-cmdenv", f"PYTHONPATH={NUMPY}"] if args.ship_numpy else words
-
-
-def _command(*words: str) -> str:
-    """As one argument; Streaming takes it apart at blanks and knows no escapes."""
-    for word in words:
-        if re.search(r"[\s'\"\\]", word):
-            raise UsageError(f"Hadoop cannot pass {word!r} on: it has a blank or a quote in it")
-    return " ".join(words)
-
-
-def _hadoop() -> str:
-    home = os.environ.get("HADOOP_HOME")
-    found = shutil.which("hadoop", path=f"{home}/bin" if home else None)
-    if not found:
-        where = f"in HADOOP_HOME ({home}/bin)" if home else "on the PATH; or set HADOOP_HOME"
-        raise StageError(f"there is no hadoop command {where}")
-    return found
-
-
-def _streaming_jar() -> str:
-    """Where distributions of Hadoop keep it, unless HADOOP_STREAMING_JAR tells."""
-    if told := os.environ.get("HADOOP_STREAMING_JAR"):
-        return told
-    homes = [os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME")]
-    homes += [str(Path(_hadoop()).resolve().parent.parent), "/usr/lib", "/usr/lib/hadoop"]
-    for home in filter(None, homes):
-        for folder in JAR_FOLDERS:
-            if jars := sorted(Path(home, folder).glob(JARS)):
-                return str(jars[-1])
-    raise StageError("there is no hadoop-streaming jar; say where it is: HADOOP_STREAMING_JAR")
-
-
 # The run.
 
 
@@ -315,7 +219,7 @@ def _call(command: list[str]) -> list[str]:
 
 
 def _exists(path: str) -> bool:
-    command = [_hadoop(), "fs", "-test", "-e", path]
+    command = [commands.hadoop(), "fs", "-test", "-e", path]
     return not subprocess.run(
         command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ).returncode
@@ -339,7 +243,7 @@ def _reason(said: list[str]) -> str:
     explained = [found[0] for line in said if (found := EXPLAINED.search(line))]
     if explained:
         return explained[0].replace("already exists", "already exists; --overwrite removes it")
-    return first_of_ours(said) or first_message(_application(said), _hadoop())
+    return first_of_ours(said) or first_message(_application(said), commands.hadoop())
 
 
 def _application(said: list[str]) -> str:

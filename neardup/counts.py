@@ -50,7 +50,7 @@ class TokenCounts:
     @classmethod
     def of_sets(cls, sets: Ragged) -> TokenCounts:
         """Of records that are all at hand."""
-        return cls(*distinct(sets.sizes), *_repeated(*distinct(sets.values)))
+        return cls(*distinct(sets.sizes), *most_frequent(*distinct(sets.values)))
 
     @classmethod
     def read(cls, path: str) -> TokenCounts:
@@ -96,11 +96,11 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values[starts], np.diff(starts, append=len(values))
 
 
-def _repeated(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The most frequent of those that are in several records, by token."""
     several = np.flatnonzero(frequencies > 1)
     best = several[np.lexsort((tokens[several], -frequencies[several]))[:MOST_TOKENS]]
-    best.sort()
+    best = best[np.argsort(tokens[best])]
     return tokens[best], frequencies[best]
 
 
@@ -108,7 +108,12 @@ def _columns(path: str, data: bytes, kind: bytes) -> tuple[np.ndarray, np.ndarra
     """The two columns (uint64) of lines that all begin with `kind`."""
     lines = data.count(b"\n")
     numbers = data.replace(kind, b"").split()
-    if len(numbers) != 2 * lines or data.count(kind) != lines or not b"".join(numbers).isdigit():
-        raise StageError(f"{path}: is no file of token counts; count_tokens.py order writes them")
-    table = np.array(numbers, dtype=np.uint64).reshape(-1, 2)
+    ours = data.count(kind) == lines and len(numbers) == 2 * lines
+    try:
+        if not (ours and all(map(bytes.isdigit, numbers))):
+            raise ValueError
+        table = np.array(numbers, dtype=np.uint64).reshape(-1, 2)
+    except (ValueError, OverflowError):
+        wrong = f"{path}: is no file of token counts; count_tokens.py order writes them"
+        raise StageError(wrong) from None
     return table[:, 0], table[:, 1]

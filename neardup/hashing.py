@@ -31,6 +31,20 @@ def mix(values: np.ndarray) -> np.ndarray:
     return values
 
 
+def unmix(values: np.ndarray) -> np.ndarray:
+    """The inverse of `mix`, step by step: what was shifted out is shifted in again.
+
+    >>> unmix(mix(np.array([0, 1, WORD - 1], np.uint64))).tolist()
+    [0, 1, 18446744073709551615]
+    """
+    values = values ^ (values >> np.uint64(31)) ^ (values >> np.uint64(62))
+    values *= np.uint64(pow(0x94D049BB133111EB, -1, WORD))
+    values ^= (values >> np.uint64(27)) ^ (values >> np.uint64(54))
+    values *= np.uint64(pow(0xBF58476D1CE4E5B9, -1, WORD))
+    values ^= (values >> np.uint64(30)) ^ (values >> np.uint64(60))
+    return values
+
+
 def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
     """The first `count` outputs (uint64) of SplitMix64 for `seed` (0 … 2^64-1).
 

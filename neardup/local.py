@@ -5,7 +5,8 @@
                 count                           send
 
 The stages are those of the cluster, with the key count (`neardup.sieve`) between.  The mappers
-take turns at the blocks of the input, and keep one file for each reducer, as on a cluster.
+take turns at the blocks of the input, and keep one file for each reducer, as on a cluster.  Where
+a scheme asks how rare tokens are, they count these first (`neardup.tally`), while they parse.
 Everything temporary lies in one folder below TMPDIR, which goes away however this ends.
 """
 
@@ -14,13 +15,10 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
-import signal
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Callable
 
@@ -32,9 +30,11 @@ import numpy as np
 
 from neardup import options
 from neardup.counters import Counters
-from neardup.crew import ENDING, Crew, program, turns
+from neardup.counts import NONE
+from neardup.crew import Crew, program, turns
 from neardup.errors import UsageError
 from neardup.options import Settings
+from neardup.records import Batch
 from neardup.sieve import (
     ENTRY_BYTES,
     EntryWriter,
@@ -45,10 +45,12 @@ from neardup.sieve import (
     traits,
 )
 from neardup.spill import numbers, spill, spilled
-from neardup.stages import SHUFFLED, dedup_pairs, keyed, reduce_buckets
-from neardup.streaming import OPENERS, blocks_of, check_inputs, read_files, run, write_all
+from neardup.stages import SHUFFLED, dedup_pairs, parsed, portions, reduce_buckets, with_keys
+from neardup.streaming import blocks_of, check_inputs, read_files, run, write_all
 from neardup.summary import summarize
+from neardup.tally import read_tally, sum_tally, write_tally
 from neardup.wire import format_keyed_lines
+from neardup.workfolder import STDIN, kept, size_of, working_folder
 
 NAME = "run_local.sh"
 DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.
@@ -59,9 +61,7 @@ text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
     ./run_local.sh data/videos.txt > pairs.tsv
     ./run_local.sh --input text --threshold 0.8 corpus/*.txt.gz > pairs.tsv
 """
-STDIN = "stdin"  # what was read from there, as a file of the working folder
 MOST_JOBS = 999
-PACKED = 4  # how many times larger a compressed file is taken to be
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,13 @@ class Plan:
         return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
 
 
+Source = Callable[[Plan, int, Counters], Iterator[Batch]]  # the records of one mapper
+
+
 def main() -> None:
     args = command_line()
-    settings = Settings.of(args)
+    counts_first = options.counts_first(args)
+    settings = Settings.of(args, NONE if counts_first else None)
     jobs = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
     check_inputs(args.files)
     with working_folder() as folder:
@@ -98,7 +102,10 @@ def main() -> None:
             settings, files, args.files, jobs, partitions, turns(), args.sort_memory, folder
         )
         with Crew(NAME) as crew:
-            everywhere(crew, plan, "mapper", lambda k: count(plan, k))
+            source: Source = new_records
+            if counts_first:
+                plan, source = with_counts(crew, plan, args), kept_records
+            everywhere(crew, plan, "mapper", lambda k: count(plan, k, source))
             everywhere(crew, plan, "sieve", lambda k: sieve(plan, k))
             everywhere(crew, plan, "mapper", lambda k: send(plan, k))
             buckets = [sort(crew, plan, plan.paths("lines", k)) for k in range(jobs)]
@@ -138,44 +145,6 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-@contextmanager
-def working_folder() -> Iterator[Path]:
-    """A new folder below TMPDIR, and its end, also after Ctrl-C and kill."""
-
-    def end(number: int, _: object) -> None:
-        for each in ENDING:
-            signal.signal(each, signal.SIG_IGN)  # once is enough
-        sys.exit(128 + number)
-
-    folder = Path(tempfile.mkdtemp(prefix="neardup.", dir=os.environ.get("TMPDIR") or None))
-    try:
-        for number in ENDING:
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, end)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def kept(name: str, folder: Path, number: int) -> str:
-    """The name of a file that every mapper can read: what can be read only once is copied."""
-    if name == "-":
-        with open(folder / STDIN, "wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-    elif not Path(name).is_file():
-        suffix = Path(name).suffix if Path(name).suffix in OPENERS else ""
-        with open(name, "rb") as pipe, open(folder / f"input.{number}{suffix}", "wb") as copy:
-            shutil.copyfileobj(pipe, copy)
-        return copy.name
-    return name
-
-
-def size_of(name: str, folder: Path) -> int:
-    """About how many bytes a file has when it is unpacked."""
-    path = folder / STDIN if name == "-" else Path(name)
-    return path.stat().st_size * (PACKED if path.suffix in OPENERS else 1)
-
-
 def everywhere(crew: Crew, plan: Plan, name: str, task: Callable[[int], None]) -> None:
     """The same task in N processes, each with its number from 0."""
 
@@ -195,25 +164,72 @@ def everywhere(crew: Crew, plan: Plan, name: str, task: Callable[[int], None]) -
     crew.together()
 
 
-def count(plan: Plan, k: int) -> None:
-    """Parse a share of the blocks, write down their keys, and keep their records."""
+def with_counts(crew: Crew, plan: Plan, args: argparse.Namespace) -> Plan:
+    """The same plan, its scheme knowing the tokens of all records, which are parsed by now."""
+    everywhere(crew, plan, "mapper", lambda k: tally(plan, k))
+    everywhere(crew, plan, "tally", lambda k: sums(plan, k))
+    counts = read_tally(plan.paths("best"), plan.paths("sizes"))
+    settings = Settings.of(args, counts)
+    for line in getattr(settings.scheme, "cost", list)():
+        print(line, file=sys.stderr)
+    return replace(plan, settings=settings)
+
+
+def new_records(plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
+    """The records of a share of the blocks, which are kept on disk."""
     if "-" in plan.files:
         os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
-    counters = Counters("count", progress="records")
     blocks = read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names)
-    with ExitStack() as stack:
-        records = stack.enter_context(open(plan.path("records", k), "wb"))
-        paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
-        entries = EntryWriter([stack.enter_context(open(path, "wb")) for path in paths])
-        known = stack.enter_context(open(plan.path("traits", k), "wb"))
-        done = 0
-        for batch, keys in keyed(blocks, plan.settings, counters):
+    with (
+        open(plan.path("records", k), "wb") as records,
+        open(plan.path("traits", k), "wb") as known,
+    ):
+        for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
             spill(batch, records)
             known.write(traits(batch.sets).tobytes())
+            # What tells of a record from afar is as long as an entry.
+            counters.add(SHUFFLED, ENTRY_BYTES * len(batch.ids))
+            yield batch
+
+
+def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
+    """The same records once more."""
+    with open(plan.path("records", k), "rb") as records:
+        yield from spilled(records)
+
+
+def tally(plan: Plan, k: int) -> None:
+    """Count the tokens of a share of the records."""
+    counters = Counters("tokens", progress="records")
+    with ExitStack() as stack:
+        paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
+        tokens = [stack.enter_context(open(path, "wb")) for path in paths]
+        sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
+        batches = (batch.sets for batch in new_records(plan, k, counters))
+        counters.add(SHUFFLED, write_tally(batches, tokens, sizes))
+    counters.report()
+
+
+def sums(plan: Plan, k: int) -> None:
+    """Every N-th partition of the tokens of all mappers."""
+    mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
+    sum_tally(mine, plan.path("best", k))
+    for paths in mine:
+        for path in paths:
+            path.unlink()
+
+
+def count(plan: Plan, k: int, source: Source) -> None:
+    """Write down the keys of a share of the records."""
+    counters = Counters("count", progress="records" if source is new_records else "keys")
+    with ExitStack() as stack:
+        paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
+        entries = EntryWriter([stack.enter_context(open(path, "wb")) for path in paths])
+        done = 0
+        for batch, keys in with_keys(source(plan, k, counters), plan.settings, counters):
             entries.add(keys, numbers(done, batch, k, plan.jobs))
             done += len(batch.ids)
-            # What tells of a record from afar is as long as an entry.
-            counters.add(SHUFFLED, ENTRY_BYTES * (len(keys.values) + len(batch.ids)))
+            counters.add(SHUFFLED, ENTRY_BYTES * len(keys.values))
     counters.report()
 
 

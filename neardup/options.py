@@ -137,6 +137,8 @@ class Settings:
     @classmethod
     def of(cls, args: argparse.Namespace, counts: TokenCounts | None = None) -> Settings:
         """UsageError for anything wrong or impossible; `counts` are instead of --counts."""
+        if args.counts == "":
+            raise UsageError("--counts: expected the name of a file, got ''")
         if counts is None and args.counts is not None:
             counts = TokenCounts.read(args.counts)
         input_ = _one_of("--input", args.input, "shingles", "text")

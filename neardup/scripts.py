@@ -6,12 +6,16 @@ Each function here is the `main` of one script and returns its exit code.
 from __future__ import annotations
 
 import sys
+from argparse import SUPPRESS, ArgumentParser
+from collections.abc import Iterator
 
 from neardup import options
 from neardup.counters import Counters
+from neardup.counting import map_counts, order_counts, sum_counts
+from neardup.counts import NONE
 from neardup.options import Settings
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
-from neardup.streaming import blocks_of, check_inputs, read_files, run, write_all
+from neardup.streaming import Block, blocks_of, check_inputs, read_files, run, write_all
 
 MAPPER = """Min-hash each record and write it once for each of its keys.
 
@@ -31,6 +35,25 @@ Reads sorted pairs; a pair that comes with several similarities keeps the highes
 
     LC_ALL=C sort PAIRS… | ./dedup_reducer.py
 """
+COUNT = """Count in how many records each token is, for the schemes that ask how rare a token is.
+
+Two map-reduce steps, and then mapper.py and reducer.py take the file:
+
+    cat FILE | ./count_tokens.py map | LC_ALL=C sort | ./count_tokens.py sum \\
+             | LC_ALL=C sort | ./count_tokens.py order > counts.tsv
+    cat FILE | ./mapper.py --counts counts.tsv … | LC_ALL=C sort | ./reducer.py …
+
+run_local.sh, run_hadoop.sh and job.py do this by themselves where a scheme asks for it.
+"""
+COUNT_STEPS = """steps:
+  map [OPTIONS] [FILE …]  record lines to partial counts; takes the options of mapper.py
+  sum                     sorted partial counts to sums
+  order                   sorted sums to counts: all sizes, and the million most frequent tokens
+"""
+COUNT_MAP = """Count the tokens and sizes of some records: the first step of count_tokens.py.
+
+Takes the options of mapper.py, of which those that say what a line is matter here.
+"""
 
 
 def mapper() -> int:
@@ -45,15 +68,15 @@ def dedup_reducer() -> int:
     return run("dedup_reducer.py", _dedup)
 
 
+def count_tokens() -> int:
+    return run("count_tokens.py", _count)
+
+
 def _map() -> None:
-    parser = options.parser("mapper.py", MAPPER)
-    parser.add_argument("files", nargs="*", metavar="FILE", help="default: -, standard input")
-    args = parser.parse_args()
+    args = _with_files(options.parser("mapper.py", MAPPER)).parse_args()
     settings = Settings.of(args)
-    files = args.files or ["-"]
-    check_inputs(files)
     counters = Counters("mapper", progress="records")
-    blocks = read_files(files, settings.max_line)
+    blocks = _blocks(args.files, settings)
     write_all(piece for _, piece in map_records(blocks, settings, counters))
     counters.report()
 
@@ -71,3 +94,37 @@ def _dedup() -> None:
     counters = Counters("dedup")
     write_all(dedup_pairs(sys.stdin.buffer, counters))
     counters.report()
+
+
+def _count() -> None:
+    parser = options.bare_parser("count_tokens.py", COUNT)
+    parser.usage = "count_tokens.py map [OPTIONS] [FILE ...] | sum | order"
+    parser.epilog = COUNT_STEPS
+    parser.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
+    args = parser.parse_args(sys.argv[1:2])
+    if args.step == "map":
+        _count_map(sys.argv[2:])
+    else:
+        parser.parse_args(sys.argv[1:])
+        step = sum_counts if args.step == "sum" else order_counts
+        write_all(step(sys.stdin.buffer))
+
+
+def _count_map(arguments: list[str]) -> None:
+    parser = _with_files(options.parser("count_tokens.py map", COUNT_MAP))
+    args = parser.parse_args(arguments)
+    settings = Settings.of(args, NONE)
+    counters = Counters("tokens", progress="records")
+    write_all(map_counts(_blocks(args.files, settings), settings, counters))
+    counters.report()
+
+
+def _with_files(parser: ArgumentParser) -> ArgumentParser:
+    parser.add_argument("files", nargs="*", metavar="FILE", help="default: -, standard input")
+    return parser
+
+
+def _blocks(files: list[str], settings: Settings) -> Iterator[Block]:
+    files = files or ["-"]
+    check_inputs(files)
+    return read_files(files, settings.max_line)

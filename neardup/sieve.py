@@ -111,12 +111,12 @@ def sift(
     count = sum(source.stat().st_size for source in sources) // ENTRY_BYTES
     parts = min(1 + count // ENTRIES_AT_ONCE, max(1, MOST_FILES // partitions))
     for part in range(parts):
-        pieces = [_part_of(source, part, parts) for source in sources]
+        pieces = [part_of(source, part, parts) for source in sources]
         paths = [Path(f"{target}.{part}") for target in targets]
         _sift_part(pieces, paths, known, measure)
 
 
-def _part_of(source: Path, part: int, parts: int) -> np.ndarray:
+def part_of(source: Path, part: int, parts: int) -> np.ndarray:
     """uint64 (n, 2): those of a file's entries whose keys belong to this part."""
     if parts == 1:
         return np.fromfile(source, dtype=np.uint64).reshape(-1, 2)

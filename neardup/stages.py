@@ -46,16 +46,27 @@ def keyed(
     blocks: Iterable[Block], settings: Settings, counters: Counters
 ) -> Iterator[tuple[Batch, Ragged]]:
     """The records of each block, and their keys."""
+    yield from with_keys(portions(parsed(blocks, settings, counters), settings), settings, counters)
+
+
+def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
+    """The same records, in batches that have no more than a million keys."""
+    for batch in batches:
+        for low, high in chunks(settings.scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
+            yield batch.take(np.arange(low, high))
+
+
+def with_keys(
+    batches: Iterable[Batch], settings: Settings, counters: Counters
+) -> Iterator[tuple[Batch, Ragged]]:
+    """Batches, and the keys of their records."""
     counters.promise = settings.promise
     counters.add("keys", 0)
     counters.add(SHUFFLED, 0)
-    scheme = settings.scheme
-    for batch in parsed(blocks, settings, counters):
-        for low, high in chunks(scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
-            some = batch.take(np.arange(low, high))
-            keys = scheme.keys(some.sets)
-            counters.add("keys", len(keys.values))
-            yield some, keys
+    for batch in batches:
+        keys = settings.scheme.keys(batch.sets)
+        counters.add("keys", len(keys.values))
+        yield batch, keys
 
 
 def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[Batch]:

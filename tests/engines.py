@@ -20,9 +20,9 @@ from zlib import crc32
 ROOT = Path(__file__).resolve().parent.parent
 VIDEOS = ROOT / "data" / "videos.txt"
 ANSWER = ROOT / "data" / "videos.pairs.tsv"
-MAPPER, REDUCER, DEDUP, JOB = (
+MAPPER, REDUCER, DEDUP, COUNT_TOKENS, JOB = (
     [sys.executable, str(ROOT / name)]
-    for name in ("mapper.py", "reducer.py", "dedup_reducer.py", "job.py")
+    for name in ("mapper.py", "reducer.py", "dedup_reducer.py", "count_tokens.py", "job.py")
 )
 RUN_LOCAL = [str(ROOT / "run_local.sh")]
 RUN_HADOOP = [str(ROOT / "run_hadoop.sh")]
@@ -115,6 +115,15 @@ def pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
     return succeed(["bash", "-o", "pipefail", "-c", line], tmp, given.data).out
 
 
+def counted_pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
+    """The tokens are counted first: count_tokens.py between sorts."""
+    lines = in_order(succeed([*COUNT_TOKENS, "map", *flags], tmp, given.data).out)
+    sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp, lines).out)
+    counts = tmp / "counts.tsv"
+    counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp, sums).out)
+    return pipe_dedup(given, [*flags, f"--counts={counts}"], tmp)
+
+
 def pipe_dedup(given: Input, flags: list[str], tmp: Path) -> bytes:
     return succeed(DEDUP, tmp, in_order(pipe(given, flags, tmp))).out
 
@@ -161,6 +170,7 @@ def in_order(data: bytes) -> bytes:
 ENGINES = {
     "pipe": pipe,
     "pipe+dedup": pipe_dedup,
+    "counted pipe": counted_pipe,
     "split pipe": split_pipe,
     "run_local 1": run_local(1),
     "run_local 2": run_local(2),

@@ -115,22 +115,31 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         given, expected = texts(folder)
         flags = ["--input", "text", "--shingle", "word:2", "--threshold=0.8", "--max-bands=40"]
         return given, flags, expected
+    if request.param == "prefix":  # which asks how rare tokens are
+        return videos(), ["--scheme", "prefix"], ANSWER.read_bytes()
     given = odd_files(folder)
     expected = exact(repeating_records(), "0.9")
     if request.param == "odd files":
         return given, [], expected
+    if request.param == "prefix, odd files":
+        return given, ["--scheme=prefix"], expected
+    if request.param == "prefix, stdin":
+        return Input(given.data, ["-"]), ["--scheme=prefix"], expected
     assert request.param == "stdin"
     return Input(given.data, ["-"]), ["--bands=20", "--rows=5", f"--seed={2**64 - 1}"], expected
 
 
 CASES = {
-    "videos": list(ENGINES),
+    "videos": [name for name in ENGINES if name != "counted pipe"],
     "links": ["pipe", "split pipe", "run_local 2", "run_local 3", "mrjob inline"],
     "low threshold": ["pipe", "split pipe", "run_local 3", "mrjob inline"],
     "text": ["pipe", "split pipe", "run_local 2", "mrjob inline"],
     # An id that comes with two sets needs the second reduce.
     "odd files": ["pipe+dedup", "split pipe", "run_local 1", "run_local 3", "mrjob local"],
     "stdin": ["pipe+dedup", "run_local 2", "run_local 3", "mrjob inline"],
+    "prefix": [name for name in ENGINES if name != "pipe+dedup"],
+    "prefix, odd files": ["pipe+dedup", "counted pipe", "run_local 3", "mrjob local"],
+    "prefix, stdin": ["run_local 2", "mrjob inline", "mrjob local"],
 }
 
 

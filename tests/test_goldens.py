@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from engines import DEDUP, INLINE, JOB, MAPPER, REDUCER, RUN_HADOOP, RUN_LOCAL, run
+from engines import COUNT_TOKENS, DEDUP, INLINE, JOB, MAPPER, REDUCER, RUN_HADOOP, RUN_LOCAL, run
 from strategies import settings_of
 
 from neardup.errors import UsageError
@@ -20,6 +20,7 @@ GOLDEN = Path(__file__).parent / "golden"
 SCRIPTS = {
     "mapper.py": MAPPER,
     "dedup_reducer.py": DEDUP,
+    "count_tokens.py": COUNT_TOKENS,
     "run_local.sh": RUN_LOCAL,
     "run_hadoop.sh": RUN_HADOOP,
 }

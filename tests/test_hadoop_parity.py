@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -153,3 +154,28 @@ def test_the_second_reduce(tmp_path: Path) -> None:
     assert yarn.pairs_in(output) == b"x\ty\t1.000000\n"
     assert result.count("unique pairs") == 1
     assert result.count("repeated pairs") == 1
+
+
+def test_a_scheme_that_counts_tokens_first(videos: bytes, tmp_path: Path) -> None:
+    """By jobs of their own, whose folders, and those of a run that was cut short, go away."""
+    hdfs, output = yarn.put(videos, "/in/counting/videos.txt", 256 * 1024), yarn.new_output()
+    beside = [f"{output}.sums", f"{output}.counts"]
+    for folder in beside:
+        yarn.hadoop("fs", "-mkdir", "-p", folder)
+        yarn.hadoop("fs", "-put", "-", f"{folder}/part-00000", stdin=b"stale\n")
+    command = [*RUN_HADOOP, "--python", yarn.PYTHON, "--reducers=3", "--scheme=prefix"]
+    for more in ([], ["--dedup", "--overwrite"]):
+        result = yarn.attempt([*command, *more, hdfs, output], tmp_path)
+        assert result.code == 0, result.err
+        assert yarn.pairs_in(output) == ANSWER.read_bytes()
+        assert len(re.findall("Running job: ", result.err)) == (4 if more else 3)
+        assert result.count("records") == videos.count(b"\n")
+        left = yarn.hadoop("fs", "-ls", "-C", "/out").decode().split()
+        assert output in left
+        assert not set(beside) & set(left)
+
+    mrjob = [*JOB, "--no-conf", "-r", "hadoop", "--python-bin", yarn.PYTHON, "--scheme=prefix"]
+    result = yarn.attempt([*mrjob, "-D", "mapreduce.job.reduces=3", f"hdfs://{hdfs}"], tmp_path)
+    assert result.code == 0, result.err
+    assert in_order(result.out) == ANSWER.read_bytes()
+    assert result.count("records") == videos.count(b"\n")

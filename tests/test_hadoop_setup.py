@@ -147,7 +147,7 @@ def test_the_package_is_the_same_every_time(
     with tarfile.open(package.our_code()) as tar:
         names = set(tar.getnames())
         tar.extractall(tmp_path / "task")
-    assert {"mapper.py", "reducer.py", "dedup_reducer.py", "neardup/stages.py"} <= names
+    assert {*package.SCRIPTS, "neardup/stages.py"} <= names
     assert {Path(name).suffix for name in names} == {".py"}
     mapper = [sys.executable, tmp_path / "task" / "mapper.py"]
     assert run(mapper, tmp_path, b"a 1 2 3\n", cwd=tmp_path).out.count(b"\n") == 15
@@ -191,6 +191,29 @@ def test_the_command_that_is_shown(tmp_path: Path) -> None:
     assert reduces == ["mapreduce.job.reduces=3", "mapreduce.job.reduces=5"]
     assert line.rindex(" -D ") < line.index(" -archives ") < line.index(" -input a -input 'b*' ")
     assert "-mapper 'python3 neardup-job/mapper.py --threshold=0.8 " in line
+
+
+def test_the_commands_that_count_tokens(tmp_path: Path) -> None:
+    """In front, by folders beside the output; the file of counts has one name in each task."""
+    program(tmp_path / "bin" / "hadoop", "exit 1")
+    flags = ["--scheme=prefix", "-D", "mapreduce.job.reduces=5", "--show"]
+    told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+    result = run([*RUN_HADOOP, *flags, "a", "out/"], tmp_path, **told)
+    sums, counts, pairs = result.out.decode().splitlines()
+    assert " -input a -output out.sums " in sums
+    assert " -mapper 'python3 neardup-job/count_tokens.py map --scheme=prefix " in sums
+    assert counts.index("reduces=5 ") < counts.index("reduces=1 ")
+    assert " -input out.sums -output out.counts " in counts
+    assert " -D 'mapreduce.job.cache.files=out.counts/part-00000#counts' -archives " in pairs
+    assert " -input a -output out -mapper 'python3 neardup-job/mapper.py " in pairs
+    assert pairs.count(" --counts=counts ") == 2
+
+    own = tmp_path / "own.tsv"
+    own.write_text("")
+    result = run([*RUN_HADOOP, "--counts", own, *flags, "a", "out"], tmp_path, **told)
+    (pairs,) = result.out.decode().splitlines()
+    assert f" -files '{own}#counts' -archives " in pairs
+    assert pairs.count(" --counts=counts ") == 2
 
 
 def test_a_long_bucket_gives_signs_of_life(

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from engines import ROOT, Result, run
 
+from hadoop import package
+
 RECORDS = b"a 1 2 3\nb 3 2 1\n"
 needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make here")
 
@@ -86,7 +88,7 @@ def test_make_runs_from_any_folder(folder: Path, tmp_path: Path) -> None:
     assert b"a\tb\t1.000000\n" in result.out
 
 
-@pytest.mark.parametrize("script", ["mapper.py", "reducer.py", "dedup_reducer.py", "job.py"])
+@pytest.mark.parametrize("script", ["mapper.py", "dedup_reducer.py", "count_tokens.py", "job.py"])
 def test_a_script_without_numpy(script: str, folder: Path, tmp_path: Path) -> None:
     python = bare_python(tmp_path / "bin" / "python3")
     path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
@@ -136,6 +138,6 @@ def test_an_interpreter_with_numpy_is_kept(folder: Path, tmp_path: Path) -> None
 
 
 def test_scripts_can_be_executed() -> None:
-    for name in ("mapper.py", "reducer.py", "dedup_reducer.py", "job.py", "run_local.sh"):
+    for name in (*package.SCRIPTS, "job.py", "run_local.sh"):
         assert os.access(ROOT / name, os.X_OK)
     subprocess.run(["bash", "-n", ROOT / "run_local.sh"], check=True)

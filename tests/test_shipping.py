@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from engines import JOB, MAPPER, REDUCER, ROOT, Result, in_order, run, succeed
 
+from hadoop import package
+
+SHIPPED = [*package.SCRIPTS, "neardup"]
 RECORDS = b"a 1 2 3\nb 3 2 1\nbad\n\nc 1 x\nd 1 -2\n\xff 1\nc 1 2 3\n"
 TASK = {"mapreduce_task_attempt_id": "attempt_1_0001_m_000000_0"}
 
@@ -23,7 +26,7 @@ def task(tmp_path: Path) -> Path:
     """An empty folder with links to what was shipped."""
     task = tmp_path / "task"
     task.mkdir()
-    for number, name in enumerate(["mapper.py", "reducer.py", "dedup_reducer.py", "neardup"]):
+    for number, name in enumerate(SHIPPED):
         cached = tmp_path / "filecache" / str(number) / name
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         cached.parent.mkdir(parents=True)
@@ -50,9 +53,7 @@ def test_the_shipped_files_give_the_same(task: Path, tmp_path: Path) -> None:
     assert keyed.out == succeed(MAPPER, tmp_path, RECORDS).out
     assert unique.out == b"a\tb\t1.000000\na\tc\t1.000000\nb\tc\t1.000000\n"
     assert in_order(pairs.out) == unique.out
-    assert {path.name for path in task.iterdir()} == {
-        *("mapper.py", "reducer.py", "dedup_reducer.py", "neardup")
-    }
+    assert {path.name for path in task.iterdir()} == set(SHIPPED)
 
 
 def counters(err: str) -> dict[str, int]:

@@ -1,0 +1,75 @@
+"""Token counts on one machine: the stages of `neardup.counting` without lines and without sorts.
+
+    records → entries of partition 0, 1 … ─┬─ worker 1 ─ its best million ─┬─ the best of these
+                                           └─ worker 2 ─ its best million ─┘
+                  partial counts                sums                          TokenCounts
+
+An entry is a mixed token and a count.  A worker has one partition of them in memory at a time, or
+where that is too large, a part of it; as in `neardup.sieve`, from which the files are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from neardup.counting import partial_counts
+from neardup.counts import NONE, TokenCounts, most_frequent
+from neardup.hashing import mix, unmix
+from neardup.ragged import Ragged, first_of_run
+from neardup.sieve import ENTRIES_AT_ONCE, ENTRY_BYTES, EntryWriter, part_of
+
+
+def write_tally(batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes]) -> int:
+    """The partial counts of one mapper's records, a file for each partition of the tokens.
+
+    Returns how many bytes that were.
+    """
+    entries, written = EntryWriter(list(tokens)), 0
+    for (size, holders), (token, frequency) in partial_counts(batches):
+        sizes.write(np.stack((size, holders.astype(np.uint64)), axis=1).tobytes())
+        each_its_own = Ragged(mix(token), np.arange(len(token) + 1))
+        entries.add(each_its_own, frequency.astype(np.uint64))
+        written += ENTRY_BYTES * (len(size) + len(token))
+    return written
+
+
+def sum_tally(partitions: Iterable[list[Path]], target: Path) -> None:
+    """Of each partition all mappers' files: the most frequent tokens of all go to `target`."""
+    best = NONE.tokens, NONE.frequencies
+    for sources in partitions:
+        count = sum(source.stat().st_size for source in sources) // ENTRY_BYTES
+        parts = 1 + count // ENTRIES_AT_ONCE
+        for part in range(parts):
+            entries = np.concatenate([part_of(source, part, parts) for source in sources])
+            mixed, frequencies = _summed(entries)
+            best = _best(best, (unmix(mixed), frequencies))
+    np.stack((best[0], best[1].astype(np.uint64)), axis=1).tofile(target)
+
+
+def read_tally(tokens: list[Path], sizes: list[Path]) -> TokenCounts:
+    """From what all workers have found."""
+    best = NONE.tokens, NONE.frequencies
+    for path in tokens:
+        entries = part_of(path, 0, 1)
+        best = _best(best, (entries[:, 0], entries[:, 1].astype(np.int64)))
+    size, holders = _summed(np.concatenate([part_of(path, 0, 1) for path in sizes]))
+    return TokenCounts(size.astype(np.int64), holders, *best)
+
+
+def _summed(entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Entries (uint64 (n, 2)) → their distinct values, ascending, and the sums of their counts."""
+    entries = entries[np.argsort(entries[:, 0])]
+    starts = np.flatnonzero(first_of_run(entries[:, 0])) if len(entries) else np.empty(0, np.int64)
+    sums = np.add.reduceat(entries[:, 1], starts) if len(starts) else entries[:, 1]
+    return entries[starts, 0], sums.astype(np.int64)
+
+
+def _best(
+    some: tuple[np.ndarray, np.ndarray], more: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The most frequent tokens of both, by token."""
+    return most_frequent(*map(np.concatenate, zip(some, more)))
