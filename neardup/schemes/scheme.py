@@ -10,7 +10,7 @@ import numpy as np
 
 from neardup import lsh
 from neardup.counts import TokenCounts
-from neardup.keys import MAX_BANDS
+from neardup.keys import HASH_BITS, MAX_BANDS
 from neardup.measures import MEASURES, Measure, Threshold
 from neardup.ragged import Ragged
 
@@ -107,3 +107,12 @@ class Scheme(ABC):
     def measure(self, name: str, threshold: Threshold) -> Measure:
         """One of `measures`."""
         return MEASURES[name](threshold)
+
+
+def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
+    """Keys of n sets that have one of each of these bands (int64, ascending).
+
+    `words` (uint64, of shape (n, bands)) are random-looking; their upper bits are the hash.
+    """
+    keys = words >> np.uint64(64 - HASH_BITS) | bands.astype(np.uint64) << np.uint64(HASH_BITS)
+    return Ragged(keys.ravel(), np.arange(len(words) + 1) * len(bands))
