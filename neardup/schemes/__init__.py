@@ -6,5 +6,9 @@ from this table.
 
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.scheme import Scheme
+from neardup.schemes.supershingle import SuperShingle
 
-SCHEMES: dict[str, type[Scheme]] = {"minhash": MinHash}
+SCHEMES: dict[str, type[Scheme]] = {
+    "minhash": MinHash,
+    "supershingle": SuperShingle,
+}
