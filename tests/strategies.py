@@ -12,9 +12,13 @@ from hypothesis import strategies as st
 from neardup import options
 from neardup.buckets import BUCKET_BYTES, shared_lines
 from neardup.counters import Counters
+from neardup.counts import TokenCounts
 from neardup.links import LinkJoin
 from neardup.options import Settings
 from neardup.pairjoin import PairJoin
+from neardup.ragged import Ragged
+from neardup.schemes import SCHEMES
+from neardup.schemes.scheme import Scheme
 from neardup.stages import map_records
 from neardup.streaming import Block
 
@@ -26,8 +30,21 @@ shingles = st.integers(0, 20) | st.integers(TOP - 20, TOP) | st.integers(0, TOP)
 shingle_sets = st.frozensets(shingles, max_size=12)
 
 
-def settings_of(*flags: str) -> Settings:
-    return Settings.of(options.parser("test", "").parse_args(flags))
+# Of records in which small values are neither rare nor everywhere, as I-Match wants them.
+COUNTS = TokenCounts.of_sets(Ragged.from_rows([list(range(i, i + 6)) for i in range(21)]))
+
+
+def settings_of(*flags: str, counts: TokenCounts | None = None) -> Settings:
+    return Settings.of(options.parser("test", "").parse_args(flags), counts)
+
+
+def every_scheme() -> dict[str, Scheme]:
+    """Each scheme of the table as its defaults make it, and once more for what its flags change."""
+    flags = [f"--scheme={name}" for name in SCHEMES]
+    for extra in ("--weights=idf",):
+        users = [name for name, scheme in SCHEMES.items() if extra.split("=")[0] in scheme.options]
+        flags += [f"--scheme={name} {extra}" for name in users]
+    return {flag: settings_of(*flag.split(), counts=COUNTS).scheme for flag in flags}
 
 
 def record_lines(records: Records) -> bytes:
