@@ -6,9 +6,11 @@ from this table.
 
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.scheme import Scheme
+from neardup.schemes.simhash import SimHash
 from neardup.schemes.supershingle import SuperShingle
 
 SCHEMES: dict[str, type[Scheme]] = {
     "minhash": MinHash,
     "supershingle": SuperShingle,
+    "simhash": SimHash,
 }
