@@ -5,6 +5,7 @@ from this table.
 """
 
 from neardup.schemes.minhash import MinHash
+from neardup.schemes.projection import Projection
 from neardup.schemes.scheme import Scheme
 from neardup.schemes.simhash import SimHash
 from neardup.schemes.supershingle import SuperShingle
@@ -13,4 +14,5 @@ SCHEMES: dict[str, type[Scheme]] = {
     "minhash": MinHash,
     "supershingle": SuperShingle,
     "simhash": SimHash,
+    "projection": Projection,
 }
