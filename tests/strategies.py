@@ -41,7 +41,7 @@ def settings_of(*flags: str, counts: TokenCounts | None = None) -> Settings:
 def every_scheme() -> dict[str, Scheme]:
     """Each scheme of the table as its defaults make it, and once more for what its flags change."""
     flags = [f"--scheme={name}" for name in SCHEMES]
-    for extra in ("--weights=idf",):
+    for extra in ("--weights=idf", "--lexicons=3"):
         users = [name for name, scheme in SCHEMES.items() if extra.split("=")[0] in scheme.options]
         flags += [f"--scheme={name} {extra}" for name in users]
     return {flag: settings_of(*flag.split(), counts=COUNTS).scheme for flag in flags}
@@ -77,9 +77,9 @@ def blocks_of(lines: list[bytes], at_once: int) -> list[bytes]:
     return [b"".join(lines[i : i + at_once]) for i in range(0, len(lines), at_once)]
 
 
-def job(records: Records, *flags: str) -> list[bytes]:
+def job(records: Records, *flags: str, counts: TokenCounts | None = None) -> list[bytes]:
     """The pair lines of records, sorted."""
-    settings = settings_of(*flags)
+    settings = settings_of(*flags, counts=counts)
     return sorted(reduced(mapped(record_lines(records), settings), settings))
 
 

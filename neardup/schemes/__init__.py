@@ -4,6 +4,7 @@ A scheme is one file here and one line in `SCHEMES`; the tests that every scheme
 from this table.
 """
 
+from neardup.schemes.imatch import IMatch
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.projection import Projection
 from neardup.schemes.scheme import Scheme
@@ -15,4 +16,5 @@ SCHEMES: dict[str, type[Scheme]] = {
     "supershingle": SuperShingle,
     "simhash": SimHash,
     "projection": Projection,
+    "imatch": IMatch,
 }
