@@ -9,6 +9,7 @@ from neardup.schemes.minhash import MinHash
 from neardup.schemes.projection import Projection
 from neardup.schemes.scheme import Scheme
 from neardup.schemes.simhash import SimHash
+from neardup.schemes.spotsigs import SpotSigs
 from neardup.schemes.supershingle import SuperShingle
 
 SCHEMES: dict[str, type[Scheme]] = {
@@ -17,4 +18,5 @@ SCHEMES: dict[str, type[Scheme]] = {
     "simhash": SimHash,
     "projection": Projection,
     "imatch": IMatch,
+    "spotsigs": SpotSigs,
 }
