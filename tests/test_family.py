@@ -1,4 +1,4 @@
-"""The statistical schemes of the table beside MinHash: each promise against its own formula.
+"""Super-shingles against their formula, and the job against the keys of every scheme.
 
 The intervals are exact, as in test_schemes.py: α = 1e-9, and the seeds are fixed.
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from neardup.ragged import shared
+from neardup.ragged import Ragged, shared
 from neardup.schemes import supershingle
 from neardup.schemes.supershingle import SuperShingle
+from tests.strategies import COUNTS, every_scheme, job, pairs_in, settings_of, shingle_sets
 from tests.test_schemes import PAIRS, clopper_pearson, pairs_of_similarity
 
 
@@ -44,3 +47,23 @@ def test_a_mega_shingle_needs_both_of_its_super_shingles():
     assert {0, 1, 3} <= set(counts.tolist()) <= {0, 1, 3, 6, 10, 15}
     assert SuperShingle().recall(0) == 0
     assert SuperShingle().recall(1) == 1
+
+
+@pytest.mark.parametrize("flags", [flags.split() for flags in every_scheme()], ids=" ".join)
+@settings(max_examples=30)
+@given(st.lists(shingle_sets.filter(bool), max_size=5), st.lists(st.integers(0, 40), max_size=5))
+def test_the_job_prints_once_each_pair_that_shares_a_key_and_reaches_the_threshold(
+    flags, sets, dropped
+):
+    base = frozenset(range(30))
+    sets = [base, *sets, *(base - {token} for token in dropped)]
+    wanted = settings_of(*flags, counts=COUNTS)
+    rows = Ragged.from_rows([list(x) for x in sets])
+    left, right = np.triu_indices(len(sets), 1)
+    met = shared(wanted.scheme.keys(rows), left, right).sizes > 0
+    found = wanted.measure.verified(rows, left[met], right[met])
+    expected = [(b"%02d" % i, b"%02d" % j) for i, j in zip(found.left, found.right)]
+    records = {b"%02d" % i: x for i, x in enumerate(sets)}
+    assert pairs_in(job(records, *flags, counts=COUNTS)) == expected
+    copies = [i for i, token in enumerate(dropped, len(sets) - len(dropped)) if token >= 30]
+    assert len(expected) >= len(copies)
