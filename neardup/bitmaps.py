@@ -35,8 +35,16 @@ def most_in_common(
     >>> most_in_common(bitmaps(sets), sets.sizes, np.array([0, 0]), np.array([0, 1])).tolist()
     [3, 2]
     """
-    differ = (maps[left] ^ maps[right]).view(np.uint16).reshape(-1, 4)
-    return (sizes[left] + sizes[right] - _ONES[differ].sum(axis=1, dtype=np.int64)) // 2
+    return (sizes[left] + sizes[right] - popcount(maps[left] ^ maps[right])) // 2
+
+
+def popcount(words: np.ndarray) -> np.ndarray:
+    """How many bits are set in each word (uint64); int64.
+
+    >>> popcount(np.array([0, 7, 2**64 - 1], np.uint64)).tolist()
+    [0, 3, 64]
+    """
+    return _ONES[words.view(np.uint16).reshape(-1, 4)].sum(axis=1, dtype=np.int64)
 
 
 def may_reach(

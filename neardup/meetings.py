@@ -62,9 +62,7 @@ def _share_below(keys: Ragged, a: np.ndarray, b: np.ndarray, bound: np.ndarray) 
     [True, False]
     """
     width = int(keys.sizes[0])
-    if not len(keys.values):
-        return np.zeros(len(a), dtype=bool)
-    if (keys.sizes == width).all():
+    if width and (keys.sizes == width).all():
         table = keys.values.reshape(-1, width)
         bands = table >> np.uint64(HASH_BITS)
         if (bands == bands[0]).all() and first_of_run(bands[0]).all():  # a column for each band

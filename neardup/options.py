@@ -146,14 +146,14 @@ class Settings:
             raise UsageError("--shingle is for --input text, and --input is shingles")
         shingler = _read("--shingle", Shingler.parse, _given(args.shingle, "word:3"))
         name = _scheme_name(args)
-        request, measure = _request(args, SCHEMES[name], counts)
+        request = _request(args, SCHEMES[name], counts)
         try:
             scheme = SCHEMES[name].of(request)
         except ValueError as error:
             raise UsageError(str(error)) from None
         return cls(
             threshold=request.threshold,
-            measure=scheme.measure(measure, request.threshold),
+            measure=scheme.measure(request.measure, request.threshold),
             scheme=scheme,
             parse=text_line_parser(shingler) if input_ == "text" else parse_shingle_lines,
             links=_one_of("--output", args.output, "pairs", "links") == "links",
@@ -214,10 +214,8 @@ def _scheme_name(args: argparse.Namespace) -> str:
     return name
 
 
-def _request(
-    args: argparse.Namespace, scheme: type[Scheme], counts: TokenCounts | None
-) -> tuple[Request, str]:
-    """What is asked of the scheme, and the name of the measure."""
+def _request(args: argparse.Namespace, scheme: type[Scheme], counts: TokenCounts | None) -> Request:
+    """What is asked of the scheme."""
     measure = _given(args.measure, scheme.measures[0])
     if measure not in scheme.measures:
         raise UsageError(_cannot_promise(measure, _scheme_name(args)))
@@ -227,9 +225,10 @@ def _request(
         )
     threshold = _read("--threshold", Threshold.parse, _given(args.threshold, "0.9"))
     resemblance = MEASURES[measure](threshold).resemblance if measure in MEASURES else None
-    request = Request(
+    return Request(
         threshold=threshold,
         resemblance=resemblance,
+        measure=measure,
         recall=_optional("--recall", _probability, args.recall),
         max_bands=_number(args, "--max-bands", 1, MAX_BANDS),
         bands=_number(args, "--bands", 1, MAX_BANDS),
@@ -241,7 +240,6 @@ def _request(
         lexicons=integer("--lexicons", _given(args.lexicons, "1"), 1, MAX_LEXICONS),
         counts=counts,
     )
-    return request, measure
 
 
 def counts_first(args: argparse.Namespace) -> bool:

@@ -13,12 +13,15 @@ from hypothesis import strategies as st
 from neardup import options
 from neardup.buckets import BUCKET_BYTES, shared_lines
 from neardup.counters import Counters
+from neardup.counts import TokenCounts
 from neardup.joins import JOINS
 from neardup.links import LinkJoin
 from neardup.measures import Threshold
 from neardup.options import Settings
 from neardup.pairjoin import PairJoin
 from neardup.ragged import Ragged
+from neardup.schemes import SCHEMES
+from neardup.schemes.scheme import Scheme
 from neardup.stages import map_records
 from neardup.streaming import Block
 
@@ -30,12 +33,27 @@ shingles = st.integers(0, 20) | st.integers(TOP - 20, TOP) | st.integers(0, TOP)
 shingle_sets = st.frozensets(shingles, max_size=12)
 
 
-def settings_of(*flags: str) -> Settings:
-    return Settings.of(arguments_of(*flags))
+# Of records in which small values are neither rare nor everywhere, as I-Match wants them.
+COUNTS = TokenCounts.of_sets(Ragged.from_rows([list(range(i, i + 6)) for i in range(21)]))
+
+
+def settings_of(*flags: str, counts: TokenCounts | None = None) -> Settings:
+    return Settings.of(arguments_of(*flags), counts)
 
 
 def arguments_of(*flags: str) -> Namespace:
     return options.parser("test", "").parse_args(flags)
+
+
+def every_scheme() -> dict[str, Scheme]:
+    """Each scheme of the table as its defaults make it, and once more for what its flags change."""
+    flags = [f"--scheme={name}" for name in SCHEMES]
+    for extra in ("--weights=idf", "--lexicons=3"):
+        users = [name for name, scheme in SCHEMES.items() if extra.split("=")[0] in scheme.options]
+        flags += [f"--scheme={name} {extra}" for name in users]
+    # Where idf is all that counts are for, they may be of other records.
+    counts = {flag: COUNTS if "idf" in flag or "imatch" in flag else None for flag in flags}
+    return {flag: settings_of(*flag.split(), counts=counts[flag]).scheme for flag in flags}
 
 
 def record_lines(records: Records) -> bytes:
@@ -68,9 +86,9 @@ def blocks_of(lines: list[bytes], at_once: int) -> list[bytes]:
     return [b"".join(lines[i : i + at_once]) for i in range(0, len(lines), at_once)]
 
 
-def job(records: Records, *flags: str) -> list[bytes]:
+def job(records: Records, *flags: str, counts: TokenCounts | None = None) -> list[bytes]:
     """The pair lines of records, sorted."""
-    settings = settings_of(*flags)
+    settings = settings_of(*flags, counts=counts)
     return sorted(reduced(mapped(record_lines(records), settings), settings))
 
 

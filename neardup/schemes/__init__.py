@@ -6,10 +6,15 @@ from this table.
 
 from neardup.schemes.auto import Auto
 from neardup.schemes.exact import Exact
+from neardup.schemes.imatch import IMatch
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.partition import Partition
 from neardup.schemes.prefix import Prefix
+from neardup.schemes.projection import Projection
 from neardup.schemes.scheme import Scheme
+from neardup.schemes.simhash import SimHash
+from neardup.schemes.spotsigs import SpotSigs
+from neardup.schemes.supershingle import SuperShingle
 
 SCHEMES: dict[str, type[Scheme]] = {
     "minhash": MinHash,
@@ -17,4 +22,9 @@ SCHEMES: dict[str, type[Scheme]] = {
     "prefix": Prefix,
     "auto": Auto,
     "exact": Exact,
+    "supershingle": SuperShingle,
+    "simhash": SimHash,
+    "projection": Projection,
+    "imatch": IMatch,
+    "spotsigs": SpotSigs,
 }

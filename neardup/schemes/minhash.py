@@ -4,7 +4,7 @@ The minimum of a random hash over a set is equal for two sets with probability s
 (Broder 1997).  A signature of b·r such minima is cut into b bands of r rows; a key is the band's
 number and a hash of its r minima (Indyk, Motwani 1998).
 
-Letters: n records, T tokens, b bands (15), r rows (7).  Cost: 0.3 ns for each token and hash.
+Letters: b bands (15), r rows (7).
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from typing import ClassVar
 import numpy as np
 
 from neardup import lsh
-from neardup.hashing import combine, mix, random_words
-from neardup.keys import HASH_BITS, MAX_BANDS
+from neardup.keys import MAX_BANDS
 from neardup.measures import NINE_TENTHS, Threshold
-from neardup.ragged import Ragged, chunks
-from neardup.schemes.scheme import Request, Scheme
+from neardup.ragged import Ragged
+from neardup.schemes.minima import band_words
+from neardup.schemes.scheme import Request, Scheme, banded
 
 MAX_BANDS_ASKED = 16
-CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the second-level cache
 
 
 @dataclass(frozen=True)
@@ -65,32 +64,4 @@ class MinHash(Scheme):
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
         """See `Scheme.keys`.  The sets must not be empty."""
         bands = np.arange(low, min(high, self.bands))
-        keys = np.empty((len(sets), len(bands)), dtype=np.uint64)
-        mixed = mix(sets.values ^ random_words(self.seed, 1, stream=1)) >> np.uint64(32)
-        words = mixed.astype(np.uint32)
-        for first, last in chunks(sets.sizes, CACHE_TOKENS):
-            start, stop = sets.offsets[first], sets.offsets[last]
-            minima = self._minima(words[start:stop], sets.offsets[first:last] - start, bands)
-            digest = combine(minima, seed=bands[:, np.newaxis]) >> np.uint64(64 - HASH_BITS)
-            keys[first:last] = digest.T
-        keys |= bands.astype(np.uint64) << np.uint64(HASH_BITS)
-        return Ragged(keys.ravel(), np.arange(len(sets) + 1) * len(bands))
-
-    def _minima(self, words: np.ndarray, starts: np.ndarray, bands: np.ndarray) -> np.ndarray:
-        """uint32 (rows, bands, n), of n sets whose mixed tokens (uint32) begin at `starts`."""
-        if len(starts) == 1 and len(words) > CACHE_TOKENS:  # a large set, piece by piece
-            cuts = range(0, len(words), CACHE_TOKENS)
-            pieces = [self._minima(words[i : i + CACHE_TOKENS], starts, bands) for i in cuts]
-            return np.minimum.reduce(pieces)
-        draws = random_words(self.seed, self.bands * self.rows, stream=2)
-        factors = (draws >> np.uint64(32)).astype(np.uint32) | np.uint32(1)  # odd: a bijection
-        terms = draws.astype(np.uint32)
-        hashed = np.empty_like(words)
-        minima = np.empty((self.rows, len(bands), len(starts)), dtype=np.uint32)
-        for i, band in enumerate(bands.tolist()):
-            for row in range(self.rows):
-                function = band * self.rows + row
-                np.multiply(words, factors[function], out=hashed)
-                np.add(hashed, terms[function], out=hashed)
-                np.minimum.reduceat(hashed, starts, out=minima[row, i])
-        return minima
+        return banded(band_words(sets, bands, self.rows, self.seed), bands)

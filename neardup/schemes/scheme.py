@@ -10,7 +10,7 @@ import numpy as np
 
 from neardup import lsh
 from neardup.counts import TokenCounts
-from neardup.keys import MAX_BANDS
+from neardup.keys import HASH_BITS, MAX_BANDS
 from neardup.measures import MEASURES, Measure, Threshold
 from neardup.ragged import Ragged
 
@@ -21,7 +21,7 @@ RECALL = 0.9999
 class Request:
     """What a user asks of a scheme; `None` is for what was not asked, or does not exist.
 
-    threshold: the least similarity, by the measure asked for; resemblance: the least Jaccard
+    threshold: the least similarity, by the measure of that name; resemblance: the least Jaccard
     similarity that follows from it; recall: the promise, 0 < P < 1; max_bands, bands, rows: 1 and
     more; seed: 0 … 2^64-1; distance: of fingerprints, in bits; weighted: whether tokens weigh by
     their idf; idf: the band of the I-Match filter, 0 … 1; lexicons: 1 and more; counts: how many
@@ -30,6 +30,7 @@ class Request:
 
     threshold: Threshold
     resemblance: Threshold | None
+    measure: str = "jaccard"
     recall: float | None = None
     max_bands: int | None = None
     bands: int | None = None
@@ -111,3 +112,12 @@ class Scheme(ABC):
     def measure(self, name: str, threshold: Threshold) -> Measure:
         """One of `measures`."""
         return MEASURES[name](threshold)
+
+
+def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
+    """Keys of n sets that have one of each of these bands (int64, ascending).
+
+    `words` (uint64, of shape (n, bands)) are random-looking; their upper bits are the hash.
+    """
+    keys = words >> np.uint64(64 - HASH_BITS) | bands.astype(np.uint64) << np.uint64(HASH_BITS)
+    return Ragged(keys.ravel(), np.arange(len(words) + 1) * len(bands))

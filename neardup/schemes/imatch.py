@@ -1,0 +1,118 @@
+"""I-Match: records meet when they keep the same tokens, those that are neither rare nor everywhere.
+
+A token is kept by its inverse document frequency as a share of the highest possible, which is
+log(N / df) / log N for df of N records; a key is the SHA-1 of the sorted tokens kept (Chowdhury,
+Frieder, Grossman, McCabe, "Collection statistics for fast duplicate document detection", 2002).
+One kept token more or less is another key.  So more lexicons may be asked for: each drops a third
+of all tokens at random, and records that agree in any of them meet (Kołcz, Chowdhury, Alspector,
+"Improved robustness of signature-based near-replica detection via lexicon randomization", 2004).
+
+Letters: low and high, the idf band (0.1 and 0.9); L lexicons (1), of which number 0 drops nothing.
+Records that differ in d kept tokens meet where all d are dropped: 1 - (1 - 3^-d)^(L-1).
+
+A record that keeps nothing in a lexicon has no key there: all such records would meet otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha1
+from math import ceil, floor
+from typing import ClassVar
+
+import numpy as np
+
+from neardup.counts import TokenCounts
+from neardup.hashing import mix, random_words
+from neardup.keys import HASH_BITS, MAX_BANDS
+from neardup.ragged import Ragged
+from neardup.schemes.scheme import Request, Scheme
+
+DROPPED = np.uint64((1 << 64) // 3)  # a token with a lower word is not in the lexicon
+HAIR = 1e-9  # machines may round a power differently; an idf exactly at an end is inside
+
+
+@dataclass(frozen=True)
+class IMatch(Scheme):
+    """Keeps the tokens whose idf, as a share of the highest, is in low … high; `seed` draws the
+    lexicons.
+
+    >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 4], [1, 3, 9], [1, 8]])
+    >>> scheme = IMatch(TokenCounts.of_sets(sets), 0.1, 0.9)  # 2 and 3 are kept
+    >>> keys = scheme.keys(Ragged.from_rows([[1, 2, 3], [2, 3, 7], [2, 4], [1, 8]]))
+    >>> keys.sizes.tolist(), bool(keys.values[0] == keys.values[1])
+    ([1, 1, 1, 0], True)
+    """
+
+    counts: TokenCounts
+    low: float
+    high: float
+    lexicons: int = 1
+    seed: int = 0
+    options: ClassVar[tuple[str, ...]] = ("--idf", "--lexicons")
+    counting: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, request: Request) -> IMatch:
+        if request.counts is None:
+            raise ValueError(
+                "--scheme imatch needs --counts: count_tokens.py makes that file, and "
+                "run_local.sh, run_hadoop.sh and job.py make it by themselves"
+            )
+        return cls(request.counts, *request.idf, request.lexicons, request.seed)
+
+    @property
+    def promise(self) -> str:
+        where = "" if self.lexicons == 1 else f", in one of {self.lexicons} lexicons"
+        return (
+            f"every pair is found that keeps the same tokens of idf {self.low:g} to "
+            f"{self.high:g}{where}; a record that keeps none is in no pair"
+        )
+
+    def recall(self, similarity: float) -> float:
+        """Of sets that keep a token; any difference may be one of kept tokens."""
+        return float(similarity == 1)
+
+    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
+        return np.full(len(sizes), self.lexicons)
+
+    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        lexicons = range(low, min(high, self.lexicons))
+        kept = self._filtered(sets, self._in_band(sets.values))
+        there = np.zeros((len(sets), len(lexicons)), dtype=bool)
+        keys = np.zeros((len(sets), len(lexicons)), dtype=np.uint64)
+        for i, lexicon in enumerate(lexicons):
+            some = self._filtered(kept, self._in_lexicon(kept.values, lexicon))
+            there[:, i] = some.sizes > 0
+            keys[there[:, i], i] = np.fromiter(_digests(some), dtype=np.uint64)
+            keys[:, i] |= np.uint64(lexicon << HASH_BITS)
+        return Ragged(keys[there], np.concatenate(([0], np.cumsum(there.sum(axis=1)))))
+
+    def _in_band(self, tokens: np.ndarray) -> np.ndarray:
+        """log(N / df) / log N ≥ low says that df ≤ N^(1 - low)."""
+        records = max(self.counts.records, 1)
+        least = ceil(records ** (1 - self.high) * (1 - HAIR))
+        most = floor(records ** (1 - self.low) * (1 + HAIR))
+        frequencies = self.counts.of(tokens)
+        return (least <= frequencies) & (frequencies <= most)
+
+    def _in_lexicon(self, tokens: np.ndarray, lexicon: int) -> np.ndarray:
+        if lexicon == 0:
+            return np.ones(len(tokens), dtype=bool)
+        words = mix(mix(tokens) ^ random_words(self.seed, lexicon, stream=4)[-1])
+        return words >= DROPPED
+
+    @staticmethod
+    def _filtered(sets: Ragged, keep: np.ndarray) -> Ragged:
+        ends = np.concatenate(([0], np.cumsum(keep)))
+        return Ragged(sets.values[keep], ends[sets.offsets])
+
+
+def _digests(sets: Ragged) -> Iterator[int]:
+    """The first 40 bits of the SHA-1 of each set that is not empty."""
+    data = memoryview(sets.values.astype("<u8").tobytes())
+    offsets = (8 * sets.offsets).tolist()
+    for start, stop in zip(offsets, offsets[1:]):
+        if start < stop:
+            yield int.from_bytes(sha1(data[start:stop]).digest()[: HASH_BITS // 8], "big")

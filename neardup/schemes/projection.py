@@ -1,0 +1,138 @@
+"""Random projection: two sets at an angle θ share a key with probability 1 - (1 - (1 - θ/π)^r)^b.
+
+A set lies on one side of a random hyperplane or on the other, and two sets on the same one with
+probability 1 - θ/π, where cos θ is their cosine (Charikar 2002; Henzinger, "Finding near-duplicate
+web pages", 2006).  The sides of b·r hyperplanes are cut into b bands of r bits; a key is a band's
+number and a hash of its bits.
+
+Letters: b bands (124), r bits (17), c the cosine (0.9), 1 - θ/π = 0.856.  The formula is that of
+normally distributed hyperplanes; those of ±1 come near it as the tokens grow in number, and on
+small sets they agree a little more often.
+
+Verified by another measure, pairs have a cosine that follows from their resemblance J:
+
+    cosine = |x∩y| / √(|x|·|y|) ≥ 2·|x∩y| / (|x| + |y|) = dice = 2J / (1 + J)
+
+since the geometric mean is no more than the arithmetic one; sets of equal size have just that.  It
+says nothing of weighted cosines, because all that differs may be heavy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import acos, pi
+from typing import ClassVar
+
+import numpy as np
+
+from neardup import lsh
+from neardup.hashing import combine
+from neardup.keys import MAX_BANDS
+from neardup.measures import MEASURES, Measure, Threshold
+from neardup.ragged import Ragged
+from neardup.schemes.scheme import Request, Scheme, banded
+from neardup.schemes.signs import signs
+from neardup.weights import Idf, WeightedCosine
+
+MAX_BANDS_ASKED = 128
+WORD_BITS = 64
+
+
+@dataclass(frozen=True)
+class Projection(Scheme):
+    """b bands of r bits; `seed` (0 … 2^64-1) draws the hyperplanes; `idf` weighs the tokens.
+
+    >>> round(Projection(bands=124, rows=17).recall(0.9), 5)
+    0.9999
+    """
+
+    bands: int
+    rows: int
+    seed: int = 0
+    cosine: float = 0.9  # for which the promise is told
+    idf: Idf | None = None
+    measures: ClassVar[tuple[str, ...]] = ("cosine", "jaccard", "dice")
+    options: ClassVar[tuple[str, ...]] = (
+        "--recall",
+        "--max-bands",
+        "--bands",
+        "--rows",
+        "--weights",
+    )
+
+    @classmethod
+    def of(cls, request: Request) -> Projection:
+        cosine = _least_cosine(request)
+        bands, rows = request.banding(agreement(cosine), MAX_BANDS_ASKED)
+        return cls(bands, rows, request.seed, cosine, Idf.asked(request.weighted, request.counts))
+
+    @property
+    def promise(self) -> str:
+        return (
+            f"{self.bands} bands of {self.rows} bits find a pair of cosine {self.cosine:.9g} "
+            f"with probability {self.recall(self.cosine):.6f}, if its tokens are many"
+        )
+
+    def recall(self, similarity: float) -> float:
+        """In the model of normally distributed hyperplanes."""
+        return lsh.recall(agreement(similarity), self.bands, self.rows)
+
+    def measure(self, name: str, threshold: Threshold) -> Measure:
+        if self.idf is None:
+            return MEASURES[name](threshold)
+        return WeightedCosine(threshold, self.idf)
+
+    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
+        return np.full(len(sizes), self.bands)
+
+    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        bands = np.arange(low, min(high, self.bands))
+        words = np.empty((len(sets), len(bands)), dtype=np.uint64)
+        weights = None if self.idf is None else self.idf.of(sets.values)
+        first, last = low * self.rows, (low + len(bands)) * self.rows
+        sides = signs(sets, weights, self.seed, first, last)
+        before = first // WORD_BITS * WORD_BITS  # the dimension of the first bit
+        for i in range(len(bands)):
+            start = first + i * self.rows - before
+            words[:, i] = combine(_bits(sides, start, start + self.rows), seed=0)
+        return banded(words, bands)
+
+
+def agreement(cosine: float) -> float:
+    """1 - θ/π: how likely two vectors of this cosine lie on the same side.
+
+    >>> agreement(1), agreement(0)
+    (1.0, 0.5)
+    """
+    return 1 - acos(min(cosine, 1)) / pi
+
+
+def _least_cosine(request: Request) -> float:
+    """Of pairs that reach the threshold by the measure asked for."""
+    if request.measure == "cosine":
+        return float(request.threshold)
+    if request.weighted:
+        raise ValueError(
+            f"--weights idf is for --measure cosine: nothing about weighted sets follows from "
+            f"{request.measure}"
+        )
+    assert request.resemblance is not None
+    resemblance = float(request.resemblance)
+    return 2 * resemblance / (1 + resemblance)
+
+
+def _bits(words: np.ndarray, low: int, high: int) -> np.ndarray:
+    """Bits low … high-1 of n rows of words (n, W), as columns (k, n) of up to 64 bits.
+
+    >>> [hex(int(x)) for x in _bits(np.array([[0xAB << 56, 0xCD]], np.uint64), 60, 72)[:, 0]]
+    ['0xcda']
+    """
+    columns = []
+    for start in range(low, high, WORD_BITS):
+        word, shift = divmod(start, WORD_BITS)
+        width = min(high - start, WORD_BITS)
+        column = words[:, word] >> np.uint64(shift)
+        if shift + width > WORD_BITS:
+            column |= words[:, word + 1] << np.uint64(WORD_BITS - shift)
+        columns.append(column & np.uint64((1 << width) - 1))
+    return np.array(columns)

@@ -1,0 +1,150 @@
+"""SpotSigs: every pair at the threshold shares a rare token among sets of like size.
+
+Sizes are cut into the smallest partitions such that a pair lies in one of them or in two neighbours
+(Theobald, Siddharth, Paepcke, "SpotSigs: robust and efficient near duplicate detection in large web
+collections", 2008).  A pair shares ⌈t·n⌉ tokens or more of a set of n, so it shares one of the
+first n - ⌈t·n⌉ + 1, its prefix, in any order of all tokens; the rarest come first, if they were
+counted.  A key is a partition and a token of the prefix.  A set has those of its own partition and,
+where it can be the larger set of a pair, of the one before.
+
+    t = 0.9    partitions   1   2   3 … 18   19 20   21 22   23 24   25 26   27 28   29 30 31 …
+    size 22    3 tokens     in partition 21 22 and, for partners of size 20, in 19 20
+
+Letters: t (0.9); n, a set's size (100: 11 tokens, 22 keys).  Made for spots, the chains of words
+that begin at a stop word, it serves any sets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from neardup.counts import TokenCounts
+from neardup.hashing import combine, mix, random_words
+from neardup.keys import HASH_BITS, MAX_BANDS
+from neardup.measures import NINE_TENTHS, Threshold
+from neardup.ragged import Ragged, chunks, first_of_run, spans
+from neardup.schemes.scheme import Request, Scheme
+
+SORTED_TOKENS = 1 << 16  # at once, so that the number of a set fits 16 bits
+
+
+@dataclass(frozen=True)
+class SpotSigs(Scheme):
+    """All keys are of band 0; `seed` (0 … 2^64-1) draws the hashes.
+
+    >>> sets = Ragged.from_rows([[*range(20)], [*range(22)], [*range(18)], [*range(50, 72)]])
+    >>> keys = SpotSigs().keys(sets)
+    >>> keys.sizes.tolist()
+    [6, 6, 4, 6]
+    >>> [len({*keys.row(i).tolist()} & {*keys.row(1).tolist()}) > 0 for i in (0, 2, 3)]
+    [True, False, False]
+    """
+
+    resemblance: Threshold = NINE_TENTHS
+    seed: int = 0
+    counts: TokenCounts | None = None
+    options: ClassVar[tuple[str, ...]] = ()
+    counting: ClassVar[bool] = True
+    one_a_band: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, request: Request) -> SpotSigs:
+        assert request.resemblance is not None
+        return cls(request.resemblance, request.seed, request.counts)
+
+    @property
+    def promise(self) -> str:
+        return f"every pair at {self.resemblance} or above is found"
+
+    def recall(self, similarity: float) -> float:
+        return float(similarity >= float(self.resemblance))
+
+    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
+        own, before = self._partitions(sizes)
+        return self._prefixes(sizes) * np.where(before < own, 2, 1)
+
+    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        if not low <= 0 < high:
+            return Ragged(np.empty(0, np.uint64), np.zeros(len(sets) + 1, np.int64))
+        prefixes = rarest(sets, self.counts, self._prefixes(sets.sizes))
+        tokens = mix(prefixes.values ^ random_words(self.seed, 1, stream=1))
+        own, before = self._partitions(sets.sizes)
+        rows = np.repeat(np.arange(len(sets)), 2)
+        partitions = np.column_stack((own, before)).ravel()
+        distinct = first_of_run(rows) | first_of_run(partitions)
+        rows, partitions = rows[distinct], partitions[distinct]
+        sizes = prefixes.sizes[rows]
+        columns = (
+            tokens[spans(prefixes.offsets[rows], sizes)],
+            np.repeat(mix(partitions.astype(np.uint64)), sizes),
+        )
+        words = combine(np.stack(columns), seed=0) >> np.uint64(64 - HASH_BITS)
+        return Ragged.from_unsorted(words, self.key_counts(sets.sizes))
+
+    def _prefixes(self, sizes: np.ndarray) -> np.ndarray:
+        """n - ⌈t·n⌉ + 1."""
+        return sizes - self._smallest_partner(sizes) + 1
+
+    def _smallest_partner(self, sizes: np.ndarray) -> np.ndarray:
+        """⌈t·n⌉."""
+        return -(-sizes * self.resemblance.num // self.resemblance.den)
+
+    def _partitions(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first sizes of the partitions of each size: its own, and its smallest partner's."""
+        smallest = self._smallest_partner(sizes)
+        return first_sizes(self.resemblance, sizes), first_sizes(self.resemblance, smallest)
+
+
+def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
+    """The smallest size (int64) in the partition of each.
+
+    >>> first_sizes(NINE_TENTHS, np.array([1, 18, 19, 20, 21, 22, 23, 1000])).tolist()
+    [1, 18, 19, 19, 21, 21, 23, 984]
+    """
+    starts = _starts(threshold, 1 << int(sizes.max(initial=1)).bit_length())
+    place = np.searchsorted(starts, sizes, side="right") - 1
+    return np.where(sizes < starts[0], sizes, starts[place])
+
+
+@lru_cache
+def _starts(threshold: Threshold, most: int) -> np.ndarray:
+    """The first sizes, up to `most`, of all partitions that may be of several sizes.
+
+    If one begins at m, the one after ends where the partners of m - 1 do: none reaches further.
+    """
+    num, den = threshold.num, threshold.den
+    start = most if num == den else min(most, -(-(num + den) // (den - num)))
+    starts = [start]
+    while start < most:
+        start = (start - 1) * den // num + 1
+        starts.append(start)
+    return np.array(starts, dtype=np.int64)
+
+
+def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged:
+    """The `take[i]` (int64) rarest tokens of each set i; in order of a hash without counts.
+
+    >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
+    >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()
+    [2, 3]
+    """
+    ranks = mix(sets.values)
+    if counts is not None:  # of tokens equally frequent, and equal in 32 bits, the smaller first
+        ranks >>= np.uint64(32)
+        frequencies = np.minimum(counts.of(sets.values), (1 << 32) - 1).astype(np.uint64)
+        ranks |= frequencies << np.uint64(32)
+    chosen = np.zeros(len(sets.values), dtype=bool)
+    for low, high in chunks(sets.sizes, SORTED_TOKENS):
+        start, stop = sets.offsets[low], sets.offsets[high]
+        sizes = sets.sizes[low:high]
+        owner = np.repeat(np.arange(high - low), sizes).astype(np.uint16)
+        order = np.argsort(ranks[start:stop], kind="stable")
+        order = order[np.argsort(owner[order], kind="stable")]  # 16 bits: a radix sort
+        first = sets.offsets[low:high] - start
+        chosen[start + order[spans(first, take[low:high])]] = True
+    ends = np.concatenate(([0], np.cumsum(chosen)))
+    return Ragged(sets.values[chosen], ends[sets.offsets])
