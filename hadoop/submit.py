@@ -228,7 +228,8 @@ def _exists(path: str) -> bool:
 def _counters(said: list[str]) -> dict[str, int]:
     r"""Ours among those that Hadoop prints at the end of a job; without YARN, of each task too.
 
-    >>> _counters(["\tneardup", "\t\tkeys=10", "\tneardup", "\t\tkeys=30", "\t\trecords=2", "\tFile"])
+    >>> task, job = ["\tneardup", "\t\tkeys=10"], ["\tneardup", "\t\tkeys=30", "\t\trecords=2"]
+    >>> _counters([*task, *job, "\tFile Input Format Counters "])
     {'keys': 30, 'records': 2}
     """
     if "\tneardup" not in said:
