@@ -10,6 +10,7 @@ for all of them.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -20,27 +21,33 @@ from neardup.counters import Counters
 from neardup.errors import StageError
 from neardup.options import Settings
 from neardup.ragged import Ragged
+from neardup.sample import MOST_SETS, Sample
 from neardup.stages import SHUFFLED, parsed
 from neardup.streaming import Block
-from neardup.wire import WireError, shown
+from neardup.wire import WireError, encode_sets, shown
 
 Column = tuple[np.ndarray, np.ndarray]  # values (uint64), ascending, and how often each is there
 
 TOKEN_WIDTH = 20  # digits of 2^64 - 1
 ROWS_AT_ONCE = 1 << 16
 # Hadoop may add a tab behind a line.
-_PARTIAL = re.compile(rb"([st][0-9]{20})\t([0-9]{1,12})\t?\n?")
-_SUMMED = re.compile(rb"([0-9]{12}:([st][0-9]{20}))\t([0-9]{1,12})\t?\n?")
+_PARTIAL = re.compile(rb"(?:([st][0-9]{20})\t([0-9]{1,12})|(r[0-9]{20})\t([0-o]+))\t?\n?")
+_SUMMED = re.compile(rb"([0-9]{12}:([rst][0-9]{20}))\t([0-o]+)\t?\n?")
 
 
 def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[bytes]:
-    """Record lines → how many of some records have each size, and each token."""
+    """Record lines → how many of some records have each size, and each token; and a sample."""
     counters.add(SHUFFLED, 0)
-    for sizes, tokens in partial_counts(b.sets for b in parsed(blocks, settings, counters)):
+    sample = Sample()
+    batches = sample.watch(batch.sets for batch in parsed(blocks, settings, counters))
+    for sizes, tokens in partial_counts(batches):
         for kind, column in ((b"s", sizes), (b"t", tokens)):
             for lines in _format(kind, *column):
                 counters.add(SHUFFLED, len(lines))
                 yield lines
+    for hash_, text in zip(sample.hashes.tolist(), encode_sets(sample.sets)):
+        counters.add(SHUFFLED, TOKEN_WIDTH + 3 + len(text))
+        yield b"r%020d\t%b\n" % (hash_, text)
 
 
 def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -51,7 +58,10 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
     [b'000000000000:s00000000000000000003\t2\n', b'999999999997:t00000000000000000007\t2\n']
     """
     for key, group in groupby(map(_parse_partial, lines), key=lambda fields: fields[0]):
-        count = sum(n for _, n in group)
+        if key.startswith(b"r"):
+            yield b"%012d:%b\t%b\n" % (0, *next(group))
+            continue
+        count = sum(int(n) for _, n in group)
         if key.startswith(b"s"):
             yield b"%012d:%b\t%d\n" % (0, key, count)
         elif count > 1:
@@ -59,19 +69,20 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Sums in order → all sizes, and of the tokens the first million; all lines are read."""
-    tokens, before = 0, b""
+    """Sums in order → all sizes, and of sample and tokens the first; all lines are read."""
+    taken, before = {b"r": 0, b"s": 0, b"t": 0}, b""
+    most = {b"r": MOST_SETS, b"s": sys.maxsize, b"t": counts.MOST_TOKENS}
     for line in lines:
         found = _SUMMED.fullmatch(line)
         if not found:
             raise WireError(f"expected ORDER:TOKEN COUNT, got {shown(line)}")
-        place, key, count = found.groups()
+        place, key, value = found.groups()
         if place < before:
             raise StageError(f"not in order: {shown(line)}; sort the lines first")
         before = place
-        tokens += key.startswith(b"t")
-        if tokens <= counts.MOST_TOKENS:
-            yield b"%b\t%b\n" % (key, count)
+        taken[key[:1]] += 1
+        if taken[key[:1]] <= most[key[:1]]:
+            yield b"%b\t%b\n" % (key, value)
 
 
 def partial_counts(batches: Iterable[Ragged]) -> Iterator[tuple[Column, Column]]:
@@ -93,11 +104,12 @@ def _counted(held: list[Ragged]) -> tuple[Column, Column]:
     return counts.distinct(sizes), counts.distinct(np.concatenate([sets.values for sets in held]))
 
 
-def _parse_partial(line: bytes) -> tuple[bytes, int]:
+def _parse_partial(line: bytes) -> tuple[bytes, bytes]:
     found = _PARTIAL.fullmatch(line)
     if not found:
         raise WireError(f"expected TOKEN COUNT, got {shown(line)}")
-    return found[1], int(found[2])
+    key, value = filter(None, found.groups())
+    return key, value
 
 
 def _format(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterator[bytes]:

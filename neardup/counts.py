@@ -5,11 +5,13 @@ first, and I-Match drops the rarest and the most frequent.  Two map-reduce steps
 
     record lines → t0…042 TAB 1    → (shuffle) → 999999999982:t0…042 TAB 17 → (shuffle) → counts
                    s0…035 TAB 1                   000000000000:s0…035 TAB 1200
+                   r5…077 TAB 34o8                000000000000:r5…077 TAB 34o8
              map                         sum                                     order
 
-`t` is a token and `s` a size.  The second key begins with what is left to 10^12 - 1, so that the
-most frequent tokens come first, and of them the first million stays.  A token that is not among
-the counts has one record, or where a million are, no more than the last of them.
+`t` is a token, `s` a size, and `r` a set of the sample behind its hash (`neardup.sample`).  The
+second key begins with what is left to 10^12 - 1, so that the most frequent tokens come first, and
+of them the first million stays.  A token that is not among the counts has one record, or where a
+million are, no more than the last of them.
 """
 
 from __future__ import annotations
@@ -21,13 +23,12 @@ import numpy as np
 
 from neardup.errors import StageError
 from neardup.ragged import Ragged, first_of_run
+from neardup.sample import NO_SETS, Sample
+from neardup.wire import WireError, decode_sets
 
 MOST_TOKENS = 1_000_000
 TOKENS_AT_ONCE = 1 << 21  # counted in memory by a mapper, at some 40 bytes each
 MOST = 10**12 - 1
-
-
-NO_SETS = Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,23 +50,30 @@ class TokenCounts:
 
     @classmethod
     def of_sets(cls, sets: Ragged) -> TokenCounts:
-        """Of records that are all at hand."""
-        return cls(*distinct(sets.sizes), *most_frequent(*distinct(sets.values)))
+        """Of records that are all at hand, none of them empty."""
+        sample = Sample()
+        for _ in sample.watch([sets] if len(sets) else []):
+            pass
+        counted = *distinct(sets.sizes), *most_frequent(*distinct(sets.values))
+        return cls(*counted, sample.sets)
 
     @classmethod
     def read(cls, path: str) -> TokenCounts:
         """From a file that the last step wrote; StageError for any other."""
         data = Path(path).read_bytes()
-        first_token = data.find(b"t")
-        cut = len(data) if first_token < 0 else first_token
-        sizes, holders = _columns(path, data[:cut], b"s")
-        tokens, frequencies = _columns(path, data[cut:], b"t")
+        # Subtle: the digits of a set go from "0" to "o", so these letters begin lines only.
+        to_sizes = data.find(b"s") if b"s" in data else len(data)
+        to_tokens = data.find(b"t") if b"t" in data else len(data)
+        sample = _sets(path, data[:to_sizes])
+        sizes, holders = _columns(path, data[to_sizes:to_tokens], b"s")
+        tokens, frequencies = _columns(path, data[to_tokens:], b"t")
         order = np.argsort(tokens)
         return cls(
             sizes.astype(np.int64),
             holders.astype(np.int64),
             tokens[order],
             frequencies[order].astype(np.int64),
+            sample,
         )
 
     @property
@@ -104,6 +112,17 @@ def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarr
     return tokens[best], frequencies[best]
 
 
+def _sets(path: str, data: bytes) -> Ragged:
+    """The sets of lines that all begin with "r"."""
+    lines = data.splitlines()
+    try:
+        if not all(line.startswith(b"r") and line.count(b"\t") == 1 for line in lines):
+            raise WireError("no sets")
+        return decode_sets([line.split(b"\t")[1] for line in lines])
+    except WireError:
+        raise _no_counts(path) from None
+
+
 def _columns(path: str, data: bytes, kind: bytes) -> tuple[np.ndarray, np.ndarray]:
     """The two columns (uint64) of lines that all begin with `kind`."""
     lines = data.count(b"\n")
@@ -114,6 +133,9 @@ def _columns(path: str, data: bytes, kind: bytes) -> tuple[np.ndarray, np.ndarra
             raise ValueError
         table = np.array(numbers, dtype=np.uint64).reshape(-1, 2)
     except (ValueError, OverflowError):
-        wrong = f"{path}: is no file of token counts; count_tokens.py order writes them"
-        raise StageError(wrong) from None
+        raise _no_counts(path) from None
     return table[:, 0], table[:, 1]
+
+
+def _no_counts(path: str) -> StageError:
+    return StageError(f"{path}: is no file of token counts; count_tokens.py order writes them")

@@ -168,9 +168,9 @@ def with_counts(crew: Crew, plan: Plan, args: argparse.Namespace) -> Plan:
     """The same plan, its scheme knowing the tokens of all records, which are parsed by now."""
     everywhere(crew, plan, "mapper", lambda k: tally(plan, k))
     everywhere(crew, plan, "tally", lambda k: sums(plan, k))
-    counts = read_tally(plan.paths("best"), plan.paths("sizes"))
+    counts = read_tally(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
     settings = Settings.of(args, counts)
-    for line in getattr(settings.scheme, "cost", list)():
+    for line in settings.scheme.cost():
         print(line, file=sys.stderr)
     return replace(plan, settings=settings)
 
@@ -205,8 +205,9 @@ def tally(plan: Plan, k: int) -> None:
         paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
         tokens = [stack.enter_context(open(path, "wb")) for path in paths]
         sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
+        sample = stack.enter_context(open(plan.path("sample", k), "wb"))
         batches = (batch.sets for batch in new_records(plan, k, counters))
-        counters.add(SHUFFLED, write_tally(batches, tokens, sizes))
+        counters.add(SHUFFLED, write_tally(batches, tokens, sizes, sample))
     counters.report()
 
 

@@ -10,9 +10,10 @@ where that is too large, a part of it; as in `neardup.sieve`, from which the fil
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 import numpy as np
 
@@ -20,21 +21,25 @@ from neardup.counting import partial_counts
 from neardup.counts import NONE, TokenCounts, most_frequent
 from neardup.hashing import mix, unmix
 from neardup.ragged import Ragged, first_of_run
+from neardup.sample import Sample
 from neardup.sieve import ENTRIES_AT_ONCE, ENTRY_BYTES, EntryWriter, part_of
 
 
-def write_tally(batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes]) -> int:
+def write_tally(
+    batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
+) -> int:
     """The partial counts of one mapper's records, a file for each partition of the tokens.
 
     Returns how many bytes that were.
     """
-    entries, written = EntryWriter(list(tokens)), 0
-    for (size, holders), (token, frequency) in partial_counts(batches):
+    entries, sample, written = EntryWriter(list(tokens)), Sample(), 0
+    for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
         sizes.write(np.stack((size, holders.astype(np.uint64)), axis=1).tobytes())
         each_its_own = Ragged(mix(token), np.arange(len(token) + 1))
         entries.add(each_its_own, frequency.astype(np.uint64))
         written += ENTRY_BYTES * (len(size) + len(token))
-    return written
+    pickle.dump((sample.hashes, sample.sets), drawn)
+    return written + drawn.tell()
 
 
 def sum_tally(partitions: Iterable[list[Path]], target: Path) -> None:
@@ -50,14 +55,17 @@ def sum_tally(partitions: Iterable[list[Path]], target: Path) -> None:
     np.stack((best[0], best[1].astype(np.uint64)), axis=1).tofile(target)
 
 
-def read_tally(tokens: list[Path], sizes: list[Path]) -> TokenCounts:
+def read_tally(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> TokenCounts:
     """From what all workers have found."""
+    sample = Sample()
+    for path in drawn:
+        sample.draw(*pickle.loads(path.read_bytes()))
     best = NONE.tokens, NONE.frequencies
     for path in tokens:
         entries = part_of(path, 0, 1)
         best = _best(best, (entries[:, 0], entries[:, 1].astype(np.int64)))
     size, holders = _summed(np.concatenate([part_of(path, 0, 1) for path in sizes]))
-    return TokenCounts(size.astype(np.int64), holders, *best)
+    return TokenCounts(size.astype(np.int64), holders, *best, sample.sets)
 
 
 def _summed(entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

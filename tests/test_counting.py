@@ -15,16 +15,18 @@ import pytest
 from engines import COUNT_TOKENS, INLINE, JOB, RUN_LOCAL, in_order, run, succeed
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import record_lines, settings_of, shingle_sets
 
 from neardup import counting, counts, tally
 from neardup.counters import Counters
 from neardup.counting import map_counts, order_counts, partial_counts, sum_counts
 from neardup.counts import TokenCounts
 from neardup.errors import StageError
+from neardup.hashing import mix
 from neardup.ragged import Ragged
-from neardup.sieve import ENTRY_BYTES
+from neardup.sample import MOST_SETS
 from neardup.streaming import Block
+from neardup.wire import encode_sets
+from tests.strategies import record_lines, settings_of, shingle_sets
 
 TOP = 2**64 - 1
 Sets = list[frozenset[int]]
@@ -35,7 +37,12 @@ def naive(sets: Sets, most: int = 10**6) -> bytes:
     sizes = sorted(Counter(map(len, sets)).items())
     held = Counter(token for x in sets for token in x)
     tokens = sorted(((-n, token) for token, n in held.items() if n > 1))[:most]
-    lines = [b"s%020d\t%d\n" % column for column in sizes]
+    hashes = {int(mix(np.array([*x], np.uint64)).sum()): sorted(x) for x in sets}
+    lines = [
+        b"r%020d\t%b\n" % (hash_, encode_sets(Ragged.from_rows([x]))[0])
+        for hash_, x in sorted(hashes.items())[:MOST_SETS]
+    ]
+    lines += [b"s%020d\t%d\n" % column for column in sizes]
     return b"".join(lines + [b"t%020d\t%d\n" % (token, -n) for n, token in tokens])
 
 
@@ -78,7 +85,7 @@ def test_the_stages_count_as_counter_does(sets: Sets, at_once: int) -> None:
 
 def test_a_mapper_writes_in_order_and_each_token_once() -> None:
     sets = some_sets(300)
-    lines = mapped([lines_of(sets)])
+    lines = [line for line in mapped([lines_of(sets)]) if not line.startswith(b"r")]
     assert lines == sorted(lines)
     assert len({line.split(b"\t")[0] for line in lines}) == len(lines)
     assert max(int(line.split(b"\t")[1]) for line in lines) > 99  # of several digits
@@ -150,6 +157,8 @@ def same(some: TokenCounts, others: TokenCounts) -> bool:
     """In values and their types."""
     names = ("sizes", "holders", "tokens", "frequencies")
     columns = [(getattr(some, name), getattr(others, name)) for name in names]
+    columns.append((some.sample.values, others.sample.values))
+    columns.append((some.sample.offsets, others.sample.offsets))
     return all(x.dtype == y.dtype and x.tolist() == y.tolist() for x, y in columns)
 
 
@@ -193,17 +202,17 @@ def tallied(sets: Sets, folder: Path, jobs: int, partitions: int) -> TokenCounts
             paths = [path("tokens", k, part) for part in range(partitions)]
             tokens = [stack.enter_context(open(path, "wb")) for path in paths]
             sizes = stack.enter_context(open(path("sizes", k), "wb"))
-            written = tally.write_tally(map(ragged, ([x] for x in sets[k::jobs])), tokens, sizes)
-        files = [*paths, path("sizes", k)]
+            drawn = stack.enter_context(open(path("sample", k), "wb"))
+            batches = map(ragged, ([x] for x in sets[k::jobs]))
+            written = tally.write_tally(batches, tokens, sizes, drawn)
+        files = [*paths, path("sizes", k), path("sample", k)]
         assert written == sum(file.stat().st_size for file in files)
-        assert written % ENTRY_BYTES == 0
     for k in range(jobs):
         mine = range(k, partitions, jobs)
         sources = ([path("tokens", j, part) for j in range(jobs)] for part in mine)
         tally.sum_tally(sources, path("best", k))
-    return tally.read_tally(
-        [path("best", k) for k in range(jobs)], [path("sizes", k) for k in range(jobs)]
-    )
+    kinds = ("best", "sizes", "sample")
+    return tally.read_tally(*([path(kind, k) for k in range(jobs)] for kind in kinds))
 
 
 @pytest.mark.parametrize("at_once", [10, 500, 10**6])

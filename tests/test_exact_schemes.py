@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.counts import TokenCounts
+from neardup.errors import StageError
 from neardup.measures import MEASURES, Threshold
 from neardup.options import Settings
 from neardup.ragged import Ragged, shared
@@ -164,8 +165,8 @@ def test_exact_says_what_it_costs_and_takes_the_cheapest() -> None:
     lines = scheme.cost()
     assert any(" by parts:" in line for line in lines)
     assert lines[-1].startswith("sizes 4,")
-    assert " by all: about 3 keys, 3 candidate pairs" in lines[-1]
-    assert scheme.key_counts(np.array([5000]))[0] == 1
+    assert " by all: about 6 keys, 3 candidate pairs" in lines[-1]
+    assert scheme.key_counts(np.array([5000]))[0] == 2  # in two groups
 
 
 @pytest.mark.parametrize("name", ["partition", "exact", "auto", "minhash"])
@@ -180,3 +181,9 @@ def test_auto_keeps_the_promise_where_it_is_not_exact() -> None:
     scheme = settings_for([frozenset([1])], "--scheme=auto", "--recall=0.99").scheme
     assert 0.99 <= scheme.recall(0.9) < 1
     assert "exact for a set of up to" in scheme.promise
+
+
+def test_counts_of_another_input_are_noticed() -> None:
+    settings = settings_for([frozenset([1, 2])], "--scheme=prefix")
+    with pytest.raises(StageError, match=r"--counts: not the counts of this input.* of 3 shingles"):
+        settings.scheme.keys(Ragged.from_rows([[1, 2], [1, 2, 3]]))

@@ -40,7 +40,7 @@ class BySize(Scheme):
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         counts = np.zeros(len(sizes), dtype=np.int64)
         for way, rows, group in self._meetings(sizes):
-            counts[rows] += way.key_counts(sizes[rows], group)
+            np.add.at(counts, rows, way.key_counts(sizes[rows], group))  # a row may come twice
         return counts
 
     def _meetings(self, sizes: np.ndarray) -> list[tuple[Way, np.ndarray, np.ndarray]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from neardup.counts import TokenCounts
+from neardup.errors import StageError
 from neardup.hashing import mix, random_words
 from neardup.measures import Threshold
 from neardup.ragged import Ragged
@@ -34,7 +35,8 @@ def first_tokens(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(row, token) of the first take[i] tokens of each row i, rare ones first; int64 and uint64.
 
-    Tokens that the counts know to be in one record only are left out: nobody meets there.
+    Tokens that the counts know to be in one record only are left out: nobody meets there.  So the
+    counts must be of all records that are to meet; StageError where they cannot be.
     """
     frequency = np.ones(len(sets.values), np.int64) if counts is None else counts.of(sets.values)
     # Equally frequent tokens come in the order of a hash, and those of equal hashes as they are.
@@ -45,5 +47,11 @@ def first_tokens(
     place = np.arange(len(order)) - np.repeat(sets.offsets[:-1], sets.sizes)
     order = order[place < np.repeat(take, sets.sizes)]
     if counts is not None and counts.complete:
+        strange = np.setdiff1d(sets.sizes, counts.sizes)
+        if len(strange):
+            raise StageError(
+                f"--counts: not the counts of this input, which has a record of {strange[0]} "
+                "shingles; count_tokens.py makes them"
+            )
         order = order[frequency[order] > 1]
     return row[order], sets.values[order]

@@ -104,6 +104,10 @@ class Scheme(ABC):
         They have this similarity by the scheme's own measure, the first of `measures`.
         """
 
+    def cost(self) -> list[str]:
+        """What a run is going to cost, where it can tell: some lines in words."""
+        return []
+
     def measure(self, name: str, threshold: Threshold) -> Measure:
         """One of `measures`."""
         return MEASURES[name](threshold)
