@@ -226,14 +226,16 @@ def _exists(path: str) -> bool:
 
 
 def _counters(said: list[str]) -> dict[str, int]:
-    r"""Ours among those that Hadoop prints at the end of a job.
+    r"""Ours among those that Hadoop prints at the end of a job; without YARN, of each task too.
 
-    >>> _counters(["\tneardup", "\t\tkeys=30", "\t\trecords=2", "\tFile Input Format Counters "])
+    >>> task, job = ["\tneardup", "\t\tkeys=10"], ["\tneardup", "\t\tkeys=30", "\t\trecords=2"]
+    >>> _counters([*task, *job, "\tFile Input Format Counters "])
     {'keys': 30, 'records': 2}
     """
     if "\tneardup" not in said:
         return {}
-    ours = takewhile(lambda line: line.startswith("\t\t"), said[said.index("\tneardup") + 1 :])
+    last = len(said) - said[::-1].index("\tneardup")
+    ours = takewhile(lambda line: line.startswith("\t\t"), said[last:])
     fields = (line.strip().rpartition("=") for line in ours)
     return {name: int(value) for name, _, value in fields}
 

@@ -174,6 +174,15 @@ def test_a_scheme_that_counts_tokens_first(videos: bytes, tmp_path: Path) -> Non
         assert output in left
         assert not set(beside) & set(left)
 
+    # A relative name, and the one JVM of the client.
+    output = output.lstrip("/").replace("/", ".")
+    yarn.hadoop("fs", "-mkdir", "-p", ".")
+    local = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb=100"]
+    result = yarn.attempt([*command, *local, hdfs, output], tmp_path)
+    assert result.code == 0, result.err
+    assert yarn.pairs_in(output) == ANSWER.read_bytes()
+    assert result.count("records") == videos.count(b"\n")
+
     mrjob = [*JOB, "--no-conf", "-r", "hadoop", "--python-bin", yarn.PYTHON, "--scheme=prefix"]
     result = yarn.attempt([*mrjob, "-D", "mapreduce.job.reduces=3", f"hdfs://{hdfs}"], tmp_path)
     assert result.code == 0, result.err
