@@ -29,8 +29,9 @@ class LinkJoin(PairJoin):
 
     def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
         for left, right in self._open(pile, first, stop):
+            left, right = self._possible(pile, left, right)
             self.counters.add("candidate pairs", len(left))
-            left, right, part, whole = self._verified(pile, left, right)
+            left, right, part, whole = self.measure.verified(pile.sets, left, right)
             nodes = zip(pile.nodes[left].tolist(), pile.nodes[right].tolist())
             edge = np.array([self.forest.join(a, b) for a, b in nodes], dtype=bool)
             edge[edge] = self.meetings.first_at(pile, left[edge], right[edge])

@@ -109,17 +109,20 @@ class PairJoin:
         records = np.array([len(ids) for ids in pile.ids])
         everyone = np.arange(len(pile))
         for left, right in pile.pairs(everyone, first, stop, everyone):
+            left, right = self._possible(pile, left, right)
             mine = self.meetings.first_at(pile, left, right)
             left, right = left[mine], right[mine]
             self.counters.add("candidate pairs", int(np.dot(records[left], records[right])))
-            yield self._verified(pile, left, right)
+            yield self.measure.verified(pile.sets, left, right)
 
-    def _verified(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> Verified:
-        """Those whose similarity reaches the threshold."""
-        if self._crowded:
-            possible = may_reach(self.measure, pile.bitmaps, pile.sizes, left, right)
-            left, right = left[possible], right[possible]
-        return self.measure.verified(pile.sets, left, right)
+    def _possible(
+        self, pile: Pile, left: np.ndarray, right: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Those that may reach the threshold, as far as bitmaps tell."""
+        if not self._crowded:
+            return left, right
+        possible = may_reach(self.measure, pile.bitmaps, pile.sizes, left, right)
+        return left[possible], right[possible]
 
     def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         self.counters.add("pairs", 1)

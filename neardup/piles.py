@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from neardup.bitmaps import bitmaps
+from neardup.bitmaps import wide_bitmaps
 from neardup.measures import Measure
 from neardup.ragged import Ragged, chunks, spans
 from neardup.wire import WireError, decode_sets, parse_key, parse_keyed_lines
@@ -77,7 +77,7 @@ class Pile:
 
     @cached_property
     def bitmaps(self) -> np.ndarray:
-        return bitmaps(self.sets)
+        return wide_bitmaps(self.sets)
 
     def beside(self, later: Pile) -> Pile:
         """Two pieces of one bucket as one pile, to compare the first with the second."""

@@ -72,6 +72,11 @@ class Ragged:
         sizes = self.sizes[index]
         return Ragged(self.values[spans(self.offsets[index], sizes)], _offsets(sizes))
 
+    def where(self, chosen: np.ndarray) -> Ragged:
+        """The same rows with only those of all values that are chosen (bool array)."""
+        ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
+        return Ragged(self.values[chosen], ends[self.offsets])
+
     def beside(self, more: Ragged) -> Ragged:
         """These rows and, after them, `more`."""
         return Ragged(

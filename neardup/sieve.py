@@ -72,7 +72,7 @@ class EntryWriter:
 
 def traits(sets: Ragged) -> np.ndarray:
     """uint64 (n, 2): what tells from afar that two sets are no pair, their sizes and bitmaps."""
-    return np.stack((sets.sizes.astype(np.uint64), bitmaps(sets)), axis=1)
+    return np.column_stack((sets.sizes.astype(np.uint64), bitmaps(sets)))
 
 
 class Traits:
@@ -87,13 +87,13 @@ class Traits:
         ]
 
     def of(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sizes (int64) and bitmaps (uint64) of these records (uint64)."""
+        """The sizes (int64) and bitmaps (uint64 (n, 1)) of these records (uint64)."""
         mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
         found = np.empty((len(records), 2), dtype=np.uint64)
         for number, rows in enumerate(self.rows):
             mine = mapper == number
             found[mine] = rows[row[mine]]
-        return found[:, 0].astype(np.int64), found[:, 1]
+        return found[:, 0].astype(np.int64), found[:, 1:]
 
 
 def sift(

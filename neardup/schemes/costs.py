@@ -74,7 +74,8 @@ def _first_tokens(
     """
     sample = counts.sample
     group = groups.own(sample.sizes)
-    row, token = first_tokens(sample, tokens.key_counts(sample.sizes, group), counts, tokens.seed)
+    first = first_tokens(sample, groups.threshold, counts)
+    row, token = np.repeat(np.arange(len(sample)), first.sizes), first.values
     # Others meet it there if the token is one of their first too, as tokens as rare mostly are.
     rarity = np.frexp(counts.of(sample.values))[1]
     frequency = counts.of(token)

@@ -11,12 +11,11 @@ import numpy as np
 
 from neardup.counts import TokenCounts
 from neardup.errors import StageError
-from neardup.hashing import mix, random_words
+from neardup.hashing import mix
 from neardup.measures import Threshold
-from neardup.ragged import Ragged
+from neardup.ragged import Ragged, chunks, spans
 
-HASH_BITS = 40
-MOST = (1 << 64 - HASH_BITS) - 1
+SORTED_TOKENS = 1 << 16  # at once, so that the number of a set fits 16 bits
 
 
 def prefix_sizes(sizes: np.ndarray, threshold: Threshold | None) -> np.ndarray:
@@ -30,28 +29,43 @@ def prefix_sizes(sizes: np.ndarray, threshold: Threshold | None) -> np.ndarray:
     return sizes + 1 - -(-sizes * threshold.num // threshold.den)
 
 
-def first_tokens(
-    sets: Ragged, take: np.ndarray, counts: TokenCounts | None, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """(row, token) of the first take[i] tokens of each row i, rare ones first; int64 and uint64.
+def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged:
+    """The `take[i]` (int64) rarest tokens of each set i; in order of a hash without counts.
 
-    Tokens that the counts know to be in one record only are left out: nobody meets there.  So the
-    counts must be of all records that are to meet; StageError where they cannot be.
+    >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
+    >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()
+    [2, 3]
     """
-    frequency = np.ones(len(sets.values), np.int64) if counts is None else counts.of(sets.values)
-    # Equally frequent tokens come in the order of a hash, and those of equal hashes as they are.
-    word = mix(sets.values ^ random_words(seed, 1, stream=3)) >> np.uint64(64 - HASH_BITS)
-    word |= np.minimum(frequency, MOST).astype(np.uint64) << np.uint64(HASH_BITS)
-    row = np.repeat(np.arange(len(sets)), sets.sizes)
-    order = np.lexsort((word, row))
-    place = np.arange(len(order)) - np.repeat(sets.offsets[:-1], sets.sizes)
-    order = order[place < np.repeat(take, sets.sizes)]
-    if counts is not None and counts.complete:
-        strange = np.setdiff1d(sets.sizes, counts.sizes)
-        if len(strange):
-            raise StageError(
-                f"--counts: not the counts of this input, which has a record of {strange[0]} "
-                "shingles; count_tokens.py makes them"
-            )
-        order = order[frequency[order] > 1]
-    return row[order], sets.values[order]
+    ranks = mix(sets.values)
+    if counts is not None:  # of tokens equally frequent, and equal in 32 bits, the smaller first
+        ranks >>= np.uint64(32)
+        frequencies = np.minimum(counts.of(sets.values), (1 << 32) - 1).astype(np.uint64)
+        ranks |= frequencies << np.uint64(32)
+    chosen = np.zeros(len(sets.values), dtype=bool)
+    for low, high in chunks(sets.sizes, SORTED_TOKENS):
+        start, stop = sets.offsets[low], sets.offsets[high]
+        sizes = sets.sizes[low:high]
+        owner = np.repeat(np.arange(high - low), sizes).astype(np.uint16)
+        order = np.argsort(ranks[start:stop], kind="stable")
+        order = order[np.argsort(owner[order], kind="stable")]  # 16 bits: a radix sort
+        first = sets.offsets[low:high] - start
+        chosen[start + order[spans(first, take[low:high])]] = True
+    return sets.where(chosen)
+
+
+def first_tokens(sets: Ragged, threshold: Threshold | None, counts: TokenCounts | None) -> Ragged:
+    """The prefix of each set, without the tokens that the counts know to be in one record only.
+
+    Nobody meets there.  So the counts must be of all records that are to meet; StageError where
+    they cannot be.
+    """
+    prefixes = rarest(sets, counts, prefix_sizes(sets.sizes, threshold))
+    if counts is None or not counts.complete:
+        return prefixes
+    strange = np.setdiff1d(sets.sizes, counts.sizes)
+    if len(strange):
+        raise StageError(
+            f"--counts: not the counts of this input, which has a record of {strange[0]} "
+            "shingles; count_tokens.py makes them"
+        )
+    return prefixes.where(counts.of(prefixes.values) > 1)

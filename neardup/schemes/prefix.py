@@ -60,6 +60,10 @@ class Prefix(Scheme):
         """See `Scheme.keys`."""
         if not low <= 0 < high:
             return Ragged(np.empty(0, np.uint64), np.zeros(len(sets) + 1, np.int64))
-        row, token = first_tokens(sets, self.key_counts(sets.sizes), self.counts, self.seed)
-        keys = mix(token ^ random_words(self.seed, 1, stream=4)) >> np.uint64(64 - HASH_BITS)
-        return Ragged.from_unsorted(keys, np.bincount(row, minlength=len(sets)))
+        tokens = first_tokens(sets, self.resemblance, self.counts)
+        return Ragged.from_unsorted(token_keys(tokens.values, self.seed), tokens.sizes)
+
+
+def token_keys(tokens: np.ndarray, seed: int) -> np.ndarray:
+    """uint64: keys of band 0."""
+    return mix(tokens ^ random_words(seed, 1, stream=3)) >> np.uint64(64 - HASH_BITS)

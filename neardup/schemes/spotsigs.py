@@ -26,10 +26,9 @@ from neardup.counts import TokenCounts
 from neardup.hashing import combine, mix, random_words
 from neardup.keys import HASH_BITS, MAX_BANDS
 from neardup.measures import NINE_TENTHS, Threshold
-from neardup.ragged import Ragged, chunks, first_of_run, spans
+from neardup.ragged import Ragged, first_of_run, spans
+from neardup.schemes.order import prefix_sizes, rarest
 from neardup.schemes.scheme import Request, Scheme
-
-SORTED_TOKENS = 1 << 16  # at once, so that the number of a set fits 16 bits
 
 
 @dataclass(frozen=True)
@@ -65,12 +64,12 @@ class SpotSigs(Scheme):
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         own, before = self._partitions(sizes)
-        return self._prefixes(sizes) * np.where(before < own, 2, 1)
+        return prefix_sizes(sizes, self.resemblance) * np.where(before < own, 2, 1)
 
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
         if not low <= 0 < high:
             return Ragged(np.empty(0, np.uint64), np.zeros(len(sets) + 1, np.int64))
-        prefixes = rarest(sets, self.counts, self._prefixes(sets.sizes))
+        prefixes = rarest(sets, self.counts, prefix_sizes(sets.sizes, self.resemblance))
         tokens = mix(prefixes.values ^ random_words(self.seed, 1, stream=1))
         own, before = self._partitions(sets.sizes)
         rows = np.repeat(np.arange(len(sets)), 2)
@@ -85,17 +84,9 @@ class SpotSigs(Scheme):
         words = combine(np.stack(columns), seed=0) >> np.uint64(64 - HASH_BITS)
         return Ragged.from_unsorted(words, self.key_counts(sets.sizes))
 
-    def _prefixes(self, sizes: np.ndarray) -> np.ndarray:
-        """n - ⌈t·n⌉ + 1."""
-        return sizes - self._smallest_partner(sizes) + 1
-
-    def _smallest_partner(self, sizes: np.ndarray) -> np.ndarray:
-        """⌈t·n⌉."""
-        return -(-sizes * self.resemblance.num // self.resemblance.den)
-
     def _partitions(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The first sizes of the partitions of each size: its own, and its smallest partner's."""
-        smallest = self._smallest_partner(sizes)
+        smallest = -(-sizes * self.resemblance.num // self.resemblance.den)
         return first_sizes(self.resemblance, sizes), first_sizes(self.resemblance, smallest)
 
 
@@ -123,28 +114,3 @@ def _starts(threshold: Threshold, most: int) -> np.ndarray:
         start = (start - 1) * den // num + 1
         starts.append(start)
     return np.array(starts, dtype=np.int64)
-
-
-def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged:
-    """The `take[i]` (int64) rarest tokens of each set i; in order of a hash without counts.
-
-    >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
-    >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()
-    [2, 3]
-    """
-    ranks = mix(sets.values)
-    if counts is not None:  # of tokens equally frequent, and equal in 32 bits, the smaller first
-        ranks >>= np.uint64(32)
-        frequencies = np.minimum(counts.of(sets.values), (1 << 32) - 1).astype(np.uint64)
-        ranks |= frequencies << np.uint64(32)
-    chosen = np.zeros(len(sets.values), dtype=bool)
-    for low, high in chunks(sets.sizes, SORTED_TOKENS):
-        start, stop = sets.offsets[low], sets.offsets[high]
-        sizes = sets.sizes[low:high]
-        owner = np.repeat(np.arange(high - low), sizes).astype(np.uint16)
-        order = np.argsort(ranks[start:stop], kind="stable")
-        order = order[np.argsort(owner[order], kind="stable")]  # 16 bits: a radix sort
-        first = sets.offsets[low:high] - start
-        chosen[start + order[spans(first, take[low:high])]] = True
-    ends = np.concatenate(([0], np.cumsum(chosen)))
-    return Ragged(sets.values[chosen], ends[sets.offsets])

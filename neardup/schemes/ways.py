@@ -25,6 +25,7 @@ from neardup.ragged import Ragged, chunks, spans
 from neardup.schemes.groups import Groups
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.order import first_tokens, prefix_sizes
+from neardup.schemes.prefix import token_keys
 
 MOST_BANDS = (MAX_BANDS - 1) // 2
 SLOTS_AT_ONCE = 1 << 20
@@ -86,7 +87,7 @@ class Parts:
     ) -> Entries:
         """The keys of parts first[i] … last[i]-1 of each row i."""
         row = np.repeat(np.arange(len(sets)), sets.sizes)
-        hashes = mix(sets.values ^ random_words(self.seed, 1, stream=5))
+        hashes = mix(sets.values ^ random_words(self.seed, 1, stream=4))
         part = (hashes >> np.uint64(32)) * parts[row].astype(np.uint64) >> np.uint64(32)
         part = part.astype(np.int64)
         inside = np.flatnonzero((part >= first[row]) & (part < last[row]))
@@ -100,7 +101,7 @@ class Parts:
             minlength=int(slots.sum()),
         ).astype(np.uint64)
         row, part = np.repeat(np.arange(len(sets)), slots), spans(first, slots)
-        return row, banded(part, group[row], mix(content))
+        return row, in_group(part, group[row], mix(content))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +118,11 @@ class Tokens:
         return prefix_sizes(sizes, self.resemblance)
 
     def entries(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> Entries:
-        take = prefix_sizes(sets.sizes, self.resemblance) if low <= 0 < high else 0 * sets.sizes
-        row, token = first_tokens(sets, take, self.counts, self.seed)
-        return row, mix(token ^ random_words(self.seed, 1, stream=6)) >> np.uint64(64 - HASH_BITS)
+        if not low <= 0 < high:
+            return np.empty(0, np.int64), np.empty(0, np.uint64)
+        tokens = first_tokens(sets, self.resemblance, self.counts)
+        row = np.repeat(np.arange(len(sets)), tokens.sizes)
+        return row, token_keys(tokens.values, self.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +158,7 @@ class All:
         return row, key >> np.uint64(64 - HASH_BITS)
 
 
-def banded(number: np.ndarray, group: np.ndarray, content: np.ndarray) -> np.ndarray:
+def in_group(number: np.ndarray, group: np.ndarray, content: np.ndarray) -> np.ndarray:
     """Keys (uint64) with the band of part or band `number` (int64) in these groups (int64)."""
     words = np.stack((group.astype(np.uint64), number.astype(np.uint64), content))
     digest = combine(words, seed=0) >> np.uint64(64 - HASH_BITS)
