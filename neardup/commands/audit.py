@@ -37,7 +37,7 @@ from neardup.wire import parse_pair
 NAME = "neardup audit"
 MOST_IDS = 10**6
 SHOWN = 10
-DESCRIPTION = """Estimate precision and recall of a run by a sample, where a file is too large for truth.
+DESCRIPTION = """Estimate precision and recall of a run by a sample, where truth needs too much.
 
 The records of some ids, drawn at random, are compared with all records of the file, exactly, and
 the result with the pairs that were written.  FILE is read twice, PAIRS once, block by block.
