@@ -21,7 +21,7 @@ EXACT = ("--threshold", "--input", "--shingle", "--max-line", "--strict")
 
 def exact_parser(name: str, description: str) -> argparse.ArgumentParser:
     """A parser of the options that say what a pair is, and not how it is found."""
-    parser = options.parser(name, description, EXACT)
+    parser = options.parser(f"python3 -m {name}", description, EXACT)
     parser.add_argument(
         "--measure",
         metavar="NAME",

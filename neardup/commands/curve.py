@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def _curve() -> None:
-    parser = options.parser(NAME, DESCRIPTION, ASKED)
+    parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, ASKED)
     parser.add_argument("--svg", metavar="FILE", help="write the curve as a picture, too")
     args = parser.parse_args()
     settings = Settings.of(args, NONE if options.counts_first(args) else None)

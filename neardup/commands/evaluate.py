@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def _evaluate() -> None:
-    parser = options.bare_parser(NAME, DESCRIPTION)
+    parser = options.bare_parser(f"python3 -m {NAME}", DESCRIPTION)
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written")
     parser.add_argument("truth", metavar="TRUTH", help="what `truth` has written")
     parser.add_argument(

@@ -21,7 +21,7 @@ class Sample:
     >>> from neardup.ragged import Ragged
     >>> sample.add(Batch([b"a", b"b", b"c", b"a"], Ragged.from_rows([[1], [2], [3], [4]])))
     >>> sample.records().ids, sample.whole
-    ([b'a', b'c', b'a'], False)
+    ([b'a', b'b', b'a'], False)
     """
 
     def __init__(self, size: int, seed: int):

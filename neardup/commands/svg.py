@@ -85,7 +85,7 @@ def _mark(similarity: float, chance: float) -> list[str]:
 
 def _title(text: str) -> str:
     """In letters as small as it takes to fit in."""
-    size = min(14, 1000 / len(text))
+    size = min(14, 1100 / len(text))
     return f'<text style="font-size: {size:.1f}px" x="{LEFT}" y="25">{escape(text)}</text>'
 
 

@@ -60,7 +60,7 @@ def _why() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = options.parser(NAME, DESCRIPTION, OPTIONS.keys() - {"--output"})
+    parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, OPTIONS.keys() - {"--output"})
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
     )
