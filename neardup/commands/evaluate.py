@@ -58,9 +58,9 @@ def _evaluate() -> None:
     for line in table(len(printed & truth.keys()), len(printed), len(truth), confidence):
         print(line)
     if lines > len(printed):
-        print(f"{lines - len(printed):,} lines repeat a pair", file=sys.stderr)
+        print(f"lines that repeat a pair: {lines - len(printed):,}", file=sys.stderr)
     if differ:
-        print(f"{differ:,} lines have another similarity than in {args.truth}", file=sys.stderr)
+        print(f"lines with another similarity than in {args.truth}: {differ:,}", file=sys.stderr)
 
 
 def table(both: int, printed: int, true: int, confidence: float) -> list[str]:
