@@ -149,6 +149,19 @@ def test_an_audit_by_measures_with_and_without_direction(tmp_path: Path) -> None
         assert b"missed:\n" + b"".join(lines[:5]) in result.out
 
 
+def test_an_id_that_comes_twice_has_its_highest_similarity(tmp_path: Path) -> None:
+    """As in the job; and it is never a pair of its own."""
+    (tmp_path / "records").write_bytes(
+        b"a 1 2 3 4 5 6 7 8 9\nb 1 2 3 4 5 6 7 8 9\nb 1 2 3 4 5 6 7 8 9 10\nb 1 2 3 4 5 6 7 8 9\n"
+        b"c 1 2 3 4 5 6 7 8 9 10\n"
+    )
+    pairs = succeed([*RUN_LOCAL, "--exact", tmp_path / "records"], tmp_path)
+    assert pairs.out == b"a\tb\t1.000000\na\tc\t0.900000\nb\tc\t1.000000\n"
+    result = succeed([*AUDIT, tmp_path / "records", "-"], tmp_path, pairs.out)
+    assert number(result, "their pairs") == "3"
+    assert b"found                                      3\n" in result.out
+
+
 def test_the_hint_leads_to_the_reason(tmp_path: Path) -> None:
     """The command that audit shows, with the options of the job, says MISSED."""
     weak = ["--bands", "2", "--rows", "12"]

@@ -64,8 +64,10 @@ def test_the_picture(tmp_path: Path) -> None:
     for x, y in points:
         similarity, chance = (x - left) / (right - left), (bottom - y) / (bottom - top)
         assert abs(chance - recall(similarity, 10, 4)) < 1e-3
-    upright = next(line for line in root.iter(f"{SVG}line") if line.get("class") == "mark")
+    upright, level = (line for line in root.iter(f"{SVG}line") if line.get("class") == "mark")
     assert upright.get("x1") == upright.get("x2") == f"{left + 0.8 * (right - left):.1f}"
+    height = bottom - recall(0.8, 10, 4) * (bottom - top)
+    assert level.get("y1") == level.get("y2") == upright.get("y2") == f"{height:.1f}"
     style = "".join(root.find(f"{SVG}style").itertext())  # type: ignore[union-attr]
     assert "prefers-color-scheme: dark" in style
 
