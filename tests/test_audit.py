@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from engines import ANSWER, NEARDUP, RUN_LOCAL, VIDEOS, Result, run, succeed
 
-from neardup.commands.sample import Sample
+from neardup.commands.ids import IdSample
 from neardup.intervals import clopper_pearson
 from neardup.ragged import Ragged
 from neardup.records import Batch, parse_shingle_lines
@@ -113,7 +113,7 @@ def test_an_audit_of_some_ids(seed: int, tmp_path: Path) -> None:
     printed = damaged(TRUE, missing=200, extra=300)
     flags = ["--sample", "150", "--seed", str(seed), tmp_path / "1.gz", tmp_path / "2", "-"]
     result = succeed([*AUDIT, *flags], tmp_path, b"".join(printed))
-    sample = Sample(150, seed)
+    sample = IdSample(150, seed)
     sample.add(parse_shingle_lines(VIDEOS.read_bytes())[0])
     drawn = set(sample.records().ids)
     true = {line for line in TRUE if drawn & set(ends(line))}
@@ -211,7 +211,7 @@ def test_a_sample_does_not_depend_on_order_or_blocks() -> None:
     wanted = None
     for size in (1, 7, 300):
         for some in (ids, ids[::-1]):
-            sample = Sample(5, seed=3)
+            sample = IdSample(5, seed=3)
             for low in range(0, 300, size):
                 sample.add(batch(some[low : low + size]))
             drawn = sample.records().ids
@@ -224,7 +224,7 @@ def test_a_sample_does_not_depend_on_order_or_blocks() -> None:
 
 @pytest.mark.parametrize(("ids", "whole"), [(4, True), (5, True), (6, False)])
 def test_a_sample_knows_whether_it_is_whole(ids: int, whole: bool) -> None:
-    sample = Sample(5, seed=0)
+    sample = IdSample(5, seed=0)
     for _ in range(10):
         sample.add(batch([b"%d" % i for i in range(ids)]))
     assert len(set(sample.records().ids)) == min(ids, 5)
@@ -235,7 +235,7 @@ def test_every_id_is_as_likely() -> None:
     """Each of 20 ids is in a sample of 5 with probability 1/4; false alarms below 1e-9 in all."""
     counts = np.zeros(20)
     for seed in range(1000):
-        sample = Sample(5, seed)
+        sample = IdSample(5, seed)
         sample.add(batch([b"VIDEO_%d" % i for i in range(20)]))
         counts += [b"VIDEO_%d" % i in sample.records().ids for i in range(20)]
     for count in counts.tolist():

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import settings_of, shingle_sets
 
-from neardup.commands import tally
-from neardup.commands.tally import TokenTally
+from neardup.commands import tokens
+from neardup.commands.tokens import TokenTally
 from neardup.counts import TokenCounts
 from neardup.lsh import recall
 from neardup.ragged import Ragged
+from neardup.schemes import SCHEMES
 
 WHY = [*NEARDUP, "why"]
 DEMO = b"""\
@@ -68,11 +69,13 @@ def test_all_of_a_pair(tmp_path: Path) -> None:
 def test_below_the_threshold(tmp_path: Path) -> None:
     rows = why(tmp_path, "one", "three")
     assert rows["jaccard"] == "9/11 = 0.818182"
-    assert re.match(r"no pair: they meet at 0..:.{10} and are compared, but", rows["verdict"])
+    assert re.match(
+        r"no pair: they meet at 0..:.{10} and are compared, but are not similar", rows["verdict"]
+    )
     rows = why(tmp_path, "one", "other")
     assert rows["jaccard"] == "0/13 = 0.000000"
     assert rows["only in A"] == "10: 1, 2, 3, 4, 5 …"
-    assert rows["verdict"] == "no pair: they are below the threshold, and never compared"
+    assert rows["verdict"] == "no pair: they are not similar enough, and never compared"
 
 
 @pytest.mark.parametrize(
@@ -115,6 +118,43 @@ def test_the_verdict_is_what_the_job_does(tmp_path: Path) -> None:
         assert [text.split()[0] for text in advice] == ["--exact", "a", "another"]
         num, den = map(int, rows["jaccard"].split()[0].split("/"))
         assert rows["chance"].startswith(f"{recall(num / den, 2, 10):.6f} ")
+
+
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+def test_every_scheme(scheme: str, tmp_path: Path) -> None:
+    """Printed or missed, as by the job, where all schemes verify by the same measure."""
+    some = [line.split(b"\t") for line in ANSWER.read_bytes().splitlines()[:40:4]]
+    ids = {id_ for line in some for id_ in line[:2]}
+    lines = VIDEOS.read_bytes().splitlines(keepends=True)
+    data = b"".join(line for line in lines if line.split()[0] in ids)
+    flags = ["--scheme", scheme, "--measure", "cosine", "--threshold", "0.9"]
+    printed = [line[:2] for line in map(bytes.split, job_lines(data, flags, tmp_path))]
+    assert printed
+    for a, b, _ in some[:2]:
+        rows = why(tmp_path, *flags, a.decode(), b.decode(), data=data)
+        assert rows["verdict"].startswith("a pair: printed") == ([a, b] in printed)
+        assert ("MISSED" in rows["verdict"]) == ([a, b] not in printed)
+
+
+def job_lines(data: bytes, flags: list[str], tmp_path: Path) -> list[bytes]:
+    return succeed([*RUN_LOCAL, *flags, "-"], tmp_path, data).lines()
+
+
+def test_measures_that_only_a_scheme_has(tmp_path: Path) -> None:
+    rows = why(tmp_path, "--scheme", "simhash", "one", "other")
+    sets = Ragged.from_rows([[*range(1, 11)], [501, 502, 503]])
+    one, other = settings_of("--scheme", "simhash").scheme.fingerprints(sets).tolist()
+    equal = 64 - bin(one ^ other).count("1")
+    assert 0 < equal < 61
+    assert rows["hamming"] == f"{equal}/64 = {equal / 64:.6f}"
+    assert "threshold" not in rows
+    assert rows["verdict"] == "no pair: they are not similar enough, and never compared"
+    flags = ["--scheme", "projection", "--weights", "idf"]
+    printed = job_lines(VIDEOS.read_bytes(), flags, tmp_path)
+    a, b, weighted = next(line for line in printed if b"\t1.0" not in line).decode().split()
+    for some, text in (flags, f"{weighted[2:]}/1000000 = {weighted}"), (flags[:2], None):
+        said = why(tmp_path, *some, a, b, data=VIDEOS.read_bytes())["cosine"]
+        assert said == text or (text is None and "√" in said and weighted not in said)
 
 
 def test_what_it_advises_finds_the_pair(tmp_path: Path) -> None:
@@ -193,18 +233,22 @@ def test_texts_in_several_files(tmp_path: Path) -> None:
     assert re.search(r"^only in B   1: [0-9]{10,20}$", out, re.M)
 
 
-@given(st.lists(st.lists(shingle_sets, max_size=5), max_size=6), st.integers(1, 40))
+@given(
+    st.lists(st.lists(shingle_sets.filter(bool), min_size=1, max_size=5), max_size=6),
+    st.integers(1, 40),
+)
 def test_tokens_are_counted_as_if_all_were_at_hand(batches: list, at_once: int) -> None:
-    before, tally.TOKENS_AT_ONCE = tally.TOKENS_AT_ONCE, at_once
+    before, tokens.TOKENS_AT_ONCE = tokens.TOKENS_AT_ONCE, at_once
     try:
         counted = TokenTally()
         for batch in batches:
             counted.add(Ragged.from_rows([[*x] for x in batch]))
         counts = counted.counts()
     finally:
-        tally.TOKENS_AT_ONCE = before
+        tokens.TOKENS_AT_ONCE = before
     expected = TokenCounts.of_sets(Ragged.from_rows([[*x] for batch in batches for x in batch]))
     for name in ("sizes", "holders", "tokens", "frequencies"):
         found = getattr(counts, name)
         assert found.dtype == getattr(expected, name).dtype
         assert np.array_equal(found, getattr(expected, name))
+    assert np.array_equal(counts.sample.values, expected.sample.values)

@@ -4,7 +4,7 @@
 they are made from:
 
     asked       options and inputs        pairs    pair lines, both ways
-    quality     shares and intervals      sample   random ids
-    explain     two records, in words     similarity, tally   what that takes
+    quality     shares and intervals      ids      a random sample of them
+    explain     two records, in words     similarity, tokens   what that takes
     svg         a curve as a picture
 """

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from neardup import options
 from neardup.commands.asked import check_files, exact_parser, exact_settings, share
+from neardup.commands.ids import IdSample
 from neardup.commands.pairs import pair_lines, read_pairs
 from neardup.commands.quality import interval, ratio, row
-from neardup.commands.sample import Sample
 from neardup.counters import Counters
 from neardup.errors import StageError
 from neardup.measures import Jaccard
@@ -70,7 +70,7 @@ def _audit() -> None:
     settings, measure = exact_settings(args)
     confidence = share("--confidence", args.confidence)
     size = options.integer("--sample", args.sample, 1, MOST_IDS)
-    sample = Sample(size, options.integer("--seed", args.seed, 0, 2**64 - 1))
+    sample = IdSample(size, options.integer("--seed", args.seed, 0, 2**64 - 1))
     _check(args)
     counters = Counters("audit", progress="records")
     for batch in parsed(read_files(args.files, settings.max_line), settings, counters):

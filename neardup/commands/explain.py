@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 
 from neardup.commands.pairs import pair_lines
-from neardup.commands.similarity import similarity
+from neardup.commands.similarity import FIRST, LEAST, SECOND, similarity
 from neardup.counters import Counters
-from neardup.measures import MEASURES
+from neardup.measures import MEASURES, Jaccard, Measure
 from neardup.options import Settings
 from neardup.ragged import Ragged, shared
 from neardup.records import Batch
@@ -19,7 +19,6 @@ from neardup.wire import format_keys, shown
 
 SHOWN = 5  # shingles, and keys
 WIDTH = 12  # of the names
-FIRST, SECOND = np.array([0]), np.array([1])
 Lines = list[tuple[str, str]]
 
 
@@ -28,12 +27,13 @@ def explained(
 ) -> Lines:
     """All there is to say about two ids; `records` are theirs, `measure` is what was asked for."""
     scheme = settings.scheme
-    name = measure or scheme.measures[0]
+    own = scheme.measures[0]  # by which it promises
+    name = measure or own
     pair = _telling_pair(records, ids, settings)
     keys = scheme.keys(pair.sets)
     shared_keys = shared(keys, FIRST, SECOND).row(0)
     names = [key.decode() for key in format_keys(shared_keys).tolist()]
-    chance = scheme.recall(similarity(scheme, scheme.measures[0], pair.sets).value)
+    chance = scheme.recall(similarity(scheme.measure(own, LEAST), own, pair.sets).value)
     lines = [_head(letter, records, id_) for letter, id_ in zip("AB", ids)]
     lines += _elements(pair.sets)
     lines += _similarities(scheme, name, pair.sets)
@@ -44,7 +44,7 @@ def explained(
     return [
         *lines,
         ("keys", f"A has {a:,}, B has {b:,}; in both {len(names):,}{_some(names)}"),
-        ("chance", f"{chance:.6f} or more, to share a key at this {scheme.measures[0]} similarity"),
+        ("chance", f"{_floor(chance)} or more, to share a key at this {own} similarity"),
         ("promise", settings.promise),
         ("verdict", _verdict(pair, settings, name, names, chance)),
     ]
@@ -64,10 +64,12 @@ def _elements(sets: Ragged) -> Lines:
 def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
     """By Jaccard, by what the scheme goes by, and by the measure that was asked for."""
     lines: Lines = []
-    for each in dict.fromkeys(("jaccard", scheme.measures[0], name)):
-        there = similarity(scheme, each, sets).text
+    measures: dict[str, Measure] = {"jaccard": Jaccard(LEAST)}
+    measures |= {each: scheme.measure(each, LEAST) for each in (scheme.measures[0], name)}
+    for each, measure in measures.items():
+        there = similarity(measure, each, sets).text
         if each == "containment":
-            back = similarity(scheme, each, sets.take(np.array([1, 0]))).text
+            back = similarity(measure, each, sets.take(np.array([1, 0]))).text
             lines += [("A in B", there), ("B in A", back)]
         else:
             lines += [(each, there)]
@@ -111,9 +113,9 @@ def _telling_pair(records: Batch, ids: tuple[bytes, bytes], settings: Settings) 
 def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance: float) -> str:
     lines = list(pair_lines(pair, settings.measure, FIRST, SECOND, Counters("")))
     if not lines and keys:
-        return f"no pair: they meet at {keys[0]} and are compared, but are below the threshold"
+        return f"no pair: they meet at {keys[0]} and are compared, but are not similar enough"
     if not lines:
-        return "no pair: they are below the threshold, and never compared"
+        return "no pair: they are not similar enough, and never compared"
     texts = [line.rstrip().replace(b"\t", b"  ") for line in lines]
     printed = " and ".join(shown(text, len(text)) for text in texts)
     if keys:
@@ -125,12 +127,26 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
     """What would find a pair that was missed."""
     if chance == 1:
         return f"{'':{WIDTH}}which cannot be by the promise: please report it"
-    exact = "--exact" if name in SCHEMES["exact"].measures else "--scheme prefix"
-    advice = [f"{exact} finds every pair"]
+    advice = []
+    if isinstance(settings.measure, Jaccard):  # and not one that only this scheme has
+        exact = "--exact" if name in SCHEMES["exact"].measures else "--scheme prefix"
+        advice += [f"{exact} finds every pair"]
     if "--recall" in settings.scheme.options:
         advice += ["a higher --recall, with more --max-bands if it asks for them, misses fewer"]
-    advice += ["another --seed misses others: merge both runs with dedup_reducer.py"]
+    if "--distance" in settings.scheme.options:
+        advice += ["a larger --distance misses fewer"]
+    if chance > 0:
+        advice += ["another --seed misses others: merge both runs with dedup_reducer.py"]
     return "\n".join(f"{'':{WIDTH}}{line}" for line in advice)
+
+
+def _floor(chance: float) -> str:
+    """Six decimals; only what is 1 is shown as 1.
+
+    >>> _floor(0.99999999), _floor(1)
+    ('0.999999', '1.000000')
+    """
+    return f"{chance if chance == 1 else min(chance, 0.999999):.6f}"
 
 
 def _some(values: list[int] | list[str]) -> str:

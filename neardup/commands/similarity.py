@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from neardup.measures import MAX_DENOMINATOR, MEASURES, Threshold, six_decimals
+from neardup.measures import MAX_DENOMINATOR, Jaccard, Measure, Threshold, six_decimals
 from neardup.ragged import Ragged, shared
-from neardup.schemes.scheme import Scheme
+from neardup.schemes.simhash import BITS, Hamming
 
-LEAST = Threshold(1, MAX_DENOMINATOR)
+LEAST = Threshold(1, MAX_DENOMINATOR)  # that all but strangers reach
+FIRST, SECOND = np.array([0]), np.array([1])
 
 
 class Similarity(NamedTuple):
@@ -18,30 +20,32 @@ class Similarity(NamedTuple):
     value: float
 
 
-def similarity(scheme: Scheme, name: str, sets: Ragged) -> Similarity:
-    """Of sets 0 and 1, by a measure of the scheme (containment: of set 0 in set 1).
+def similarity(measure: Measure, name: str, sets: Ragged) -> Similarity:
+    """Of sets 0 and 1 (containment: of set 0 in set 1), by a measure of this name.
 
-    >>> from neardup.schemes.minhash import MinHash
+    >>> from neardup.measures import MEASURES
     >>> sets = Ragged.from_rows([[1, 2, 3, 4], [1, 2]])
-    >>> for name in "jaccard", "cosine": similarity(MinHash(15, 7), name, sets)
+    >>> for name in "jaccard", "cosine": similarity(MEASURES[name](LEAST), name, sets)
     Similarity(text='2/4 = 0.500000', value=0.5)
     Similarity(text='2/√(4·2) = 0.707107', value=0.707107)
     """
-    if name not in MEASURES:
-        return _by_scheme(scheme, name, sets)
-    common = shared(sets, np.array([0]), np.array([1])).sizes
+    if not isinstance(measure, Jaccard):
+        return _by_scheme(measure, sets)
+    common = shared(sets, FIRST, SECOND).sizes
     x, y = sets.sizes[:1], sets.sizes[1:2]
-    columns = (common, x) if name == "containment" else MEASURES[name](LEAST).fraction(common, x, y)
+    columns = (common, x) if name == "containment" else measure.fraction(common, x, y)
     part, whole = (int(column[0]) for column in columns)
     fraction = f"{common[0]}/√({x[0]}·{y[0]})" if name == "cosine" else f"{part}/{whole}"
     return Similarity(f"{fraction} = {_decimals(part, whole)}", part / whole)
 
 
-def _by_scheme(scheme: Scheme, name: str, sets: Ragged) -> Similarity:
-    """By a measure that only this scheme has; it tells no similarity that is too low for it."""
-    found = scheme.measure(name, LEAST).verified(sets, np.array([0]), np.array([1]))
+def _by_scheme(measure: Measure, sets: Ragged) -> Similarity:
+    """By a measure that only its scheme has."""
+    if isinstance(measure, Hamming):  # which else tells no distance above the scheme's
+        measure = Hamming(replace(measure.scheme, distance=BITS))
+    found = measure.verified(sets, FIRST, SECOND)
     if not len(found.part):
-        return Similarity("too low", 0.0)
+        return Similarity("next to 0", 0.0)
     part, whole = int(found.part[0]), int(found.whole[0])
     return Similarity(f"{part}/{whole} = {_decimals(part, whole)}", part / whole)
 

@@ -10,7 +10,7 @@ import numpy as np
 from neardup import options
 from neardup.commands.asked import check_files, gathered
 from neardup.commands.explain import WIDTH, explained
-from neardup.commands.tally import TokenTally
+from neardup.commands.tokens import TokenTally
 from neardup.counters import Counters
 from neardup.counts import NONE
 from neardup.errors import StageError, UsageError

@@ -10,6 +10,7 @@ import numpy as np
 
 from neardup.counts import TOKENS_AT_ONCE, TokenCounts, distinct, most_frequent
 from neardup.ragged import Ragged, first_of_run
+from neardup.sample import Sample
 
 
 class TokenTally:
@@ -24,13 +25,16 @@ class TokenTally:
 
     def __init__(self) -> None:
         self._sizes, self._tokens = Tally(np.int64), Tally(np.uint64)
+        self._sample = Sample()
 
     def add(self, sets: Ragged) -> None:
-        self._sizes.add(sets.sizes)
-        self._tokens.add(sets.values)
+        for watched in self._sample.watch([sets]):
+            self._sizes.add(watched.sizes)
+            self._tokens.add(watched.values)
 
     def counts(self) -> TokenCounts:
-        return TokenCounts(*self._sizes.total(), *most_frequent(*self._tokens.total()))
+        tokens = most_frequent(*self._tokens.total())
+        return TokenCounts(*self._sizes.total(), *tokens, self._sample.sets)
 
 
 class Tally:

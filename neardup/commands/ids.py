@@ -14,10 +14,10 @@ from neardup.commands.asked import gathered
 from neardup.records import Batch
 
 
-class Sample:
+class IdSample:
     """The records of those `size` ids whose hashes are the smallest.
 
-    >>> sample = Sample(size=2, seed=0)
+    >>> sample = IdSample(size=2, seed=0)
     >>> from neardup.ragged import Ragged
     >>> sample.add(Batch([b"a", b"b", b"c", b"a"], Ragged.from_rows([[1], [2], [3], [4]])))
     >>> sample.records().ids, sample.whole
