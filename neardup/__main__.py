@@ -1,7 +1,5 @@
 """`python3 -m neardup COMMAND …`: the tools around the job; `--help` tells which one when."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 
