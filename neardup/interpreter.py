@@ -8,11 +8,12 @@ import sys
 TRIED = "NEARDUP_PYTHON"  # the environment variable that keeps one exec from leading to another
 
 
-def require(*packages: str, name: str = "") -> None:
+def require(*packages: str, name: str = "", module: str = "") -> None:
     """Go on only under a Python that has these packages, with all three standard streams.
 
     A script called as ./mapper.py runs under the system's python3.  Where that lacks a package, the
-    virtual environment that `make` puts beside the script takes over.
+    virtual environment that `make` puts beside the script takes over; beside the package, where
+    it is python3 -m `module`.
     """
     _end_quietly_on_ctrl_c()
     script = os.path.realpath(sys.argv[0])
@@ -21,10 +22,11 @@ def require(*packages: str, name: str = "") -> None:
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if sys.version_info >= (3, 9) and not missing:
         return
-    python = os.path.join(os.path.dirname(script), ".venv", "bin", "python")
+    folder = os.path.dirname(os.path.dirname(script) if module else script)
+    python = os.path.join(folder, ".venv", "bin", "python")
     if os.path.exists(python) and TRIED not in os.environ:
         os.environ[TRIED] = python
-        os.execv(python, [python] + sys.argv)
+        os.execv(python, [python] + (["-m", module] + sys.argv[1:] if module else sys.argv))
     need = "Python 3.9 or later" if sys.version_info < (3, 9) else " and ".join(missing)
     sys.exit(
         "%s: needs %s, and %s has not; run make, or: python3 -m pip install %s"

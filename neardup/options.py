@@ -7,7 +7,7 @@ the same everywhere.  `Settings` is what the stages see.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,11 +166,16 @@ class Settings:
         return self.scheme.promise
 
 
-def parser(name: str, description: str) -> argparse.ArgumentParser:
-    """A parser of all options in the table."""
+def parser(
+    name: str, description: str, flags: Collection[str] = OPTIONS
+) -> argparse.ArgumentParser:
+    """A parser of the options in the table; all not among `flags` keep their defaults."""
     result = bare_parser(name, description)
     for flag, spec in OPTIONS.items():
-        result.add_argument(flag, **spec)
+        if flag in flags:
+            result.add_argument(flag, **spec)
+        else:
+            result.set_defaults(**{_attribute(flag): spec.get("default")})
     return result
 
 
@@ -261,7 +266,11 @@ def _cannot_promise(measure: str, scheme: str) -> str:
 
 
 def value_of(args: argparse.Namespace, flag: str) -> Any:
-    return getattr(args, flag[2:].replace("-", "_"))
+    return getattr(args, _attribute(flag))
+
+
+def _attribute(flag: str) -> str:
+    return flag[2:].replace("-", "_")
 
 
 def _number(args: argparse.Namespace, flag: str, low: int, high: int) -> int | None:

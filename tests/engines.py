@@ -24,6 +24,7 @@ MAPPER, REDUCER, DEDUP, COUNT_TOKENS, JOB = (
     [sys.executable, str(ROOT / name)]
     for name in ("mapper.py", "reducer.py", "dedup_reducer.py", "count_tokens.py", "job.py")
 )
+NEARDUP = [sys.executable, "-m", "neardup"]  # in the folder ROOT
 RUN_LOCAL = [str(ROOT / "run_local.sh")]
 RUN_HADOOP = [str(ROOT / "run_hadoop.sh")]
 INLINE = [*JOB, "--no-conf", "-r", "inline"]

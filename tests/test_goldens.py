@@ -10,9 +10,21 @@ import re
 from pathlib import Path
 
 import pytest
-from engines import COUNT_TOKENS, DEDUP, INLINE, JOB, MAPPER, REDUCER, RUN_HADOOP, RUN_LOCAL, run
+from engines import (
+    COUNT_TOKENS,
+    DEDUP,
+    INLINE,
+    JOB,
+    MAPPER,
+    NEARDUP,
+    REDUCER,
+    RUN_HADOOP,
+    RUN_LOCAL,
+    run,
+)
 from strategies import settings_of
 
+from neardup.__main__ import COMMANDS
 from neardup.errors import UsageError
 from neardup.options import OPTIONS
 
@@ -23,6 +35,8 @@ SCRIPTS = {
     "count_tokens.py": COUNT_TOKENS,
     "run_local.sh": RUN_LOCAL,
     "run_hadoop.sh": RUN_HADOOP,
+    "neardup": NEARDUP,
+    **{f"neardup.{command}": [*NEARDUP, command] for command in COMMANDS},
 }
 
 # Every refusal of the options: the command line, as options.

@@ -1,0 +1,68 @@
+"""`python3 -m neardup COMMAND …`: the tools around the job; `--help` tells which one when."""
+
+import sys
+from importlib import import_module
+
+from neardup.interpreter import require
+
+require("numpy", name="neardup", module="neardup")
+
+from neardup.errors import UsageError
+from neardup.streaming import run
+
+# A command is one file in neardup/commands with a `main`, and one line here.
+COMMANDS = {
+    "curve": "what a setting finds: the probability to meet, for each similarity",
+    "evaluate": "precision and recall of a run, against the exact answer",
+    "truth": "the exact answer: all pairs, with all records in memory",
+    "audit": "precision and recall of a run, from a sample of a file of any size",
+    "why": "why two records are a pair, or are not: what they share, and where they meet",
+}
+HELP = """usage: python3 -m neardup COMMAND [-h] ...
+
+Tools around the job, which is ./run_local.sh on one machine and ./run_hadoop.sh on a cluster.
+
+{commands}
+
+In the order in which one uses them:
+
+1.  Choose.  `curve` shows what threshold and recall promise, before anything is read:
+
+        python3 -m neardup curve --threshold 0.8 --recall 0.999
+
+2.  Run the job, with the same options:
+
+        ./run_local.sh --threshold 0.8 --recall 0.999 videos.txt > pairs.tsv
+
+3.  Check.  Where all records fit into memory, against the exact answer; else by a sample:
+
+        python3 -m neardup truth --threshold 0.8 videos.txt > truth.tsv
+        python3 -m neardup evaluate pairs.tsv truth.tsv
+        python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
+
+4.  Ask.  Of any two records, such as a pair that was missed, with the options of the job:
+
+        python3 -m neardup why --threshold 0.8 --recall 0.999 videos.txt VIDEO_1 VIDEO_3
+
+Each command has a --help of its own.  Exit codes: 0 done, 1 the input does not allow to go on,
+2 wrong options, 130 interrupted.
+"""
+
+
+def main() -> int:
+    command, *rest = sys.argv[1:] or ["--help"]
+    if command not in COMMANDS:
+        return run("neardup", lambda: _help(command))
+    sys.argv = [f"neardup {command}", *rest]
+    return import_module(f"neardup.commands.{command}").main()
+
+
+def _help(command: str) -> None:
+    if command not in ("-h", "--help"):
+        raise UsageError(f"{command!r} is no command; python3 -m neardup --help lists them")
+    lines = [f"    {name:10}{purpose}" for name, purpose in COMMANDS.items()]
+    print(HELP.format(commands="\n".join(lines)), end="")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

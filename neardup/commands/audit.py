@@ -1,0 +1,197 @@
+"""`audit`: precision and recall of a run, from a sample, however large the file is.
+
+N ids are drawn by a hash, so that all records of an id are in the sample or none.  Each of their
+records is compared exactly with each record of the file, and what comes out with those lines of
+PAIRS that name one of these ids.
+
+Every pair of the file has the same chance to be looked at.  What the intervals assume (Clopper,
+Pearson 1934: exact for independent trials) is that the pairs looked at are right or wrong
+independently of each other.  Pairs of one crowd of copies are not: there the true interval is
+wider, and it helps to draw more ids.
+
+In memory: the sample, a block of the file, and the pairs of the sampled ids.  FILE is read twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from neardup import options
+from neardup.commands.asked import check_files, exact_parser, exact_settings, share
+from neardup.commands.ids import IdSample
+from neardup.commands.pairs import pair_lines, read_pairs
+from neardup.commands.quality import interval, ratio, row
+from neardup.counters import Counters
+from neardup.errors import StageError
+from neardup.measures import Jaccard
+from neardup.overlaps import Index
+from neardup.records import Batch
+from neardup.stages import parsed
+from neardup.streaming import read_files, run
+from neardup.wire import parse_pair
+
+NAME = "neardup audit"
+MOST_IDS = 10**6
+SHOWN = 10
+DESCRIPTION = """Estimate precision and recall of a run by a sample, where truth needs too much.
+
+The records of some ids, drawn at random, are compared with all records of the file, exactly, and
+the result with the pairs that were written.  FILE is read twice, PAIRS once, block by block.
+
+    ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
+    python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
+"""
+SAME = ("--threshold", "--measure", "--input", "--shingle")  # mean to `why` what they mean here
+DEFAULTS = ("jaccard", "shingles")
+Pair = tuple[bytes, bytes]
+
+
+class Compared(NamedTuple):
+    """Pairs with a sampled id, and their similarities.
+
+    true: those that are; right: those that were printed, as printed; wrong: printed, but not true.
+    """
+
+    true: dict[Pair, bytes]
+    right: dict[Pair, bytes]
+    wrong: dict[Pair, bytes]
+
+
+def main() -> int:
+    return run(NAME, _audit)
+
+
+def _audit() -> None:
+    args = _command_line()
+    settings, measure = exact_settings(args)
+    confidence = share("--confidence", args.confidence)
+    size = options.integer("--sample", args.sample, 1, MOST_IDS)
+    sample = IdSample(size, options.integer("--seed", args.seed, 0, 2**64 - 1))
+    _check(args)
+    counters = Counters("audit", progress="records")
+    for batch in parsed(read_files(args.files, settings.max_line), settings, counters):
+        sample.add(batch)
+    drawn = sample.records()
+    again = parsed(read_files(args.files, settings.max_line), settings, _Silent("audit"))
+    true = _true_pairs(again, drawn, measure)
+    compared = Compared(true, *_printed(args.pairs, set(drawn.ids), true))
+    for line in _report(len(set(drawn.ids)), sample.whole, compared, confidence):
+        print(line)
+    for line in _examples(compared, args):
+        print(line)
+    counters.report()
+
+
+def _command_line() -> argparse.Namespace:
+    parser = exact_parser(NAME, DESCRIPTION)
+    parser.add_argument("files", nargs="+", metavar="FILE", help="plain, .gz or .bz2")
+    parser.add_argument("pairs", metavar="PAIRS", help="what the job has written; - is stdin")
+    parser.add_argument(
+        "--sample", metavar="N", default="1000", help="ids that are drawn (default: 1000)"
+    )
+    parser.add_argument(
+        "--seed", metavar="N", default="0", help="draws the ids, 0 to 2^64-1 (default: 0)"
+    )
+    parser.add_argument(
+        "--confidence", metavar="P", default="0.95", help="of the intervals (default: 0.95)"
+    )
+    return parser.parse_intermixed_args()
+
+
+def _check(args: argparse.Namespace) -> None:
+    check_files([*args.files, args.pairs])
+    for name in args.files:
+        if not Path(name).is_file():
+            raise StageError(f"{name}: is no plain file, and it has to be read twice")
+
+
+class _Silent(Counters):
+    """For reading a file again: its bad lines have been shown."""
+
+    def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
+        pass
+
+
+def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Jaccard) -> dict[Pair, bytes]:
+    """All pairs with a sampled id, and how similar they are."""
+    true: dict[Pair, bytes] = {}
+    for line in _true_lines(batches, drawn, measure):
+        a, b, similarity = parse_pair(line)
+        true[a, b] = max(similarity, true.get((a, b), b""))
+    return true
+
+
+def _true_lines(batches: Iterable[Batch], drawn: Batch, measure: Jaccard) -> Iterator[bytes]:
+    index, unused = Index.of(drawn.sets), Counters("")
+    for batch in batches:
+        for asking, holder, common in index.overlaps(batch.sets):
+            x, y = batch.sets.sizes[asking], drawn.sets.sizes[holder]
+            good = measure.may_reach(common, x, y)
+            if good.any():
+                both = Batch(batch.ids + drawn.ids, batch.sets.beside(drawn.sets))
+                left, right = asking[good], len(batch.ids) + holder[good]
+                yield from pair_lines(both, measure, left, right, unused)
+
+
+def _printed(
+    file: str, ids: set[bytes], true: dict[Pair, bytes]
+) -> tuple[dict[Pair, bytes], dict[Pair, bytes]]:
+    """(right, wrong): of the pairs in a file those with a sampled id, with their similarity."""
+    right: dict[Pair, bytes] = {}
+    wrong: dict[Pair, bytes] = {}
+    for a, b, similarity in read_pairs(file):
+        if a in ids or b in ids:
+            (right if (a, b) in true else wrong)[a, b] = similarity
+    return right, wrong
+
+
+def _report(ids: int, whole: bool, compared: Compared, confidence: float) -> list[str]:
+    true, right, wrong = compared
+    hits, printed = len(right), len(right) + len(wrong)
+    differ = sum(true[pair] != similarity for pair, similarity in right.items())
+    recall, precision = (
+        "" if whole else interval(hits, n, confidence) for n in (len(true), printed)
+    )
+    return [
+        row("ids looked at", ids, "all: these are no estimates" if whole else "drawn at random"),
+        row("their pairs", len(true)),
+        row("found", hits, f"{differ:,} with another similarity" if differ else ""),
+        row("missed", len(true) - hits),
+        row("printed, but no pair", len(wrong)),
+        row("recall", ratio(hits, len(true)), recall),
+        row("precision", ratio(hits, printed), precision),
+    ]
+
+
+def _examples(compared: Compared, args: argparse.Namespace) -> list[str]:
+    """Pairs that are not as they should be, and how to go on."""
+    missed = {pair: compared.true[pair] for pair in compared.true.keys() - compared.right.keys()}
+    if not (missed or compared.wrong):
+        return []
+    pair = min(missed or compared.wrong)
+    hint = ["", "Ask why, with the options of the job:", f"    {_why(args, *map(_text, pair))}"]
+    return [*_first("missed", missed), *_first("printed, but no pair", compared.wrong), *hint]
+
+
+def _first(what: str, pairs: dict[Pair, bytes]) -> list[str]:
+    """The first ten, as pair lines."""
+    if not pairs:
+        return []
+    more = f" (the first {SHOWN} of {len(pairs):,})" if len(pairs) > SHOWN else ""
+    lines = [b"%b\t%b\t%b" % (*pair, pairs[pair]) for pair in sorted(pairs)[:SHOWN]]
+    return ["", f"{what}{more}:", *map(_text, lines)]
+
+
+def _why(args: argparse.Namespace, a: str, b: str) -> str:
+    """The command that explains a pair."""
+    given = {flag: options.value_of(args, flag) for flag in SAME}
+    flags = [f"{flag}={value}" for flag, value in given.items() if value not in (None, *DEFAULTS)]
+    return shlex.join(["python3", "-m", "neardup", "why", *flags, *args.files, a, b])
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "backslashreplace")

@@ -1,0 +1,84 @@
+"""`evaluate`: the pairs of a run against the exact answer.
+
+    precision = tp / (tp + fp)      of the printed pairs, how many are pairs
+    recall    = tp / (tp + fn)      of the pairs, how many were printed
+    F1        = 2·tp / (2·tp + fp + fn), their harmonic mean
+
+The interval is of the probability with which the job finds a pair of this collection, over the
+draw of its hash functions, if pairs are found independently of each other; those that share a
+record, as in a crowd of copies, are not, and then the true interval is wider.
+
+A pair is what stands on a line, in this order: the job writes a < b, and by containment both.  The
+pairs of both files are held in memory.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from neardup import options
+from neardup.commands.asked import check_files, share
+from neardup.commands.pairs import read_pairs
+from neardup.commands.quality import interval, ratio, row
+from neardup.streaming import run
+
+NAME = "neardup evaluate"
+DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.
+
+Both files are pair lines, in any order, plain, .gz or .bz2; - is standard input.
+
+    ./run_local.sh videos.txt | python3 -m neardup evaluate - truth.tsv
+"""
+
+
+def main() -> int:
+    return run(NAME, _evaluate)
+
+
+def _evaluate() -> None:
+    parser = options.bare_parser(f"python3 -m {NAME}", DESCRIPTION)
+    parser.add_argument("pairs", metavar="PAIRS", help="what the job has written")
+    parser.add_argument("truth", metavar="TRUTH", help="what `truth` has written")
+    parser.add_argument(
+        "--confidence",
+        metavar="P",
+        default="0.95",
+        help="of the interval of the recall (default: 0.95)",
+    )
+    args = parser.parse_args()
+    confidence = share("--confidence", args.confidence)
+    check_files([args.pairs, args.truth])
+    truth = {(a, b): similarity for a, b, similarity in read_pairs(args.truth)}
+    printed: set[tuple[bytes, bytes]] = set()
+    lines, differ = 0, 0
+    for a, b, similarity in read_pairs(args.pairs):
+        printed.add((a, b))
+        lines += 1
+        differ += truth.get((a, b), similarity) != similarity
+    for line in table(len(printed & truth.keys()), len(printed), len(truth), confidence):
+        print(line)
+    if lines > len(printed):
+        print(f"lines that repeat a pair: {lines - len(printed):,}", file=sys.stderr)
+    if differ:
+        print(f"lines with another similarity than in {args.truth}: {differ:,}", file=sys.stderr)
+
+
+def table(both: int, printed: int, true: int, confidence: float) -> list[str]:
+    """Of so many pairs printed and so many true ones, so many are both.
+
+    >>> for line in table(788, 788, 790, 0.95): print(line)
+    true positives                           788  printed, and true
+    false positives                            0  printed, but not true
+    false negatives                            2  true, but not printed
+    precision                           1.000000
+    recall                              0.997468  0.990885 to 0.999694 with confidence 0.95
+    F1                                  0.998732
+    """
+    return [
+        row("true positives", both, "printed, and true"),
+        row("false positives", printed - both, "printed, but not true"),
+        row("false negatives", true - both, "true, but not printed"),
+        row("precision", ratio(both, printed)),
+        row("recall", ratio(both, true), interval(both, true, confidence)),
+        row("F1", ratio(2 * both, printed + true)),
+    ]

@@ -1,0 +1,90 @@
+"""`truth`: every pair, exactly, with all records in memory."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Callable
+
+from neardup.commands.asked import check_files, exact_parser, exact_settings, gathered
+from neardup.commands.pairs import pair_lines
+from neardup.counters import Counters
+from neardup.errors import UsageError
+from neardup.joins import JOINS
+from neardup.joins.found import Joined
+from neardup.measures import Jaccard
+from neardup.overlaps import all_against_all
+from neardup.ragged import Ragged
+from neardup.stages import dedup_pairs, parsed
+from neardup.streaming import read_files, run, write_all
+
+NAME = "neardup truth"
+FASTEST = "ppjoin_plus"
+DESCRIPTION = """Write every pair, exactly: the answer by which a run of the job is judged.
+
+All records are held in memory.  The pairs are those lines that the job would write if it missed
+none; on stderr stands how many candidates each filter of the join has left.
+
+    python3 -m neardup truth --threshold 0.8 videos.txt > truth.tsv
+    python3 -m neardup evaluate pairs.tsv truth.tsv
+"""
+
+
+def main() -> int:
+    return run(NAME, _truth)
+
+
+def _truth() -> None:
+    args = _command_line()
+    settings, measure = exact_settings(args)
+    join = _join(args, measure)
+    check_files(args.files)
+    counters = Counters("truth", progress="records")
+    blocks = read_files(args.files, settings.max_line)
+    records = gathered(parsed(blocks, settings, counters))
+    joined = join(records.sets)
+    lines = sorted(pair_lines(records, measure, joined.left, joined.right, counters))
+    counters.add("pairs", len(lines))
+    write_all(dedup_pairs(lines, counters))
+    counters.report()
+    print(f"{'candidates':33} {_steps(joined.candidates)}", file=sys.stderr)
+
+
+def _command_line() -> argparse.Namespace:
+    parser = exact_parser(NAME, DESCRIPTION)
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
+    )
+    parser.add_argument(
+        "--join",
+        metavar="NAME",
+        help=f"{', '.join(JOINS)}: all give the same pairs; overlap and containment have "
+        f"nested_loop only (default: {FASTEST})",
+    )
+    return parser.parse_intermixed_args()
+
+
+def _join(args: argparse.Namespace, measure: Jaccard) -> Callable[[Ragged], Joined]:
+    """From the sets to the candidates that the measure decides about."""
+    if args.join not in (None, *JOINS):
+        raise UsageError(f"--join: {args.join!r} is not one of {', '.join(JOINS)}")
+    if measure.resemblance is None:
+        if args.join not in (None, "nested_loop"):
+            raise UsageError(
+                f"--join {args.join}: its filters need a least Jaccard similarity, and pairs by "
+                f"--measure {args.measure} have none; use --join nested_loop"
+            )
+        return lambda sets: all_against_all(sets, measure)
+    join, least = JOINS[args.join or FASTEST], measure.resemblance
+    return lambda sets: join(sets, least)
+
+
+def _steps(candidates: dict[str, int]) -> str:
+    """What the filters have left, one after the other.
+
+    >>> _steps({"all": 1999000, "length": 71000, "pairs": 790})
+    '1,999,000 in all; left by length 71,000; pairs 790'
+    """
+    names = {"all": "{:,} in all", "pairs": "pairs {:,}"}
+    parts = [names.get(name, f"left by {name} {{:,}}").format(n) for name, n in candidates.items()]
+    return "; ".join(parts)
