@@ -51,9 +51,12 @@ def every_scheme() -> dict[str, Scheme]:
     for extra in ("--weights=idf", "--lexicons=3"):
         users = [name for name, scheme in SCHEMES.items() if extra.split("=")[0] in scheme.options]
         flags += [f"--scheme={name} {extra}" for name in users]
-    # Where idf is all that counts are for, they may be of other records.
-    counts = {flag: COUNTS if "idf" in flag or "imatch" in flag else None for flag in flags}
-    return {flag: settings_of(*flag.split(), counts=counts[flag]).scheme for flag in flags}
+    return {flag: settings_of(*flag.split(), counts=foreign_counts(flag)).scheme for flag in flags}
+
+
+def foreign_counts(flags: str) -> TokenCounts | None:
+    """COUNTS, where idf is all that counts are for: they may be of other records then."""
+    return COUNTS if "idf" in flags or "imatch" in flags else None
 
 
 def record_lines(records: Records) -> bytes:

@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neardup.intervals import clopper_pearson
 from neardup.ragged import Ragged, shared
 from neardup.schemes import supershingle
 from neardup.schemes.supershingle import SuperShingle
-from tests.strategies import COUNTS, every_scheme, job, pairs_in, settings_of, shingle_sets
-from tests.test_schemes import PAIRS, clopper_pearson, pairs_of_similarity
+from tests.strategies import every_scheme, foreign_counts, job, pairs_in, settings_of, shingle_sets
+from tests.test_schemes import ALPHA, PAIRS, pairs_of_similarity
 
 
 def interval(scheme, pairs):
     """Of the probability that such a pair shares a key."""
     sets, left, right = pairs
     met = int(np.count_nonzero(shared(scheme.keys(sets), left, right).sizes))
-    return clopper_pearson(met, PAIRS)
+    return clopper_pearson(met, PAIRS, ALPHA)
 
 
 @pytest.mark.parametrize("ids", ["consecutive", "a small universe", "random"])
@@ -57,13 +58,14 @@ def test_the_job_prints_once_each_pair_that_shares_a_key_and_reaches_the_thresho
 ):
     base = frozenset(range(30))
     sets = [base, *sets, *(base - {token} for token in dropped)]
-    wanted = settings_of(*flags, counts=COUNTS)
+    counts = foreign_counts(" ".join(flags))
+    wanted = settings_of(*flags, counts=counts)
     rows = Ragged.from_rows([list(x) for x in sets])
     left, right = np.triu_indices(len(sets), 1)
     met = shared(wanted.scheme.keys(rows), left, right).sizes > 0
     found = wanted.measure.verified(rows, left[met], right[met])
     expected = [(b"%02d" % i, b"%02d" % j) for i, j in zip(found.left, found.right)]
     records = {b"%02d" % i: x for i, x in enumerate(sets)}
-    assert pairs_in(job(records, *flags, counts=COUNTS)) == expected
+    assert pairs_in(job(records, *flags, counts=counts)) == expected
     copies = [i for i, token in enumerate(dropped, len(sets) - len(dropped)) if token >= 30]
     assert len(expected) >= len(copies)
