@@ -28,13 +28,15 @@ OTHERS = ("partition", "auto", "exact", "prefix")  # schemes that promise a reca
 ENOUGH_MET = 100  # pairs of the sample; with fewer, banding goes by the mean of all seeds
 ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, a model stands for them
 MODEL = 1000  # steps
+NEARLY = 1.1  # so much slower is as fast
 
 # Seconds of one core (AMD EPYC, as in BENCHMARKS.md), fitted to runs of run_local.sh on made-up
 # videos and package descriptions with 4 to 64 bands.
-RUN = 0.4  # of all cores: to start, and to end
+RUN = 0.35  # of all cores: to start, and to end
 ENTRY = 2.5e-7  # to write, sort and look at a key's entry
 MET = 4e-8  # to look at the sizes and bitmaps of a pair
 VERIFIED, TOKEN = 1e-8, 2e-9  # to verify it, and for each token of the two
+LINE_BYTE = 6e-9  # to send, sort and decode a byte of the lines that are left after the sieve
 COUNTED = 1.5e-7  # to count a token
 
 
@@ -99,12 +101,14 @@ def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
     keying = seconds(lambda: scheme.keys(block.sets)) / len(block.ids) * survey.records
     met = _meetings(part, scheme, keys)
     each = part.weights.records
+    shuffled = sum(len(lines) for _, lines in format_keyed_lines(part.batch, keys)) * each
+    line = shuffled / max(len(keys.values) * each, 1)
     entries = len(keys.values) * each + survey.records
     work = survey.parsing + keying + ENTRY * entries + MET * met.candidates
     work += (VERIFIED + TOKEN * 2 * survey.tokens / survey.records) * met.verified
+    work += LINE_BYTE * line * 2 * min(met.verified, survey.records)  # a line or two a record
     if counts is not None:
         work += survey.parsing + COUNTED * survey.tokens
-    lines = format_keyed_lines(part.batch, keys)
     return Cost(
         choice,
         *_recall(scheme, survey),
@@ -112,7 +116,7 @@ def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
         len(keys.values) * each,
         met.candidates,
         met.verified,
-        sum(len(data) for _, data in lines) * each,
+        shuffled,
         ENTRY_BYTES * entries,
         RUN + work / cores,
     )
@@ -121,14 +125,17 @@ def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
 def _meetings(survey: Survey, scheme: Scheme, keys: Ragged) -> Meetings:
     found = meetings(survey.batch.sets, keys, survey.measure, survey.weights)
     known = survey.likeness
-    enough = found and (survey.whole or found.seen >= ENOUGH_MET)
-    if isinstance(scheme, MinHash) and not enough:
-        met, verified = (
-            known.meet(pairs, scheme.bands, scheme.rows) for pairs in (known.window, known.possible)
-        )
-        return Meetings(met, verified, 0)
-    every = float(known.window.sum())
-    return found or Meetings(every, every, 0)
+    if survey.whole and found:
+        return found
+    if isinstance(scheme, MinHash) and (found is None or found.seen < ENOUGH_MET):
+        b, r = scheme.bands, scheme.rows
+        met, verified = known.meet(known.window, b, r), known.meet(known.possible, b, r)
+    elif found is None:  # nearly all of them meet
+        met = verified = float(known.window.sum())
+    else:
+        met, verified = found.candidates, found.verified
+    pairs = float(known.matches.sum())  # all of them are found
+    return Meetings(max(met, pairs), max(verified, pairs), 0)
 
 
 def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
@@ -149,7 +156,7 @@ def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
 
 def best(costs: list[Cost]) -> Cost:
     """The fastest; of those that are nearly as fast, the one that sends the least."""
-    limit = 1.05 * min(each.seconds for each in costs)
+    limit = NEARLY * min(each.seconds for each in costs)
     return min((each for each in costs if each.seconds <= limit), key=lambda each: each.shuffled)
 
 
@@ -161,5 +168,7 @@ def worth_showing(costs: list[Cost], how_many: int, always: Cost) -> list[Cost]:
 
 
 def _beats(one: Cost, other: Cost) -> bool:
-    """Pairs count as fewer only where these are a twentieth or more."""
+    """More keys are worth it where they save a twentieth of the pairs."""
+    if one.keys == other.keys:
+        return one.met < other.met
     return one.keys < other.keys and one.met <= 1.05 * other.met

@@ -161,12 +161,16 @@ def meetings(sets: Ragged, keys: Ragged, measure: Measure, weights: Weights) -> 
     left, right, members = left[near], right[near], members[near]
     weight = weights.of(left, right)
     possible = may_reach(measure, bitmaps(sets), sizes, left, right)
-    # The sieve sends a record to a bucket where any partner is possible, and so to the others too.
+    # The sieve sends a record to a bucket where it has any possible partner, and then strangers
+    # meet there too.  At most those records go that have one anywhere; and as near-copies come in
+    # families, who meets is taken to have one or not together.
+    most = -np.expm1(-2 * float(weight @ possible) / (len(sets) * weights.records))
     others = (members - 2) * weights.records
     crowded = weight * (others > 0)
-    share = float(crowded @ possible) / max(float(crowded.sum()), 1)
-    sent = np.where(others > LARGE_BUCKET, 1, 1 - (1 - share) ** others)
-    verified = float(weight @ np.where(possible, 1, sent**2))
+    share = min(most, float(crowded @ possible) / max(float(crowded.sum()), 1))
+    sent = most * (1 - (1 - share / max(most, 1e-9)) ** others)
+    sent = np.where(others > LARGE_BUCKET, 1, sent)
+    verified = float(weight @ np.where(possible, 1, sent))
     return Meetings(float(weight.sum()), verified, len(left))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engines import RUN_LOCAL, run, succeed
+from engines import RUN_LOCAL, VIDEOS, run, succeed
 from strategies import mapped, settings_of
 
 from bench.videos import lines as videos
@@ -65,12 +65,22 @@ def word_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def large_word_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("words") / "words.txt"
+    path.write_bytes(words(60_000))
+    return path
+
+
 def surveyed(path: Path, size: int = 2000, seed: int = 0) -> Survey:
     return Survey.of(draw([str(path)], size, seed), parse_shingle_lines, MEASURE, seed)
 
 
-def costs_of(survey: Survey) -> dict[str, Cost]:
-    found = settings(MEASURE, "jaccard", 0.9999)
+def costs_of(survey: Survey, *names: str) -> dict[str, Cost]:
+    """Of these settings, or of all."""
+    found = [
+        each for each in settings(MEASURE, "jaccard", 0.9999) if each.name in names or not names
+    ]
     return {each.name: cost(survey, each, ["--threshold=0.9"], 2) for each in found}
 
 
@@ -250,21 +260,22 @@ def test_candidates_of_a_whole_file_are_those_of_the_reducer(
 
 def test_estimates_come_near_the_truth(video_file: Path, word_file: Path) -> None:
     """Within a factor of two, of a fifth of all records."""
-    for path, names in (video_file, ("6 × 2", "8 × 3")), (word_file, ("8 × 3", "11 × 5")):
-        found = costs_of(surveyed(path))
+    for path, names in (video_file, ("6 × 2", "8 × 3")), (word_file, ("9 × 4", "11 × 5")):
+        found = costs_of(surveyed(path), *names)
         for name in names:
             bands, rows = name.split(" × ")
             truth = counted(path, f"--bands={bands}", f"--rows={rows}")
             assert truth / 2 < found[name].met < 2 * truth
-    assert counted(word_file, "--bands=8", "--rows=3") > 10**6  # strangers are alike there
+            assert truth > 10**5 or path == video_file  # strangers are alike among words
 
 
 def test_the_sieve_is_foreseen(word_file: Path, tmp_path: Path) -> None:
-    found = costs_of(surveyed(word_file))
+    """Roughly: how near-copies are spread over buckets cannot be seen in a sample."""
+    found = costs_of(surveyed(word_file), "11 × 5", "15 × 7")
     for bands, rows in (11, 5), (15, 7):
         truth = succeed([*RUN_LOCAL, f"--bands={bands}", f"--rows={rows}", word_file], tmp_path)
         verified = truth.count("candidate pairs")
-        assert verified / 3 < found[f"{bands} × {rows}"].verified < 3 * verified
+        assert verified / 5 < found[f"{bands} × {rows}"].verified < 5 * verified
 
 
 def test_too_many_pairs_to_look_at() -> None:
@@ -291,12 +302,12 @@ def test_every_setting_keeps_the_promise(word_file: Path) -> None:
                 assert scheme.recall(float(measure.resemblance)) >= recall - 1e-9
 
 
-def test_similar_strangers_get_no_setting_of_millions(word_file: Path) -> None:
-    found = costs_of(surveyed(word_file))
-    assert found["8 × 3"].met > 10**6
+def test_similar_strangers_get_no_setting_of_millions(large_word_file: Path) -> None:
+    found = costs_of(surveyed(large_word_file))
+    assert found["8 × 3"].met > 10**7
     chosen = best(list(found.values()))
     assert chosen.choice.name not in ("4 × 1", "6 × 2", "8 × 3")
-    assert chosen.met < 10**6
+    assert chosen.met < 4 * 10**6
 
 
 def test_strange_strangers_get_few_keys(video_file: Path) -> None:
@@ -388,6 +399,18 @@ def test_refusals(tmp_path: Path, flags: list[str], code: int, message: str) -> 
     result = run([*TUNE, *flags], tmp_path)
     assert (result.code, result.err) == (code, f"neardup tune: {message}\n")
     assert result.out == b""
+
+
+def test_what_it_says_of_a_whole_file(tmp_path: Path) -> None:
+    """Seconds differ, and with them which bandings are worth a line."""
+    result = succeed([*TUNE, "--sample=5000", VIDEOS], tmp_path)
+    assert result.out.decode().split("\n\n")[0] == (
+        "records                                2,000  everything was read\n"
+        "tokens a record                          121\n"
+        "similar pairs                            790  790 in the sample"
+    )
+    line = next(line for line in result.out.splitlines() if line.startswith(b"partition"))
+    assert line.split()[:5] == b"partition 1.000000 1.000000 23.5 46.9k".split()
 
 
 def test_two_records_and_bad_lines(tmp_path: Path) -> None:

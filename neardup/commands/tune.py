@@ -123,9 +123,10 @@ def _about(survey: Survey, sample: Sample) -> Iterator[str]:
     yield row("tokens a record", _number(survey.tokens / survey.records))
     yield row("similar pairs", _number(known.matches.sum()), f"{known.seen:,} in the sample")
     yield ""
-    yield "resemblance from" + "".join(f"{s:9.1f}" for s in SIMILARITIES)
+    yield "pairs of sizes that allow a match, by their resemblance:"
+    yield "at least" + "".join(f"{s:9.1f}" for s in SIMILARITIES)
     above = [known.window[known.resemblance >= s].sum() for s in SIMILARITIES]
-    yield "pairs           " + "".join(f"{_short(each):>9}" for each in above)
+    yield "        " + "".join(f"{_short(each):>9}" for each in above)
 
 
 def _table(costs: list[Cost]) -> Iterator[str]:
