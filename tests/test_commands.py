@@ -23,6 +23,7 @@ CALLS = {
     "audit": ["{records}", "{pairs}"],
     "why": ["{records}", "a", "b"],
     "curve": [],
+    "tune": ["{records}"],
 }
 every_command = pytest.mark.parametrize("command", list(COMMANDS))
 
@@ -108,13 +109,13 @@ def test_an_unknown_option_reads_nothing(command: str, tmp_path: Path) -> None:
 
 
 def test_standard_input_comes_once(tmp_path: Path) -> None:
-    for parts in ["truth - -", "evaluate - -", "why - - a b"]:
+    for parts in ["truth - -", "evaluate - -", "why - - a b", "tune - -"]:
         result = run([*NEARDUP, *parts.split()], tmp_path, GOOD)
         assert (result.code, result.out) == (2, b"")
         assert result.err.endswith(": -: standard input can be read only once\n")
 
 
-@pytest.mark.parametrize("command", ["truth", "why", "curve", "--help"])
+@pytest.mark.parametrize("command", ["truth", "why", "curve", "tune", "--help"])
 def test_a_closed_pipe_is_no_failure(command: str, tmp_path: Path) -> None:
     line = [*NEARDUP, command] if command == "--help" else call(command, tmp_path)
     read, write = os.pipe()
@@ -127,7 +128,7 @@ def test_a_closed_pipe_is_no_failure(command: str, tmp_path: Path) -> None:
 
 def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
-        for command in ("truth", "curve"):
+        for command in ("truth", "curve", "tune"):
             result = run(call(command, tmp_path), tmp_path, stdout=full.fileno())
             assert result.code == 1
             assert f"neardup {command}: " in result.err

@@ -8,12 +8,11 @@ from __future__ import annotations
 import gzip
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from engines import RUN_LOCAL, VIDEOS, run, succeed
+from engines import NEARDUP, RUN_LOCAL, VIDEOS, run, succeed
 from strategies import mapped, settings_of
 
 from bench.videos import lines as videos
@@ -30,7 +29,7 @@ from neardup.sampling import MOST_BYTES, MOST_LINE_BYTES, draw
 from neardup.similarities import resemblance
 from neardup.survey import Survey
 
-TUNE = [sys.executable, "-m", "neardup", "tune"]
+TUNE = [*NEARDUP, "tune"]
 MEASURE = Jaccard(NINE_TENTHS)
 
 

@@ -29,19 +29,8 @@ MOST_SAMPLED = 20_000
 SHOWN = 6  # bandings
 SIMILARITIES = [k / 10 for k in range(1, 10)]
 HEADS = (
-    (
-        "",
-        "recall",
-        "recall of",
-        "keys a",
-        "",
-        "candidate",
-        "after the",
-        "shuffled,",
-        "entries,",
-        "",
-    ),
-    ("setting", "at T", "the pairs", "record", "keys", "pairs", "sieve", "MB", "MB", "seconds"),
+    "|recall|recall of|keys a||candidate|after the|shuffled,|entries,|",
+    "setting|at T|the pairs|record|keys|pairs|sieve|MB|MB|seconds",
 )
 NOTES = """\
 recall of the pairs: {pairs}
@@ -134,7 +123,7 @@ def _table(costs: list[Cost]) -> Iterator[str]:
     others = [each for each in costs if each not in bandings]
     recommended = best(costs)
     for head in HEADS:
-        yield _line(head).rstrip()
+        yield _line(head.split("|")).rstrip()
     for each in worth_showing(bandings, SHOWN, recommended) + others:
         cells = (
             each.choice.name,
