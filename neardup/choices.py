@@ -24,7 +24,7 @@ from neardup.survey import Survey, seconds
 from neardup.wire import format_keyed_lines
 
 MOST_BANDS = 64
-OTHERS = ("partition", "auto", "exact", "prefix", "spotsigs")  # schemes that promise a recall, beside minhash
+OTHERS = ("partition", "auto", "exact", "prefix", "spotsigs")  # that promise a recall, as minhash
 ENOUGH_MET = 100  # pairs of the sample; with fewer, banding goes by the mean of all seeds
 ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, a model stands for them
 MODEL = 1000  # steps
