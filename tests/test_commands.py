@@ -146,7 +146,7 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     """As a reader types them, one after the other."""
     lines = run([*NEARDUP, "--help"], tmp_path).out.decode().splitlines()
     commands = [line.strip() for line in lines if line.startswith("        ")]
-    assert len(commands) == 6
+    assert len(commands) == 7
     (tmp_path / "videos.txt").write_bytes(
         b"VIDEO_1 1 2 3 4 5 6 7 8 9 10\nVIDEO_2 1 2 3 4 5 6 7 8 9\nVIDEO_3 1 2 3 4 5 6 7 8 9 11\n"
     )
@@ -159,8 +159,8 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
         )
         for line in commands
     ]
-    assert b"recall                              1.000000" in outputs[3].out
-    assert b"a pair: printed at" in outputs[5].out
+    assert b"recall                              1.000000" in outputs[4].out
+    assert b"a pair: printed at" in outputs[6].out
 
 
 def test_without_numpy_the_virtual_environment_takes_over(tmp_path: Path) -> None:
