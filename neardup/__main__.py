@@ -13,6 +13,7 @@ from neardup.streaming import run
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {
     "curve": "what a setting finds: the probability to meet, for each similarity",
+    "tune": "which setting suits a file: what each would find and cost, from a sample",
     "evaluate": "precision and recall of a run, against the exact answer",
     "truth": "the exact answer: all pairs, with all records in memory",
     "audit": "precision and recall of a run, from a sample of a file of any size",
@@ -29,6 +30,10 @@ In the order in which one uses them:
 1.  Choose.  `curve` shows what threshold and recall promise, before anything is read:
 
         python3 -m neardup curve --threshold 0.8 --recall 0.999
+
+    `tune` reads a sample of a file, and recommends a setting for it:
+
+        python3 -m neardup tune --threshold 0.8 --recall 0.999 videos.txt
 
 2.  Run the job, with the same options:
 

@@ -23,7 +23,7 @@ from neardup.memory import keep_freed_memory
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 STDOUT = 1  # the descriptor
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
-_LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
+LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
 CUT_BYTES = 100
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
@@ -200,7 +200,7 @@ def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, 
         start = b""
         if chunk.endswith(b"\r"):  # CR LF stay together
             chunk += stream.read(1)
-        first = _LINE_END.search(chunk)
+        first = LINE_END.search(chunk)
         end = first.end() if first else 0
         if length + (end or len(chunk)) > max_line + 1:
             held = [b"".join((*held, chunk[:CUT_BYTES]))[:CUT_BYTES]]

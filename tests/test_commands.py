@@ -23,6 +23,7 @@ CALLS = {
     "audit": ["{records}", "{pairs}"],
     "why": ["{records}", "a", "b"],
     "curve": [],
+    "tune": ["{records}"],
 }
 every_command = pytest.mark.parametrize("command", list(COMMANDS))
 
@@ -108,13 +109,13 @@ def test_an_unknown_option_reads_nothing(command: str, tmp_path: Path) -> None:
 
 
 def test_standard_input_comes_once(tmp_path: Path) -> None:
-    for parts in ["truth - -", "evaluate - -", "why - - a b"]:
+    for parts in ["truth - -", "evaluate - -", "why - - a b", "tune - -"]:
         result = run([*NEARDUP, *parts.split()], tmp_path, GOOD)
         assert (result.code, result.out) == (2, b"")
         assert result.err.endswith(": -: standard input can be read only once\n")
 
 
-@pytest.mark.parametrize("command", ["truth", "why", "curve", "--help"])
+@pytest.mark.parametrize("command", ["truth", "why", "curve", "tune", "--help"])
 def test_a_closed_pipe_is_no_failure(command: str, tmp_path: Path) -> None:
     line = [*NEARDUP, command] if command == "--help" else call(command, tmp_path)
     read, write = os.pipe()
@@ -127,7 +128,7 @@ def test_a_closed_pipe_is_no_failure(command: str, tmp_path: Path) -> None:
 
 def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
-        for command in ("truth", "curve"):
+        for command in ("truth", "curve", "tune"):
             result = run(call(command, tmp_path), tmp_path, stdout=full.fileno())
             assert result.code == 1
             assert f"neardup {command}: " in result.err
@@ -145,7 +146,7 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     """As a reader types them, one after the other."""
     lines = run([*NEARDUP, "--help"], tmp_path).out.decode().splitlines()
     commands = [line.strip() for line in lines if line.startswith("        ")]
-    assert len(commands) == 6
+    assert len(commands) == 7
     (tmp_path / "videos.txt").write_bytes(
         b"VIDEO_1 1 2 3 4 5 6 7 8 9 10\nVIDEO_2 1 2 3 4 5 6 7 8 9\nVIDEO_3 1 2 3 4 5 6 7 8 9 11\n"
     )
@@ -158,8 +159,8 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
         )
         for line in commands
     ]
-    assert b"recall                              1.000000" in outputs[3].out
-    assert b"a pair: printed at" in outputs[5].out
+    assert b"recall                              1.000000" in outputs[4].out
+    assert b"a pair: printed at" in outputs[6].out
 
 
 def test_without_numpy_the_virtual_environment_takes_over(tmp_path: Path) -> None:

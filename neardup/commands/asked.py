@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from math import isnan
 
 import numpy as np
@@ -19,9 +19,11 @@ from neardup.streaming import check_inputs
 EXACT = ("--threshold", "--input", "--shingle", "--max-line", "--strict")
 
 
-def exact_parser(name: str, description: str) -> argparse.ArgumentParser:
+def exact_parser(
+    name: str, description: str, flags: Collection[str] = EXACT
+) -> argparse.ArgumentParser:
     """A parser of the options that say what a pair is, and not how it is found."""
-    parser = options.parser(f"python3 -m {name}", description, EXACT)
+    parser = options.parser(f"python3 -m {name}", description, flags)
     parser.add_argument(
         "--measure",
         metavar="NAME",

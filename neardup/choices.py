@@ -1,0 +1,174 @@
+"""Settings of the job that keep a promise, and what each would find and cost, by a survey.
+
+Seconds are those of run_local.sh on this machine: parsing and the scheme's keys are timed on the
+sample, and all that follows has a price.  Letters: b bands, r rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup import lsh, options
+from neardup.estimates import Meetings, meetings
+from neardup.measures import Jaccard
+from neardup.options import Settings
+from neardup.ragged import Ragged
+from neardup.schemes import SCHEMES
+from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
+from neardup.schemes.scheme import Scheme
+from neardup.sieve import ENTRY_BYTES
+from neardup.survey import Survey, seconds
+from neardup.wire import format_keyed_lines
+
+MOST_BANDS = 64
+OTHERS = ("partition", "auto", "exact", "prefix", "spotsigs")  # that promise a recall, as minhash
+ENOUGH_MET = 100  # pairs of the sample; with fewer, banding goes by the mean of all seeds
+ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, a model stands for them
+MODEL = 1000  # steps
+NEARLY = 1.1  # so much slower is as fast
+
+# Seconds of one core (AMD EPYC, as in BENCHMARKS.md), fitted to runs of run_local.sh on made-up
+# videos and package descriptions with 4 to 64 bands.
+RUN = 0.35  # of all cores: to start, and to end
+ENTRY = 2.5e-7  # to write, sort and look at a key's entry
+MET = 4e-8  # to look at the sizes and bitmaps of a pair
+VERIFIED, TOKEN = 1e-8, 2e-9  # to verify it, and for each token of the two
+LINE_BYTE = 6e-9  # to send, sort and decode a byte of the lines that are left after the sieve
+COUNTED = 1.5e-7  # to count a token
+
+
+class Choice(NamedTuple):
+    """A setting: its name in the table, and the options that choose it."""
+
+    name: str
+    flags: list[str]
+
+
+class Cost(NamedTuple):
+    """What a setting finds and costs in the whole input.
+
+    at_threshold, of_pairs: recall, of a pair at the threshold and of all that there are; met,
+    verified: pairs, see `Meetings`; shuffled: bytes that mapper.py writes; entries: bytes of the
+    entries of run_local.sh.
+    """
+
+    choice: Choice
+    at_threshold: float
+    of_pairs: float
+    records: float
+    keys: float
+    met: float
+    verified: float
+    shuffled: float
+    entries: float
+    seconds: float
+
+
+def choices(measure: Jaccard, name: str, recall: float) -> Iterator[Choice]:
+    """All settings that promise this recall by a measure of this name.
+
+    >>> from neardup.measures import NINE_TENTHS
+    >>> found = list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))
+    >>> found[2]
+    Choice(name='8 × 3', flags=['--bands=8', '--rows=3'])
+    """
+    least = measure.resemblance
+    if name in MinHash.measures and least is not None:
+        for rows in range(1, lsh.MAX_ROWS + 1):
+            bands = lsh.bands_needed(float(least), rows, recall)
+            if bands <= MOST_BANDS:
+                yield Choice(f"{bands} × {rows}", [f"--bands={bands}", f"--rows={rows}"])
+    for other in OTHERS:
+        if name in SCHEMES[other].measures:
+            if "--recall" not in SCHEMES[other].options:
+                yield Choice(other, ["--exact" if other == "exact" else f"--scheme={other}"])
+            elif least and lsh.bands_needed(float(least), 1, recall) <= MAX_BANDS_ASKED:
+                yield Choice(other, [f"--scheme={other}", f"--recall={recall:.12g}"])
+
+
+def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
+    """What a choice comes to, with the options that say what a pair is."""
+    args = options.parser("", "").parse_args([*asked, *choice.flags])
+    part, counts = survey, None
+    if options.counts_first(args):
+        part, counts = survey.counted()
+    scheme = Settings.of(args, counts).scheme
+    keys = scheme.keys(part.batch.sets)
+    block = part.block
+    keying = seconds(lambda: scheme.keys(block.sets)) / len(block.ids) * survey.records
+    met = _meetings(part, scheme, keys)
+    each = part.weights.records
+    shuffled = sum(len(lines) for _, lines in format_keyed_lines(part.batch, keys)) * each
+    line = shuffled / max(len(keys.values) * each, 1)
+    entries = len(keys.values) * each + survey.records
+    work = survey.parsing + keying + ENTRY * entries + MET * met.candidates
+    work += (VERIFIED + TOKEN * 2 * survey.tokens / survey.records) * met.verified
+    work += LINE_BYTE * line * 2 * min(met.verified, survey.records)  # a line or two a record
+    if counts is not None:
+        work += survey.parsing + COUNTED * survey.tokens
+    return Cost(
+        choice,
+        *_recall(scheme, survey),
+        survey.records,
+        len(keys.values) * each,
+        met.candidates,
+        met.verified,
+        shuffled,
+        ENTRY_BYTES * entries,
+        RUN + work / cores,
+    )
+
+
+def _meetings(survey: Survey, scheme: Scheme, keys: Ragged) -> Meetings:
+    found = meetings(survey.batch.sets, keys, survey.measure, survey.weights)
+    known = survey.likeness
+    if survey.whole and found:
+        return found
+    if isinstance(scheme, MinHash) and (found is None or found.seen < ENOUGH_MET):
+        b, r = scheme.bands, scheme.rows
+        met, verified = known.meet(known.window, b, r), known.meet(known.possible, b, r)
+    elif found is None:  # nearly all of them meet
+        met = verified = float(known.window.sum())
+    else:
+        met, verified = found.candidates, found.verified
+    pairs = float(known.matches.sum())  # all of them are found
+    return Meetings(max(met, pairs), max(verified, pairs), 0)
+
+
+def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
+    """Of a pair at the threshold, and of the pairs of the input."""
+    least = survey.measure.resemblance
+    if least is None:
+        return scheme.recall(0.0), scheme.recall(0.0)
+    known, t = survey.likeness, float(least)
+    if known.seen >= ENOUGH_SEEN:
+        some = np.flatnonzero(known.matches)
+        similarity, pairs = np.maximum(known.resemblance[some], t), known.matches[some]
+    else:
+        similarity = np.linspace(t, 1, MODEL)
+        pairs = np.ones(MODEL)
+    found = np.array([scheme.recall(s) for s in similarity.tolist()])
+    return scheme.recall(t), float(pairs @ found / pairs.sum())
+
+
+def best(costs: list[Cost]) -> Cost:
+    """The fastest; of those that are nearly as fast, the one that sends the least."""
+    limit = NEARLY * min(each.seconds for each in costs)
+    return min((each for each in costs if each.seconds <= limit), key=lambda each: each.shuffled)
+
+
+def worth_showing(costs: list[Cost], how_many: int, always: Cost) -> list[Cost]:
+    """In their order: the fastest that no other beats in keys and in pairs alike."""
+    front = [each for each in costs if not any(_beats(other, each) for other in costs)]
+    fastest = sorted(front, key=lambda each: each.seconds)[:how_many]
+    return [each for each in costs if each in fastest or each is always]
+
+
+def _beats(one: Cost, other: Cost) -> bool:
+    """More keys are worth it where they save a twentieth of the pairs."""
+    if one.keys == other.keys:
+        return one.met < other.met
+    return one.keys < other.keys and one.met <= 1.05 * other.met

@@ -1,0 +1,176 @@
+"""`tune`: which setting of the job suits a file, from a sample of it."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterable, Iterator
+from math import floor
+
+from neardup import options
+from neardup.choices import ENOUGH_SEEN, Cost, best, choices, cost, worth_showing
+from neardup.commands.asked import check_files, exact_parser, exact_settings, share
+from neardup.commands.quality import row
+from neardup.local import cores
+from neardup.sampling import Sample, draw
+from neardup.schemes.scheme import RECALL
+from neardup.streaming import run
+from neardup.survey import Survey
+
+NAME = "neardup tune"
+DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
+
+Reads a few mebibytes, whatever the size of the files: lines from all over them, each as likely as
+any other, and of packed files and pipes the start.  Every setting it compares keeps the promise.
+
+    python3 -m neardup tune --threshold 0.8 videos.txt
+"""
+MOST_SAMPLED = 20_000
+SHOWN = 6  # bandings
+SIMILARITIES = [k / 10 for k in range(1, 10)]
+HEADS = (
+    "|recall|recall of|keys a||candidate|after the|shuffled,|entries,|",
+    "setting|at T|the pairs|record|keys|pairs|sieve|MB|MB|seconds",
+)
+NOTES = """\
+recall of the pairs: {pairs}
+candidate pairs: share a key and have sizes that allow it; mapper.py and reducer.py, and Hadoop,
+verify all of them, and shuffle so many bytes
+after the sieve, entries, seconds: of run_local.sh, on {cores} cores"""
+OF_SEEN = "by the similarities of the {seen:,} in the sample"
+OF_MODEL = (
+    "as if all similarities from T to 1 were equally likely, since there are\n"
+    "{seen:,} in the sample"
+)
+
+
+def main() -> int:
+    return run(NAME, _tune)
+
+
+def _tune() -> None:
+    args = _command_line()
+    recall = share("--recall", args.recall)
+    args.recall = None  # what follows is about similarity, not about schemes
+    settings, measure = exact_settings(args)
+    seed = options.integer("--seed", args.seed, 0, 2**64 - 1)
+    size = options.integer("--sample", args.sample, 2, MOST_SAMPLED)
+    check_files(args.files)
+    sample = draw(args.files, size, seed)
+    survey = Survey.of(sample, settings.parse, measure, seed)
+    asked = _asked(args)
+    costs = [cost(survey, each, asked, cores()) for each in choices(measure, args.measure, recall)]
+    print("\n".join([*_about(survey, sample), "", *_table(costs), "", *_notes(survey), ""]))
+    flags = [flag for each in (asked, best(costs).choice.flags) for flag in each]
+    command = shlex.join(["./run_local.sh", *_spaced(flags), *args.files])
+    print(f"Recommended, by seconds:\n\n    {command}")
+
+
+def _command_line() -> argparse.Namespace:
+    parser = exact_parser(NAME, DESCRIPTION, ("--threshold", "--input", "--shingle"))
+    parser.add_argument("files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is stdin")
+    parser.add_argument(
+        "--recall",
+        metavar="P",
+        default=f"{RECALL}",
+        help=f"the promise that every setting keeps (default: {RECALL})",
+    )
+    parser.add_argument(
+        "--sample", metavar="N", default="3000", help="records at most (default: 3000)"
+    )
+    parser.add_argument(
+        "--seed", metavar="N", default="0", help="draws the sample, 0 to 2^64-1 (default: 0)"
+    )
+    return parser.parse_args()
+
+
+def _asked(args: argparse.Namespace) -> list[str]:
+    """The options that say what a pair is, as given or, for the threshold, as meant."""
+    asked = [f"--threshold={args.threshold or '0.9'}"]
+    if args.measure != "jaccard":
+        asked.append(f"--measure={args.measure}")
+    if args.input != "shingles":
+        asked.append(f"--input={args.input}")
+    if args.shingle is not None:
+        asked.append(f"--shingle={args.shingle}")
+    return asked
+
+
+def _spaced(flags: list[str]) -> list[str]:
+    """--rows=7 as two words, as people write it."""
+    return [word for flag in flags for word in flag.split("=", 1)]
+
+
+def _about(survey: Survey, sample: Sample) -> Iterator[str]:
+    known = survey.likeness
+    about = "" if survey.whole else f"about, by {len(survey):,} of them; "
+    yield row("records", _number(survey.records), about + sample.origin)
+    if survey.bad:
+        yield row("bad lines", survey.bad, "in the sample")
+    if sample.too_long:
+        yield row("long lines", sample.too_long, "of more than 1 MiB; left out")
+    yield row("tokens a record", _number(survey.tokens / survey.records))
+    yield row("similar pairs", _number(known.matches.sum()), f"{known.seen:,} in the sample")
+    yield ""
+    yield "pairs of sizes that allow a match, by their resemblance:"
+    yield "at least" + "".join(f"{s:9.1f}" for s in SIMILARITIES)
+    above = [known.window[known.resemblance >= s].sum() for s in SIMILARITIES]
+    yield "        " + "".join(f"{_short(each):>9}" for each in above)
+
+
+def _table(costs: list[Cost]) -> Iterator[str]:
+    bandings = [each for each in costs if "×" in each.choice.name]
+    others = [each for each in costs if each not in bandings]
+    recommended = best(costs)
+    for head in HEADS:
+        yield _line(head.split("|")).rstrip()
+    for each in worth_showing(bandings, SHOWN, recommended) + others:
+        cells = (
+            each.choice.name,
+            f"{_down(each.at_threshold)}",
+            f"{_down(each.of_pairs)}",
+            f"{each.keys / each.records:.1f}",
+            *map(_short, (each.keys, each.met, each.verified)),
+            *(_short(bytes_ / 1e6) for bytes_ in (each.shuffled, each.entries)),
+            f"{each.seconds:.1f}",
+        )
+        yield _line(cells) + ("  <" if each is recommended else "")
+
+
+def _line(cells: Iterable[str]) -> str:
+    name, *numbers = cells
+    return f"{name:10}" + "".join(f"{cell:>10}" for cell in numbers)
+
+
+def _notes(survey: Survey) -> list[str]:
+    seen = survey.likeness.seen
+    pairs = (OF_SEEN if seen >= ENOUGH_SEEN else OF_MODEL).format(seen=seen)
+    return [NOTES.format(pairs=pairs, cores=cores())]
+
+
+def _down(share: float) -> str:
+    """Six decimals, rounded down: 1.000000 is exactly 1."""
+    return f"{floor(share * 10**6 + 1e-9) / 10**6:.6f}"
+
+
+def _number(value: float) -> str:
+    """With three digits that count.
+
+    >>> _number(63096.66), _number(2.345), _number(0)
+    ('63,100', '2.35', '0')
+    """
+    digits = float(f"{value:.3g}")
+    return f"{digits:,.0f}" if digits >= 100 or digits == int(digits) else f"{digits:g}"
+
+
+def _short(value: float) -> str:
+    """The same in little room.
+
+    >>> _short(27_012_345), _short(381.5), _short(5.04e9)
+    ('27M', '382', '5.04G')
+    """
+    for unit, letter in (10**9, "G"), (10**6, "M"), (10**4, "k"):
+        if value >= unit * 0.9995:
+            scale = 1000 if letter == "k" else unit
+            return f"{float(f'{value / scale:.3g}'):g}{letter}"
+    return _number(value)

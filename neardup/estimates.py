@@ -1,0 +1,193 @@
+"""How alike the records of a file are, and how many pairs of them meet, from a sample.
+
+All pairs of the sample are compared, exactly, and kept as histograms of their resemblance.  Each
+stands for many pairs of the file (`neardup.sampling`), so for banding the candidates in the whole
+file are the sum of P(s) = 1 - (1 - s^r)^b over a histogram, without bias, and as a mean of all
+seeds.  `meetings` counts the pairs of the sample that share a key, for any scheme and with the
+hash functions that the run will have; where it sees many of them, it is the better estimate.
+
+Letters: n records in the sample (3,000), s resemblance, b bands, r rows.
+Cost: n²/2 pairs, and one addition for each token that two records share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from neardup.bitmaps import bitmaps, may_reach
+from neardup.counts import distinct
+from neardup.measures import Measure
+from neardup.ragged import Ragged, chunks, first_of_run, spans
+from neardup.sampling import Sample
+from neardup.sieve import LARGE_BUCKET
+
+BINS = 256
+COMPARED_AT_ONCE = 1 << 20  # pairs of records
+SHARED_AT_ONCE = 1 << 21  # tokens of two records
+MOST_SHARED = 1 << 28  # some seconds; a sample with more of them is thinned
+MOST_MET = 1 << 24  # pairs that share a key, counted with repeats
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How many pairs of the files a pair of sampled records stands for.
+
+    cells: int64 (n,), where each record is from; within, between: the weight of a pair from one
+    place and from two; records: how many records of the files one of the sample stands for.
+    """
+
+    cells: np.ndarray
+    within: float
+    between: float
+    records: float
+
+    @classmethod
+    def of_sample(cls, sample: Sample, good: np.ndarray) -> Weights:
+        """For those of its lines that are records (bool)."""
+        lines = max(len(sample.lines), 1)
+        return cls(sample.cells[good], sample.within, sample.between, sample.total / lines)
+
+    def of(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        same = self.cells[left] == self.cells[right]
+        return np.where(same, self.within, self.between)
+
+    def take(self, some: np.ndarray) -> Weights:
+        """Of a random part of the sample (int64), which is to stand for all that it stands for."""
+        n, m = len(self.cells), len(some)
+        scale = n * (n - 1) / max(m * (m - 1), 1)
+        within, between = self.within * scale, self.between * scale
+        return Weights(self.cells[some], within, between, self.records * n / max(m, 1))
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How many pairs of the files have which resemblance: float64 (BINS,) each.
+
+    window: the pairs that the length filter leaves; possible: those that bitmaps leave too;
+    matches: those that reach the threshold; resemblance: the mean of a bin.  seen: how many pairs
+    of the sample reach the threshold.
+    """
+
+    window: np.ndarray
+    possible: np.ndarray
+    matches: np.ndarray
+    resemblance: np.ndarray
+    seen: int
+
+    def meet(self, pairs: np.ndarray, bands: int, rows: int) -> float:
+        """How many of the pairs in a histogram share a key, as a mean of all seeds."""
+        return float(pairs @ (1 - (1 - self.resemblance**rows) ** bands))
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Pairs of the files that share a key: those that the length filter leaves, and of them those
+    that run_local.sh verifies after the sieve; seen: how many of them are in the sample."""
+
+    candidates: float
+    verified: float
+    seen: int
+
+
+def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
+    """Compare every pair of these records."""
+    sizes, maps = sets.sizes, bitmaps(sets)
+    window, possible, matches, sums, counts = np.zeros((5, BINS))
+    seen = 0
+    for low, common in common_tokens(sets):
+        left, right = np.nonzero(np.triu(common, low + 1))  # each pair once
+        both = common[left, right]
+        left = left + low
+        x, y = sizes[left], sizes[right]
+        near = np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y))
+        left, right, both, x, y = (column[near] for column in (left, right, both, x, y))
+        resemblance = both / (x + y - both)
+        place = np.minimum((resemblance * BINS).astype(np.int64), BINS - 1)
+        weight = weights.of(left, right)
+        found = measure.may_reach(both, x, y)
+        window += np.bincount(place, weight, BINS)
+        possible += np.bincount(place, weight * may_reach(measure, maps, sizes, left, right), BINS)
+        matches += np.bincount(place, weight * found, BINS)
+        sums += np.bincount(place, resemblance, BINS)
+        counts += np.bincount(place, minlength=BINS)
+        seen += int(found.sum())
+    return Likeness(window, possible, matches, sums / np.maximum(counts, 1), seen)
+
+
+def common_tokens(sets: Ragged) -> Iterator[tuple[int, np.ndarray]]:
+    """(low, table): how many tokens records low, low+1, … share with each (int64 (…, n)).
+
+    >>> [(low, table.tolist()) for low, table in common_tokens(Ragged.from_rows([[1, 2], [2, 3]]))]
+    [(0, [[2, 1], [1, 2]])]
+    """
+    n = len(sets)
+    owner = np.repeat(np.arange(n), sets.sizes)
+    holders = owner[np.argsort(sets.values, kind="stable")]
+    starts, counts = _holders_of(sets)
+    work = np.add.reduceat(counts, sets.offsets[:-1]) + n * SHARED_AT_ONCE // COMPARED_AT_ONCE
+    for low, high in chunks(work, SHARED_AT_ONCE):
+        some = slice(sets.offsets[low], sets.offsets[high])
+        others = holders[spans(starts[some], counts[some])]
+        row = np.repeat(owner[some] - low, counts[some])
+        table = np.bincount(row * n + others, minlength=(high - low) * n)
+        yield low, table.reshape(high - low, n)
+
+
+def _holders_of(sets: Ragged) -> tuple[np.ndarray, np.ndarray]:
+    """int64 (T,): where the holders of each value begin, among all in order, and how many."""
+    tokens, counts = distinct(sets.values)
+    rank = np.searchsorted(tokens, sets.values)
+    return (np.cumsum(counts) - counts)[rank], counts[rank]
+
+
+def comparable(sets: Ragged) -> int:
+    """How many of the records can be compared with each other in a few seconds."""
+    shared = int(_holders_of(sets)[1].sum())
+    return int(len(sets) * min(1.0, (MOST_SHARED / max(shared, 1)) ** 0.5))
+
+
+def meetings(sets: Ragged, keys: Ragged, measure: Measure, weights: Weights) -> Meetings | None:
+    """The pairs of records that share a key; None where they are too many to look at."""
+    met = _met(keys)
+    if met is None:
+        return None
+    left, right, members = met
+    sizes = sets.sizes
+    x, y = sizes[left], sizes[right]
+    near = np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y))
+    left, right, members = left[near], right[near], members[near]
+    weight = weights.of(left, right)
+    possible = may_reach(measure, bitmaps(sets), sizes, left, right)
+    # The sieve sends a record to a bucket where it has any possible partner, and then strangers
+    # meet there too.  At most those records go that have one anywhere; and as near-copies come in
+    # families, who meets is taken to have one or not together.
+    most = -np.expm1(-2 * float(weight @ possible) / (len(sets) * weights.records))
+    others = (members - 2) * weights.records
+    crowded = weight * (others > 0)
+    share = min(most, float(crowded @ possible) / max(float(crowded.sum()), 1))
+    sent = most * (1 - (1 - share / max(most, 1e-9)) ** others)
+    sent = np.where(others > LARGE_BUCKET, 1, sent)
+    verified = float(weight @ np.where(possible, 1, sent))
+    return Meetings(float(weight.sum()), verified, len(left))
+
+
+def _met(keys: Ragged) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """(left, right, the members of the largest bucket they share) of each pair, left < right."""
+    n = len(keys)
+    order = np.argsort(keys.values, kind="stable")
+    owner = np.repeat(np.arange(n), keys.sizes)[order]  # ascending in a bucket
+    starts = np.flatnonzero(first_of_run(keys.values[order]))
+    members = np.diff(starts, append=len(order))
+    if not len(order) or float(members @ (members - 1)) / 2 > MOST_MET:
+        return None if len(order) else (np.empty(0, np.int64),) * 3
+    later = np.repeat(starts + members, members) - np.arange(len(order)) - 1
+    left = np.repeat(owner, later)
+    right = owner[spans(np.arange(len(order)) + 1, later)]
+    bucket = np.repeat(np.repeat(members, members), later)
+    pair = left * n + right
+    order = np.lexsort((-bucket, pair))
+    first = order[first_of_run(pair[order])]
+    return left[first], right[first], bucket[first]

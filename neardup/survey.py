@@ -1,0 +1,107 @@
+"""A survey: what a sample of lines tells of all records of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from time import process_time
+
+import numpy as np
+
+from neardup.counts import TokenCounts, distinct
+from neardup.errors import StageError
+from neardup.estimates import Likeness, Weights, comparable, likeness
+from neardup.measures import Jaccard
+from neardup.records import Batch, Parser
+from neardup.sampling import Sample
+from neardup.streaming import BLOCK_BYTES
+
+TRIALS = 3
+BLOCK_TOKENS = BLOCK_BYTES // 7
+
+
+def seconds(task: Callable[[], object]) -> float:
+    """What it takes one core, if nothing else disturbs it."""
+    times = [process_time()]
+    for _ in range(TRIALS):
+        task()
+        times.append(process_time())
+    return min(b - a for a, b in zip(times, times[1:]))
+
+
+@dataclass(frozen=True)
+class Survey:
+    """batch: the records that were compared; weights: what they stand for; whole: whether these
+    are all; bad: lines of the sample that are no records; parsing: seconds for the whole input."""
+
+    batch: Batch
+    weights: Weights
+    whole: bool
+    bad: int
+    parsing: float
+    measure: Jaccard
+    likeness: Likeness
+
+    @classmethod
+    def of(cls, sample: Sample, parse: Parser, measure: Jaccard, seed: int) -> Survey:
+        """StageError where there are no two records."""
+        lengths = [len(line) for line in sample.lines]
+        batch, bad = parse(b"".join(sample.lines))
+        good = np.ones(len(lengths), dtype=bool)
+        good[np.searchsorted(np.cumsum(lengths), [line.position for line in bad], "right")] = False
+        n = len(batch.ids)
+        if n < 2:
+            what = "one record" if n else "no record"
+            raise StageError(f"{what} in a sample of {len(lengths):,} lines; a pair takes two")
+        # In random order, so that a part of them is a sample too.
+        order = np.random.default_rng(seed).permutation(n)[: max(2, comparable(batch.sets))]
+        weights = Weights.of_sample(sample, good).take(order)
+        batch = batch.take(order)
+        found = likeness(batch.sets, measure, weights)
+        block = sample.lines[:: max(1, sum(lengths) // BLOCK_BYTES)]
+        parsing = seconds(lambda: parse(b"".join(block))) / len(block) * sample.total
+        whole = sample.whole and len(order) == n and n + len(bad) == round(sample.total)
+        return cls(batch, weights, whole, len(bad), parsing, measure, found)
+
+    def __len__(self) -> int:
+        return len(self.batch.ids)
+
+    @property
+    def block(self) -> Batch:
+        """About as many records as are read at once."""
+        step = max(1, int(len(self.batch.sets.values) // BLOCK_TOKENS))
+        return self.batch.take(np.arange(0, len(self), step))
+
+    @property
+    def records(self) -> float:
+        """In the whole input."""
+        return len(self) * self.weights.records
+
+    @property
+    def tokens(self) -> float:
+        """In the sets of the whole input."""
+        return len(self.batch.sets.values) * self.weights.records
+
+    def counted(self) -> tuple[Survey, TokenCounts]:
+        """For schemes that count tokens: some of the records, and the counts for them.
+
+        Subtle: tokens are counted in one half of the sample, and those of the other half then meet.
+        Among records that were counted themselves, no token that two of them share looks rare.
+        """
+        sets = self.batch.sets
+        if self.whole:
+            return self, TokenCounts.of_sets(sets)
+        met, counting = np.arange(0, len(self), 2), np.arange(1, len(self), 2)
+        counted = sets.take(counting)
+        scale = self.records / len(counting)
+        tokens, known = distinct(counted.values)
+        every, _ = distinct(sets.values)
+        seen = np.zeros(len(every))
+        seen[np.searchsorted(every, tokens)] = known
+        # One that was not seen has some records all the same; the order is what counts.
+        frequencies = np.maximum(2, (seen + 0.5) * scale).astype(np.int64)
+        sizes, holders = distinct(sets.sizes)
+        holders = np.maximum(1, holders * self.weights.records).astype(np.int64)
+        counts = TokenCounts(sizes, holders, every, frequencies, counted)
+        half = replace(self, batch=self.batch.take(met), weights=self.weights.take(met))
+        return half, counts
