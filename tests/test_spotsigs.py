@@ -14,8 +14,8 @@ from neardup.counts import TokenCounts
 from neardup.hashing import mix
 from neardup.measures import Threshold
 from neardup.ragged import Ragged, shared
-from neardup.schemes import spotsigs
-from neardup.schemes.order import rarest
+from neardup.schemes import order, spotsigs
+from neardup.schemes.order import prefix_sizes, rarest
 from neardup.schemes.spotsigs import SpotSigs, first_sizes
 from tests.strategies import COUNTS, job, nested_loop, pairs_in, shingle_sets
 
@@ -53,16 +53,17 @@ def test_no_pair_exactly_at_the_threshold_is_missed(threshold, counts):
 @pytest.mark.parametrize("t", ["1/2", "0.9"])
 def test_a_prefix_one_token_shorter_would_miss_some(t, monkeypatch):
     sets, left, right = pairs_of_sizes(Threshold.parse(t), range(13, 100), 0)
-    whole = SpotSigs._prefixes
-    monkeypatch.setattr(SpotSigs, "_prefixes", lambda *args: np.maximum(whole(*args) - 1, 1))
+    monkeypatch.setattr(
+        spotsigs, "prefix_sizes", lambda *args: np.maximum(prefix_sizes(*args) - 1, 1)
+    )
     scheme = SpotSigs(Threshold.parse(t), counts=WORST)
     assert not shared(scheme.keys(sets), left, right).sizes.all()
 
 
 def test_the_partition_before_is_needed(monkeypatch):
     sets, left, right = pairs_of_sizes(Threshold.parse("0.9"), range(13, 100), 0)
-    monkeypatch.setattr(SpotSigs, "_smallest_partner", lambda _, sizes: sizes)
-    monkeypatch.setattr(SpotSigs, "_prefixes", lambda _, sizes: sizes)
+    own = SpotSigs()._partitions(sets.sizes)[0]
+    monkeypatch.setattr(SpotSigs, "_partitions", lambda *_: (own, own))
     assert not shared(SpotSigs().keys(sets), left, right).sizes.all()
 
 
@@ -125,7 +126,7 @@ def test_the_rarest_do_not_depend_on_how_many_are_sorted_at_once(monkeypatch):
     rng = np.random.default_rng(0)
     sets = Ragged.from_unsorted(rng.integers(0, 500, 5000).astype(np.uint64), np.full(100, 50))
     whole = rarest(sets, TokenCounts.of_sets(sets), sets.sizes // 3)
-    monkeypatch.setattr(spotsigs, "SORTED_TOKENS", 120)
+    monkeypatch.setattr(order, "SORTED_TOKENS", 120)
     pieces = rarest(sets, TokenCounts.of_sets(sets), sets.sizes // 3)
     assert pieces.values.tolist() == whole.values.tolist()
     assert whole.sizes.tolist() == (sets.sizes // 3).tolist()
