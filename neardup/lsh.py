@@ -56,8 +56,7 @@ def choose(threshold: float, promise: float, max_bands: int) -> tuple[int, int]:
     """
     if bands_needed(threshold, 1, promise) > max_bands:
         raise ValueError(
-            f"a recall of {promise:g} at threshold {threshold:g} needs "
-            f"{bands_needed(threshold, 1, promise)} bands, even of 1 row, "
+            f"needs {bands_needed(threshold, 1, promise)} bands, even of 1 row, "
             f"and at most {max_bands} are allowed (--max-bands)"
         )
     rows = 1

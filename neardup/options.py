@@ -50,8 +50,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--measure": dict(
         metavar="NAME",
         help="how similar two records are: jaccard, dice, cosine, overlap or containment, and for "
-        "some schemes hamming or weighted; one that the scheme cannot promise is refused "
-        "(default: the scheme's own, mostly jaccard)",
+        "simhash hamming; one that the scheme cannot promise is refused (default: jaccard, but "
+        "hamming for simhash, and cosine for projection)",
     ),
     "--threshold": dict(
         metavar="T",
@@ -104,8 +104,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--shingle": dict(
         metavar="UNIT:K",
-        help="with --input text: every run of K words or characters, as word:3 or char:5 "
-        "(default: word:3)",
+        help="with --input text: every run of K words or characters, as word:3 or char:5; with "
+        ":bag behind it, as word:1:bag, repeats count; or spot:C:D, after each stop word a chain "
+        "of C other words, each D words on (default: word:3)",
     ),
     "--output": dict(
         metavar="KIND",

@@ -90,7 +90,7 @@ class PairJoin:
         if not self.meetings.owned(pile, np.arange(0, len(pile), SAMPLE)).all():
             raise StageError(
                 "these keys do not come from the options given here: mapper and reducer need the "
-                "same --scheme, --threshold, --recall, --max-bands, --bands, --rows and --seed"
+                "same --scheme and all that belongs to it, --measure, --threshold, --seed, --counts"
             )
 
     def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:

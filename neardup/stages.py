@@ -66,6 +66,8 @@ def with_keys(
     for batch in batches:
         keys = settings.scheme.keys(batch.sets)
         counters.add("keys", len(keys.values))
+        if without := int(np.count_nonzero(keys.sizes == 0)):
+            counters.add("records without a key", without)
         yield batch, keys
 
 

@@ -13,6 +13,7 @@ ORDER = (
     "records",
     "bad lines",
     "keys",
+    "records without a key",
     "bytes shuffled",
     "keyed lines",
     "buckets with more than one record",

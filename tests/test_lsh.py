@@ -70,6 +70,6 @@ def test_more_bands_allow_more_rows():
 
 
 def test_an_impossible_promise_says_what_it_needs_and_what_is_allowed():
-    with pytest.raises(ValueError, match=r"0\.9999 at threshold 0\.5 needs 14 bands.* at most 13 "):
+    with pytest.raises(ValueError, match=r"needs 14 bands.* at most 13 "):
         choose(0.5, 0.9999, 13)
     assert choose(0.5, 0.9999, 14) == (14, 1)

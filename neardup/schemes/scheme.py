@@ -50,7 +50,12 @@ class Request:
         """
         if self.bands is None and self.rows is None:
             limit = max_bands if self.max_bands is None else self.max_bands
-            return lsh.choose(agreement, self.recall or RECALL, limit)
+            recall = self.recall or RECALL
+            try:
+                return lsh.choose(agreement, recall, limit)
+            except ValueError as error:
+                asked = f"a recall of {recall:g} at threshold {self.threshold}"
+                raise ValueError(f"{asked} {error}") from None
         if self.bands is None or self.rows is None:
             given, missing = ("--rows", "--bands") if self.bands is None else ("--bands", "--rows")
             raise ValueError(f"{given} needs {missing}; or leave both to --recall")
