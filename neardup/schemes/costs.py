@@ -22,7 +22,7 @@ from neardup.schemes.order import first_tokens
 from neardup.schemes.ways import Tokens
 
 PARTS, TOKENS, ALL = 0, 1, 2
-SAMPLED_TOKENS = 1 << 20  # compared for one group
+SAMPLED_TOKENS = 1 << 18  # compared for one group
 MANY = 1e18  # partners of a set, where it is not known better
 # Microseconds, measured on one core; only their ratios matter.
 KEY, KEY_TOKEN = 1.0, 0.02  # to make, sort and carry a key, and for each token that goes with it
