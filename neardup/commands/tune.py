@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 from math import floor
 
 from neardup import options
-from neardup.choices import ENOUGH_SEEN, Cost, best, choices, cost, worth_showing
 from neardup.commands.asked import check_files, exact_parser, exact_settings, share
 from neardup.commands.quality import row
 from neardup.local import cores
-from neardup.sampling import Sample, draw
 from neardup.schemes.scheme import RECALL
 from neardup.streaming import run
-from neardup.survey import Survey
+from neardup.tuning.choices import ENOUGH_SEEN, Cost, best, choices, cost, worth_showing
+from neardup.tuning.sampling import Sample, draw
+from neardup.tuning.survey import Survey
 
 NAME = "neardup tune"
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
@@ -29,14 +29,13 @@ MOST_SAMPLED = 20_000
 SHOWN = 6  # bandings
 SIMILARITIES = [k / 10 for k in range(1, 10)]
 HEADS = (
-    "|recall|recall of|keys a||candidate|after the|shuffled,|entries,|",
-    "setting|at T|the pairs|record|keys|pairs|sieve|MB|MB|seconds",
+    "|recall|recall of|keys a||candidate|of them|shuffled,|entries,|",
+    "setting|at T|the pairs|record|keys|pairs|verified|MB|MB|seconds",
 )
 NOTES = """\
 recall of the pairs: {pairs}
-candidate pairs: share a key and have sizes that allow it; mapper.py and reducer.py, and Hadoop,
-verify all of them, and shuffle so many bytes
-after the sieve, entries, seconds: of run_local.sh, on {cores} cores"""
+candidate pairs: share a key and have sizes that allow it; verified: bitmaps leave them
+shuffled: what mapper.py writes; entries, seconds: of run_local.sh, on {cores} cores"""
 OF_SEEN = "by the similarities of the {seen:,} in the sample"
 OF_MODEL = (
     "as if all similarities from T to 1 were equally likely, since there are\n"

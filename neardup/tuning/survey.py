@@ -10,11 +10,11 @@ import numpy as np
 
 from neardup.counts import TokenCounts, distinct
 from neardup.errors import StageError
-from neardup.estimates import Likeness, Weights, comparable, likeness
 from neardup.measures import Jaccard
 from neardup.records import Batch, Parser
-from neardup.sampling import Sample
 from neardup.streaming import BLOCK_BYTES
+from neardup.tuning.estimates import Likeness, Weights, comparable, likeness
+from neardup.tuning.sampling import Sample
 
 TRIALS = 3
 BLOCK_TOKENS = BLOCK_BYTES // 7

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup import lsh, options
-from neardup.estimates import Meetings, meetings
 from neardup.measures import Jaccard
 from neardup.options import Settings
 from neardup.ragged import Ragged
@@ -20,7 +19,8 @@ from neardup.schemes import SCHEMES
 from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
 from neardup.schemes.scheme import Scheme
 from neardup.sieve import ENTRY_BYTES
-from neardup.survey import Survey, seconds
+from neardup.tuning.estimates import Meetings, meetings
+from neardup.tuning.survey import Survey, seconds
 from neardup.wire import format_keyed_lines
 
 MOST_BANDS = 64
@@ -36,7 +36,7 @@ RUN = 0.35  # of all cores: to start, and to end
 ENTRY = 2.5e-7  # to write, sort and look at a key's entry
 MET = 4e-8  # to look at the sizes and bitmaps of a pair
 VERIFIED, TOKEN = 1e-8, 2e-9  # to verify it, and for each token of the two
-LINE_BYTE = 6e-9  # to send, sort and decode a byte of the lines that are left after the sieve
+LINE_BYTE = 6e-9  # to send, sort and decode a byte of the lines that are left
 COUNTED = 1.5e-7  # to count a token
 
 

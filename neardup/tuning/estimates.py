@@ -1,9 +1,9 @@
 """How alike the records of a file are, and how many pairs of them meet, from a sample.
 
 All pairs of the sample are compared, exactly, and kept as histograms of their resemblance.  Each
-stands for many pairs of the file (`neardup.sampling`), so for banding the candidates in the whole
-file are the sum of P(s) = 1 - (1 - s^r)^b over a histogram, without bias, and as a mean of all
-seeds.  `meetings` counts the pairs of the sample that share a key, for any scheme and with the
+stands for many pairs of the file (`neardup.tuning.sampling`), so for banding the candidates in the
+whole file are the sum of P(s) = 1 - (1 - s^r)^b over a histogram, without bias, and as a mean of
+all seeds.  `meetings` counts the pairs of the sample that share a key, for any scheme and with the
 hash functions that the run will have; where it sees many of them, it is the better estimate.
 
 Letters: n records in the sample (3,000), s resemblance, b bands, r rows.
@@ -17,12 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.bitmaps import bitmaps, may_reach
+from neardup.bitmaps import may_reach, wide_bitmaps
 from neardup.counts import distinct
 from neardup.measures import Measure
 from neardup.ragged import Ragged, chunks, first_of_run, spans
-from neardup.sampling import Sample
-from neardup.sieve import LARGE_BUCKET
+from neardup.tuning.sampling import Sample
 
 BINS = 256
 COMPARED_AT_ONCE = 1 << 20  # pairs of records
@@ -85,7 +84,7 @@ class Likeness:
 @dataclass(frozen=True)
 class Meetings:
     """Pairs of the files that share a key: those that the length filter leaves, and of them those
-    that run_local.sh verifies after the sieve; seen: how many of them are in the sample."""
+    that bitmaps leave, to be verified; seen: how many of them are in the sample."""
 
     candidates: float
     verified: float
@@ -94,7 +93,7 @@ class Meetings:
 
 def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
     """Compare every pair of these records."""
-    sizes, maps = sets.sizes, bitmaps(sets)
+    sizes, maps = sets.sizes, wide_bitmaps(sets)
     window, possible, matches, sums, counts = np.zeros((5, BINS))
     seen = 0
     for low, common in common_tokens(sets):
@@ -154,40 +153,27 @@ def meetings(sets: Ragged, keys: Ragged, measure: Measure, weights: Weights) -> 
     met = _met(keys)
     if met is None:
         return None
-    left, right, members = met
+    left, right = met
     sizes = sets.sizes
     x, y = sizes[left], sizes[right]
     near = np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y))
-    left, right, members = left[near], right[near], members[near]
+    left, right = left[near], right[near]
     weight = weights.of(left, right)
-    possible = may_reach(measure, bitmaps(sets), sizes, left, right)
-    # The sieve sends a record to a bucket where it has any possible partner, and then strangers
-    # meet there too.  At most those records go that have one anywhere; and as near-copies come in
-    # families, who meets is taken to have one or not together.
-    most = -np.expm1(-2 * float(weight @ possible) / (len(sets) * weights.records))
-    others = (members - 2) * weights.records
-    crowded = weight * (others > 0)
-    share = min(most, float(crowded @ possible) / max(float(crowded.sum()), 1))
-    sent = most * (1 - (1 - share / max(most, 1e-9)) ** others)
-    sent = np.where(others > LARGE_BUCKET, 1, sent)
-    verified = float(weight @ np.where(possible, 1, sent))
-    return Meetings(float(weight.sum()), verified, len(left))
+    verified = weight @ may_reach(measure, wide_bitmaps(sets), sizes, left, right)
+    return Meetings(float(weight.sum()), float(verified), len(left))
 
 
-def _met(keys: Ragged) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """(left, right, the members of the largest bucket they share) of each pair, left < right."""
+def _met(keys: Ragged) -> tuple[np.ndarray, np.ndarray] | None:
+    """(left, right) of each pair that shares a key, left < right."""
     n = len(keys)
     order = np.argsort(keys.values, kind="stable")
     owner = np.repeat(np.arange(n), keys.sizes)[order]  # ascending in a bucket
     starts = np.flatnonzero(first_of_run(keys.values[order]))
     members = np.diff(starts, append=len(order))
     if not len(order) or float(members @ (members - 1)) / 2 > MOST_MET:
-        return None if len(order) else (np.empty(0, np.int64),) * 3
+        return None if len(order) else (np.empty(0, np.int64),) * 2
     later = np.repeat(starts + members, members) - np.arange(len(order)) - 1
     left = np.repeat(owner, later)
     right = owner[spans(np.arange(len(order)) + 1, later)]
-    bucket = np.repeat(np.repeat(members, members), later)
-    pair = left * n + right
-    order = np.lexsort((-bucket, pair))
-    first = order[first_of_run(pair[order])]
-    return left[first], right[first], bucket[first]
+    pairs, _ = distinct(left * n + right)
+    return pairs // n, pairs % n
