@@ -162,6 +162,8 @@ class NearDuplicates(MRJob):
         job = NearDuplicates([f"--counts={counts}", *self._cl_args])
         job.options.args = inputs
         job.steps_before = counting.runner.counters()
+        for line in job.settings.scheme.cost():
+            self.say(line)
         return job
 
     def run_steps(self):

@@ -14,6 +14,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from itertools import takewhile
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,7 +29,7 @@ from hadoop import commands
 from hadoop.tasklogs import first_message, first_of_ours
 from neardup import options
 from neardup.counters import Counters
-from neardup.counts import NONE
+from neardup.counts import NONE, TokenCounts
 from neardup.errors import StageError, UsageError
 from neardup.options import Settings
 from neardup.stages import SHUFFLED
@@ -59,13 +60,13 @@ def main() -> None:
     sums, counts = f"{output}.sums", f"{output}.counts"
     # What is gone in the end; and what an earlier run may have left there, at the start.
     between = [first] * args.dedup + [sums, counts] * options.counts_first(args)
-    jobs = [commands.pairs_job(args, first, counts)]
+    counting, jobs = [], [commands.pairs_job(args, first, counts)]
     if options.counts_first(args):
-        jobs = [commands.sums_job(args, sums), commands.counts_job(args, sums, counts), *jobs]
+        counting = [commands.sums_job(args, sums), commands.counts_job(args, sums, counts)]
     if args.dedup:
         jobs.append(commands.dedup_job(args, first, output))
     if args.show:
-        print("\n".join(map(shlex.join, jobs)))
+        print("\n".join(map(shlex.join, counting + jobs)))
         return
     counters = Counters("job")
     counters.promise = _settings(args).promise
@@ -74,10 +75,13 @@ def main() -> None:
         _call([commands.hadoop(), "fs", "-rm", "-r", "-f", *stale])
     if between and not args.overwrite and _exists(output):  # else known after the first job
         raise StageError(f"{output} already exists; --overwrite removes it")
+    for command in counting:
+        _add(counters, _call(command))
+    if counting:
+        for line in _with_counts(args, f"{counts}/part-00000").scheme.cost():
+            print(line, file=sys.stderr)
     for command in jobs:
-        found = _counters(_call(command))
-        shuffled = counters.counts.get(SHUFFLED, 0) + found.get(SHUFFLED, 0)
-        counters.counts.update(found, **{SHUFFLED: shuffled})
+        _add(counters, _call(command))
     if between:
         _call([commands.hadoop(), "fs", "-rm", "-r", *between])
     print(describe([counters.as_dict()], whole=True), file=sys.stderr)
@@ -105,13 +109,18 @@ def _arguments(given: list[str]) -> argparse.Namespace:
     return args
 
 
-def __settings(args: argparse.Namespace) -> Settings:
-    return Settings.of(args, NONE if options.counts_first(args) else None)
-
-
 def _settings(args: argparse.Namespace) -> Settings:
     """As far as they are known before the tokens are counted."""
     return Settings.of(args, NONE if options.counts_first(args) else None)
+
+
+def _with_counts(args: argparse.Namespace, path: str) -> Settings:
+    """With the token counts of a file on the cluster."""
+    with tempfile.NamedTemporaryFile() as file:
+        command = [commands.hadoop(), "fs", "-cat", path]
+        if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file).returncode:
+            raise StageError(f"cannot read {path}; Hadoop said why above")
+        return Settings.of(args, TokenCounts.read(file.name))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -216,6 +225,13 @@ def _call(command: list[str]) -> list[str]:
     if process.returncode:
         raise StageError(_reason(said) or "Hadoop gave up, and said why above")
     return said
+
+
+def _add(counters: Counters, said: list[str]) -> None:
+    """What a job has counted; the jobs after the first one shuffle as well."""
+    found = _counters(said)
+    shuffled = counters.counts.get(SHUFFLED, 0) + found.get(SHUFFLED, 0)
+    counters.counts.update(found, **{SHUFFLED: shuffled})
 
 
 def _exists(path: str) -> bool:

@@ -163,22 +163,22 @@ def test_a_scheme_that_counts_tokens_first(videos: bytes, tmp_path: Path) -> Non
     for folder in beside:
         yarn.hadoop("fs", "-mkdir", "-p", folder)
         yarn.hadoop("fs", "-put", "-", f"{folder}/part-00000", stdin=b"stale\n")
-    command = [*RUN_HADOOP, "--python", yarn.PYTHON, "--reducers=3", "--scheme=prefix"]
-    for more in ([], ["--dedup", "--overwrite"]):
-        result = yarn.attempt([*command, *more, hdfs, output], tmp_path)
-        assert result.code == 0, result.err
-        assert yarn.pairs_in(output) == ANSWER.read_bytes()
-        assert len(re.findall("Running job: ", result.err)) == (4 if more else 3)
-        assert result.count("records") == videos.count(b"\n")
-        left = yarn.hadoop("fs", "-ls", "-C", "/out").decode().split()
-        assert output in left
-        assert not set(beside) & set(left)
+    command = [*RUN_HADOOP, "--python", yarn.PYTHON, "--reducers=3"]
+    result = yarn.attempt([*command, "--exact", "--dedup", hdfs, output], tmp_path)
+    assert result.code == 0, result.err
+    assert yarn.pairs_in(output) == ANSWER.read_bytes()
+    assert len(re.findall("Running job: ", result.err)) == 4
+    assert re.search("^sizes 45 to .* keys, .* candidate pairs$", result.err, re.MULTILINE)
+    assert result.count("records") == videos.count(b"\n")
+    left = yarn.hadoop("fs", "-ls", "-C", "/out").decode().split()
+    assert output in left
+    assert not set(beside) & set(left)
 
     # A relative name, and the one JVM of the client.
     output = output.lstrip("/").replace("/", ".")
     yarn.hadoop("fs", "-mkdir", "-p", ".")
     local = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb=100"]
-    result = yarn.attempt([*command, *local, hdfs, output], tmp_path)
+    result = yarn.attempt([*command, "--scheme=prefix", *local, hdfs, output], tmp_path)
     assert result.code == 0, result.err
     assert yarn.pairs_in(output) == ANSWER.read_bytes()
     assert result.count("records") == videos.count(b"\n")
