@@ -159,7 +159,7 @@ class NearDuplicates(MRJob):
         counting = CountTokens([COUNT_TOKENS, *self._cl_args])
         counting.options.args = inputs
         counts = counting.count(folder)
-        job = NearDuplicates([f"--counts={counts}", *self._cl_args])
+        job = NearDuplicates([f"--counts={counts}", "--own-counts", *self._cl_args])
         job.options.args = inputs
         job.steps_before = counting.runner.counters()
         for line in job.settings.scheme.cost():
@@ -241,7 +241,7 @@ class CountTokens(NearDuplicates):
             self.run_steps()
             file.seek(0)
             # mrjob's runners on this machine have several reducers, whatever they are told.
-            lines = list(order_counts(sorted(sum_counts(file))))
+            lines = list(order_counts(sorted(sum_counts(sorted(file)))))
         counts.write_bytes(b"".join(lines))
         return counts
 

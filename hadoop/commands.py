@@ -32,7 +32,9 @@ CODE, NUMPY, VENV, COUNTS = "neardup-job", "numpy-lib", "venv", "counts"
 def pairs_job(args: argparse.Namespace, output: str, counts: str) -> list[str]:
     """From records to pairs; `counts` is the folder where token counts are, if there is a job."""
     sent = _file_of_counts(args, counts)
-    there = {"counts": COUNTS} if sent else {}
+    there: dict[str, object] = {"counts": COUNTS} if sent else {}
+    if options.counts_first(args):
+        there["own_counts"] = True
     flags = options.as_arguments(argparse.Namespace(**{**vars(args), **there}))
     return [
         *_streaming(args, {**_reading(args), **SECONDARY_SORT}, sent),

@@ -120,7 +120,7 @@ def _with_counts(args: argparse.Namespace, path: str) -> Settings:
         command = [commands.hadoop(), "fs", "-cat", path]
         if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file).returncode:
             raise StageError(f"cannot read {path}; Hadoop said why above")
-        return Settings.of(args, TokenCounts.read(file.name))
+        return Settings.of(args, TokenCounts.read(file.name, own=True))
 
 
 def _parser() -> argparse.ArgumentParser:

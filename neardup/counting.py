@@ -16,15 +16,15 @@ from itertools import groupby
 
 import numpy as np
 
-from neardup import counts
+from neardup import counts, sample
 from neardup.counters import Counters
 from neardup.errors import StageError
 from neardup.options import Settings
 from neardup.ragged import Ragged
-from neardup.sample import MOST_SETS, Sample
+from neardup.sample import Sample
 from neardup.stages import SHUFFLED, parsed
 from neardup.streaming import Block
-from neardup.wire import WireError, encode_sets, shown
+from neardup.wire import WireError, encode_sets, encoded_size, shown
 
 Column = tuple[np.ndarray, np.ndarray]  # values (uint64), ascending, and how often each is there
 
@@ -38,14 +38,14 @@ _SUMMED = re.compile(rb"([0-9]{12}:([rst][0-9]{20}))\t([0-o]+)\t?\n?")
 def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[bytes]:
     """Record lines → how many of some records have each size, and each token; and a sample."""
     counters.add(SHUFFLED, 0)
-    sample = Sample()
-    batches = sample.watch(batch.sets for batch in parsed(blocks, settings, counters))
+    drawn = Sample()
+    batches = drawn.watch(batch.sets for batch in parsed(blocks, settings, counters))
     for sizes, tokens in partial_counts(batches):
         for kind, column in ((b"s", sizes), (b"t", tokens)):
             for lines in _format(kind, *column):
                 counters.add(SHUFFLED, len(lines))
                 yield lines
-    for hash_, text in zip(sample.hashes.tolist(), encode_sets(sample.sets)):
+    for hash_, text in zip(drawn.hashes.tolist(), encode_sets(drawn.sets)):
         counters.add(SHUFFLED, TOKEN_WIDTH + 3 + len(text))
         yield b"r%020d\t%b\n" % (hash_, text)
 
@@ -57,7 +57,11 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
     >>> list(sum_counts(lines))
     [b'000000000000:s00000000000000000003\t2\n', b'999999999997:t00000000000000000007\t2\n']
     """
+    before = b""
     for key, group in groupby(map(_parse_partial, lines), key=lambda fields: fields[0]):
+        if key < before:
+            raise StageError(f"not in order: {shown(key)}; sort the lines first")
+        before = key
         if key.startswith(b"r"):
             yield b"%012d:%b\t%b\n" % (0, *next(group))
             continue
@@ -70,8 +74,8 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Sums in order → all sizes, and of sample and tokens the first; all lines are read."""
-    taken, before = {b"r": 0, b"s": 0, b"t": 0}, b""
-    most = {b"r": MOST_SETS, b"s": sys.maxsize, b"t": counts.MOST_TOKENS}
+    taken, elements, before = {b"r": 0, b"s": 0, b"t": 0}, 0, b""
+    most = {b"r": sample.MOST_SETS, b"s": sys.maxsize, b"t": counts.MOST_TOKENS}
     for line in lines:
         found = _SUMMED.fullmatch(line)
         if not found:
@@ -80,8 +84,10 @@ def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
         if place < before:
             raise StageError(f"not in order: {shown(line)}; sort the lines first")
         before = place
-        taken[key[:1]] += 1
-        if taken[key[:1]] <= most[key[:1]]:
+        kind = key[:1]
+        taken[kind] += 1
+        elements += encoded_size(value) if kind == b"r" else 0
+        if taken[kind] <= most[kind] and (kind != b"r" or elements <= sample.MOST_TOKENS):
             yield b"%b\t%b\n" % (key, value)
 
 

@@ -35,7 +35,7 @@ MOST = 10**12 - 1
 class TokenCounts:
     """sizes: int64 (m,), ascending; holders: int64 (m,), how many records have each; tokens: uint64
     (k,), ascending; frequencies: int64 (k,), in how many records each is, 2 or more; sample: some
-    of the sets, drawn by a hash.
+    of the sets, drawn by a hash; own: whether they are of the very records that are to meet.
 
     >>> counts = TokenCounts.of_sets(Ragged.from_rows([[5, 7], [5], [5, 9]]))
     >>> counts.records, counts.of(np.array([5, 7, 100], np.uint64)).tolist()
@@ -47,6 +47,7 @@ class TokenCounts:
     tokens: np.ndarray
     frequencies: np.ndarray
     sample: Ragged = NO_SETS
+    own: bool = True
 
     @classmethod
     def of_sets(cls, sets: Ragged) -> TokenCounts:
@@ -58,7 +59,7 @@ class TokenCounts:
         return cls(*counted, sample.sets)
 
     @classmethod
-    def read(cls, path: str) -> TokenCounts:
+    def read(cls, path: str, own: bool = False) -> TokenCounts:
         """From a file that the last step wrote; StageError for any other."""
         data = Path(path).read_bytes()
         # Subtle: the digits of a set go from "0" to "o", so these letters begin lines only.
@@ -74,6 +75,7 @@ class TokenCounts:
             tokens[order],
             frequencies[order].astype(np.int64),
             sample,
+            own,
         )
 
     @property
@@ -83,7 +85,12 @@ class TokenCounts:
     @property
     def complete(self) -> bool:
         """Whether a token without a count is known to be in one record only."""
-        return len(self.tokens) < MOST_TOKENS
+        return self.own and len(self.tokens) < MOST_TOKENS
+
+    def digest(self) -> tuple[int, ...]:
+        """The same for the same counts, and hardly for others."""
+        weighed = (self.tokens * self.frequencies.astype(np.uint64)).sum()
+        return self.records, len(self.tokens), int(weighed), int(self.own)
 
     def of(self, tokens: np.ndarray) -> np.ndarray:
         """int64: in how many records each of these tokens (uint64) is, 1 for those not listed."""

@@ -16,8 +16,8 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Callable
@@ -85,7 +85,7 @@ class Plan:
         return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
 
 
-Source = Callable[[Plan, int, Counters], Iterator[Batch]]  # the records of one mapper
+Source = Callable[[Plan, int, Counters], Generator[Batch, None, None]]  # the records of one mapper
 
 
 def main() -> None:
@@ -175,7 +175,7 @@ def with_counts(crew: Crew, plan: Plan, args: argparse.Namespace) -> Plan:
     return replace(plan, settings=settings)
 
 
-def new_records(plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
+def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
     """The records of a share of the blocks, which are kept on disk."""
     if "-" in plan.files:
         os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
@@ -192,7 +192,7 @@ def new_records(plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
             yield batch
 
 
-def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
+def kept_records(plan: Plan, k: int, _: Counters) -> Generator[Batch, None, None]:
     """The same records once more."""
     with open(plan.path("records", k), "rb") as records:
         yield from spilled(records)
@@ -202,11 +202,12 @@ def tally(plan: Plan, k: int) -> None:
     """Count the tokens of a share of the records."""
     counters = Counters("tokens", progress="records")
     with ExitStack() as stack:
+        records = stack.enter_context(closing(new_records(plan, k, counters)))
         paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
         tokens = [stack.enter_context(open(path, "wb")) for path in paths]
         sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
         sample = stack.enter_context(open(plan.path("sample", k), "wb"))
-        batches = (batch.sets for batch in new_records(plan, k, counters))
+        batches = (batch.sets for batch in records)
         counters.add(SHUFFLED, write_tally(batches, tokens, sizes, sample))
     counters.report()
 
@@ -224,10 +225,11 @@ def count(plan: Plan, k: int, source: Source) -> None:
     """Write down the keys of a share of the records."""
     counters = Counters("count", progress="records" if source is new_records else "keys")
     with ExitStack() as stack:
+        records = stack.enter_context(closing(source(plan, k, counters)))
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
         entries = EntryWriter([stack.enter_context(open(path, "wb")) for path in paths])
         done = 0
-        for batch, keys in with_keys(source(plan, k, counters), plan.settings, counters):
+        for batch, keys in with_keys(records, plan.settings, counters):
             entries.add(keys, numbers(done, batch, k, plan.jobs))
             done += len(batch.ids)
             counters.add(SHUFFLED, ENTRY_BYTES * len(keys.values))

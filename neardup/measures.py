@@ -59,11 +59,13 @@ class Threshold:
 
     @classmethod
     def at_most(cls, value: Fraction) -> Threshold:
-        """The largest one with a denominator in bounds that is not above `value`."""
+        """The largest one with a denominator in bounds that is not above `value`; ValueError."""
         if value.denominator > MAX_DENOMINATOR:
             value = Fraction(
                 value.numerator * MAX_DENOMINATOR // value.denominator, MAX_DENOMINATOR
             )
+        if not value:
+            raise ValueError("a pair may have next to no Jaccard similarity; take a larger one")
         return cls(value.numerator, value.denominator)
 
     def __float__(self) -> float:

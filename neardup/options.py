@@ -69,7 +69,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "fewer bands leave more false candidates to verify (default: 16; projection 128)",
     ),
     "--bands": dict(metavar="B", help="bands by hand, together with --rows"),
-    "--rows": dict(metavar="R", help="min-hashes in a band, together with --bands"),
+    "--rows": dict(
+        metavar="R", help="min-hashes (bits, with projection) in a band, together with --bands"
+    ),
     "--seed": dict(metavar="N", help="draws the hash functions, 0 to 2^64-1 (default: 0)"),
     "--distance": dict(
         metavar="K",
@@ -95,6 +97,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         metavar="FILE",
         help="token counts, as count_tokens.py makes them; run_local.sh, run_hadoop.sh and job.py "
         "count by themselves where a scheme asks for it",
+    ),
+    "--own-counts": dict(
+        action="store_true",
+        help="the counts are of this very input, as those that are made by themselves: a shingle "
+        "that one record has is no key then; with counts of anything else, pairs would be lost",
     ),
     "--input": dict(
         metavar="KIND",
@@ -141,7 +148,7 @@ class Settings:
         if args.counts == "":
             raise UsageError("--counts: expected the name of a file, got ''")
         if counts is None and args.counts is not None:
-            counts = TokenCounts.read(args.counts)
+            counts = TokenCounts.read(args.counts, args.own_counts)
         input_ = _one_of("--input", args.input, "shingles", "text")
         if args.shingle is not None and input_ != "text":
             raise UsageError("--shingle is for --input text, and --input is shingles")
@@ -217,6 +224,8 @@ def _scheme_name(args: argparse.Namespace) -> str:
         if value_of(args, flag) is not None and flag not in SCHEMES[name].options:
             users = [other for other, scheme in SCHEMES.items() if flag in scheme.options]
             raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
+    if args.own_counts and args.counts is None:
+        raise UsageError("--own-counts says what --counts are, and there are none")
     return name
 
 
@@ -230,7 +239,10 @@ def _request(args: argparse.Namespace, scheme: type[Scheme], counts: TokenCounts
             "--threshold: fingerprints are verified by --distance, or name a --measure"
         )
     threshold = _read("--threshold", Threshold.parse, _given(args.threshold, "0.9"))
-    resemblance = MEASURES[measure](threshold).resemblance if measure in MEASURES else None
+    resemblance = None
+    if measure in MEASURES:
+        text = _given(args.threshold, "0.9")
+        resemblance = _read("--threshold", lambda _: MEASURES[measure](threshold).resemblance, text)
     return Request(
         threshold=threshold,
         resemblance=resemblance,
@@ -244,7 +256,7 @@ def _request(args: argparse.Namespace, scheme: type[Scheme], counts: TokenCounts
         weighted=_one_of("--weights", _given(args.weights, "one"), "one", "idf") == "idf",
         idf=_read("--idf", _band, _given(args.idf, "0.1:0.9")),
         lexicons=integer("--lexicons", _given(args.lexicons, "1"), 1, MAX_LEXICONS),
-        counts=counts,
+        counts=counts if scheme.counting or args.weights == "idf" else None,
     )
 
 

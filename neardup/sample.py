@@ -16,6 +16,8 @@ from neardup.ragged import Ragged, first_of_run
 MOST_SETS = 1000
 MOST_TOKENS = 1 << 21  # of all together: a few sets may be as large as all others
 
+MOST_HASH = (1 << 64) - 1
+
 NO_SETS = Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
 
 
@@ -31,6 +33,7 @@ class Sample:
 
     def __init__(self) -> None:
         self.hashes, self.sets = np.empty(0, np.uint64), NO_SETS
+        self._bound = np.uint64(MOST_HASH)  # above which nothing is kept any more
 
     def watch(self, batches: Iterable[Ragged]) -> Iterator[Ragged]:
         """Pass the batches on, and draw from them.  No set may be empty."""
@@ -40,12 +43,13 @@ class Sample:
 
     def draw(self, hashes: np.ndarray, sets: Ragged) -> None:
         """Keep the smallest of those held and these."""
-        if len(self.hashes) == MOST_SETS:
-            some = np.flatnonzero(hashes < self.hashes[-1])
-            hashes, sets = hashes[some], sets.take(some)
+        some = np.flatnonzero(hashes < self._bound)
+        hashes, sets = hashes[some], sets.take(some)
         hashes, sets = np.concatenate((self.hashes, hashes)), self.sets.beside(sets)
         order = np.argsort(hashes, kind="stable")
-        order = order[first_of_run(hashes[order])][:MOST_SETS]
-        kept = np.searchsorted(np.cumsum(sets.sizes[order]), MOST_TOKENS, side="right")
-        order = order[: max(1, int(kept))]
-        self.hashes, self.sets = hashes[order], sets.take(order)
+        order = order[first_of_run(hashes[order])]
+        kept = int(np.searchsorted(np.cumsum(sets.sizes[order]), MOST_TOKENS, side="right"))
+        kept = min(max(1, kept), MOST_SETS)
+        if kept < len(order):
+            self._bound = hashes[order[kept]]
+        self.hashes, self.sets = hashes[order[:kept]], sets.take(order[:kept])

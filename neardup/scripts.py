@@ -17,7 +17,7 @@ from neardup.options import Settings
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 from neardup.streaming import Block, blocks_of, check_inputs, read_files, run, write_all
 
-MAPPER = """Min-hash each record and write it once for each of its keys.
+MAPPER = """Write each record once for each of its keys.
 
 Reads record lines, an id and its shingles; the next stage is a sort by key:
 

@@ -122,6 +122,15 @@ def encode_sets(sets: Ragged) -> list[bytes]:
     return [blob[a:b] for a, b in zip(bounds, bounds[1:])]
 
 
+def encoded_size(text: bytes) -> int:
+    """How many elements an encoded set has.
+
+    >>> encoded_size(b"34o8")
+    3
+    """
+    return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) < ZERO + CONTINUED))
+
+
 def decode_sets(texts: list[bytes]) -> Ragged:
     """The inverse of `encode_sets`; WireError where a text is no set."""
     digits = np.frombuffer(b"".join(texts), dtype=np.uint8) - np.uint8(ZERO)

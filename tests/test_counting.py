@@ -16,14 +16,14 @@ from engines import COUNT_TOKENS, INLINE, JOB, RUN_LOCAL, in_order, run, succeed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup import counting, counts, tally
+from neardup import counting, counts, sample, tally
 from neardup.counters import Counters
 from neardup.counting import map_counts, order_counts, partial_counts, sum_counts
 from neardup.counts import TokenCounts
 from neardup.errors import StageError
 from neardup.hashing import mix
 from neardup.ragged import Ragged
-from neardup.sample import MOST_SETS
+from neardup.sample import MOST_SETS, Sample
 from neardup.streaming import Block
 from neardup.wire import encode_sets
 from tests.strategies import record_lines, settings_of, shingle_sets
@@ -284,7 +284,8 @@ def test_the_job(runner: str, file: Path, tmp_path: Path) -> None:
     """Its last step may have several reducers, each with its own best."""
     command = [*JOB, "--no-conf", "-r", runner, "--count-tokens", str(file)]
     lines = succeed(command, tmp_path).out.splitlines(keepends=True)
-    assert b"".join(order_counts(sorted(sum_counts(lines)))) == naive(some_sets(400, seed=1))
+    ordered = order_counts(sorted(sum_counts(sorted(lines))))
+    assert b"".join(ordered) == naive(some_sets(400, seed=1))
 
 
 @pytest.mark.parametrize("command", [RUN_LOCAL, INLINE], ids=["run_local", "inline"])
@@ -325,3 +326,24 @@ def test_usage(arguments: str, tmp_path: Path) -> None:
     result = run([*COUNT_TOKENS, *arguments.split()], tmp_path)
     assert result.code == 2
     assert "count_tokens.py" in result.err
+
+
+def test_lines_that_nobody_has_sorted() -> None:
+    lines = mapped([lines_of(some_sets(50)), lines_of(some_sets(50, seed=1))])
+    with pytest.raises(StageError, match=r"not in order: .*sort the lines first"):
+        list(sum_counts(lines))
+
+
+def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where a few large sets are all there is room for."""
+    monkeypatch.setattr(sample, "MOST_TOKENS", 60)
+    sets = some_sets(40)
+    drawn = set()
+    for seed in range(20):
+        shuffled = random.Random(seed).sample(sets, len(sets))
+        one = Sample()
+        for _ in one.watch(ragged(shuffled[i : i + 7]) for i in range(0, 40, 7)):
+            pass
+        drawn.add(one.sets.values.tobytes())
+    assert len(drawn) == 1
+    assert 0 < len(one.sets) < 40

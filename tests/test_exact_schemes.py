@@ -13,14 +13,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neardup.buckets import BUCKET_BYTES
 from neardup.counts import TokenCounts
-from neardup.errors import StageError
+from neardup.errors import StageError, UsageError
 from neardup.measures import MEASURES, Threshold
 from neardup.options import Settings
 from neardup.ragged import Ragged, shared
 from neardup.schemes import SCHEMES
 from neardup.schemes.groups import groups_of
-from tests.strategies import arguments_of, job, pairs_in, shingle_sets
+from tests.strategies import (
+    arguments_of,
+    components,
+    job,
+    mapped,
+    nested_loop,
+    pairs_in,
+    record_lines,
+    reduced,
+    settings_of,
+    shingle_sets,
+)
 
 THRESHOLDS = ["0.95", "0.9", "0.8", "0.7", "2/3", "1/2", "1"]
 EXACT = ["partition", "prefix", "exact"]
@@ -187,3 +199,63 @@ def test_counts_of_another_input_are_noticed() -> None:
     settings = settings_for([frozenset([1, 2])], "--scheme=prefix")
     with pytest.raises(StageError, match=r"--counts: not the counts of this input.* of 3 shingles"):
         settings.scheme.keys(Ragged.from_rows([[1, 2], [1, 2, 3]]))
+
+
+@every_exact
+@pytest.mark.parametrize("other", [[{1, 2}, {1, 2}], [{7}], [{1, 2, 3}, {3}, {3, 1}]])
+@given(sets=st.lists(shingle_sets.filter(bool), min_size=2, max_size=8))
+def test_counts_of_other_records_cost_no_pair(
+    scheme: str, other: list[set[int]], sets: list[frozenset[int]]
+) -> None:
+    rows = Ragged.from_rows([sorted(x) for x in other])
+    counts = replace(TokenCounts.of_sets(rows), own=False)
+    settings = Settings.of(arguments_of(f"--scheme={scheme}", "--threshold=0.6"), counts)
+    pairs = [*combinations(range(len(sets)), 2)]
+    for (i, j), met in zip(pairs, meet(settings, sets, pairs)):
+        assert met or similarity("jaccard", sets[i], sets[j])[0] < Fraction("0.6")
+
+
+@pytest.mark.parametrize("scheme", [*EXACT, "spotsigs"])
+@pytest.mark.parametrize("flags", [["--threshold=0.8"], ["--measure=dice"], ["--seed=1"]])
+def test_a_reducer_with_other_options_notices(scheme: str, flags: list[str]) -> None:
+    data = record_lines({b"%d" % i: range(i, i + 30) for i in range(5)})
+    lines = mapped(data, settings_of(f"--scheme={scheme}"))
+    with pytest.raises(StageError, match="these keys do not come from the options given here"):
+        reduced(lines, settings_of(f"--scheme={scheme}", *flags))
+
+
+@pytest.mark.parametrize("scheme", EXACT)
+@pytest.mark.parametrize("bucket_bytes", [300, BUCKET_BYTES])
+@pytest.mark.parametrize("seed", range(3))
+def test_links_connect_what_the_pairs_connect(scheme: str, bucket_bytes: int, seed: int) -> None:
+    rng = random.Random(seed)
+    records: dict[bytes, frozenset[int]] = {}
+    for number in range(15):
+        base = rng.sample(range(60), rng.randint(3, 40))
+        for copy in range(rng.randint(1, 5)):
+            kept = base[: len(base) - rng.randint(0, 2)]
+            records[b"%d.%d" % (number, copy)] = frozenset(kept)
+    flags = f"--scheme={scheme}", "--threshold=0.7"
+    expected = nested_loop(records, Threshold.parse("0.7"))
+    settings = settings_of(*flags, "--output=links")
+    links = reduced(mapped(record_lines(records), settings), settings, bucket_bytes)
+    assert len(links) < len(expected)
+    assert set(components(pairs_in(links))) == set(components(expected))
+    settings = settings_of(*flags)
+    found = reduced(mapped(record_lines(records), settings), settings, bucket_bytes)
+    assert sorted(pairs_in(found)) == expected
+
+
+@pytest.mark.parametrize("scheme", ["minhash", *EXACT, "spotsigs"])
+@pytest.mark.parametrize("flags", ["--threshold=0.00001 --measure=cosine", "--threshold=1e-9"])
+def test_thresholds_that_are_too_small_are_refused(scheme: str, flags: str) -> None:
+    with pytest.raises(UsageError, match="--threshold"):
+        settings_of(f"--scheme={scheme}", *flags.split())
+
+
+@every_exact
+@pytest.mark.parametrize("t", ["0.000000001", "0.001"])
+def test_small_thresholds_are_no_harm(scheme: str, t: str) -> None:
+    sets = [frozenset(range(i, i + 3)) for i in range(0, 9, 2)]
+    settings = settings_for(sets, f"--scheme={scheme}", f"--threshold={t}")
+    assert all(meet(settings, sets, ((i, i + 1) for i in range(4))))

@@ -174,7 +174,7 @@ def test_keys_of_schemes_that_count_tokens(flags: list[str], tmp_path: Path) -> 
     sums = succeed([*COUNT_TOKENS, "sum"], tmp_path, in_order(counted)).out
     counts = tmp_path / "counts.tsv"
     counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp_path, in_order(sums)).out)
-    given = [f"--counts={counts}", *flags]
+    given = [f"--counts={counts}", "--own-counts", *flags]
     mapped = succeed([*MAPPER, *given], tmp_path, VIDEOS.read_bytes()).out
     a, b, _ = ANSWER.read_text().splitlines()[0].split("\t")
     one, two = keys_of(mapped, a.encode()), keys_of(mapped, b.encode())

@@ -36,7 +36,7 @@ class Auto(BySize):
         minhash = MinHash.of(request)
         keys = 2 * (groups.differ + 1)  # in two groups
         parts = (keys <= minhash.bands) & (by_chance(groups) <= MOST_BY_CHANCE)
-        ways = Parts(groups, request.seed), Minima(minhash)
+        ways = Parts(groups, request.key_seed("auto")), Minima(minhash)
         return cls(groups, ways, np.where(parts & (groups.differ < MOST_BANDS), 0, 1))
 
     @property

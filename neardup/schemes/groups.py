@@ -57,9 +57,9 @@ def groups_of(threshold: Threshold) -> Groups:
     size = 1
     while size <= LARGEST:
         high = max(size * threshold.den // threshold.num, _last_alike(threshold, size))
-        high = _last_alike(threshold, high)
+        high = min(_last_alike(threshold, high), LARGEST)
         highs.append(high)
-        differ.append(_most_apart(threshold, high))
+        differ.append(min(_most_apart(threshold, high), LARGEST))
         size = high + 1
     return Groups(threshold, np.array(highs), np.array(differ))
 

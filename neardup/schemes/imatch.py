@@ -79,11 +79,11 @@ class IMatch(Scheme):
 
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
         lexicons = range(low, min(high, self.lexicons))
-        kept = self._filtered(sets, self._in_band(sets.values))
+        kept = sets.where(self._in_band(sets.values))
         there = np.zeros((len(sets), len(lexicons)), dtype=bool)
         keys = np.zeros((len(sets), len(lexicons)), dtype=np.uint64)
         for i, lexicon in enumerate(lexicons):
-            some = self._filtered(kept, self._in_lexicon(kept.values, lexicon))
+            some = kept.where(self._in_lexicon(kept.values, lexicon))
             there[:, i] = some.sizes > 0
             keys[there[:, i], i] = np.fromiter(_digests(some), dtype=np.uint64)
             keys[:, i] |= np.uint64(lexicon << HASH_BITS)
@@ -102,11 +102,6 @@ class IMatch(Scheme):
             return np.ones(len(tokens), dtype=bool)
         words = mix(mix(tokens) ^ random_words(self.seed, lexicon, stream=4)[-1])
         return words >= DROPPED
-
-    @staticmethod
-    def _filtered(sets: Ragged, keep: np.ndarray) -> Ragged:
-        ends = np.concatenate(([0], np.cumsum(keep)))
-        return Ragged(sets.values[keep], ends[sets.offsets])
 
 
 def _digests(sets: Ragged) -> Iterator[int]:

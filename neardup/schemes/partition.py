@@ -38,7 +38,8 @@ class Partition(BySize):
         groups = groups_of(request.resemblance)
         # Where the bands do not suffice, parts would have so few elements that all meet anyway.
         too_many = groups.differ >= MOST_BANDS
-        ways = Parts(groups, request.seed), All(request.seed)
+        seed = request.key_seed("partition")
+        ways = Parts(groups, seed), All(seed)
         return cls(groups, ways, np.where(too_many, 1, 0))
 
     @property

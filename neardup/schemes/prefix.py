@@ -44,7 +44,7 @@ class Prefix(Scheme):
 
     @classmethod
     def of(cls, request: Request) -> Prefix:
-        return cls(request.resemblance, request.counts, request.seed)
+        return cls(request.resemblance, request.counts, request.key_seed("prefix"))
 
     @property
     def promise(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import ClassVar
 
 import numpy as np
@@ -41,6 +42,12 @@ class Request:
     idf: tuple[float, float] = (0.1, 0.9)
     lexicons: int = 1
     counts: TokenCounts | None = None
+
+    def key_seed(self, scheme: str) -> int:
+        """Draws other keys for another scheme, threshold or counts, so that the reducer notices."""
+        counts = None if self.counts is None else self.counts.digest()
+        asked = repr((scheme, self.seed, self.resemblance, counts))
+        return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")
 
     def banding(self, agreement: float, max_bands: int) -> tuple[int, int]:
         """(bands, rows) for pairs at the threshold, whose rows agree with this probability.

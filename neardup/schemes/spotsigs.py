@@ -53,7 +53,7 @@ class SpotSigs(Scheme):
     @classmethod
     def of(cls, request: Request) -> SpotSigs:
         assert request.resemblance is not None
-        return cls(request.resemblance, request.seed, request.counts)
+        return cls(request.resemblance, request.key_seed("spotsigs"), request.counts)
 
     @property
     def promise(self) -> str:
