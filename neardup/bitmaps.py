@@ -21,7 +21,8 @@ from neardup.ragged import Ragged, chunks
 MOST_BITS = 16  # as a power of two
 BITS_AT_ONCE = 1 << 20
 
-_ONES = np.array([bin(i).count("1") for i in range(1 << 16)], dtype=np.uint8)
+_WORDS = np.arange(1 << 16, dtype=np.uint16).view(np.uint8)
+_ONES = np.unpackbits(_WORDS).reshape(-1, 16).sum(axis=1, dtype=np.uint8)
 
 
 def bitmaps(sets: Ragged) -> np.ndarray:

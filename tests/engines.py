@@ -29,7 +29,7 @@ RUN_LOCAL = [str(ROOT / "run_local.sh")]
 RUN_HADOOP = [str(ROOT / "run_hadoop.sh")]
 INLINE = [*JOB, "--no-conf", "-r", "inline"]
 LOCAL = [*JOB, "--no-conf", "-r", "local", "--num-cores", "1"]  # two tasks a stage
-HIDDEN = re.compile("NEARDUP|MAPREDUCE|MAPRED_|MRJOB|COLUMNS|COV_CORE|COVERAGE", re.IGNORECASE)
+HIDDEN = re.compile("NEARDUP|MAPREDUCE|MAPRED_|MRJOB|COLUMNS", re.IGNORECASE)
 Command = Sequence[Union[str, Path]]
 
 

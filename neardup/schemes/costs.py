@@ -25,8 +25,9 @@ PARTS, TOKENS, ALL = 0, 1, 2
 SAMPLED_TOKENS = 1 << 18  # compared for one group
 MANY = 1e18  # partners of a set, where it is not known better
 # Microseconds, measured on one core; only their ratios matter.
-KEY, KEY_TOKEN = 1.0, 0.02  # to make, sort and carry a key, and for each token that goes with it
-PAIR, PAIR_TOKEN = 0.5, 0.02  # to compare two sets, and for each of their tokens
+KEY = 1.0  # to make a key and sort it
+KEY_TOKEN = np.array([[0.02], [0.2], [0.2]])  # for each token that goes with it to where it meets
+PAIR, PAIR_TOKEN = 0.1, 0.0005  # to look at the bitmaps of two sets, and for each of their tokens
 
 
 @dataclass(frozen=True, eq=False)
