@@ -29,7 +29,8 @@ RUN_LOCAL = [str(ROOT / "run_local.sh")]
 RUN_HADOOP = [str(ROOT / "run_hadoop.sh")]
 INLINE = [*JOB, "--no-conf", "-r", "inline"]
 LOCAL = [*JOB, "--no-conf", "-r", "local", "--num-cores", "1"]  # two tasks a stage
-HIDDEN = re.compile("NEARDUP|MAPREDUCE|MAPRED_|MRJOB|COLUMNS", re.IGNORECASE)
+COVERAGE = re.compile("COV_CORE|COVERAGE", re.IGNORECASE)
+HIDDEN = re.compile(f"NEARDUP|MAPREDUCE|MAPRED_|MRJOB|COLUMNS|{COVERAGE.pattern}", re.IGNORECASE)
 Command = Sequence[Union[str, Path]]
 
 
@@ -62,6 +63,12 @@ def environment(tmp: Path, **more: str) -> dict[str, str]:
     return {**kept, "TMPDIR": str(folder), **more}
 
 
+def _covered(command: Command) -> dict[str, str]:
+    """Coverage follows the tools; the job's programs are tested with full disks, and killed."""
+    tool = list(command[: len(NEARDUP)]) == NEARDUP
+    return {name: value for name, value in os.environ.items() if tool and COVERAGE.match(name)}
+
+
 def run(
     command: Command,
     tmp: Path,
@@ -78,7 +85,7 @@ def run(
         stdout=stdout,
         stderr=subprocess.PIPE,
         cwd=cwd,
-        env=environment(tmp, **env),
+        env=environment(tmp, **_covered(command), **env),
         start_new_session=True,
     ) as process:
         try:
