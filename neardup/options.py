@@ -159,12 +159,18 @@ class Settings:
             scheme = SCHEMES[name].of(request)
         except ValueError as error:
             raise UsageError(str(error)) from None
+        measure = scheme.measure(request.measure, request.threshold)
+        links = _one_of("--output", args.output, "pairs", "links") == "links"
+        if links and measure.directed:
+            raise UsageError(
+                f"--output links have no direction, and --measure {request.measure} has"
+            )
         return cls(
             threshold=request.threshold,
-            measure=scheme.measure(request.measure, request.threshold),
+            measure=measure,
             scheme=scheme,
             parse=text_line_parser(shingler) if input_ == "text" else parse_shingle_lines,
-            links=_one_of("--output", args.output, "pairs", "links") == "links",
+            links=links,
             max_line=integer("--max-line", args.max_line, 1, MAX_LINE_MIB) << 20,
             strict=args.strict,
         )

@@ -126,7 +126,7 @@ class PairJoin:
 
     def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         self.counters.add("pairs", 1)
-        return format_pair(*(a, b) if a < b or self.measure.directed else (b, a), similarity)
+        return format_pair(a, b, similarity, self.measure.directed)
 
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         """The pairs of records with one and the same set."""

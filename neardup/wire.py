@@ -184,8 +184,10 @@ def _eight_digits(words: np.ndarray, widths: np.ndarray) -> np.ndarray:
     return digits
 
 
-def format_pair(a: bytes, b: bytes, similarity: bytes) -> bytes:
-    """`a TAB b TAB similarity` and a line end."""
+def format_pair(a: bytes, b: bytes, similarity: bytes, directed: bool = False) -> bytes:
+    """`a TAB b TAB similarity` and a line end; in byte order, unless the pair is directed."""
+    if b < a and not directed:
+        a, b = b, a
     return b"%b\t%b\t%b\n" % (a, b, similarity)
 
 

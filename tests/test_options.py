@@ -56,6 +56,10 @@ def test_the_defaults():
         (["--input=text", "--shingle=word:0"], ["--shingle", "word:0"]),
         (["--input=text", "--shingle=letter:3"], ["--shingle", "letter:3"]),
         (["--output=clusters"], ["--output", "clusters", "links"]),
+        (
+            ["--scheme=prefix", "--measure=containment", "--output=links"],
+            ["--output links", "containment"],
+        ),
         (["--max-line=0"], ["--max-line", "0", "64"]),
     ],
 )

@@ -38,7 +38,7 @@ def pair_lines(
         if a == b:
             counters.add("repeated ids", 1)
         else:
-            yield format_pair(*(a, b) if a < b or measure.directed else (b, a), similarity)
+            yield format_pair(a, b, similarity, measure.directed)
 
 
 def read_pairs(file: str) -> Iterator[tuple[bytes, bytes, bytes]]:

@@ -34,7 +34,7 @@ class BySize(Scheme):
             row, key = way.entries(sets.take(rows), group, low, high)
             found.append((rows[row], key))
         rows, keys = map(np.concatenate, zip(*found))
-        order = np.lexsort((keys, rows))
+        order = np.argsort(rows, kind="stable")
         return Ragged.from_unsorted(keys[order], np.bincount(rows, minlength=len(sets)))
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -45,10 +45,7 @@ class BySize(Scheme):
 
     def _meetings(self, sizes: np.ndarray) -> list[tuple[Way, np.ndarray, np.ndarray]]:
         """(way, rows, groups): which rows meet in which groups, and how."""
-        own = self.groups.own(sizes)
-        larger = np.flatnonzero(self.groups.reaches(sizes))
-        rows = np.concatenate((np.arange(len(sizes)), larger))
-        group = np.concatenate((own, own[larger] - 1))
+        rows, group = self.groups.meetings(sizes)
         way = self.choice[group]
         meetings = []
         for number in np.unique(way).tolist():

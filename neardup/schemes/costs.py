@@ -42,19 +42,15 @@ class Costs:
 def estimate(groups: Groups, tokens: Tokens, counts: TokenCounts) -> Costs:
     """The costs; a group without records has none."""
     sizes, holders, t = counts.sizes, counts.holders, groups.threshold
-    own, count = groups.own(sizes), len(groups.highs)
-    larger = np.flatnonzero(groups.reaches(sizes))
-    group = np.concatenate((own, own[larger] - 1))
-    holding = np.concatenate((holders, holders[larger])).astype(float)
-    members = np.bincount(group, weights=holding, minlength=count)
-    elements = np.bincount(
-        group, weights=holding * np.append(sizes, sizes[larger]), minlength=count
-    )
+    count = len(groups.highs)
+    size, group = groups.meetings(sizes)  # which of the sizes, and in which group
+    members = np.bincount(group, weights=holders[size], minlength=count)
+    elements = np.bincount(group, weights=(holders * sizes)[size], minlength=count)
     mean = elements / np.maximum(members, 1)
 
     up_to = np.cumsum(holders)[np.searchsorted(sizes, t.largest_partner(sizes), "right") - 1]
     window = holders * (up_to - np.cumsum(holders)) + holders * (holders - 1) / 2
-    allowed = np.bincount(own, weights=window, minlength=count)
+    allowed = np.bincount(groups.own(sizes), weights=window, minlength=count)
 
     first, meetings = _first_tokens(groups, tokens, counts)
     keys = np.stack((members * (groups.differ + 1), members * first, members))

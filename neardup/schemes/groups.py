@@ -44,6 +44,17 @@ class Groups:
         """The group of each size (int64 arrays)."""
         return np.searchsorted(self.highs, sizes)
 
+    def meetings(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(row, group), int64: each row in its own group, and then where it may be the larger one.
+
+        >>> groups = groups_of(Threshold.parse("0.9"))
+        >>> [column.tolist() for column in groups.meetings(np.array([8, 9, 18]))]
+        [[0, 1, 2, 2], [0, 1, 2, 1]]
+        """
+        own = self.own(sizes)
+        larger = np.flatnonzero(self.reaches(sizes))
+        return np.append(np.arange(len(sizes)), larger), np.append(own, own[larger] - 1)
+
     def reaches(self, sizes: np.ndarray) -> np.ndarray:
         """Whether sets of these sizes may be the larger ones of pairs of the group before."""
         before = self.highs[np.maximum(self.own(sizes) - 1, 0)]
