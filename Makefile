@@ -16,11 +16,11 @@ hadoop-test: .venv/.test
 ifeq ($(HADOOP_TESTS),skip)
 	@echo "make: THE TESTS ON HADOOP ARE SKIPPED, because HADOOP_TESTS=skip says so" >&2
 else
-	$(VENV) hadoop/cluster.py run $(VENV) -m pytest -m hadoop
+	$(VENV) cluster/cluster.py run $(VENV) -m pytest -m hadoop
 endif
 
 hadoop-up hadoop-down hadoop-status: hadoop-%:
-	@$(PYTHON) hadoop/cluster.py $*
+	@$(PYTHON) cluster/cluster.py $*
 
 # The other libraries are large; OPTIONS are those of bench.run: make bench OPTIONS='--rounds 3'.
 bench: .venv/.bench
@@ -31,7 +31,7 @@ bench-quick: .venv/.run
 	$(VENV) -m bench.run --quick
 
 hadoop-bench: .venv/.run
-	$(VENV) hadoop/cluster.py run $(VENV) -m bench.hadoop
+	$(VENV) cluster/cluster.py run $(VENV) -m bench.compare_hadoop
 
 lint: .venv/.lint
 	$(VENV) -m ruff check .
@@ -43,7 +43,7 @@ format: .venv/.lint
 	$(VENV) -m ruff format .
 
 clean:
-	$(PYTHON) hadoop/cluster.py down
+	$(PYTHON) cluster/cluster.py down
 	rm -rf .venv .hadoop .ship .bench .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info
 
 .venv/.run: pyproject.toml

@@ -20,31 +20,34 @@ from pathlib import Path
 
 sys.path.append(os.getcwd())  # in a Hadoop task the package lies there, and not beside this file
 
-from neardup.interpreter import require
+from neardup.process.interpreter import require
 
 require("numpy", "mrjob")
 
-import mrjob_shim  # noqa: F401  (before mrjob)
+from neardup.engines.mrjob_shim import provide_dropped_modules
+
+provide_dropped_modules()
+
 from mrjob.job import MRJob
 from mrjob.protocol import BytesValueProtocol
 from mrjob.step import MRStep
 
-from neardup.counters import Counters
-from neardup.counting import map_counts, order_counts, sum_counts
-from neardup.counts import NONE
-from neardup.errors import StageError
-from neardup.options import OPTIONS, Settings, counts_first
-from neardup.stages import SHUFFLED, dedup_pairs, map_records, reduce_buckets
-from neardup.streaming import (
+from neardup.process.counters import Counters
+from neardup.count_stages import map_counts, order_counts, sum_counts
+from neardup.process.errors import StageError
+from neardup.options import OPTIONS, counts_first, settings_before_counts
+from neardup.process.counters import SHUFFLED
+from neardup.stages import dedup_pairs, map_records, reduce_buckets
+from neardup.reading.blocks import (
     BLOCK_BYTES,
     CUT_BYTES,
     Block,
     check_compressed,
     check_inputs,
-    run,
     start_of_split,
 )
-from neardup.summary import describe, summarize, total
+from neardup.process.run import run
+from neardup.process.summary import describe, summarize, total
 
 GROUP = "neardup"  # of the counters
 COUNT_TOKENS = "--count-tokens"  # tells a task, and its launcher, which job it belongs to
@@ -57,7 +60,7 @@ SECONDARY_SORT = {
 
 class NearDuplicates(MRJob):
     DIRS = ["neardup"]
-    FILES = ["mrjob_shim.py"]
+
     INPUT_PROTOCOL = INTERNAL_PROTOCOL = OUTPUT_PROTOCOL = BytesValueProtocol
     JOBCONF = {
         "mapreduce.job.name": "near-duplicates",
@@ -80,7 +83,7 @@ class NearDuplicates(MRJob):
         super().load_args(args)
         if not self.on_cluster() and self.options.bootstrap_mrjob is None:
             self.options.bootstrap_mrjob = False  # tasks here have it, and need not unpack a copy
-        self.settings = Settings.of(self.options, NONE if counts_first(self.options) else None)
+        self.settings = settings_before_counts(self.options)
 
     def steps(self):
         return [
@@ -172,7 +175,7 @@ class NearDuplicates(MRJob):
         except SystemExit:  # mrjob has said which step failed, and we say why
             if not self.on_cluster():
                 raise
-            from hadoop.tasklogs import first_message
+            from neardup.engines.hadoop.task_logs import first_message
 
             steps = [log.get("step", {}) for log in self.runner._log_interpretations]
             application = steps[-1].get("application_id", "") if steps else ""

@@ -6,11 +6,11 @@ import sys
 
 sys.path.append(os.getcwd())  # in a Hadoop task the package lies there, and not beside this file
 
-from neardup.interpreter import require
+from neardup.process.interpreter import require
 
 require("numpy")
 
-from neardup.scripts import reducer
+from neardup.engines.scripts import reducer
 
 if __name__ == "__main__":
     sys.exit(reducer())

@@ -4,4 +4,4 @@ set -euo pipefail
 here=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd -P)
 python=$here/.venv/bin/python
 [ -x "$python" ] || python=python3
-exec "$python" "$here/hadoop/submit.py" "$@"
+exec "$python" "$here/neardup/engines/hadoop/submit.py" "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole job on this machine, on all cores: see neardup/local.py.
+# The whole job on this machine, on all cores: see neardup/engines/local/run.py.
 set -euo pipefail
 export LC_ALL=C OPENBLAS_NUM_THREADS=1 # the work is cut into processes, not threads
 [ -e /dev/fd/0 ] || exec </dev/null
@@ -11,4 +11,4 @@ python=$here/.venv/bin/python
 [ -x "$python" ] || python=python3
 export PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH}
 
-exec "$python" "$here/neardup/local.py" "$@"
+exec "$python" "$here/neardup/engines/local/run.py" "$@"

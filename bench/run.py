@@ -1,6 +1,6 @@
 """Every contestant on every workload, in turn: `make bench`, `make bench-quick`.
 
-    python3 -m bench.run && python3 -m bench.report
+    python3 -m bench.run && python3 -m bench.report.tables
     python3 -m bench.run --rounds 3 --workloads "W1 100k" "W2" --contestants run_local rensa gaoya
     python3 -m bench.run --quick
 
@@ -25,11 +25,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.answer_quality import quality
 from bench.checks import problems
 from bench.contestants import CONTESTANTS, Contestant, missing
 from bench.machine import machine, versions
 from bench.measure import DONE, measured_apart
-from bench.quality import quality
 from bench.workloads import (
     FOLDER,
     QUICK_WORKLOADS,
@@ -81,7 +81,7 @@ def command_line() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python3 -m bench.run",
         description=(__doc__ or "").split("\n")[0],
-        epilog="then: python3 -m bench.report",
+        epilog="then: python3 -m bench.report.tables",
     )
     parser.add_argument("--quick", action="store_true", help="ours, small workloads, and checks")
     parser.add_argument("--rounds", type=int, help="default: 5, with --quick 1")

@@ -2,8 +2,8 @@
 
 A workload is made once and kept in .bench/, its exact answer beside it:
 
-    .bench/videos.100000.txt          python3 -m bench.videos --records 100000 --seed 1
-    .bench/videos.100000.pairs.tsv    python3 -m bench.exact .bench/videos.100000.txt
+    .bench/videos.100000.txt          python3 -m bench.data.videos --records 100000 --seed 1
+    .bench/videos.100000.pairs.tsv    python3 -m bench.data.exact_answer .bench/videos.100000.txt
 
 Its *kind* says who runs on it (`bench.contestants`):
 
@@ -31,7 +31,7 @@ class Workload(NamedTuple):
     name: str  # in the tables
     kind: str
     file: str  # from the root of the project
-    module: list[str]  # prints the file: ["bench.videos", "--records", "100000"]
+    module: list[str]  # prints the file: ["bench.data.videos", "--records", "100000"]
     answer: list[str]  # prints the exact answer; empty where there is none
     options: list[str] = []  # of ours
 
@@ -63,15 +63,15 @@ class CannotMakeError(Exception):
 
 
 def videos(records: int, kind: str = "all", name: str = "", more: str = "") -> Workload:
-    """Made-up videos; `more` are further options of bench.videos.
+    """Made-up videos; `more` are further options of bench.data.videos.
 
     >>> videos(20_000, more="--copies 0.01").file
     '.bench/videos.20000.copies.0.01.txt'
     """
     tag = more.replace("--", "").replace(" ", ".")
     file = f".bench/{'.'.join(filter(None, ['videos', str(records), tag]))}.txt"
-    module = ["bench.videos", "--records", str(records), "--seed", "1", *more.split()]
-    return Workload(name or f"{records:,}", kind, file, module, ["bench.exact", file])
+    module = ["bench.data.videos", "--records", str(records), "--seed", "1", *more.split()]
+    return Workload(name or f"{records:,}", kind, file, module, ["bench.data.exact_answer", file])
 
 
 SPARSE = "--copies 0.01"
@@ -81,8 +81,8 @@ PACKAGES, SOURCES, CURVE = (f".bench/{name}.txt" for name in ("packages", "sourc
 WORKLOADS = (
     videos(100_000, "all", "W1 100k"),
     videos(100_000, "all", "W1 sparse", SPARSE),
-    Workload("W2", "all", PACKAGES, ["bench.packages"], ["bench.exact", PACKAGES]),
-    Workload("W4", "all", SOURCES, ["bench.sources"], ["bench.exact", SOURCES]),
+    Workload("W2", "all", PACKAGES, ["bench.data.packages"], ["bench.data.exact_answer", PACKAGES]),
+    Workload("W4", "all", SOURCES, ["bench.data.sources"], ["bench.data.exact_answer", SOURCES]),
     videos(100_000, "links", "W1 100k links")._replace(options=LINKS),
     # Its 25,000,000 pairs are not worked out; the skew of --quick has an exact answer.
     videos(110_000, "links", "W3", SKEW)._replace(options=LINKS, answer=[]),
@@ -94,8 +94,8 @@ WORKLOADS = (
         "S-curve",
         "curve",
         CURVE,
-        ["bench.curve"],
-        ["bench.curve", "--pairs"],
+        ["bench.data.graded_pairs"],
+        ["bench.data.graded_pairs", "--pairs"],
         ["--threshold", "0.2", "--bands", "15", "--rows", "7"],
     ),
 )

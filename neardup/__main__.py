@@ -3,12 +3,12 @@
 import sys
 from importlib import import_module
 
-from neardup.interpreter import require
+from neardup.process.interpreter import require
 
 require("numpy", name="neardup", module="neardup")
 
-from neardup.errors import UsageError
-from neardup.streaming import run
+from neardup.process.errors import UsageError
+from neardup.process.run import run
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {

@@ -11,14 +11,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from neardup.counts import TokenCounts
-from neardup.errors import UsageError
-from neardup.keys import MAX_BANDS
-from neardup.measures import MEASURES, Measure, Threshold
-from neardup.records import Parser, parse_shingle_lines, text_line_parser
+from neardup.lines.count_lines import read_counts
+from neardup.lines.keys import MAX_BANDS
+from neardup.process.errors import UsageError
+from neardup.reading.bad_lines import Parser
+from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.reading.shingling import Shingler
+from neardup.reading.text_lines import text_line_parser
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Request, Scheme
-from neardup.shingling import Shingler
+from neardup.similarity.measures import MEASURES, Measure
+from neardup.similarity.threshold import Threshold
+from neardup.token_counts.counts import TokenCounts
 
 MAX_ROWS = 256
 MAX_LINE_MIB = 64
@@ -148,7 +152,7 @@ class Settings:
         if args.counts == "":
             raise UsageError("--counts: expected the name of a file, got ''")
         if counts is None and args.counts is not None:
-            counts = TokenCounts.read(args.counts, args.own_counts)
+            counts = read_counts(args.counts, args.own_counts)
         input_ = _one_of("--input", args.input, "shingles", "text")
         if args.shingle is not None and input_ != "text":
             raise UsageError("--shingle is for --input text, and --input is shingles")
@@ -264,6 +268,11 @@ def _request(args: argparse.Namespace, scheme: type[Scheme], counts: TokenCounts
         lexicons=integer("--lexicons", _given(args.lexicons, "1"), 1, MAX_LEXICONS),
         counts=counts if scheme.counting or args.weights == "idf" else None,
     )
+
+
+def settings_before_counts(args: argparse.Namespace) -> Settings:
+    """As far as they are known before the tokens are counted, where a run counts them first."""
+    return Settings.of(args, TokenCounts.empty() if counts_first(args) else None)
 
 
 def counts_first(args: argparse.Namespace) -> bool:

@@ -14,19 +14,20 @@ from itertools import groupby
 
 import numpy as np
 
-from neardup.buckets import shared_lines
-from neardup.counters import Counters
-from neardup.errors import StageError
-from neardup.links import LinkJoin
+from neardup.lines.keyed_lines import format_keyed_lines
+from neardup.lines.pair_lines import parse_pair
 from neardup.options import Settings
-from neardup.pairjoin import PairJoin
-from neardup.ragged import Ragged, chunks
-from neardup.records import LINE_TOO_LONG, Batch
-from neardup.streaming import Block, count_lines
-from neardup.wire import format_keyed_lines, parse_pair, shown
+from neardup.process.counters import SHUFFLED, Counters
+from neardup.process.errors import StageError, shown
+from neardup.reading.bad_lines import LINE_TOO_LONG
+from neardup.reading.blocks import Block, count_lines
+from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged, chunks
+from neardup.verification.buckets import shared_lines
+from neardup.verification.link_join import LinkJoin
+from neardup.verification.pair_join import PairJoin
 
 KEYS_AT_ONCE = 1 << 20
-SHUFFLED = "bytes shuffled"  # what the mappers have written
 
 
 def map_records(

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from neardup.measures import Threshold
-from neardup.ragged import Ragged, shared
+from neardup.sets.ragged import Ragged, shared
+from neardup.similarity.threshold import Threshold
 
 
 def unique(pairs: np.ndarray, records: int) -> np.ndarray:

@@ -21,8 +21,8 @@ import numpy as np
 from bench.peers.answers import verified, write_pairs
 from bench.peers.command import load, options
 from bench.peers.reading import read_sets
-from neardup.hashing import mix
-from neardup.ragged import Ragged
+from neardup.sets.hashing import mix
+from neardup.sets.ragged import Ragged
 
 DEFAULT_HASHES = 128
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.exact import equal_pairs
+from bench.data.exact_answer import equal_pairs
 from bench.peers.answers import unique, write_pairs
 from bench.peers.command import load, options, quiet
 from bench.peers.reading import read_texts

@@ -17,7 +17,7 @@ import numpy as np
 from bench.peers.answers import verified, write_pairs
 from bench.peers.command import load, options
 from bench.peers.reading import read_sets
-from neardup.hashing import mix
+from neardup.sets.hashing import mix
 
 
 def main() -> int:

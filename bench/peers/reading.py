@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from neardup.ragged import Ragged
-from neardup.records import Batch, parse_shingle_lines
+from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged
 
 BLOCK_BYTES = 1 << 21
 

@@ -20,8 +20,8 @@ import numpy as np
 from bench.peers.answers import write_flagged
 from bench.peers.command import load, options
 from bench.peers.reading import read_sets
-from neardup.hashing import mix
-from neardup.ragged import Ragged
+from neardup.sets.hashing import mix
+from neardup.sets.ragged import Ragged
 
 SEED = 42
 BANDS, ROWS = 8, 16

@@ -12,12 +12,12 @@ import sys
 
 import numpy as np
 
-from bench.exact import equal_pairs
+from bench.data.exact_answer import equal_pairs
 from bench.peers.answers import verified, write_pairs
 from bench.peers.command import load, options
 from bench.peers.reading import read_sets
 from bench.peers.rensa import BANDS, ROWS, digests, flagged
-from neardup.hashing import combine, mix
+from neardup.sets.hashing import combine, mix
 
 
 def main() -> int:

@@ -22,8 +22,8 @@ import numpy as np
 from bench.peers.answers import write_pairs
 from bench.peers.command import load, options, quiet
 from bench.peers.reading import read_sets
-from neardup.measures import Threshold
-from neardup.ragged import Ragged
+from neardup.sets.ragged import Ragged
+from neardup.similarity.threshold import Threshold
 
 MEMORY = "4g"
 ROUNDING = 1e-9  # the distance is a float, and one at the limit is left out

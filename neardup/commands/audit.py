@@ -21,18 +21,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neardup import options
-from neardup.commands.asked import check_files, exact_parser, exact_settings, share
-from neardup.commands.ids import IdSample
-from neardup.commands.pairs import pair_lines, read_pairs
-from neardup.commands.quality import interval, ratio, row
-from neardup.counters import Counters
-from neardup.errors import StageError
-from neardup.measures import Jaccard
-from neardup.overlaps import Index
-from neardup.records import Batch
+from neardup.evaluation.command_line import check_files, exact_parser, exact_settings, share
+from neardup.evaluation.id_sample import IdSample
+from neardup.evaluation.pair_files import pair_lines, read_pairs
+from neardup.evaluation.precision_recall import interval, ratio, row
+from neardup.joins.inverted_index import Index
+from neardup.lines.pair_lines import parse_pair
+from neardup.process.counters import Counters
+from neardup.process.errors import StageError
+from neardup.process.run import run
+from neardup.reading.blocks import read_files
+from neardup.sets.batch import Batch
+from neardup.similarity.measures import Jaccard
 from neardup.stages import parsed
-from neardup.streaming import read_files, run
-from neardup.wire import parse_pair
 
 NAME = "neardup audit"
 MOST_IDS = 10**6

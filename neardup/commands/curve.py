@@ -10,12 +10,11 @@ import argparse
 from pathlib import Path
 
 from neardup import options
-from neardup.commands.svg import picture
-from neardup.counts import NONE
-from neardup.errors import UsageError
-from neardup.measures import MEASURES
+from neardup.evaluation.svg import picture
 from neardup.options import SCHEME_OPTIONS, Settings
-from neardup.streaming import run
+from neardup.process.errors import UsageError
+from neardup.process.run import run
+from neardup.similarity.measures import MEASURES
 
 NAME = "neardup curve"
 ASKED = ("--scheme", "--exact", "--measure", "--threshold", *SCHEME_OPTIONS)
@@ -39,7 +38,7 @@ def _curve() -> None:
     parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, ASKED)
     parser.add_argument("--svg", metavar="FILE", help="write the curve as a picture, too")
     args = parser.parse_args()
-    settings = Settings.of(args, NONE if options.counts_first(args) else None)
+    settings = options.settings_before_counts(args)
     scheme = settings.scheme
     fine = [(i / FINE_STEPS, scheme.recall(i / FINE_STEPS)) for i in range(FINE_STEPS + 1)]
     if all(chance in (0, 1) for _, chance in fine):

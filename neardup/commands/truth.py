@@ -6,17 +6,18 @@ import argparse
 import sys
 from typing import Callable
 
-from neardup.commands.asked import check_files, exact_parser, exact_settings, gathered
-from neardup.commands.pairs import pair_lines
-from neardup.counters import Counters
-from neardup.errors import UsageError
+from neardup.evaluation.command_line import check_files, exact_parser, exact_settings, gathered
+from neardup.evaluation.pair_files import pair_lines
 from neardup.joins import JOINS
-from neardup.joins.found import Joined
-from neardup.measures import Jaccard
-from neardup.overlaps import all_against_all
-from neardup.ragged import Ragged
+from neardup.joins.inverted_index import all_against_all
+from neardup.joins.joined import Joined
+from neardup.process.counters import Counters
+from neardup.process.errors import UsageError
+from neardup.process.run import run, write_all
+from neardup.reading.blocks import read_files
+from neardup.sets.ragged import Ragged
+from neardup.similarity.measures import Jaccard
 from neardup.stages import dedup_pairs, parsed
-from neardup.streaming import read_files, run, write_all
 
 NAME = "neardup truth"
 FASTEST = "ppjoin_plus"

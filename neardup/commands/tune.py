@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator
 from math import floor
 
 from neardup import options
-from neardup.commands.asked import check_files, exact_parser, exact_settings, share
-from neardup.commands.quality import row
-from neardup.local import cores
+from neardup.evaluation.command_line import check_files, exact_parser, exact_settings, share
+from neardup.evaluation.precision_recall import row
+from neardup.process.run import cores, run
 from neardup.schemes.scheme import RECALL
-from neardup.streaming import run
 from neardup.tuning.choices import ENOUGH_SEEN, Cost, best, choices, cost, worth_showing
-from neardup.tuning.sampling import Sample, draw
+from neardup.tuning.line_sample import Sample, draw
 from neardup.tuning.survey import Survey
 
 NAME = "neardup tune"

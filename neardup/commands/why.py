@@ -8,16 +8,15 @@ import os
 import numpy as np
 
 from neardup import options
-from neardup.commands.asked import check_files, gathered
-from neardup.commands.explain import WIDTH, explained
-from neardup.commands.tokens import TokenTally
-from neardup.counters import Counters
-from neardup.counts import NONE
-from neardup.errors import StageError, UsageError
+from neardup.evaluation.command_line import check_files, gathered
+from neardup.evaluation.explanation import WIDTH, explained
 from neardup.options import OPTIONS, Settings
+from neardup.process.counters import Counters
+from neardup.process.errors import StageError, UsageError, shown
+from neardup.process.run import run
+from neardup.reading.blocks import read_files
 from neardup.stages import parsed
-from neardup.streaming import read_files, run
-from neardup.wire import shown
+from neardup.token_counts.in_memory import TokenTally
 
 NAME = "neardup why"
 DESCRIPTION = """Explain two records: what they share, how similar they are, and whether they meet.
@@ -39,7 +38,7 @@ def _why() -> None:
     if ids[0] == ids[1]:
         raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
     counting = options.counts_first(args)
-    settings = Settings.of(args, NONE if counting else None)
+    settings = options.settings_before_counts(args)
     check_files(args.files)
     tally = TokenTally()
     counters = Counters("why", progress="records")

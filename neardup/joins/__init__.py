@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Callable
 
 from neardup.joins.all_pairs import all_pairs
-from neardup.joins.found import Joined
+from neardup.joins.joined import Joined
 from neardup.joins.merge_opt import merge_opt
 from neardup.joins.nested_loop import nested_loop
 from neardup.joins.ppjoin import ppjoin
 from neardup.joins.ppjoin_plus import ppjoin_plus
-from neardup.measures import Threshold
-from neardup.ragged import Ragged
+from neardup.sets.ragged import Ragged
+from neardup.similarity.threshold import Threshold
 
 Join = Callable[[Ragged, Threshold], Joined]
 

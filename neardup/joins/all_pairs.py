@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from neardup.joins.filters import overlap_needed, probing_prefix
-from neardup.joins.found import Joined
-from neardup.joins.order import Ordered
-from neardup.measures import Threshold
-from neardup.ragged import Ragged
+from neardup.joins.joined import Joined
+from neardup.joins.token_order import Ordered
+from neardup.sets.ragged import Ragged
+from neardup.similarity.filters import overlap_needed, probing_prefix
+from neardup.similarity.threshold import Threshold
 
 
 def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:

@@ -16,11 +16,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from heapq import merge
 
-from neardup.joins.filters import least_partner, overlap_needed
-from neardup.joins.found import Joined
-from neardup.joins.order import Ordered
-from neardup.measures import Threshold
-from neardup.ragged import Ragged
+from neardup.joins.joined import Joined
+from neardup.joins.token_order import Ordered
+from neardup.sets.ragged import Ragged
+from neardup.similarity.filters import least_partner, overlap_needed
+from neardup.similarity.threshold import Threshold
 
 
 def merge_opt(rows: Ragged, threshold: Threshold) -> Joined:

@@ -9,10 +9,10 @@ from itertools import combinations
 
 import numpy as np
 
-from neardup.joins.found import Joined
-from neardup.measures import Threshold
-from neardup.ragged import Ragged
-from neardup.similarities import resemblance
+from neardup.joins.joined import Joined
+from neardup.sets.ragged import Ragged
+from neardup.similarity.definitions import resemblance
+from neardup.similarity.threshold import Threshold
 
 
 def nested_loop(rows: Ragged, threshold: Threshold) -> Joined:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from neardup.joins.filters import indexing_prefix, most_common, overlap_needed, probing_prefix
-from neardup.joins.found import Joined
-from neardup.joins.order import Ordered
-from neardup.measures import Threshold
-from neardup.ragged import Ragged
+from neardup.joins.filters import most_common
+from neardup.joins.joined import Joined
+from neardup.joins.token_order import Ordered
+from neardup.sets.ragged import Ragged
+from neardup.similarity.filters import indexing_prefix, overlap_needed, probing_prefix
+from neardup.similarity.threshold import Threshold
 
 DROPPED = 0
 

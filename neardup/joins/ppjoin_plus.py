@@ -18,10 +18,12 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.joins import filters
-from neardup.joins.found import Joined
-from neardup.joins.order import Ordered, offsets_of, token_of
-from neardup.measures import Threshold
-from neardup.ragged import PAIR_STEP, Ragged, chunks, first_of_run, spans
+from neardup.joins.joined import Joined
+from neardup.joins.token_order import Ordered, offsets_of, token_of
+from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, spans
+from neardup.sets.runs import starts_of_runs
+from neardup.similarity.filters import indexing_prefix, overlap_needed, probing_prefix
+from neardup.similarity.threshold import Threshold
 
 STEP = 1 << 18  # meetings in one vector step: 2 MB each for a dozen of arrays
 SUFFIX_DEPTH = 2  # cuts each suffix in four
@@ -74,13 +76,13 @@ def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[C
                    └─┴─┘              may be 2, meets records 2, 3 and 7
     """
     sizes, starts = records.sizes, records.offsets[:-1]
-    posted = spans(starts, filters.indexing_prefix(t, sizes))
+    posted = spans(starts, indexing_prefix(t, sizes))
     postings = _by_token(records, posted)
     order = np.argsort(postings)
     postings, posted = postings[order], posted[order]
     owner = token_of(postings, len(records).bit_length()).astype(np.int64)
 
-    probing = filters.probing_prefix(t, sizes)
+    probing = probing_prefix(t, sizes)
     probed, y = spans(starts, probing), np.repeat(np.arange(len(records)), probing)
     probes = _by_token(records, probed)
     order = np.argsort(probes)
@@ -112,7 +114,7 @@ def _together(
     """All meetings of a pair as one candidate.  Those of one y come in the order of its tokens."""
     pair = (y - y[:1]) << len(records).bit_length() | x
     order = np.argsort(pair)
-    first = np.flatnonzero(first_of_run(pair[order]))
+    first = starts_of_runs(pair[order])
     met = np.diff(first, append=len(pair))
     last = np.maximum.reduceat(order, first) if len(first) else first
     x, y = x[last], y[last]
@@ -123,7 +125,7 @@ def _together(
 def _positional(records: Ordered, t: Threshold, c: Candidates) -> Candidates:
     x_size, y_size = records.sizes[c.x], records.sizes[c.y]
     most = filters.most_common(x_size, y_size, c.i, c.j, c.met)
-    return c.only(most >= filters.overlap_needed(t, x_size, y_size))
+    return c.only(most >= overlap_needed(t, x_size, y_size))
 
 
 def _suffix(records: Ordered, t: Threshold, c: Candidates) -> Candidates:

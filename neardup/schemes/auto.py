@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.schemes.bysize import BySize
-from neardup.schemes.groups import Groups, groups_of
+from neardup.schemes.by_size.groups import Groups, groups_of
+from neardup.schemes.by_size.scheme_by_size import BySize
+from neardup.schemes.by_size.ways_to_meet import MOST_BANDS, Minima, Parts
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.scheme import Request
-from neardup.schemes.ways import MOST_BANDS, Minima, Parts
 
 MOST_BY_CHANCE = 1e-3
 
@@ -64,7 +64,7 @@ def by_chance(groups: Groups) -> np.ndarray:
 
     That is for the smallest sets of each group:
 
-    >>> from neardup.measures import Threshold
+    >>> from neardup.similarity.threshold import Threshold
     >>> ["%.0e" % chance for chance in by_chance(groups_of(Threshold.parse("0.9")))[:3]]
     ['0e+00', '2e-04', '2e-05']
     """

@@ -3,8 +3,8 @@
 Partition costs a set of n elements some (1-t)/t·n keys; the prefix filter costs (1-t)·n, or fewer
 where tokens are in one record only, but strangers meet at frequent tokens; and a few large sets are
 best all compared with each other, by a single key.  Which is cheapest depends on the data, and
-`neardup.schemes.costs` tells it from the token counts.  Without these, parts are taken where
-strangers hardly meet in them, and else tokens.
+`by_size.costs` tells it from the token counts.  Without these, parts are taken where strangers
+hardly meet in them, and else tokens.
 
 Letters: as in `neardup.schemes.partition` and `neardup.schemes.prefix`.  Promise: recall 1.
 """
@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.schemes.auto import MOST_BY_CHANCE, by_chance
-from neardup.schemes.bysize import BySize
-from neardup.schemes.costs import ALL, PARTS, TOKENS, Costs, estimate
-from neardup.schemes.groups import groups_of
+from neardup.schemes.by_size.costs import ALL, PARTS, TOKENS, Costs, estimate
+from neardup.schemes.by_size.groups import groups_of
+from neardup.schemes.by_size.scheme_by_size import BySize
+from neardup.schemes.by_size.ways_to_meet import MOST_BANDS, All, Parts, Tokens
 from neardup.schemes.scheme import Request
-from neardup.schemes.ways import MOST_BANDS, All, Parts, Tokens
 
 
 @dataclass(frozen=True, eq=False)

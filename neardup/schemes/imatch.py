@@ -23,11 +23,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.counts import TokenCounts
-from neardup.hashing import mix, random_words
-from neardup.keys import HASH_BITS, MAX_BANDS
-from neardup.ragged import Ragged
+from neardup.lines.keys import HASH_BITS, MAX_BANDS
 from neardup.schemes.scheme import Request, Scheme
+from neardup.sets.hashing import mix, random_words
+from neardup.sets.ragged import Ragged
+from neardup.token_counts.counts import TokenCounts
 
 DROPPED = np.uint64((1 << 64) // 3)  # a token with a lower word is not in the lexicon
 HAIR = 1e-9  # machines may round a power differently; an idf exactly at an end is inside

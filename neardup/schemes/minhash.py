@@ -14,12 +14,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup import lsh
-from neardup.keys import MAX_BANDS
-from neardup.measures import NINE_TENTHS, Threshold
-from neardup.ragged import Ragged
-from neardup.schemes.minima import band_words
+from neardup.lines.keys import MAX_BANDS
+from neardup.schemes import banding
 from neardup.schemes.scheme import Request, Scheme, banded
+from neardup.sets.min_hashes import band_words
+from neardup.sets.ragged import Ragged
+from neardup.similarity.threshold import NINE_TENTHS, Threshold
 
 MAX_BANDS_ASKED = 16
 
@@ -56,7 +56,7 @@ class MinHash(Scheme):
         )
 
     def recall(self, similarity: float) -> float:
-        return lsh.recall(similarity, self.bands, self.rows)
+        return banding.recall(similarity, self.bands, self.rows)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), self.bands)

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from neardup.schemes.bysize import BySize
-from neardup.schemes.groups import groups_of
+from neardup.schemes.by_size.groups import groups_of
+from neardup.schemes.by_size.scheme_by_size import BySize
+from neardup.schemes.by_size.ways_to_meet import MOST_BANDS, All, Parts
 from neardup.schemes.scheme import Request
-from neardup.schemes.ways import MOST_BANDS, All, Parts
 
 
 class Partition(BySize):
     """
-    >>> from neardup.measures import Threshold
-    >>> from neardup.ragged import Ragged
+    >>> from neardup.similarity.threshold import Threshold
+    >>> from neardup.sets.ragged import Ragged
     >>> t = Threshold.parse("0.8")
     >>> sets = Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [11, 12, 13, 14]])
     >>> keys = Partition.of(Request(t, t)).keys(sets)

@@ -1,7 +1,7 @@
 """Prefix: a key is one of a record's first tokens, in an order that has the rare ones first.
 
 Exact: every pair shares one of them (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma, Srikant,
-WWW 2007; see `neardup.schemes.order`).  Without token counts it is exact too, and slow where some
+WWW 2007; see `prefix_filter`).  Without token counts it is exact too, and slow where some
 tokens are frequent.  Where a measure bounds no resemblance, as containment, all tokens are keys.
 
 Letters: n a record's size (35), t the least resemblance (0.9): n - ⌈t·n⌉ + 1 keys (4), but none
@@ -15,13 +15,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.counts import TokenCounts
-from neardup.hashing import mix, random_words
-from neardup.keys import HASH_BITS, MAX_BANDS
-from neardup.measures import Threshold
-from neardup.ragged import Ragged
-from neardup.schemes.order import first_tokens, prefix_sizes
+from neardup.lines.keys import HASH_BITS, MAX_BANDS
+from neardup.schemes.prefix_filter import first_tokens, prefix_sizes
 from neardup.schemes.scheme import Request, Scheme
+from neardup.sets.hashing import mix, random_words
+from neardup.sets.ragged import Ragged
+from neardup.similarity.threshold import Threshold
+from neardup.token_counts.counts import TokenCounts
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup import lsh
-from neardup.hashing import combine
-from neardup.keys import MAX_BANDS
-from neardup.measures import MEASURES, Measure, Threshold
-from neardup.ragged import Ragged
+from neardup.lines.keys import MAX_BANDS
+from neardup.schemes import banding
 from neardup.schemes.scheme import Request, Scheme, banded
-from neardup.schemes.signs import signs
-from neardup.weights import Idf, WeightedCosine
+from neardup.sets.hashing import combine
+from neardup.sets.ragged import Ragged
+from neardup.sets.random_signs import signs
+from neardup.similarity.measures import MEASURES, Measure
+from neardup.similarity.threshold import Threshold
+from neardup.similarity.weights import Idf, WeightedCosine
 
 MAX_BANDS_ASKED = 128
 WORD_BITS = 64
@@ -75,7 +76,7 @@ class Projection(Scheme):
 
     def recall(self, similarity: float) -> float:
         """In the model of normally distributed hyperplanes."""
-        return lsh.recall(agreement(similarity), self.bands, self.rows)
+        return banding.recall(agreement(similarity), self.bands, self.rows)
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
         if self.idf is None:

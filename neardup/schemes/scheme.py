@@ -9,11 +9,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup import lsh
-from neardup.counts import TokenCounts
-from neardup.keys import HASH_BITS, MAX_BANDS
-from neardup.measures import MEASURES, Measure, Threshold
-from neardup.ragged import Ragged
+from neardup.lines.keys import HASH_BITS, MAX_BANDS
+from neardup.schemes import banding
+from neardup.sets.ragged import Ragged
+from neardup.similarity.measures import MEASURES, Measure
+from neardup.similarity.threshold import Threshold
+from neardup.token_counts.counts import TokenCounts
 
 RECALL = 0.9999
 
@@ -59,7 +60,7 @@ class Request:
             limit = max_bands if self.max_bands is None else self.max_bands
             recall = self.recall or RECALL
             try:
-                return lsh.choose(agreement, recall, limit)
+                return banding.choose(agreement, recall, limit)
             except ValueError as error:
                 asked = f"a recall of {recall:g} at threshold {self.threshold}"
                 raise ValueError(f"{asked} {error}") from None
@@ -68,7 +69,7 @@ class Request:
             raise ValueError(f"{given} needs {missing}; or leave both to --recall")
         if self.max_bands is not None and self.bands > self.max_bands:
             raise ValueError(f"--bands {self.bands} is more than --max-bands {self.max_bands}")
-        reached = lsh.recall(agreement, self.bands, self.rows)
+        reached = banding.recall(agreement, self.bands, self.rows)
         if self.recall and reached < self.recall:
             raise ValueError(
                 f"{self.bands} bands of {self.rows} rows have a recall of {reached:.6f} at "

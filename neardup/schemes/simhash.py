@@ -21,14 +21,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.bitmaps import popcount
-from neardup.hashing import combine
-from neardup.keys import MAX_BANDS
-from neardup.measures import ANY_SIZE, MEASURES, Measure, Threshold, Verified
-from neardup.ragged import Ragged
+from neardup.lines.keys import MAX_BANDS
 from neardup.schemes.scheme import Request, Scheme, banded
-from neardup.schemes.signs import signs
-from neardup.weights import Idf
+from neardup.sets.hashing import combine
+from neardup.sets.ragged import Ragged
+from neardup.sets.random_signs import signs
+from neardup.similarity.bitmaps import popcount
+from neardup.similarity.measures import ANY_SIZE, MEASURES, Measure, Verified
+from neardup.similarity.threshold import Threshold
+from neardup.similarity.weights import Idf
 
 BITS = 64
 MAX_BANDS_ASKED = 16

@@ -22,13 +22,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.counts import TokenCounts
-from neardup.hashing import combine, mix, random_words
-from neardup.keys import HASH_BITS, MAX_BANDS
-from neardup.measures import NINE_TENTHS, Threshold
-from neardup.ragged import Ragged, first_of_run, spans
-from neardup.schemes.order import prefix_sizes, rarest
+from neardup.lines.keys import HASH_BITS, MAX_BANDS
+from neardup.schemes.prefix_filter import prefix_sizes, rarest
 from neardup.schemes.scheme import Request, Scheme
+from neardup.sets.hashing import combine, mix, random_words
+from neardup.sets.ragged import Ragged, spans
+from neardup.sets.runs import first_of_run
+from neardup.similarity.threshold import NINE_TENTHS, Threshold
+from neardup.token_counts.counts import TokenCounts
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.hashing import combine
-from neardup.keys import MAX_BANDS
-from neardup.measures import NINE_TENTHS, Threshold
-from neardup.ragged import Ragged
-from neardup.schemes.minima import band_words
+from neardup.lines.keys import MAX_BANDS
 from neardup.schemes.scheme import Request, Scheme, banded
+from neardup.sets.hashing import combine
+from neardup.sets.min_hashes import band_words
+from neardup.sets.ragged import Ragged
+from neardup.similarity.threshold import NINE_TENTHS, Threshold
 
 SUPERS = 6
 MINIMA = 14

@@ -1,5 +1,9 @@
 """What the job would find and cost with other settings, estimated from a sample of its input.
 
-sampling → survey → estimates → choices
-lines      records  meetings    settings, their costs, and the one to take
+    line_sample → survey → estimates → choices
+    lines         records  meetings    settings, their costs, and the one to take
+
+In: files.
+Out: costs of settings.
+May import: everything but engines, evaluation and commands.
 """

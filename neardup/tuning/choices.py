@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup import lsh, options
-from neardup.measures import Jaccard
+from neardup import options
+from neardup.engines.local.entries import ENTRY_BYTES
+from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options import Settings
-from neardup.ragged import Ragged
-from neardup.schemes import SCHEMES
+from neardup.schemes import SCHEMES, banding
 from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
 from neardup.schemes.scheme import Scheme
-from neardup.sieve import ENTRY_BYTES
+from neardup.sets.ragged import Ragged
+from neardup.similarity.measures import Jaccard
 from neardup.tuning.estimates import Meetings, meetings
 from neardup.tuning.survey import Survey, seconds
-from neardup.wire import format_keyed_lines
 
 MOST_BANDS = 64
 OTHERS = ("partition", "auto", "exact", "prefix", "spotsigs")  # that promise a recall, as minhash
@@ -70,22 +70,22 @@ class Cost(NamedTuple):
 def choices(measure: Jaccard, name: str, recall: float) -> Iterator[Choice]:
     """All settings that promise this recall by a measure of this name.
 
-    >>> from neardup.measures import NINE_TENTHS
+    >>> from neardup.similarity.threshold import NINE_TENTHS
     >>> found = list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))
     >>> found[2]
     Choice(name='8 × 3', flags=['--bands=8', '--rows=3'])
     """
     least = measure.resemblance
     if name in MinHash.measures and least is not None:
-        for rows in range(1, lsh.MAX_ROWS + 1):
-            bands = lsh.bands_needed(float(least), rows, recall)
+        for rows in range(1, banding.MAX_ROWS + 1):
+            bands = banding.bands_needed(float(least), rows, recall)
             if bands <= MOST_BANDS:
                 yield Choice(f"{bands} × {rows}", [f"--bands={bands}", f"--rows={rows}"])
     for other in OTHERS:
         if name in SCHEMES[other].measures:
             if "--recall" not in SCHEMES[other].options:
                 yield Choice(other, ["--exact" if other == "exact" else f"--scheme={other}"])
-            elif least and lsh.bands_needed(float(least), 1, recall) <= MAX_BANDS_ASKED:
+            elif least and banding.bands_needed(float(least), 1, recall) <= MAX_BANDS_ASKED:
                 yield Choice(other, [f"--scheme={other}", f"--recall={recall:.12g}"])
 
 

@@ -1,7 +1,7 @@
 """How alike the records of a file are, and how many pairs of them meet, from a sample.
 
 All pairs of the sample are compared, exactly, and kept as histograms of their resemblance.  Each
-stands for many pairs of the file (`neardup.tuning.sampling`), so for banding the candidates in the
+stands for many pairs of the file (`line_sample`), so for banding the candidates in the
 whole file are the sum of P(s) = 1 - (1 - s^r)^b over a histogram, without bias, and as a mean of
 all seeds.  `meetings` counts the pairs of the sample that share a key, for any scheme and with the
 hash functions that the run will have; where it sees many of them, it is the better estimate.
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.bitmaps import may_reach, wide_bitmaps
-from neardup.counts import distinct
-from neardup.measures import Measure
-from neardup.ragged import Ragged, chunks, first_of_run, spans
-from neardup.tuning.sampling import Sample
+from neardup.sets.ragged import Ragged, chunks, spans
+from neardup.sets.runs import distinct, starts_of_runs
+from neardup.similarity.bitmaps import may_reach, wide_bitmaps
+from neardup.similarity.measures import Measure
+from neardup.tuning.line_sample import Sample
 
 BINS = 256
 COMPARED_AT_ONCE = 1 << 20  # pairs of records
@@ -168,7 +168,7 @@ def _met(keys: Ragged) -> tuple[np.ndarray, np.ndarray] | None:
     n = len(keys)
     order = np.argsort(keys.values, kind="stable")
     owner = np.repeat(np.arange(n), keys.sizes)[order]  # ascending in a bucket
-    starts = np.flatnonzero(first_of_run(keys.values[order]))
+    starts = starts_of_runs(keys.values[order])
     members = np.diff(starts, append=len(order))
     if not len(order) or float(members @ (members - 1)) / 2 > MOST_MET:
         return None if len(order) else (np.empty(0, np.int64),) * 2

@@ -8,13 +8,15 @@ from time import process_time
 
 import numpy as np
 
-from neardup.counts import TokenCounts, distinct
-from neardup.errors import StageError
-from neardup.measures import Jaccard
-from neardup.records import Batch, Parser
-from neardup.streaming import BLOCK_BYTES
+from neardup.process.errors import StageError
+from neardup.reading.bad_lines import Parser
+from neardup.reading.blocks import BLOCK_BYTES
+from neardup.sets.batch import Batch
+from neardup.sets.runs import distinct
+from neardup.similarity.measures import Jaccard
+from neardup.token_counts.counts import TokenCounts
 from neardup.tuning.estimates import Likeness, Weights, comparable, likeness
-from neardup.tuning.sampling import Sample
+from neardup.tuning.line_sample import Sample
 
 TRIALS = 3
 BLOCK_TOKENS = BLOCK_BYTES // 7

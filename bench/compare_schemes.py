@@ -1,0 +1,73 @@
+"""Which scheme when: what each costs and finds on two real data sets, the README's table.
+
+    python3 -m bench.compare_schemes --rounds 3
+
+Each scheme runs by run_local.sh with its default options; seconds are medians.  *compared* are the
+pairs that bitmaps do not rule out; recall is that of the pairs with Jaccard similarity 0.9.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import time
+from statistics import median
+from typing import NamedTuple
+
+from bench.workloads import ROOT, WORKLOADS, Workload, prepare
+from neardup.schemes import SCHEMES
+
+NAMES = {"W2": "words", "W4": "sources"}
+HEAD = "keys a record, compared, recall, seconds"
+
+
+class Run(NamedTuple):
+    seconds: float
+    counts: dict[str, int]
+    pairs: set[bytes]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m bench.compare_schemes", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    workloads = [each for each in WORKLOADS if each.name in NAMES]
+    for workload in workloads:
+        prepare(workload)
+    print("| scheme |", " | ".join(f"{NAMES[each.name]}: {HEAD}" for each in workloads), "|")
+    print("|---" * (1 + len(workloads)) + "|")
+    for scheme in SCHEMES:
+        cells = [cell(workload, scheme, args.rounds) for workload in workloads]
+        print(f"| `{scheme}` |", " | ".join(cells), "|", flush=True)
+
+
+def cell(workload: Workload, scheme: str, rounds: int) -> str:
+    """What a scheme comes to on a workload."""
+    runs = [run(workload, scheme) for _ in range(rounds)]
+    true = pairs_in(workload.truth.read_bytes())
+    counts, seconds = runs[0].counts, median(each.seconds for each in runs)
+    keys = counts["keys"] / counts["records"]
+    recall = len(runs[0].pairs & true) / len(true)
+    return f"{keys:.3g}, {counts['candidate pairs']:,}, {recall:.2g}, {seconds:.2g}"
+
+
+def run(workload: Workload, scheme: str) -> Run:
+    command = [str(ROOT / "run_local.sh"), "--scheme", scheme, str(workload.path)]
+    started = time.monotonic()
+    done = subprocess.run(command, capture_output=True, check=True, stdin=subprocess.DEVNULL)
+    seconds = time.monotonic() - started
+    found = re.findall(r"^([a-z ]+?) {2,}([\d,]+)", done.stderr.decode(), re.MULTILINE)
+    counts = {name: int(count.replace(",", "")) for name, count in found}
+    return Run(seconds, counts, pairs_in(done.stdout))
+
+
+def pairs_in(lines: bytes) -> set[bytes]:
+    """The ids of pair lines, without the similarity."""
+    return {line.rpartition(b"\t")[0] for line in lines.splitlines()}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Made-up and real data to measure with, and exact answers to it."""

@@ -1,0 +1,154 @@
+"""Real records: the packages of the Debian archive, each as the set of its words.
+
+    python3 -m bench.data.packages > packages.txt
+
+A record is a stanza of the archive's index, as `apt-cache dumpavail` prints it:
+
+    Package: cat                     the words of the values, case folded:
+    Version: 1.2-3
+    Description: a cat, for Unix     cat 1 2 3 a for unix
+    MD5sum: 4d471183a39a3a11         (left out)
+
+and a line is its id and those words, hashed to 64 bits and ascending:
+`cat 1246191534582349513 2644601691466434499 …`.  The hashes are those of
+`--input text --shingle word:1` for a text line of the same words.
+
+All fields count, their names do not.  Left out are hashes, sizes and the file name (LEFT_OUT):
+they differ in every package, so they would hide that two packages are described alike.
+
+The id is the package's name, `name_version` where several stanzas have that name, and
+`name_version_architecture` where that is not enough; of stanzas equal in all three the last one
+counts.  Packages that are installed but not in the archive are left out.
+
+Same index, same bytes; but Debian changes the index, so a later `apt-get update` is other data.
+The index and all its words are held in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from neardup.reading.shingling import Shingler
+
+LEFT_OUT = {"MD5sum", "SHA1", "SHA256", "SHA512", "Description-md5", "Build-Ids"}
+LEFT_OUT |= {"Filename", "Size", "Installed-Size"}
+FIELD = re.compile(r"^([^\s:]+):(.*(?:\n[ \t].*)*)", re.MULTILINE)  # a value may go on, indented
+WORD = re.compile(r"\w+")
+
+Stanza = dict[str, str]  # values by name of field
+
+
+def lines(index: str) -> Iterator[bytes]:
+    r"""The lines of the file, sorted by id.
+
+    >>> list(lines("Package: cat\nFilename: c.deb\nDescription: Cat\n\nPackage: installed"))
+    [b'cat 15687922857948742306\n']
+    """
+    shingler = Shingler.parse("word:1")
+    for id_, stanza in sorted(by_id(stanzas(index)).items()):
+        yield record_line(id_, shingler(" ".join(words(stanza))))
+
+
+def stanzas(index: str) -> Iterator[Stanza]:
+    """The packages of the archive: one that is installed only has no file there."""
+    for text in re.split(r"\n(?:[ \t]*\n)+", index):
+        stanza = dict(FIELD.findall(text))
+        if "Package" in stanza and "Filename" in stanza:
+            yield stanza
+
+
+def words(stanza: Stanza) -> list[str]:
+    """In order, with repeats; the shingler folds their case.
+
+    >>> words({"Package": " libcat-1", "Size": " 99", "Description": " a Cat,\\n for Unix"})
+    ['libcat', '1', 'a', 'Cat', 'for', 'Unix']
+    """
+    return [
+        word
+        for name, value in stanza.items()
+        if name not in LEFT_OUT
+        for word in WORD.findall(value)
+    ]
+
+
+def by_id(all_stanzas: Iterable[Stanza]) -> dict[str, Stanza]:
+    """Each stanza under the shortest name that no other one has."""
+    named = [(possible_ids(stanza), stanza) for stanza in all_stanzas]
+    uses = Counter(id_ for ids, _ in named for id_ in ids)
+    return {next((id_ for id_ in ids if uses[id_] == 1), ids[-1]): s for ids, s in named}
+
+
+def possible_ids(stanza: Stanza) -> list[str]:
+    """From short to long; Debian's names and versions have no underscore.
+
+    >>> possible_ids({"Package": " cat", "Version": " 1.2-3", "Architecture": " all"})
+    ['cat', 'cat_1.2-3', 'cat_1.2-3_all']
+    """
+    parts = [stanza.get(name, "").strip() for name in ("Package", "Version", "Architecture")]
+    return ["_".join(parts[:n]) for n in (1, 2, 3)]
+
+
+def record_line(id_: str, shingles: np.ndarray) -> bytes:
+    r"""A line of the record format: the set in ascending order.
+
+    >>> record_line("cat", np.array([7, 3, 7], np.uint64))
+    b'cat 3 7\n'
+    """
+    return f"{id_} {' '.join(map(str, np.unique(shingles).tolist()))}\n".encode()
+
+
+def print_lines(output: Iterable[bytes]) -> None:
+    try:
+        sys.stdout.buffer.writelines(output)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def archive_index() -> str:
+    """What apt knows of the archive; SystemExit says what to do where that is nothing."""
+    try:
+        run = subprocess.run(["apt-cache", "dumpavail"], stdout=subprocess.PIPE, check=True)
+    except FileNotFoundError:
+        raise SystemExit("bench.data.packages: no apt-cache: run it on Debian, with apt") from None
+    except subprocess.CalledProcessError:
+        raise SystemExit("bench.data.packages: `apt-cache dumpavail` failed") from None
+    index = run.stdout.decode("utf-8", "replace")
+    if next(stanzas(index), None) is None:
+        raise SystemExit(
+            "bench.data.packages: apt has no index: as root, `apt-get update` or --update"
+        )
+    return index
+
+
+def update() -> None:
+    try:
+        subprocess.run(["apt-get", "update"], stdout=sys.stderr, check=True)
+    except FileNotFoundError:
+        raise SystemExit("bench.data.packages: no apt-get: run it on Debian, with apt") from None
+    except subprocess.CalledProcessError:
+        raise SystemExit("bench.data.packages: `apt-get update` failed: are you root?") from None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m bench.data.packages",
+        description="Print the packages of the Debian archive as records.",
+    )
+    parser.add_argument("--update", action="store_true", help="first run `apt-get update`")
+    if parser.parse_args().update:
+        update()
+    print_lines(lines(archive_index()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""A Hadoop cluster on this machine: HDFS, YARN with two NodeManagers, and the history server.
+
+    cluster/cluster.py up               fetch Hadoop (once), start every daemon, wait for them
+    cluster/cluster.py status           what runs, and where its pages are
+    cluster/cluster.py down             stop it
+    cluster/cluster.py run COMMAND …    up, COMMAND with HADOOP_HOME and HADOOP_CONF_DIR set, down
+
+The daemons are plain Java processes below .hadoop/, which git ignores: lib/ holds the jars, conf/
+the templates of cluster/conf filled in, data/ HDFS and the containers, logs/ what they all said,
+pids/ one file for each daemon that runs.  They listen on loopback ports that were seen to be free;
+only the shuffle and a job's master take any port, on all addresses, as Hadoop leaves no choice.
+It takes Java 17, Maven for the first start, and nothing else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from cluster.daemons import (
+    DAEMONS,
+    HOME,
+    STOP_SECONDS,
+    ClusterError,
+    container_processes,
+    environment,
+    hadoop,
+    healthy,
+    pid,
+    start,
+    status,
+    stop,
+    wait_until,
+)
+from cluster.install import (
+    check_machine,
+    configure,
+    fetch,
+)
+
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+# Start and stop.
+
+
+def up() -> None:
+    """Start what does not run yet; when this returns, jobs can be submitted."""
+    check_machine()
+    fetch()
+    configure()
+    if not (HOME / "data" / "namenode" / "current" / "VERSION").exists():
+        shutil.rmtree(HOME / "data", ignore_errors=True)
+        hadoop("namenode", "-format", "-nonInteractive", log="format")
+    for name in DAEMONS:
+        start(name)
+    wait_until(healthy, "the cluster to be up")
+    hadoop("fs", "-mkdir", "-p", "/tmp", ".", log="mkdir")  # and the user's home
+
+
+def down() -> None:
+    """Stop the daemons, and whatever containers they left."""
+    for name in reversed(DAEMONS):
+        with suppress(ClusterError):
+            stop(name)
+    for name in DAEMONS:
+        stop(name, signal.SIGKILL)
+    for process in container_processes():
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+# Whether it works.
+
+
+# What it needs.
+
+
+# The commands.
+
+
+@contextmanager
+def running(stay: bool) -> Iterator[None]:
+    """A cluster for the block; it goes down after it, or after a failure only if it may `stay`.
+
+    A cluster that ran before is left alone.
+    """
+    ran = any(map(pid, DAEMONS))
+    try:
+        up()
+        yield
+        failed = False
+    except BaseException:
+        failed = True
+        raise
+    finally:
+        for number in ENDS:
+            signal.signal(number, signal.SIG_IGN)
+        if not ran and (failed or not stay):
+            down()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """ClusterError where another cluster.py starts, stops or uses this cluster."""
+    HOME.mkdir(exist_ok=True)
+    with (HOME / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ClusterError("another cluster.py is at work here") from None
+        yield
+
+
+def run(command: list[str]) -> int:
+    """The exit code of a command; what ends this program early ends the command, too."""
+    process = subprocess.Popen(command, env=environment(), start_new_session=True)
+    try:
+        return process.wait()
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                os.killpg(process.pid, signal.SIGINT)  # tests then clean up behind them
+                process.wait(STOP_SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def main(arguments: list[str]) -> int:
+    for number in ENDS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
+    command, rest = (arguments or [""])[0], arguments[1:]
+    if command == "status" and not rest:
+        return 0 if status() else 3
+    if command == "run" and rest:
+        with alone(), running(stay=False):
+            return run(rest)
+    if command == "up" and not rest:
+        with alone(), running(stay=True):
+            status()
+        print(f"\nexport HADOOP_HOME={HOME} HADOOP_CONF_DIR={HOME}/conf PATH={HOME}/bin:$PATH")
+        return 0
+    if command == "down" and not rest:
+        with alone():
+            down()
+        return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except ClusterError as error:
+        sys.exit(f"cluster.py: {error}")
+    except BrokenPipeError:  # status | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        sys.exit(f"cluster.py: {error.filename or ''}: {error.strerror or error}")

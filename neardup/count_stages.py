@@ -1,0 +1,83 @@
+r"""Token counts by map and reduce: three stages, whose lines `neardup.token_counts.counts` shows.
+
+    records → partial counts ~ shuffle ~ sums ~ shuffle ~ counts
+              map_counts                 sum_counts       order_counts
+
+A mapper counts some million tokens at a time, so that a token which many records have travels once
+for all of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from neardup.lines.count_lines import (
+    TOKEN_WIDTH,
+    format_counts,
+    parse_partial,
+    parse_sum,
+)
+from neardup.lines.set_text import encode_sets, encoded_size
+from neardup.options import Settings
+from neardup.process.counters import SHUFFLED, Counters
+from neardup.process.errors import StageError, shown
+from neardup.reading.blocks import Block
+from neardup.stages import parsed
+from neardup.token_counts import counts, sample
+from neardup.token_counts.counts import partial_counts
+from neardup.token_counts.sample import Sample
+
+
+def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[bytes]:
+    """Record lines → how many of some records have each size, and each token; and a sample."""
+    counters.add(SHUFFLED, 0)
+    drawn = Sample()
+    batches = drawn.watch(batch.sets for batch in parsed(blocks, settings, counters))
+    for sizes, tokens in partial_counts(batches):
+        for kind, column in ((b"s", sizes), (b"t", tokens)):
+            for lines in format_counts(kind, *column):
+                counters.add(SHUFFLED, len(lines))
+                yield lines
+    for hash_, text in zip(drawn.hashes.tolist(), encode_sets(drawn.sets)):
+        counters.add(SHUFFLED, TOKEN_WIDTH + 3 + len(text))
+        yield b"r%020d\t%b\n" % (hash_, text)
+
+
+def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
+    r"""Equal tokens and sizes together → their sums, without the tokens that one record has.
+
+    >>> lines = [b"s%020d\t1\n" % 3, b"s%020d\t1\n" % 3, b"t%020d\t2\n" % 7, b"t%020d\t1\n" % 9]
+    >>> list(sum_counts(lines))
+    [b'000000000000:s00000000000000000003\t2\n', b'999999999997:t00000000000000000007\t2\n']
+    """
+    before = b""
+    for key, group in groupby(map(parse_partial, lines), key=lambda fields: fields[0]):
+        if key < before:
+            raise StageError(f"not in order: {shown(key)}; sort the lines first")
+        before = key
+        if key.startswith(b"r"):
+            yield b"%012d:%b\t%b\n" % (0, *next(group))
+            continue
+        count = sum(int(n) for _, n in group)
+        if key.startswith(b"s"):
+            yield b"%012d:%b\t%d\n" % (0, key, count)
+        elif count > 1:
+            yield b"%012d:%b\t%d\n" % (counts.MOST - count, key, count)
+
+
+def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Sums in order → all sizes, and of sample and tokens the first; all lines are read."""
+    taken, elements, before = {b"r": 0, b"s": 0, b"t": 0}, 0, b""
+    most = {b"r": sample.MOST_SETS, b"s": sys.maxsize, b"t": counts.MOST_TOKENS}
+    for line in lines:
+        place, key, value = parse_sum(line)
+        if place < before:
+            raise StageError(f"not in order: {shown(line)}; sort the lines first")
+        before = place
+        kind = key[:1]
+        taken[kind] += 1
+        elements += encoded_size(value) if kind == b"r" else 0
+        if taken[kind] <= most[kind] and (kind != b"r" or elements <= sample.MOST_TOKENS):
+            yield b"%b\t%b\n" % (key, value)

@@ -1,0 +1,6 @@
+"""What carries the bytes between the stages: a pipe, mrjob, Hadoop, all cores of a machine.
+
+In: command lines and files.
+Out: pair lines.
+May import: everything but schemes, evaluation, tuning and commands.
+"""

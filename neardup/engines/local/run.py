@@ -1,0 +1,284 @@
+"""run_local.sh: the whole job on this machine, on all cores and in bounded memory.
+
+    files ─┬─ mapper 1 ─┬─ keys ─── sieve 1 ─┬─ mapper 1 ─┬─ sort ── reducer 1 ─┬─ sort ── dedup
+           └─ mapper 2 ─┴─ (records stay) ───┴─ mapper 2 ─┴─ sort ── reducer 2 ─┘
+                count                           send
+
+The stages are those of the cluster, with the key count (`sieve`) between.  The mappers take turns
+at the blocks of the input, and keep one file for each reducer, as on a cluster.  Where a scheme
+asks how rare tokens are, they count these first (`token_counts`), while they parse.
+Everything temporary lies in one folder below TMPDIR, which goes away however this ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Callable
+
+from neardup.process.interpreter import require
+
+require("numpy", name="run_local.sh")
+
+import numpy as np
+
+from neardup import options
+from neardup.engines.local.entries import ENTRY_BYTES, EntryWriter, partitions_for
+from neardup.engines.local.folder import STDIN, kept, size_of, working_folder
+from neardup.engines.local.kept_records import numbers, spill, spilled
+from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
+from neardup.engines.local.token_counts import read_tally, sum_tally, write_tally
+from neardup.engines.local.workers import Crew, program, turns
+from neardup.lines.keyed_lines import format_keyed_lines
+from neardup.options import Settings
+from neardup.process.counters import SHUFFLED, Counters
+from neardup.process.errors import UsageError
+from neardup.process.run import cores, run, write_all
+from neardup.process.summary import summarize
+from neardup.reading.blocks import blocks_of, check_inputs, read_files
+from neardup.sets.batch import Batch
+from neardup.stages import dedup_pairs, parsed, portions, reduce_buckets, with_keys
+
+NAME = "run_local.sh"
+DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.
+
+A record is a line: an id and its shingles (integers), or with --input text an id, a tab and a
+text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
+
+    ./run_local.sh data/videos.txt > pairs.tsv
+    ./run_local.sh --input text --threshold 0.8 corpus/*.txt.gz > pairs.tsv
+"""
+MOST_JOBS = 999
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do; `folder` holds all that lies between the stages."""
+
+    settings: Settings
+    files: list[str]
+    names: list[str]  # by which the user knows them
+    jobs: int
+    partitions: int  # of the keys
+    turns: Callable[[], Iterator[int]]  # whose is the next block of the input?
+    sort_memory: str
+    folder: Path
+
+    def path(self, kind: str, *numbers: int) -> Path:
+        return self.folder / ".".join([kind, *map(str, numbers)])
+
+    def paths(self, kind: str, *numbers: int) -> list[Path]:
+        """The same of all workers."""
+        return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
+
+
+Source = Callable[[Plan, int, Counters], Generator[Batch, None, None]]  # the records of one mapper
+
+
+def main() -> None:
+    args = command_line()
+    counts_first = options.counts_first(args)
+    settings = options.settings_before_counts(args)
+    jobs = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    check_inputs(args.files)
+    with working_folder() as folder:
+        os.environ["NEARDUP_REPORT"] = str(folder)
+        files = [kept(name, folder, i) for i, name in enumerate(args.files)]
+        partitions = partitions_for(sum(size_of(name, folder) for name in files))
+        plan = Plan(
+            settings, files, args.files, jobs, partitions, turns(), args.sort_memory, folder
+        )
+        with Crew(NAME) as crew:
+            source: Source = new_records
+            if counts_first:
+                plan, source = with_counts(crew, plan, args), kept_records
+            everywhere(crew, plan, "mapper", lambda k: count(plan, k, source))
+            everywhere(crew, plan, "sieve", lambda k: sieve(plan, k))
+            everywhere(crew, plan, "mapper", lambda k: send(plan, k))
+            buckets = [sort(crew, plan, plan.paths("lines", k)) for k in range(jobs)]
+            everywhere(crew, plan, "reducer", lambda k: reduce(plan, k, buckets[k]))
+            pairs = sort(crew, plan, plan.paths("pairs"))
+            crew.start("dedup", lambda: dedup(pairs))
+            os.close(pairs)  # so that this sort ends when nobody reads on
+            crew.together()
+        print(summarize(str(folder)), file=sys.stderr)
+
+
+def command_line() -> argparse.Namespace:
+    parser = options.parser(NAME, DESCRIPTION)
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", default=str(cores()), help="mappers and reducers (default: cores)"
+    )
+    parser.add_argument(
+        "--sort-memory",
+        metavar="SIZE",
+        default="256M",
+        help="what each of N sorts may hold in memory, as 256M or 2G (default: 256M)",
+    )
+    args = parser.parse_intermixed_args()
+    if not re.fullmatch(r"[1-9][0-9]{0,5}[KMGT]", args.sort_memory):
+        raise UsageError(f"--sort-memory: {args.sort_memory!r} is not a size such as 256M")
+    if args.files.count("-") > 1:
+        raise UsageError("-: standard input can be read only once")
+    return args
+
+
+def everywhere(crew: Crew, plan: Plan, name: str, task: Callable[[int], None]) -> None:
+    """The same task in N processes, each with its number from 0."""
+
+    def numbered(k: int) -> Callable[[], None]:
+        def work() -> None:
+            os.environ["NEARDUP_WORKER"] = f"{k + 1} of {plan.jobs}"
+            try:
+                task(k)
+            except OSError as error:  # such as a full disk, which names no file by itself
+                error.filename = error.filename or str(plan.folder)
+                raise
+
+        return work
+
+    for k in range(plan.jobs):
+        crew.start(f"{name} {k + 1}", numbered(k))
+    crew.together()
+
+
+def with_counts(crew: Crew, plan: Plan, args: argparse.Namespace) -> Plan:
+    """The same plan, its scheme knowing the tokens of all records, which are parsed by now."""
+    everywhere(crew, plan, "mapper", lambda k: tally(plan, k))
+    everywhere(crew, plan, "tally", lambda k: sums(plan, k))
+    counts = read_tally(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
+    settings = Settings.of(args, counts)
+    for line in settings.scheme.cost():
+        print(line, file=sys.stderr)
+    return replace(plan, settings=settings)
+
+
+def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
+    """The records of a share of the blocks, which are kept on disk."""
+    if "-" in plan.files:
+        os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
+    blocks = read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names)
+    with (
+        open(plan.path("records", k), "wb") as records,
+        open(plan.path("traits", k), "wb") as known,
+    ):
+        for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
+            spill(batch, records)
+            known.write(traits(batch.sets).tobytes())
+            # What tells of a record from afar is as long as an entry.
+            counters.add(SHUFFLED, ENTRY_BYTES * len(batch.ids))
+            yield batch
+
+
+def kept_records(plan: Plan, k: int, _: Counters) -> Generator[Batch, None, None]:
+    """The same records once more."""
+    with open(plan.path("records", k), "rb") as records:
+        yield from spilled(records)
+
+
+def tally(plan: Plan, k: int) -> None:
+    """Count the tokens of a share of the records."""
+    counters = Counters("tokens", progress="records")
+    with ExitStack() as stack:
+        records = stack.enter_context(closing(new_records(plan, k, counters)))
+        paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
+        tokens = [stack.enter_context(open(path, "wb")) for path in paths]
+        sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
+        sample = stack.enter_context(open(plan.path("sample", k), "wb"))
+        batches = (batch.sets for batch in records)
+        counters.add(SHUFFLED, write_tally(batches, tokens, sizes, sample))
+    counters.report()
+
+
+def sums(plan: Plan, k: int) -> None:
+    """Every N-th partition of the tokens of all mappers."""
+    mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
+    sum_tally(mine, plan.path("best", k))
+    for paths in mine:
+        for path in paths:
+            path.unlink()
+
+
+def count(plan: Plan, k: int, source: Source) -> None:
+    """Write down the keys of a share of the records."""
+    counters = Counters("count", progress="records" if source is new_records else "keys")
+    with ExitStack() as stack:
+        records = stack.enter_context(closing(source(plan, k, counters)))
+        paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
+        entries = EntryWriter([stack.enter_context(open(path, "wb")) for path in paths])
+        done = 0
+        for batch, keys in with_keys(records, plan.settings, counters):
+            entries.add(keys, numbers(done, batch, k, plan.jobs))
+            done += len(batch.ids)
+            counters.add(SHUFFLED, ENTRY_BYTES * len(keys.values))
+    counters.report()
+
+
+def sieve(plan: Plan, k: int) -> None:
+    """Every N-th partition of the keys of all mappers."""
+    known = Traits(plan.paths("traits"))
+    for part in range(k, plan.partitions, plan.jobs):
+        sources, targets = plan.paths("keys", part), plan.paths("shared", part)
+        sift(sources, targets, plan.partitions, known, plan.settings.measure)
+        for path in plan.paths("keys", part):
+            path.unlink()
+
+
+def send(plan: Plan, k: int) -> None:
+    """Keyed lines, as mapper.py writes them, but only for the keys that the sieve has kept."""
+    counters = Counters("send")
+    with ExitStack() as stack:
+        records = stack.enter_context(open(plan.path("records", k), "rb"))
+        paths = sorted(plan.folder.glob(f"shared.{k}.*"))
+        shared = SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
+        reducers = range(plan.jobs)
+        targets = [stack.enter_context(open(plan.path("lines", k, r), "wb")) for r in reducers]
+        done = 0
+        for batch in spilled(records):
+            keys = shared.keys(numbers(done, batch, k, plan.jobs))
+            done += len(batch.ids)
+            some = np.flatnonzero(keys.sizes)
+            for part, lines in format_keyed_lines(batch.take(some), keys.take(some), plan.jobs):
+                targets[part].write(lines)
+                counters.add(SHUFFLED, len(lines))
+    plan.path("records", k).unlink()
+    counters.report()
+
+
+def reduce(plan: Plan, k: int, descriptor: int) -> None:
+    counters = Counters("reducer", progress="pairs")
+    with open(descriptor, "rb") as stream, open(plan.path("pairs", k), "wb") as file:
+        file.writelines(reduce_buckets(blocks_of(stream), plan.settings, counters))
+    counters.report()
+
+
+def dedup(descriptor: int) -> None:
+    counters = Counters("dedup")
+    with open(descriptor, "rb") as lines:
+        write_all(dedup_pairs(lines, counters))
+    counters.report()
+
+
+def sort(crew: Crew, plan: Plan, files: list[Path]) -> int:
+    """The descriptor of a pipe with the sorted lines of these files.
+
+    The system's sort takes any number of them, and keeps what memory cannot hold on disk.
+    """
+    read, write = os.pipe()
+    flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
+    crew.start("sort", program(["sort", *flags, "--", *map(str, files)], stdout=write))
+    os.close(write)
+    return read
+
+
+if __name__ == "__main__":
+    sys.exit(run(NAME, main))

@@ -1,0 +1,174 @@
+"""The sieve: meet by keys first, so that shingles travel only where records can form a pair.
+
+Most keys belong to one record, and all that is ever done with their lines is to carry them.  Many
+others bring the same records together once more: near-copies share a dozen keys.  So run_local.sh
+first gathers bare *entries*, the key and the number of a record, sixteen bytes each, and beside
+them each record's size and bitmap:
+
+    key     records
+    000:a   1  7         sent
+    001:b   9            not sent: nobody to meet
+    002:c   1  7         not sent: the same group of records as at 000:a
+    003:d   1  7  9      sent
+    004:e   1  5         not sent, if sizes and bitmaps tell that 1 and 5 are no pair
+
+No pair is lost by that.  It is printed at the smallest key it shares, where both have a partner;
+and a key is left out only if a smaller one has the same records with partners, so that it is the
+smallest of none of its pairs.  A group is known by the sum of its records' hashes: that two of one
+record's groups have the same sum by accident happens once in 2^64.
+
+Entries go to files by their key.  Each worker has one partition of these in memory at a time, or
+where that is too large, a part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from neardup.engines.local.entries import (
+    ENTRIES_AT_ONCE,
+    ENTRY_BYTES,
+    part_of,
+)
+from neardup.sets.hashing import mix
+from neardup.sets.ragged import Ragged, chunks, spans
+from neardup.sets.runs import first_of_run, starts_of_runs
+from neardup.similarity.bitmaps import bitmaps, may_reach
+from neardup.similarity.measures import Measure
+
+MOST_FILES = 768  # open at once, of 1024 that systems allow
+ROWS_AT_ONCE = 1 << 12
+LARGE_BUCKET = 256  # records; smaller ones are looked at pair by pair
+PAIRS_AT_ONCE = 1 << 18
+
+
+def traits(sets: Ragged) -> np.ndarray:
+    """uint64 (n, 2): what tells from afar that two sets are no pair, their sizes and bitmaps."""
+    return np.column_stack((sets.sizes.astype(np.uint64), bitmaps(sets)))
+
+
+class Traits:
+    """The traits of all records, from N mappers' files: record i is row i // N of file i % N."""
+
+    def __init__(self, files: list[Path]):
+        self.rows = [
+            np.memmap(file, dtype=np.uint64, mode="r").reshape(-1, 2)
+            if file.stat().st_size
+            else np.empty((0, 2), np.uint64)
+            for file in files
+        ]
+
+    def of(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sizes (int64) and bitmaps (uint64 (n, 1)) of these records (uint64)."""
+        mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
+        found = np.empty((len(records), 2), dtype=np.uint64)
+        for number, rows in enumerate(self.rows):
+            mine = mapper == number
+            found[mine] = rows[row[mine]]
+        return found[:, 0].astype(np.int64), found[:, 1:]
+
+
+def sift(
+    sources: list[Path],
+    targets: list[Path],
+    partitions: int,
+    known: Traits,
+    measure: Measure,
+) -> None:
+    """One partition of all mappers: of each one's entries, keep those where a pair may meet.
+
+    They go to the files TARGET.0, TARGET.1 …, as uint64 (key, record, group) in the same order:
+    to one file, unless the partition has too many to be in memory at once.
+    """
+    count = sum(source.stat().st_size for source in sources) // ENTRY_BYTES
+    parts = min(1 + count // ENTRIES_AT_ONCE, max(1, MOST_FILES // partitions))
+    for part in range(parts):
+        pieces = [part_of(source, part, parts) for source in sources]
+        paths = [Path(f"{target}.{part}") for target in targets]
+        _sift_part(pieces, paths, known, measure)
+
+
+def _sift_part(
+    pieces: list[np.ndarray], targets: list[Path], known: Traits, measure: Measure
+) -> None:
+    entries = np.concatenate(pieces)
+    place = np.argsort(entries[:, 0])
+    new = first_of_run(entries[place, 0])
+    place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
+    place = place[_with_partner(entries[place], known, measure)]
+    shared = np.empty((len(place), 3), dtype=np.uint64)
+    shared[:, :2] = entries[place]
+    starts = starts_of_runs(shared[:, 0])
+    if len(starts):
+        groups = np.add.reduceat(mix(shared[:, 1] + np.uint64(1)), starts)
+        shared[:, 2] = np.repeat(groups, np.diff(starts, append=len(shared)))
+    back = np.argsort(place)
+    ends = np.cumsum([len(piece) for piece in pieces])
+    bounds = [0, *np.searchsorted(place[back], ends).tolist()]
+    for target, low, high in zip(targets, bounds, bounds[1:]):
+        shared[back[low:high]].tofile(target)
+
+
+def _with_partner(entries: np.ndarray, known: Traits, measure: Measure) -> np.ndarray:
+    """Which of these entries, sorted by key, have another of the same key that may be a match.
+
+    Those of large buckets are all taken to have one: the reducer's window serves them better.
+    """
+    sizes, maps = known.of(entries[:, 1])
+    starts = starts_of_runs(entries[:, 0])
+    members = np.diff(starts, append=len(entries))
+    ends = np.repeat(starts + members, members)
+    large = np.repeat(members > LARGE_BUCKET, members)
+    everyone = np.arange(len(entries))
+    later = np.where(large, 0, ends - everyone - 1)
+    wanted = large
+    for low, high in chunks(later, PAIRS_AT_ONCE):
+        left = np.repeat(everyone[low:high], later[low:high])
+        right = spans(everyone[low:high] + 1, later[low:high])
+        possible = may_reach(measure, maps, sizes, left, right)
+        wanted[left[possible]] = True
+        wanted[right[possible]] = True
+    return wanted
+
+
+class SharedKeys:
+    """What `sift` kept of one mapper's entries, read back in order of record."""
+
+    def __init__(self, files: list[IO[bytes]]):
+        self.readers = [_Rows(file) for file in files]
+
+    def keys(self, records: np.ndarray) -> Ragged:
+        """The keys to send of these records (uint64, ascending from call to call), a row each."""
+        below = int(records[-1]) + 1
+        rows = np.concatenate([piece for reader in self.readers for piece in reader.below(below)])
+        # By record, group and key: the first key of each group is the one to meet at.
+        rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
+        rows = rows[first_of_run(rows[:, 1]) | first_of_run(rows[:, 2])]
+        rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
+        offsets = np.searchsorted(rows[:, 1], np.append(records, np.uint64(below)))
+        return Ragged(rows[:, 0].copy(), offsets)
+
+
+class _Rows:
+    """A file of (key, record, group) in order of record."""
+
+    def __init__(self, file: IO[bytes]):
+        self.file = file
+        self.held = np.empty((0, 3), dtype=np.uint64)
+
+    def below(self, record: int) -> Iterator[np.ndarray]:
+        """The next rows with a record number below this one."""
+        while True:
+            cut = int(np.searchsorted(self.held[:, 1], np.uint64(record)))
+            yield self.held[:cut]
+            self.held = self.held[cut:]
+            if len(self.held):
+                return
+            data = self.file.read(ROWS_AT_ONCE * self.held.itemsize * 3)
+            if not data:
+                return
+            self.held = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)

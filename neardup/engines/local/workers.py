@@ -1,0 +1,134 @@
+"""Child processes that stand or fall together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Callable
+
+from neardup.process.errors import StageError
+from neardup.process.run import FAILED, OK, run
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NOBODY_READS = -signal.SIGPIPE  # no failure by itself: how the reader ended is what counts
+
+
+class Crew:
+    """Tasks that run at the same time, each in a process of its own; `together` waits for them.
+
+    A task that fails, or is killed, ends the others.  Whatever ends the block ends all of them.
+
+        with Crew("run_local.sh") as crew:
+            crew.start("mapper 1", lambda: …)
+            crew.start("mapper 2", lambda: …)
+            crew.together()
+    """
+
+    def __init__(self, program: str):
+        self.program = program
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some supervisors have it ignored
+        self._names: dict[int, str] = {}  # of the living, by process id
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def start(self, name: str, task: Callable[[], None]) -> None:
+        """Fork: the modules are loaded, and what the task needs is at hand."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        pid = os.fork()
+        if pid:
+            self._names[pid] = name
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+        else:
+            self._be(name, task)
+
+    def together(self) -> None:
+        """Wait until all have ended well; StageError, or an exit that needs no more words."""
+        ends: list[tuple[str, int]] = []
+        while self._names:
+            pid, status = os.waitpid(-1, 0)
+            name = self._names.pop(pid, "")
+            code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+            if name and code not in (OK, NOBODY_READS):
+                ends.append((name, code))
+                self._signal_all()
+        if ends:
+            raise self._failure(ends)
+
+    def _failure(self, ends: list[tuple[str, int]]) -> BaseException:
+        """For several that ended badly, of which the others followed the first."""
+        if any(code == FAILED for _, code in ends):
+            return SystemExit(FAILED)  # it has said why
+        name, code = ends[0]
+        if code == -signal.SIGKILL:
+            return StageError(f"{name} was killed, as systems do when memory runs out")
+        if code < 0:
+            return StageError(f"{name} ended with signal {signal.Signals(-code).name}")
+        return StageError(f"{name} ended with status {code}")
+
+    def _be(self, name: str, task: Callable[[], None]) -> None:
+        """What the child does, and nothing after it."""
+        code = FAILED
+        try:
+            for number in ENDING:
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup
+                    signal.signal(number, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+            with contextlib.suppress(OSError):  # for ps and top, where there is /proc
+                Path("/proc/self/comm").write_text(name)
+            code = run(self.program, task)
+        except Exception:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(code)
+
+    def _signal_all(self) -> None:
+        for pid in self._names:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+
+    def _end(self) -> None:
+        self._signal_all()
+        for pid in self._names:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+        self._names.clear()
+
+
+def turns() -> Callable[[], Iterator[int]]:
+    """Numbers 0, 1, 2 … that the processes forked from this one share: each goes to one of them.
+
+    The pipe holds the next number, and whoever has read it puts the one after it back.
+    """
+    read, write = os.pipe()
+    os.write(write, (0).to_bytes(8, "big"))
+
+    def mine() -> Iterator[int]:
+        while True:
+            number = os.read(read, 8)
+            os.write(write, (int.from_bytes(number, "big") + 1).to_bytes(8, "big"))
+            yield int.from_bytes(number, "big")
+
+    return mine
+
+
+def program(command: list[str], stdout: int) -> Callable[[], None]:
+    """A task that becomes another program, with its output going to this descriptor."""
+
+    def task() -> None:
+        if not shutil.which(command[0]):
+            raise StageError(f"needs the program {command[0]}, which is not on the PATH")
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores
+        os.dup2(stdout, 1)
+        os.execvp(command[0], command)
+
+    return task

@@ -1,0 +1,131 @@
+"""What the command-line scripts do: options, one stage, a report.
+
+Each function here is the `main` of one script and returns its exit code.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import SUPPRESS, ArgumentParser
+from collections.abc import Iterator
+
+from neardup import options
+from neardup.count_stages import map_counts, order_counts, sum_counts
+from neardup.options import Settings
+from neardup.process.counters import Counters
+from neardup.process.run import run, write_all
+from neardup.reading.blocks import Block, blocks_of, check_inputs, read_files
+from neardup.stages import dedup_pairs, map_records, reduce_buckets
+from neardup.token_counts.counts import TokenCounts
+
+MAPPER = """Write each record once for each of its keys.
+
+Reads record lines, an id and its shingles; the next stage is a sort by key:
+
+    cat FILE | ./mapper.py | LC_ALL=C sort | ./reducer.py
+"""
+REDUCER = """Verify the records that share a key and write the similar pairs.
+
+Reads the sorted output of mapper.py, and takes the same options as it:
+
+    cat FILE | ./mapper.py | LC_ALL=C sort | ./reducer.py
+"""
+DEDUP = """Write each pair once: for merging the pairs of several runs.
+
+Reads sorted pairs; a pair that comes with several similarities keeps the highest:
+
+    LC_ALL=C sort PAIRS… | ./dedup_reducer.py
+"""
+COUNT = """Count in how many records each token is, for the schemes that ask how rare a token is.
+
+Two map-reduce steps, and then mapper.py and reducer.py take the file:
+
+    cat FILE | ./count_tokens.py map | LC_ALL=C sort | ./count_tokens.py sum \\
+             | LC_ALL=C sort | ./count_tokens.py order > counts.tsv
+    cat FILE | ./mapper.py --counts counts.tsv … | LC_ALL=C sort | ./reducer.py …
+
+run_local.sh, run_hadoop.sh and job.py do this by themselves where a scheme asks for it.
+"""
+COUNT_STEPS = """steps:
+  map [OPTIONS] [FILE …]  record lines to partial counts; takes the options of mapper.py
+  sum                     sorted partial counts to sums
+  order                   sorted sums to counts: all sizes, and the million most frequent tokens
+"""
+COUNT_MAP = """Count the tokens and sizes of some records: the first step of count_tokens.py.
+
+Takes the options of mapper.py, of which those that say what a line is matter here.
+"""
+
+
+def mapper() -> int:
+    return run("mapper.py", _map)
+
+
+def reducer() -> int:
+    return run("reducer.py", _reduce)
+
+
+def dedup_reducer() -> int:
+    return run("dedup_reducer.py", _dedup)
+
+
+def count_tokens() -> int:
+    return run("count_tokens.py", _count)
+
+
+def _map() -> None:
+    args = _with_files(options.parser("mapper.py", MAPPER)).parse_args()
+    settings = Settings.of(args)
+    counters = Counters("mapper", progress="records")
+    blocks = _blocks(args.files, settings)
+    write_all(piece for _, piece in map_records(blocks, settings, counters))
+    counters.report()
+
+
+def _reduce() -> None:
+    args = options.parser("reducer.py", REDUCER).parse_args()
+    settings = Settings.of(args)
+    counters = Counters("reducer", progress="pairs")
+    write_all(reduce_buckets(blocks_of(sys.stdin.buffer), settings, counters))
+    counters.report()
+
+
+def _dedup() -> None:
+    options.bare_parser("dedup_reducer.py", DEDUP).parse_args()
+    counters = Counters("dedup")
+    write_all(dedup_pairs(sys.stdin.buffer, counters))
+    counters.report()
+
+
+def _count() -> None:
+    parser = options.bare_parser("count_tokens.py", COUNT)
+    parser.usage = "count_tokens.py map [OPTIONS] [FILE ...] | sum | order"
+    parser.epilog = COUNT_STEPS
+    parser.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
+    args = parser.parse_args(sys.argv[1:2])
+    if args.step == "map":
+        _count_map(sys.argv[2:])
+    else:
+        parser.parse_args(sys.argv[1:])
+        step = sum_counts if args.step == "sum" else order_counts
+        write_all(step(sys.stdin.buffer))
+
+
+def _count_map(arguments: list[str]) -> None:
+    parser = _with_files(options.parser("count_tokens.py map", COUNT_MAP))
+    args = parser.parse_args(arguments)
+    settings = Settings.of(args, TokenCounts.empty())
+    counters = Counters("tokens", progress="records")
+    write_all(map_counts(_blocks(args.files, settings), settings, counters))
+    counters.report()
+
+
+def _with_files(parser: ArgumentParser) -> ArgumentParser:
+    parser.add_argument("files", nargs="*", metavar="FILE", help="default: -, standard input")
+    return parser
+
+
+def _blocks(files: list[str], settings: Settings) -> Iterator[Block]:
+    files = files or ["-"]
+    check_inputs(files)
+    return read_files(files, settings.max_line)

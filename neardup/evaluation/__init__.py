@@ -1,0 +1,6 @@
+"""What the commands that judge a run, or a pair, are made of.
+
+In: records, pairs, counts of hits.
+Out: samples, intervals, explanations, pictures.
+May import: everything but engines, tuning and commands.
+"""

@@ -1,0 +1,75 @@
+"""Options and inputs of the commands that compare exactly, whatever the scheme of the job."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection, Iterable
+from math import isnan
+
+import numpy as np
+
+from neardup import options
+from neardup.options import Settings
+from neardup.process.errors import UsageError
+from neardup.reading.blocks import check_inputs
+from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged
+from neardup.similarity.measures import MEASURES, Jaccard
+
+EXACT = ("--threshold", "--input", "--shingle", "--max-line", "--strict")
+
+
+def exact_parser(
+    name: str, description: str, flags: Collection[str] = EXACT
+) -> argparse.ArgumentParser:
+    """A parser of the options that say what a pair is, and not how it is found."""
+    parser = options.parser(f"python3 -m {name}", description, flags)
+    parser.add_argument(
+        "--measure",
+        metavar="NAME",
+        default="jaccard",
+        help=f"how similar two records are: {', '.join(MEASURES)} (default: jaccard)",
+    )
+    return parser
+
+
+def exact_settings(args: argparse.Namespace) -> tuple[Settings, Jaccard]:
+    """The settings, of which the scheme means nothing, and the measure."""
+    if args.measure not in MEASURES:
+        raise UsageError(f"--measure: {args.measure!r} is not one of {', '.join(MEASURES)}")
+    args.scheme = "prefix"  # it can promise every measure
+    settings = Settings.of(args)
+    return settings, MEASURES[args.measure](settings.threshold)
+
+
+def check_files(files: list[str]) -> None:
+    """Every file must be there, and standard input comes once."""
+    if files.count("-") > 1:
+        raise UsageError("-: standard input can be read only once")
+    check_inputs(files)
+
+
+def share(flag: str, text: str) -> float:
+    """The number between 0 and 1 that `text` is, such as a confidence."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise UsageError(f"{flag}: {text!r} is no number") from None
+    if isnan(value) or not 0 < value < 1:
+        raise UsageError(f"{flag}: {text} is outside 0 < P < 1")
+    return value
+
+
+def gathered(batches: Iterable[Batch]) -> Batch:
+    """All records in one batch.
+
+    >>> one, two = (Batch([id_], Ragged.from_rows([[1, 2]])) for id_ in (b"a", b"b"))
+    >>> records = gathered([one, two])
+    >>> records.ids, records.sets.offsets.tolist()
+    ([b'a', b'b'], [0, 2, 4])
+    """
+    held = list(batches)
+    values = [np.empty(0, np.uint64), *(batch.sets.values for batch in held)]
+    sizes = [np.zeros(1, np.int64), *(batch.sets.sizes for batch in held)]
+    ids = [id_ for batch in held for id_ in batch.ids]
+    return Batch(ids, Ragged(np.concatenate(values), np.cumsum(np.concatenate(sizes))))

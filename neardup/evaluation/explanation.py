@@ -1,0 +1,160 @@
+"""Two records explained: (name, what there is to say) of each line, for `why`."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from neardup.evaluation.pair_files import pair_lines
+from neardup.evaluation.similarity_in_words import FIRST, LEAST, SECOND, similarity
+from neardup.lines.keys import format_keys
+from neardup.options import Settings
+from neardup.process.counters import Counters
+from neardup.process.errors import shown
+from neardup.schemes import SCHEMES
+from neardup.schemes.scheme import Scheme
+from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged, shared
+from neardup.similarity.measures import MEASURES, Jaccard, Measure
+
+SHOWN = 5  # shingles, and keys
+WIDTH = 12  # of the names
+Lines = list[tuple[str, str]]
+
+
+def explained(
+    records: Batch, ids: tuple[bytes, bytes], settings: Settings, measure: str | None
+) -> Lines:
+    """All there is to say about two ids; `records` are theirs, `measure` is what was asked for."""
+    scheme = settings.scheme
+    own = scheme.measures[0]  # by which it promises
+    name = measure or own
+    pair = _telling_pair(records, ids, settings)
+    keys = scheme.keys(pair.sets)
+    shared_keys = shared(keys, FIRST, SECOND).row(0)
+    names = [key.decode() for key in format_keys(shared_keys).tolist()]
+    chance = scheme.recall(similarity(scheme.measure(own, LEAST), own, pair.sets).value)
+    lines = [_head(letter, records, id_) for letter, id_ in zip("AB", ids)]
+    lines += _elements(pair.sets)
+    lines += _similarities(scheme, name, pair.sets)
+    if name in MEASURES:
+        least = settings.threshold
+        lines += [("threshold", f"{least.num}/{least.den} = {least}, by {name}")]
+    a, b = keys.sizes.tolist()
+    return [
+        *lines,
+        ("keys", f"A has {a:,}, B has {b:,}; in both {len(names):,}{_some(names)}"),
+        ("chance", f"{_floor(chance)} or more, to share a key at this {own} similarity"),
+        ("promise", settings.promise),
+        ("verdict", _verdict(pair, settings, name, names, chance)),
+    ]
+
+
+def _elements(sets: Ragged) -> Lines:
+    """What both have, and what only one has."""
+    a, b = sets.row(0), sets.row(1)
+    only_a, only_b = np.setdiff1d(a, b).tolist(), np.setdiff1d(b, a).tolist()
+    return [
+        ("in both", f"{len(a) - len(only_a):,}"),
+        ("only in A", f"{len(only_a):,}{_some(only_a)}"),
+        ("only in B", f"{len(only_b):,}{_some(only_b)}"),
+    ]
+
+
+def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
+    """By Jaccard, by what the scheme goes by, and by the measure that was asked for."""
+    lines: Lines = []
+    measures: dict[str, Measure] = {"jaccard": Jaccard(LEAST)}
+    measures |= {each: scheme.measure(each, LEAST) for each in (scheme.measures[0], name)}
+    for each, measure in measures.items():
+        there = similarity(measure, each, sets).text
+        if each == "containment":
+            back = similarity(measure, each, sets.take(np.array([1, 0]))).text
+            lines += [("A in B", there), ("B in A", back)]
+        else:
+            lines += [(each, there)]
+    return lines
+
+
+def _head(letter: str, records: Batch, id_: bytes) -> tuple[str, str]:
+    """The record, or records, of an id."""
+    sets = {records.sets.row(i).tobytes() for i, other in enumerate(records.ids) if other == id_}
+    sizes = ", ".join(f"{size:,}" for size in sorted(len(each) // 8 for each in sets))
+    text = f"{shown(id_)} of {sizes} shingles"
+    times = records.ids.count(id_)
+    if times > 1 and len(sets) == 1:
+        text += f"; the same record {times} times, which counts as one"
+    elif times > 1:
+        text += f"; {len(sets)} different records, of which the most telling is shown"
+    return letter, text
+
+
+def _telling_pair(records: Batch, ids: tuple[bytes, bytes], settings: Settings) -> Batch:
+    """A record of A and one of B: if possible such as are printed, and else the most similar."""
+    rows = [[i for i, other in enumerate(records.ids) if other == id_] for id_ in ids]
+    left, right = np.array(list(product(*rows)), dtype=np.int64).T
+    found = settings.measure.verified(records.sets, left, right)
+    similar = dict.fromkeys(zip(left.tolist(), right.tolist()), 0.0)
+    for i, j, value in zip(found.left, found.right, found.part / found.whole):
+        pair = (i, j) if (i, j) in similar else (j, i)  # of a measure with directions
+        similar[pair] = max(similar[pair], float(value))
+    meet = shared(settings.scheme.keys(records.sets), left, right).sizes > 0
+    common = shared(records.sets, left, right).sizes
+    part_of_union = common / (records.sets.sizes[left] + records.sets.sizes[right] - common)
+
+    def rank(p: int) -> tuple[bool, float, float]:
+        value = similar[int(left[p]), int(right[p])]
+        return bool(value and meet[p]), value, float(part_of_union[p])
+
+    best = max(range(len(left)), key=rank)
+    return records.take(np.array([left[best], right[best]]))
+
+
+def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance: float) -> str:
+    lines = list(pair_lines(pair, settings.measure, FIRST, SECOND, Counters("")))
+    if not lines and keys:
+        return f"no pair: they meet at {keys[0]} and are compared, but are not similar enough"
+    if not lines:
+        return "no pair: they are not similar enough, and never compared"
+    texts = [line.rstrip().replace(b"\t", b"  ") for line in lines]
+    printed = " and ".join(shown(text, len(text)) for text in texts)
+    if keys:
+        return f"a pair: printed at {keys[0]}, the smallest key in both, as {printed}"
+    return f"a pair, {printed}, that is MISSED: no key in both\n{_advice(settings, name, chance)}"
+
+
+def _advice(settings: Settings, name: str, chance: float) -> str:
+    """What would find a pair that was missed."""
+    if chance == 1:
+        return f"{'':{WIDTH}}which cannot be by the promise: please report it"
+    advice = []
+    if isinstance(settings.measure, Jaccard):  # and not one that only this scheme has
+        exact = "--exact" if name in SCHEMES["exact"].measures else "--scheme prefix"
+        advice += [f"{exact} finds every pair"]
+    if "--recall" in settings.scheme.options:
+        advice += ["a higher --recall, with more --max-bands if it asks for them, misses fewer"]
+    if "--distance" in settings.scheme.options:
+        advice += ["a larger --distance misses fewer"]
+    if chance > 0:
+        advice += ["another --seed misses others: merge both runs with dedup_reducer.py"]
+    return "\n".join(f"{'':{WIDTH}}{line}" for line in advice)
+
+
+def _floor(chance: float) -> str:
+    """Six decimals; only what is 1 is shown as 1.
+
+    >>> _floor(0.99999999), _floor(1)
+    ('0.999999', '1.000000')
+    """
+    return f"{chance if chance == 1 else min(chance, 0.999999):.6f}"
+
+
+def _some(values: list[int] | list[str]) -> str:
+    """The first few.
+
+    >>> _some([1, 2, 3, 4, 5, 6]), _some([])
+    (': 1, 2, 3, 4, 5 …', '')
+    """
+    more = " …" if len(values) > SHOWN else ""
+    return f": {', '.join(map(str, values[:SHOWN]))}{more}" if values else ""

@@ -1,0 +1,132 @@
+"""Lines of token counts: parse beside format.  `neardup.token_counts.counts` shows where they go.
+
+partial count   t0…042 TAB 1                        of a token, and s0…035 of a size
+                r5…077 TAB 34o8                     a set of the sample, behind its hash
+sum             999999999982:t0…042 TAB 17          first what is left to 10^12 - 1: the most
+                000000000000:s0…035 TAB 1200        frequent tokens come first
+count           t0…042 TAB 17                       what a file of counts consists of
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from neardup.lines.set_text import decode_sets
+from neardup.process.errors import StageError, WireError, shown
+from neardup.sets.ragged import Ragged
+from neardup.token_counts.counts import TokenCounts
+
+TOKEN_WIDTH = 20  # digits of 2^64 - 1
+ROWS_AT_ONCE = 1 << 16
+# Hadoop may add a tab behind a line.
+_PARTIAL = re.compile(rb"(?:([st][0-9]{20})\t([0-9]{1,12})|(r[0-9]{20})\t([0-o]+))\t?\n?")
+_SUMMED = re.compile(rb"([0-9]{12}:([rst][0-9]{20}))\t([0-o]+)\t?\n?")
+
+
+def read_counts(path: str, own: bool = False) -> TokenCounts:
+    """From a file that the last counting step wrote; StageError for any other.
+
+    `own` says that the counts are of the very records that are to meet.
+    """
+    data = Path(path).read_bytes()
+    # Subtle: the digits of a set go from "0" to "o", so these letters begin lines only.
+    to_sizes = data.find(b"s") if b"s" in data else len(data)
+    to_tokens = data.find(b"t") if b"t" in data else len(data)
+    sample = _sets(path, data[:to_sizes])
+    sizes, holders = _columns(path, data[to_sizes:to_tokens], b"s")
+    tokens, frequencies = _columns(path, data[to_tokens:], b"t")
+    order = np.argsort(tokens)
+    return TokenCounts(
+        sizes.astype(np.int64),
+        holders.astype(np.int64),
+        tokens[order],
+        frequencies[order].astype(np.int64),
+        sample,
+        own,
+    )
+
+
+def _sets(path: str, data: bytes) -> Ragged:
+    """The sets of lines that all begin with "r"."""
+    lines = data.splitlines()
+    try:
+        if not all(line.startswith(b"r") and line.count(b"\t") == 1 for line in lines):
+            raise WireError("no sets")
+        return decode_sets([line.split(b"\t")[1] for line in lines])
+    except WireError:
+        raise _no_counts(path) from None
+
+
+def _columns(path: str, data: bytes, kind: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """The two columns (uint64) of lines that all begin with `kind`."""
+    lines = data.count(b"\n")
+    numbers = data.replace(kind, b"").split()
+    ours = data.count(kind) == lines and len(numbers) == 2 * lines
+    try:
+        if not (ours and all(map(bytes.isdigit, numbers))):
+            raise ValueError
+        table = np.array(numbers, dtype=np.uint64).reshape(-1, 2)
+    except (ValueError, OverflowError):
+        raise _no_counts(path) from None
+    return table[:, 0], table[:, 1]
+
+
+def _no_counts(path: str) -> StageError:
+    return StageError(f"{path}: is no file of token counts; count_tokens.py order writes them")
+
+
+def parse_partial(line: bytes) -> tuple[bytes, bytes]:
+    """(key, value) of a partial count."""
+    found = _PARTIAL.fullmatch(line)
+    if not found:
+        raise WireError(f"expected TOKEN COUNT, got {shown(line)}")
+    key, value = filter(None, found.groups())
+    return key, value
+
+
+def parse_sum(line: bytes) -> tuple[bytes, bytes, bytes]:
+    """(the key with its place in front, the key, the value) of a sum."""
+    found = _SUMMED.fullmatch(line)
+    if not found:
+        raise WireError(f"expected ORDER:TOKEN COUNT, got {shown(line)}")
+    place, key, value = found.groups()
+    return place, key, value
+
+
+def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterator[bytes]:
+    """The lines of a column, some at a time."""
+    for low in range(0, len(numbers), ROWS_AT_ONCE):
+        yield _lines(kind, numbers[low : low + ROWS_AT_ONCE], count[low : low + ROWS_AT_ONCE])
+
+
+def _lines(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> bytes:
+    r"""A table of characters, from which the leading zeros of the counts (1 and more) are left out.
+
+    >>> _lines(b"t", np.array([42, 2**64 - 1], np.uint64), np.array([7, 12]))
+    b't00000000000000000042\t7\nt18446744073709551615\t12\n'
+    """
+    first = 1 + TOKEN_WIDTH + 1  # where the count begins
+    width = len(str(count.max()))
+    text = np.empty((len(numbers), first + width + 1), dtype=np.uint8)
+    text[:, 0] = ord(kind)
+    text[:, 1 : first - 1] = _decimal(numbers, TOKEN_WIDTH)
+    text[:, first - 1] = ord("\t")
+    text[:, first:-1] = _decimal(count.astype(np.uint64), width)
+    text[:, -1] = ord("\n")
+    wanted = np.ones(text.shape, dtype=bool)
+    np.logical_or.accumulate(text[:, first:-1] > ord("0"), axis=1, out=wanted[:, first:-1])
+    return text[wanted].tobytes()
+
+
+def _decimal(numbers: np.ndarray, width: int) -> np.ndarray:
+    """The last `width` digits of each number (uint64), as characters."""
+    text = np.empty((len(numbers), width), dtype=np.uint8)
+    for place in reversed(range(width)):
+        tenth = numbers // np.uint64(10)
+        text[:, place] = numbers - tenth * np.uint64(10) + np.uint64(ord("0"))
+        numbers = tenth
+    return text

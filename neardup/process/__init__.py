@@ -1,0 +1,6 @@
+"""Around every program: where errors end, what is counted, and what is said.
+
+In: a function to run; counts and bad lines of stages.
+Out: exit codes, messages on stderr, Hadoop counters, summaries.
+May import: nothing.
+"""

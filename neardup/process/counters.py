@@ -1,0 +1,110 @@
+"""What a stage counts, and how it says so.
+
+stdout carries data only.  At its end a stage reports its counters: as Hadoop counters inside a
+Hadoop task, as a JSON file where `NEARDUP_REPORT` names a folder (run_local.sh adds those up), and
+else in words on stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from tempfile import NamedTemporaryFile
+
+from neardup.process.summary import describe
+
+SHOWN_BAD_LINES = 10
+PROGRESS_SECONDS = 0.5  # on a terminal
+STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silent for too long
+
+
+class Counters:
+    """Named counts, and the first bad lines.
+
+    `progress` names a count to show while the stage works: on stderr, if that is a terminal, or as
+    the status of a Hadoop task.  Of several workers (`NEARDUP_WORKER`, such as "2 of 4") the first
+    one shows its own.
+    """
+
+    def __init__(self, stage: str, progress: str = ""):
+        self.stage = stage
+        self.counts: dict[str, int] = {}
+        self.bad_lines: list[tuple[str, int, str]] = []
+        self.promise = ""
+        self.started = time.time()
+        self._progress = progress
+        self._worker = os.environ.get("NEARDUP_WORKER", "")
+        self._on_terminal = sys.stderr.isatty() and self._worker[:2] in ("", "1 ")
+        self._in_hadoop = "mapreduce_task_attempt_id" in os.environ and not _reports()
+        self._shown = self.started
+
+    def add(self, name: str, count: int) -> None:
+        self.counts[name] = self.counts.get(name, 0) + count
+        self.alive()
+
+    def alive(self) -> None:
+        """Show how far it is, if it is time to; to be called every second or so."""
+        if not (self._on_terminal or self._in_hadoop):
+            return
+        pause = STATUS_SECONDS if self._in_hadoop else PROGRESS_SECONDS
+        if time.time() - self._shown > pause:
+            self._shown = time.time()
+            stage = f"{self.stage} {self._worker}".strip()
+            text = f"{stage}: {self.counts.get(self._progress, 0):,} {self._progress}"
+            if self._in_hadoop:
+                print(f"reporter:status:{text}", file=sys.stderr, flush=True)
+            else:
+                self._show(text)
+
+    def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
+        """Count a line that is no record; show it if it is among the first ten."""
+        self.add(f"bad lines: {reason}", 1)
+        if len(self.bad_lines) < SHOWN_BAD_LINES:
+            self.bad_lines.append((place, line, message))
+            if not _reports():
+                if self._on_terminal:
+                    self._show("")
+                print(f"{self.stage}: {place}line {line}: {message}", file=sys.stderr)
+
+    def forget(self) -> None:
+        """Report no more than the time, where another stage has counted the same."""
+        self.counts.clear()
+        self.bad_lines.clear()
+
+    def report(self) -> None:
+        """Say what was counted; see the head of this file."""
+        if self._on_terminal:
+            self._show("")
+        if folder := _reports():
+            with NamedTemporaryFile("w", dir=folder, suffix=".json", delete=False) as file:
+                json.dump(self.as_dict(), file)
+        elif self._in_hadoop:
+            for name, count in self.counts.items():
+                print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
+        else:
+            print(describe([self.as_dict()]), file=sys.stderr)
+
+    def as_dict(self) -> dict:
+        """Everything in plain JSON values."""
+        return {
+            "stage": self.stage,
+            "counts": self.counts,
+            "bad_lines": self.bad_lines,
+            "promise": self.promise,
+            "started": self.started,
+            "ended": time.time(),
+        }
+
+    def _show(self, text: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+
+def _reports() -> str:
+    """The folder for reports; "" where a stage speaks for itself."""
+    return os.environ.get("NEARDUP_REPORT", "")
+
+
+SHUFFLED = "bytes shuffled"  # what the mappers have written

@@ -1,0 +1,50 @@
+"""The interpreter a script needs, before anything is imported that might be missing."""
+
+import importlib.util
+import os
+import signal
+import sys
+
+TRIED = "NEARDUP_PYTHON"  # the environment variable that keeps one exec from leading to another
+
+
+def require(*packages: str, name: str = "", module: str = "") -> None:
+    """Go on only under a Python that has these packages, with all three standard streams.
+
+    A script called as ./mapper.py runs under the system's python3.  Where that lacks a package, the
+    virtual environment that `make` puts beside the script takes over; beside the package, where
+    it is python3 -m `module`.
+    """
+    _end_quietly_on_ctrl_c()
+    script = os.path.realpath(sys.argv[0])
+    name = name or os.path.basename(script)
+    _open_streams(name)
+    missing = [package for package in packages if importlib.util.find_spec(package) is None]
+    if sys.version_info >= (3, 9) and not missing:
+        return
+    folder = os.path.dirname(os.path.dirname(script) if module else script)
+    python = os.path.join(folder, ".venv", "bin", "python")
+    if os.path.exists(python) and TRIED not in os.environ:
+        os.environ[TRIED] = python
+        os.execv(python, [python] + (["-m", module] + sys.argv[1:] if module else sys.argv))
+    need = "Python 3.9 or later" if sys.version_info < (3, 9) else " and ".join(missing)
+    sys.exit(
+        "%s: needs %s, and %s has not; run make, or: python3 -m pip install %s"
+        % (name, need, sys.executable, " ".join(missing) or "numpy")
+    )
+
+
+def _end_quietly_on_ctrl_c() -> None:
+    """While modules are loaded; `neardup.process.run.run` handles it from then on."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _open_streams(name: str) -> None:
+    """Some schedulers start programs with standard streams closed."""
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
+    if sys.stdout is None:
+        sys.exit("%s: standard output is closed" % name)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")

@@ -1,0 +1,88 @@
+"""Around every program: whatever ends it becomes a message and an exit code here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterable
+from typing import Callable
+
+from neardup.process.errors import StageError, UsageError
+from neardup.process.memory import keep_freed_memory
+
+OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+STDOUT = 1  # the descriptor
+
+
+def run(name: str, main: Callable[[], None]) -> int:
+    """Run `main` and turn whatever ends it into a message on stderr and an exit code."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    keep_freed_memory()
+    try:
+        main()
+        sys.stdout.flush()
+        return OK
+    except BrokenPipeError:
+        # The reader of stdout may have all it wants; a reader of stderr must not cost lines.
+        return _end(OK if _reader_gone() else FAILED)
+    except KeyboardInterrupt:
+        return _end(INTERRUPTED)
+    except UsageError as error:
+        return _end(WRONG_USAGE, f"{name}: {error}")
+    except StageError as error:
+        return _end(FAILED, f"{name}: {error}")
+    except MemoryError:
+        return _end(FAILED, f"{name}: out of memory")
+    except OSError as error:
+        where = error.filename or "standard input or output"
+        return _end(FAILED, f"{name}: {where}: {error.strerror or error}")
+
+
+def _end(code: int, message: str = "") -> int:
+    # Another process that failed too may be silent because this one speaks: so it must.
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if message and _first_to_fail():
+        with contextlib.suppress(OSError):  # if nobody hears it, the exit code still tells
+            print(message, file=sys.stderr)
+    signal.signal(signal.SIGTERM, before)
+    # What stdout could not take must not be tried again at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+    return code
+
+
+def _reader_gone() -> bool:
+    """Whether nobody reads the pipe at stdout any more."""
+    stdout = select.poll()
+    stdout.register(STDOUT, select.POLLOUT)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in stdout.poll(0))
+
+
+def _first_to_fail() -> bool:
+    """Whether no other process of the same run has said why it ends: one message is enough."""
+    folder = os.environ.get("NEARDUP_REPORT", "")
+    if not os.path.isdir(folder):
+        return True
+    try:
+        os.mkdir(os.path.join(folder, "failed"))
+    except FileExistsError:
+        return False
+    except OSError:  # a full disk: say so, even if more than once
+        return True
+    return True
+
+
+def write_all(pieces: Iterable[bytes]) -> None:
+    """To stdout, which may be closed or full: both are raised here, not at exit."""
+    with open(STDOUT, "wb", closefd=False) as stdout:
+        for piece in pieces:
+            stdout.write(piece)
+
+
+def cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

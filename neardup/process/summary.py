@@ -1,0 +1,97 @@
+"""What a run counted, in words: `python3 -m neardup.process.summary FOLDER` adds up its reports."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+SHOWN_BAD_LINES = 10
+BAD = "bad lines: "
+ORDER = (
+    "records",
+    "bad lines",
+    "keys",
+    "records without a key",
+    "bytes shuffled",
+    "keyed lines",
+    "buckets with more than one record",
+    "candidate pairs",
+    "pairs",
+    "repeated ids",
+    "unique pairs",
+    "repeated pairs",
+)
+
+
+def describe(reports: list[dict], whole: bool = False) -> str:
+    """The summary of one stage, or of all stages of a run (`whole`); a line each.
+
+    >>> print(describe([{"stage": "mapper", "counts": {"records": 2000, "keys": 30000},
+    ...     "bad_lines": [], "promise": "", "started": 0.0, "ended": 0.5}]))
+    records                                2,000
+    bad lines                                  0
+    keys                                  30,000
+    seconds                           mapper 0.5
+    """
+    counts = total(report["counts"] for report in reports)
+    if "records" in counts:
+        reasons = {name: n for name, n in counts.items() if name.startswith(BAD)}
+        counts["bad lines"] = sum(reasons.values())
+    lines = [f"{name:33} {counts[name]:>10,}" for name in ORDER if name in counts]
+    if counts.get("bad lines"):
+        listed = ", ".join(f"{n:,} {name[len(BAD) :]}" for name, n in sorted(reasons.items()))
+        lines = [line + f"  ({listed})" if line.startswith("bad") else line for line in lines]
+    promise = next((report["promise"] for report in reports if report["promise"]), "")
+    if promise:
+        lines.append(f"{'promise':33} {promise}")
+    lines.append(f"{'seconds':33} {_seconds(reports)}")
+    read = ("records", "bad lines", "keyed lines")
+    pairs = counts.get("pairs", 0 if whole else None)
+    if pairs == 0 and any(counts.get(name) for name in read):
+        lines.append("No two records are similar enough to form a pair.")
+    return "\n".join(lines)
+
+
+def total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    """Counts added up by name.
+
+    >>> total([{"pairs": 1}, {"pairs": 2, "keys": 5}])
+    {'pairs': 3, 'keys': 5}
+    """
+    sums: dict[str, int] = {}
+    for some in counts:
+        for name, count in some.items():
+            sums[name] = sums.get(name, 0) + count
+    return sums
+
+
+def first_bad_lines(reports: list[dict]) -> list[str]:
+    """The first ten, in the order of the input, whoever met them."""
+    lines = sorted(tuple(line) for report in reports for line in report["bad_lines"])
+    return [f"{place}line {line}: {message}" for place, line, message in lines[:SHOWN_BAD_LINES]]
+
+
+def _seconds(reports: list[dict]) -> str:
+    """From the first start to the last end of each stage, in order."""
+    stages = list(dict.fromkeys(report["stage"] for report in sorted(reports, key=_started)))
+    spans = []
+    for stage in stages:
+        mine = [report for report in reports if report["stage"] == stage]
+        spans.append((stage, max(r["ended"] for r in mine) - min(r["started"] for r in mine)))
+    return ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in spans)
+
+
+def _started(report: dict) -> float:
+    return report["started"]
+
+
+def summarize(folder: str) -> str:
+    """The reports in `folder`: the first bad lines, and the summary."""
+    reports = [json.loads(path.read_text("utf-8")) for path in sorted(Path(folder).glob("*.json"))]
+    return "\n".join([*first_bad_lines(reports), describe(reports, whole=True)])
+
+
+if __name__ == "__main__":
+    print(summarize(sys.argv[1]), file=sys.stderr)

@@ -1,0 +1,47 @@
+"""Why a line is no record, and what a parser makes of a block of lines."""
+
+from __future__ import annotations
+
+from typing import Callable, NamedTuple
+
+from neardup.sets.batch import Batch
+
+NO_ID = "no id"
+NO_SHINGLES = "no shingles"
+NOT_AN_INTEGER = "not an integer"
+NEGATIVE = "negative shingle"
+TOO_LARGE = "shingle over 2^64-1"
+NOT_UTF8 = "not UTF-8"
+NUL_BYTE = "NUL byte"
+LINE_TOO_LONG = "line too long"
+REASONS = (
+    NO_ID,
+    NO_SHINGLES,
+    NOT_AN_INTEGER,
+    NEGATIVE,
+    TOO_LARGE,
+    NOT_UTF8,
+    NUL_BYTE,
+    LINE_TOO_LONG,
+)
+
+
+class BadLine(NamedTuple):
+    """A line that is no record: where it starts in its block, its first bytes, and why."""
+
+    position: int
+    text: bytes
+    reason: str
+
+
+Parser = Callable[[bytes], "tuple[Batch, list[BadLine]]"]
+
+
+def flaw_in_id(id_: bytes) -> str | None:
+    if b"\0" in id_:
+        return NUL_BYTE
+    try:
+        id_.decode("utf-8")
+    except UnicodeDecodeError:
+        return NOT_UTF8
+    return None

@@ -1,0 +1,167 @@
+"""Rows of different lengths in two flat arrays (compressed sparse rows), and what rows share.
+
+Records are rows of tokens, and their keys are rows too, so one operation, `shared`, answers both
+questions of the reducer: how many tokens have two records in common, and which keys?
+
+Letters: n rows, T values in all; row i is `values[offsets[i]:offsets[i+1]]`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neardup.sets.runs import first_of_run
+
+PAIR_STEP = 1 << 20  # values merged in one vector step: about 8 MB each for a handful of arrays
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """n rows of uint64 values, each row ascending and without repeats.
+
+    values: uint64 array of shape (T,); offsets: int64 array of shape (n+1,), from 0 to T.
+
+    >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
+    >>> rows.sizes.tolist(), rows.row(2).tolist()
+    ([3, 1, 2], [5, 9])
+    """
+
+    values: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def from_rows(cls, rows: list[list[int]]) -> Ragged:
+        """From Python lists, each of which may be unsorted and hold repeats."""
+        flat = np.array([value for row in rows for value in row], dtype=np.uint64)
+        return cls.from_unsorted(flat, np.array([len(row) for row in rows], dtype=np.int64))
+
+    @classmethod
+    def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
+        """From rows laid end to end (uint64), each unsorted and with repeats; `sizes` are int64."""
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        shift = 64 - len(sizes).bit_length()
+        if len(values) and int(values.max()) >> shift == 0:
+            # Subtle: row number and value fit one word together, so one plain sort does it all.
+            packed = values | owner.astype(np.uint64) << np.uint64(shift)
+            packed.sort()
+            packed = packed[first_of_run(packed)]
+            owner = (packed >> np.uint64(shift)).astype(np.int64)
+            values = packed & np.uint64((1 << shift) - 1)
+        else:
+            order = np.argsort(values)
+            narrow = owner[order].astype(np.min_scalar_type(len(sizes)))  # 16 bits: a radix sort
+            order = order[np.argsort(narrow, kind="stable")]
+            values, owner = values[order], owner[order]
+            first = first_of_run(values) | first_of_run(owner)
+            values, owner = values[first], owner[first]
+        return cls(values, _offsets(np.bincount(owner, minlength=len(sizes))))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """int64 array of shape (n,)."""
+        return np.diff(self.offsets)
+
+    def row(self, index: int) -> np.ndarray:
+        return self.values[self.offsets[index] : self.offsets[index + 1]]
+
+    def take(self, index: np.ndarray) -> Ragged:
+        """The rows at `index` (int64 array), in that order."""
+        sizes = self.sizes[index]
+        return Ragged(self.values[spans(self.offsets[index], sizes)], _offsets(sizes))
+
+    def where(self, chosen: np.ndarray) -> Ragged:
+        """The same rows with only those of all values that are chosen (bool array)."""
+        ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
+        return Ragged(self.values[chosen], ends[self.offsets])
+
+    def beside(self, more: Ragged) -> Ragged:
+        """These rows and, after them, `more`."""
+        return Ragged(
+            np.concatenate((self.values, more.values)),
+            np.concatenate((self.offsets, more.offsets[1:] + self.offsets[-1])),
+        )
+
+
+def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The positions starts[i], starts[i]+1, … (sizes[i] of them), for all i end to end.
+
+    >>> spans(np.array([10, 40]), np.array([3, 2])).tolist()
+    [10, 11, 12, 40, 41]
+    """
+    shift = starts - (np.cumsum(sizes) - sizes)
+    return np.arange(sizes.sum()) + np.repeat(shift, sizes)
+
+
+def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
+    """For each pair (left[p], right[p]) of row numbers, the values that both rows hold.
+
+    left, right: int64 arrays of shape (P,); the result has P rows.
+
+    >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
+    >>> shared(rows, np.array([0, 1]), np.array([2, 2])).sizes.tolist()
+    [2, 1]
+    """
+    values, counts = [], []
+    for low, high in chunks(rows.sizes[left] + rows.sizes[right], PAIR_STEP):
+        common = _shared_step(rows.take(left[low:high]), rows.take(right[low:high]))
+        values.append(common.values)
+        counts.append(common.sizes)
+    if not values:
+        return Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
+    return Ragged(np.concatenate(values), _offsets(np.concatenate(counts)))
+
+
+def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
+    """Cut 0 … len(weights) into ranges of total weight ≤ `limit`, or of one element above it.
+
+    >>> chunks(np.array([2, 2, 2, 9, 1]), 4)
+    [(0, 2), (2, 3), (3, 4), (4, 5)]
+    """
+    ends = np.cumsum(weights)
+    ranges, low, done = [], 0, 0
+    while low < len(weights):
+        high = max(low + 1, int(np.searchsorted(ends, done + limit, side="right")))
+        ranges.append((low, high))
+        low, done = high, int(ends[high - 1])
+    return ranges
+
+
+def _shared_step(left: Ragged, right: Ragged) -> Ragged:
+    """What row i of `left` and row i of `right` share, for all i in one sort.
+
+    With the row number above the value in one word, both sides are ascending runs: a stable sort
+    merges them in linear time, and what both hold stands side by side.
+    """
+    shift = 64 - len(left).bit_length()
+    top = max((int(side.values.max()) for side in (left, right) if len(side.values)), default=0)
+    if top >> shift:
+        return _shared_step_of_ranks(left, right)
+    both = np.concatenate(
+        [side.values | _owner(side) << np.uint64(shift) for side in (left, right)]
+    )
+    both.sort(kind="stable")
+    common = both[:-1][both[1:] == both[:-1]]
+    sizes = np.bincount((common >> np.uint64(shift)).astype(np.int64), minlength=len(left))
+    return Ragged(common & np.uint64((1 << shift) - 1), _offsets(sizes))
+
+
+def _shared_step_of_ranks(left: Ragged, right: Ragged) -> Ragged:
+    """The same for values that leave no room for the row number: their ranks do."""
+    distinct, ranks = np.unique(np.concatenate((left.values, right.values)), return_inverse=True)
+    ranks = ranks.astype(np.uint64)
+    cut = len(left.values)
+    common = _shared_step(Ragged(ranks[:cut], left.offsets), Ragged(ranks[cut:], right.offsets))
+    return Ragged(distinct[common.values.astype(np.int64)], common.offsets)
+
+
+def _owner(rows: Ragged) -> np.ndarray:
+    return np.repeat(np.arange(len(rows), dtype=np.uint64), rows.sizes)
+
+
+def _offsets(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))

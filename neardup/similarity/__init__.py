@@ -1,0 +1,6 @@
+"""How similar two sets are, exactly, and whether that is enough.
+
+In: sets, and a threshold as a fraction.
+Out: verified pairs with their similarity; filters that tell from afar what is no pair.
+May import: sets, token_counts.
+"""

@@ -1,0 +1,207 @@
+"""Measures: how similar two records are, and whether that is enough, in exact integer arithmetic.
+
+    jaccard      |x∩y| / |x∪y|, the resemblance (Broder 1997)
+    dice         2·|x∩y| / (|x| + |y|)
+    cosine       |x∩y| / √(|x|·|y|)
+    overlap      |x∩y| / min(|x|, |y|)
+    containment  |x∩y| / |x|, of x in y: a pair has one for each direction
+
+A threshold enters as text and lives as a fraction: with floats, ceil(t·n) is wrong for some t and
+n, and pairs that lie exactly at the threshold get lost.
+
+A measure also says what resemblance its pairs have at least.  That is what a scheme for Jaccard
+must find to miss none of them; small sets inside large ones have next to none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+from typing import ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from neardup.sets.ragged import Ragged, shared
+from neardup.similarity.threshold import Threshold
+
+ANY_SIZE = (1 << 32) - 1
+
+
+class Verified(NamedTuple):
+    """Pairs that reach the threshold: row numbers, and the similarity part/whole; int64 arrays."""
+
+    left: np.ndarray
+    right: np.ndarray
+    part: np.ndarray
+    whole: np.ndarray
+
+
+class Measure(Protocol):
+    """What the joins ask of a measure."""
+
+    @property
+    def directed(self) -> bool:
+        """Whether (x, y) and (y, x) are two pairs."""
+        ...
+
+    def largest_partner(self, size: np.ndarray) -> np.ndarray:
+        """The length filter: no larger set pairs with one of `size` (int64)."""
+        ...
+
+    def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Whether sets of x and y elements that share at most `common` may be a pair."""
+        ...
+
+    def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
+        """Those of the pairs (left[p], right[p]) that reach the threshold, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Jaccard:
+    """The others differ in their fraction, and in what follows from it.
+
+    >>> sets = Ragged.from_rows([[1, 2, 3], [2, 3, 4], [9]])
+    >>> found = Jaccard(Threshold.parse("0.5")).verified(sets, np.array([0, 0]), np.array([1, 2]))
+    >>> [column.tolist() for column in found]
+    [[0], [1], [2], [4]]
+    """
+
+    threshold: Threshold
+    directed: ClassVar[bool] = False
+
+    @property
+    def resemblance(self) -> Threshold | None:
+        """The least that pairs have; None where any will do."""
+        return self.threshold
+
+    def largest_partner(self, size: np.ndarray) -> np.ndarray:
+        return self.threshold.largest_partner(size)
+
+    def fraction(
+        self, common: np.ndarray, x: np.ndarray, y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(part, whole): the similarity of sets of x and y elements with `common` in both."""
+        return common, x + y - common
+
+    def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return self.threshold.reached(*self.fraction(common, x, y))
+
+    def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
+        common = shared(sets, left, right).sizes
+        x, y = sets.sizes[left], sets.sizes[right]
+        good = self.may_reach(common, x, y)
+        return Verified(left[good], right[good], *self.fraction(common[good], x[good], y[good]))
+
+
+class Dice(Jaccard):
+    """Dice = 2J / (1 + J), so it reaches t exactly where J reaches t / (2 - t)."""
+
+    @property
+    def resemblance(self) -> Threshold:
+        t = self.threshold
+        return Threshold.at_most(Fraction(t.num, 2 * t.den - t.num))
+
+    def largest_partner(self, size: np.ndarray) -> np.ndarray:
+        return size * (2 * self.threshold.den - self.threshold.num) // self.threshold.num
+
+    def fraction(
+        self, common: np.ndarray, x: np.ndarray, y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return 2 * common, x + y
+
+
+class Cosine(Jaccard):
+    """A set inside one 1/t² times as large is at t exactly, with J = t²; all others are above."""
+
+    @property
+    def resemblance(self) -> Threshold:
+        return Threshold.at_most(Fraction(self.threshold.num, self.threshold.den) ** 2)
+
+    def largest_partner(self, size: np.ndarray) -> np.ndarray:
+        bound = size / float(self.threshold) ** 2 * (1 + 1e-9) + 1  # rounded up: it only filters
+        return np.minimum(bound, ANY_SIZE).astype(np.int64)
+
+    def fraction(
+        self, common: np.ndarray, x: np.ndarray, y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """In millionths, rounded from the exact root."""
+        return millionths(common, x, y)
+
+    def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return cosine_reached(self.threshold, common, x, y)
+
+
+class Overlap(Jaccard):
+    """The larger of both containments, the overlap coefficient."""
+
+    @property
+    def resemblance(self) -> None:
+        return None
+
+    def largest_partner(self, size: np.ndarray) -> np.ndarray:
+        return np.full(len(size), ANY_SIZE)
+
+    def fraction(
+        self, common: np.ndarray, x: np.ndarray, y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return common, np.minimum(x, y)
+
+
+class Containment(Overlap):
+    """Pairs (x, y) where x is contained in y; both directions may be pairs."""
+
+    directed = True
+
+    def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
+        common = shared(sets, left, right).sizes
+        both = np.concatenate((left, right)), np.concatenate((right, left))
+        common = np.concatenate((common, common))
+        whole = sets.sizes[both[0]]
+        good = self.threshold.reached(common, whole)
+        return Verified(both[0][good], both[1][good], common[good], whole[good])
+
+
+MEASURES = {
+    "jaccard": Jaccard,
+    "dice": Dice,
+    "cosine": Cosine,
+    "overlap": Overlap,
+    "containment": Containment,
+}
+
+
+def cosine_reached(
+    threshold: Threshold, dot: np.ndarray, x: np.ndarray, y: np.ndarray
+) -> np.ndarray:
+    """Whether dot / √(x·y) ≥ t, element by element (int64 arrays, x and y > 0)."""
+    cosine = dot / np.sqrt(x.astype(np.float64) * y)
+    reached = cosine >= float(threshold)
+    for i in np.flatnonzero(np.abs(cosine - float(threshold)) < 1e-9).tolist():
+        square = int(dot[i]) ** 2 * threshold.den**2
+        reached[i] = square >= threshold.num**2 * int(x[i]) * int(y[i])
+    return reached
+
+
+def millionths(dot: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """dot / √(x·y) as a fraction of 10^6, rounded half up from the exact value (int64 arrays).
+
+    >>> [column.tolist() for column in millionths(*np.array([[1, 2], [2, 2], [1, 2]]))]
+    [[707107, 1000000], [1000000, 1000000]]
+    """
+    values = zip(dot.tolist(), x.tolist(), y.tolist())
+    rounded = [(isqrt(4 * 10**12 * d * d // (a * b)) + 1) // 2 for d, a, b in values]
+    return np.array(rounded, dtype=np.int64), np.full(len(rounded), 10**6)
+
+
+def six_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:
+    """Format common/union with six decimals, rounded half-even from the exact fraction.
+
+    >>> six_decimals(np.array([9, 2, 1]), np.array([10, 3, 1]))
+    [b'0.900000', b'0.666667', b'1.000000']
+    """
+    quotient, remainder = np.divmod(common * 10**6, union)
+    twice = 2 * remainder
+    quotient += (twice > union) | ((twice == union) & (quotient % 2 == 1))
+    return [b"%d.%06d" % divmod(q, 10**6) for q in quotient.tolist()]

@@ -1,0 +1,186 @@
+"""Sorted keyed lines → buckets.
+
+Most keys belong to one record, and such a line is skipped without being decoded: only its first
+fourteen bytes are looked at, in one vector step for a whole block of lines.  The lines of the
+other buckets pile up until there is enough work for the join.
+
+What is held: one block, the pile, and the bucket at the end of the block.  A bucket too large for
+that goes to a temporary file (`Spool`) and comes back a piece at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, takewhile
+from typing import IO
+
+import numpy as np
+
+from neardup.lines.keys import KEY_WIDTH
+from neardup.process.counters import Counters
+from neardup.process.errors import StageError, shown
+
+PILE_BYTES = 1 << 20
+BUCKET_BYTES = 8 << 20
+SHARED_BUCKETS = "buckets with more than one record"
+
+
+@dataclass(frozen=True)
+class Spool:
+    """A large bucket in a file: its lines in byte order, which is the order of size."""
+
+    file: IO[bytes]
+    piece_bytes: int
+
+    def piece(self, start: int) -> list[bytes]:
+        """Some whole lines from position `start` on, without line ends; none at the end."""
+        self.file.seek(start)
+        return [line[:-1] for line in self.file.readlines(self.piece_bytes)]
+
+    def starts(self) -> Iterator[int]:
+        """The positions of all pieces."""
+        position = 0
+        while lines := self.piece(position):
+            yield position
+            position += sum(map(len, lines)) + len(lines)
+
+
+def shared_lines(
+    blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
+) -> Iterator[list[bytes] | Spool]:
+    """The lines of the buckets of two records and more: many whole buckets at a time, or one spool.
+
+    `blocks` hold whole keyed lines in ascending order of keys.  A spool is gone with the next step.
+    """
+    source = iter(blocks)
+    pile: list[bytes] = []
+    size = 0  # of the pile
+    unfinished = b""  # the lines of the last key so far, which may go on in the next block
+    line_number = 1
+    while block := next(source, b""):
+        scan = _scan(unfinished + block, line_number, bucket_bytes)
+        line_number += scan.count
+        counters.add("keyed lines", scan.count)
+        counters.add(SHARED_BUCKETS, scan.buckets)
+        pile += scan.shared
+        size += sum(map(len, scan.shared))
+        unfinished = scan.unfinished
+        if scan.large or size > PILE_BYTES:
+            yield pile
+            pile, size = [], 0
+        if scan.large:
+            with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
+                count, rest, in_order = _spool(unfinished, source, unsorted, counters)
+                file = unsorted if in_order else _sorted(unsorted, sorted_, counters)
+                counters.add(SHARED_BUCKETS, 1)
+                yield Spool(file, bucket_bytes // 2)
+            line_number += count
+            if rest and rest < unfinished:
+                raise _out_of_order(line_number)
+            unfinished = b""
+            source = chain([rest] if rest else [], source)
+    last = unfinished.splitlines()
+    counters.add("keyed lines", len(last))
+    counters.add(SHARED_BUCKETS, len(last) > 1)
+    yield pile + (last if len(last) > 1 else [])
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """A block taken apart: its finished buckets, up to the first large or the last one."""
+
+    shared: list[bytes]  # the lines of the finished buckets that have more than one
+    buckets: int  # how many such buckets
+    count: int  # how many lines all finished buckets have
+    unfinished: bytes  # from there on
+    large: bool  # whether that starts with a large bucket, finished or not
+
+
+def _scan(block: bytes, line_number: int, bucket_bytes: int) -> _Scan:
+    bytes_ = np.frombuffer(block, dtype=np.uint8)
+    ends = np.flatnonzero(bytes_ == ord("\n"))
+    starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
+    _check_shape(block, starts, ends, line_number)
+    # Subtle: the key's fourteen bytes as two overlapping words that compare as the bytes do.
+    words = np.ndarray((len(block) - 7,), ">u8", block, strides=(1,))
+    high, low = words[starts], words[starts + KEY_WIDTH - 8]
+    equal = high[1:] == high[:-1]
+    falls = (high[1:] < high[:-1]) | (equal & (low[1:] < low[:-1]))
+    if falls.any():
+        raise _out_of_order(line_number + 1 + int(np.argmax(falls)))
+    same = np.concatenate(([False], equal & (low[1:] == low[:-1]), [False]))  # … as the line before
+    buckets = np.flatnonzero(~same[:-1])
+    several = np.diff(buckets, append=len(starts)) > 1
+    large = several & (np.diff(starts[buckets], append=len(block)) > bucket_bytes)
+    finished = int(buckets[np.argmax(large) if large.any() else -1])
+    shared = np.flatnonzero((same[:-1] | same[1:])[:finished])
+    return _Scan(
+        shared=[block[a:b] for a, b in zip(starts[shared].tolist(), ends[shared].tolist())],
+        buckets=len(shared) - int(np.count_nonzero(same[:finished])),
+        count=finished,
+        unfinished=block[starts[finished] :],
+        large=bool(large.any()),
+    )
+
+
+def _out_of_order(line_number: int) -> StageError:
+    return StageError(f"line {line_number}: keys are not in order; put LC_ALL=C sort in front")
+
+
+def _check_shape(block: bytes, starts: np.ndarray, ends: np.ndarray, line_number: int) -> None:
+    """Every line is long enough for a key, and the key ends with a tab."""
+    bytes_ = np.frombuffer(block, dtype=np.uint8)
+    wrong = ends - starts <= KEY_WIDTH
+    if not wrong.any():
+        wrong = bytes_[starts + KEY_WIDTH] != ord("\t")
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise StageError(
+            f"line {line_number + i}: expected KEY SIZE ID SHINGLES, as the mapper writes them, "
+            f"got {shown(block[starts[i] : ends[i]])}"
+        )
+
+
+def _spool(
+    start: bytes, source: Iterator[bytes], file: IO[bytes], counters: Counters
+) -> tuple[int, bytes, bool]:
+    """Write the bucket whose first lines are `start` to `file`.
+
+    Returns how many lines it has, what follows it in the last block read, and whether its lines
+    came in byte order, as `sort` and a secondary sort bring them.
+    """
+    key = start[: KEY_WIDTH + 1]
+    count, before, in_order = 0, b"", True
+    for block in chain([start], source):
+        lines = block.splitlines(keepends=True)
+        mine = list(takewhile(lambda line: line.startswith(key), lines))
+        for line in mine:
+            in_order = in_order and before <= line
+            if line != before:  # a record that comes again is the same record
+                file.write(line)
+            before = line
+        count += len(mine)
+        counters.add("keyed lines", len(mine))
+        if len(mine) < len(lines):
+            return count, b"".join(lines[len(mine) :]), in_order
+    return count, b"", in_order
+
+
+def _sorted(file: IO[bytes], result: IO[bytes], counters: Counters) -> IO[bytes]:
+    """The lines of `file` in byte order; the system's sort needs little memory for any size."""
+    file.seek(0)  # which also writes out what is buffered
+    environment = {**os.environ, "LC_ALL": "C"}
+    sort = subprocess.Popen(["sort", "-u", "-S", "32M"], stdin=file, stdout=result, env=environment)
+    with sort:
+        while sort.poll() is None:
+            counters.alive()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                sort.wait(1)
+    if sort.returncode:
+        raise StageError(f"cannot sort a large bucket: sort ended with status {sort.returncode}")
+    return result

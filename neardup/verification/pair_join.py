@@ -1,0 +1,138 @@
+"""The reducer's join: from the records of many buckets to the pairs that reach the threshold.
+
+What it adds to the nested loop of `neardup.joins`: equal sets are compared once; the length filter
+is a window over the sets in order of size; a pair is verified in one bucket only, that of the
+smallest key both sets have, which the sets themselves tell; and all of it in vector steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations, product
+
+import numpy as np
+
+from neardup.lines.pair_lines import format_pair
+from neardup.process.counters import Counters
+from neardup.process.errors import StageError
+from neardup.schemes.scheme import Scheme
+from neardup.similarity.bitmaps import may_reach
+from neardup.similarity.measures import Measure, Verified, six_decimals
+from neardup.verification.buckets import Spool
+from neardup.verification.pile import Pile
+from neardup.verification.smallest_key import Meetings
+
+IDENTICAL = b"1.000000"
+SAMPLE = 16
+Found = Iterator[Verified]
+
+
+class PairJoin:
+    """Turns the keyed lines of whole buckets into the lines of all pairs."""
+
+    def __init__(self, scheme: Scheme, measure: Measure, counters: Counters):
+        self.meetings = Meetings(scheme)
+        self.measure = measure
+        self.counters = counters
+        self._crowded = False
+
+    def __call__(self, work: list[bytes] | Spool) -> Iterator[bytes]:
+        """`work`: the lines of many buckets, or one large bucket in a file."""
+        if isinstance(work, Spool):
+            yield from self._join_pieces(work)
+        elif work:
+            pile = Pile.of_lines(work)
+            self._begin(len(pile))
+            yield from self._join(pile)
+
+    def _begin(self, sets: int) -> None:
+        """A new piece of work, of so many sets in all."""
+
+    def _join(self, pile: Pile) -> Iterator[bytes]:
+        self._check(pile)
+        several = np.flatnonzero([len(ids) > 1 for ids in pile.ids] | (pile.repeats > 0))
+        # The copies of a set have their turn in the bucket of its smallest key.
+        several = several[self.meetings.alone_before(pile, several)]
+        self.counters.add("repeated ids", int(pile.repeats[several].sum()))
+        for i in several.tolist():
+            for a, b in self._copies(pile.ids[i]):
+                yield self._line(a, b, IDENTICAL)
+                if self.measure.directed:
+                    yield self._line(b, a, IDENTICAL)
+        first, stop = pile.windows(self.measure)
+        yield from self._lines(pile, first, stop)
+
+    def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
+        """Each piece by itself, and with every later one that the sizes allow."""
+        starts, counts = [], []
+        for start in spool.starts():
+            self.counters.alive()
+            starts.append(start)
+            counts.append(len(Pile.of_lines(spool.piece(start))))
+        nodes = np.cumsum([0, *counts]).tolist()
+        self._begin(nodes[-1])
+        for i, start in enumerate(starts):
+            piece = Pile.of_lines(spool.piece(start), nodes[i])
+            yield from self._join(piece)
+            for j in range(i + 1, len(starts)):
+                self.counters.alive()
+                later = Pile.of_lines(spool.piece(starts[j]), nodes[j])
+                if later.sizes[0] > self.measure.largest_partner(piece.sizes[-1:])[0]:
+                    break
+                both = piece.beside(later)
+                _, stop = both.windows(self.measure)
+                stop[len(piece) :] = 0  # the later piece has a turn of its own
+                first = np.full(len(both), len(piece))
+                yield from self._lines(both, first, stop)
+
+    def _check(self, pile: Pile) -> None:
+        """Whether the keys on the lines are those of their sets: a sample tells."""
+        if not self.meetings.owned(pile, np.arange(0, len(pile), SAMPLE)).all():
+            raise StageError(
+                "these keys do not come from the options given here: mapper and reducer need the "
+                "same --scheme and all that belongs to it, --measure, --threshold, --seed, --counts"
+            )
+
+    def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
+        # In buckets of two or three, bitmaps cost more than the comparisons that they save.
+        self._crowded = int(np.maximum(stop - first, 0).sum()) > len(pile)
+        for left, right, part, whole in self._found(pile, first, stop):
+            for i, j, similarity in zip(left.tolist(), right.tolist(), six_decimals(part, whole)):
+                for a, b in self._matches(pile.ids[i], pile.ids[j]):
+                    if a == b:
+                        self.counters.add("repeated ids", 1)
+                    else:
+                        yield self._line(a, b, similarity)
+
+    def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
+        """The pairs of set i and sets first[i] ≤ j < stop[i] that are printed here."""
+        records = np.array([len(ids) for ids in pile.ids])
+        everyone = np.arange(len(pile))
+        for left, right in pile.pairs(everyone, first, stop, everyone):
+            left, right = self._possible(pile, left, right)
+            mine = self.meetings.first_at(pile, left, right)
+            left, right = left[mine], right[mine]
+            self.counters.add("candidate pairs", int(np.dot(records[left], records[right])))
+            yield self.measure.verified(pile.sets, left, right)
+
+    def _possible(
+        self, pile: Pile, left: np.ndarray, right: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Those that may reach the threshold, as far as bitmaps tell."""
+        if not self._crowded:
+            return left, right
+        possible = may_reach(self.measure, pile.bitmaps, pile.sizes, left, right)
+        return left[possible], right[possible]
+
+    def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
+        self.counters.add("pairs", 1)
+        return format_pair(a, b, similarity, self.measure.directed)
+
+    def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
+        """The pairs of records with one and the same set."""
+        self.counters.add("candidate pairs", len(ids) * (len(ids) - 1) // 2)
+        return combinations(ids, 2)
+
+    def _matches(self, ids: list[bytes], others: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
+        """The pairs of records with two matching sets."""
+        return product(ids, others)

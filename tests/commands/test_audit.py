@@ -1,0 +1,245 @@
+"""`evaluate` and `audit`: what they count, against sets of lines."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import random
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neardup.evaluation.id_sample import IdSample
+from neardup.evaluation.intervals import clopper_pearson
+from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged
+from tests.support.engines import ANSWER, NEARDUP, RUN_LOCAL, VIDEOS, Result, run, succeed
+
+EVALUATE, AUDIT = [*NEARDUP, "evaluate"], [*NEARDUP, "audit"]
+TRUE = ANSWER.read_bytes().splitlines(keepends=True)
+
+
+def ends(line: bytes) -> list[bytes]:
+    return line.split(b"\t")[:2]
+
+
+def number(result: Result, name: str) -> str:
+    """What stands in the row of this name, without the note."""
+    found = re.search(rf"^{name} +(\S+)", result.out.decode(), re.M)
+    assert found, result.out
+    return found[1]
+
+
+def damaged(lines: list[bytes], missing: int, extra: int) -> list[bytes]:
+    """Without some lines, with some that are no pairs, and in another order."""
+    rng = random.Random(1)
+    lines = rng.sample(lines, len(lines) - missing)
+    lines += [b"VIDEO_%09d\tVIDEO_%09d\t0.950000\n" % (2 * i + 1, 2 * i + 2) for i in range(extra)]
+    rng.shuffle(lines)
+    assert len(set(lines) - set(TRUE)) == extra
+    return lines
+
+
+def test_evaluate_counts(tmp_path: Path) -> None:
+    pairs, truth = tmp_path / "pairs.tsv.gz", tmp_path / "truth.tsv.bz2"
+    pairs.write_bytes(gzip.compress(b"".join(damaged(TRUE, missing=40, extra=30))))
+    truth.write_bytes(bz2.compress(b"".join(reversed(TRUE))))
+    result = succeed([*EVALUATE, pairs, truth, "--confidence", "0.99"], tmp_path)
+    low, high = clopper_pearson(750, 790, 0.01)
+    ends_ = f"{low - 5e-7:.6f} to {high + 5e-7:.6f}"  # rounded outwards
+    expected = f"""\
+true positives                           750  printed, and true
+false positives                           30  printed, but not true
+false negatives                           40  true, but not printed
+precision                           0.961538
+recall                              0.949367  {ends_} with confidence 0.99
+F1                                  0.955414
+"""
+    assert result.out.decode() == expected
+    assert result.err == ""
+
+
+def test_evaluate_says_what_else_differs(tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_bytes(b"a\tb\t0.900000\t\nb\tc\t0.950000\na\tb\t0.900000\n")
+    (tmp_path / "truth").write_bytes(b"a\tb\t0.900000\nb\tc\t0.960000\n")
+    result = succeed([*EVALUATE, tmp_path / "pairs", tmp_path / "truth"], tmp_path)
+    assert [number(result, name) for name in ("precision", "recall", "F1")] == ["1.000000"] * 3
+    repeats = "lines that repeat a pair: 1"
+    differs = f"lines with another similarity than in {tmp_path}/truth: 1"
+    assert result.err.splitlines() == [repeats, differs]
+
+
+def test_evaluate_without_pairs(tmp_path: Path) -> None:
+    """0 of 0 is no number; a share of 1 is not what rounds up to it."""
+    (tmp_path / "none").write_bytes(b"")
+    result = succeed([*EVALUATE, tmp_path / "none", ANSWER], tmp_path)
+    assert (number(result, "precision"), number(result, "recall")) == ("-", "0.000000")
+    result = succeed([*EVALUATE, "-", tmp_path / "none"], tmp_path, ANSWER.read_bytes())
+    assert (number(result, "precision"), number(result, "recall")) == ("0.000000", "-")
+
+
+@pytest.mark.parametrize("text", ["0", "1", "nan", "much", ""])
+def test_confidence_is_a_share(text: str, tmp_path: Path) -> None:
+    result = run([*EVALUATE, f"--confidence={text}", ANSWER, ANSWER], tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert "neardup evaluate: --confidence: " in result.err
+
+
+def test_an_audit_of_all_ids_counts_exactly(tmp_path: Path) -> None:
+    (tmp_path / "pairs").write_bytes(b"".join(damaged(TRUE, missing=40, extra=30)))
+    result = succeed([*AUDIT, "--sample", "2000", VIDEOS, tmp_path / "pairs"], tmp_path)
+    expected = """\
+ids looked at                          2,000  all: these are no estimates
+their pairs                              790
+found                                    750
+missed                                    40
+printed, but no pair                      30
+recall                              0.949367
+precision                           0.961538
+"""
+    assert result.out.decode().startswith(expected)
+    assert result.count("records") == 2000
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_an_audit_of_some_ids(seed: int, tmp_path: Path) -> None:
+    """In two files, one packed; the pairs from standard input."""
+    lines = VIDEOS.read_bytes().splitlines(keepends=True)
+    (tmp_path / "1.gz").write_bytes(gzip.compress(b"".join(lines[:700])))
+    (tmp_path / "2").write_bytes(b"".join(lines[700:]))
+    printed = damaged(TRUE, missing=200, extra=300)
+    flags = ["--sample", "150", "--seed", str(seed), tmp_path / "1.gz", tmp_path / "2", "-"]
+    result = succeed([*AUDIT, *flags], tmp_path, b"".join(printed))
+    sample = IdSample(150, seed)
+    sample.add(parse_shingle_lines(VIDEOS.read_bytes())[0])
+    drawn = set(sample.records().ids)
+    true = {line for line in TRUE if drawn & set(ends(line))}
+    mine = {line for line in printed if drawn & set(ends(line))}
+    assert len(drawn) == 150
+    assert 10 < len(true & mine) < min(len(true), len(mine))
+    names = ["ids looked at", "their pairs", "found", "missed", "printed, but no pair"]
+    counts = [len(drawn), len(true), len(true & mine), len(true - mine), len(mine - true)]
+    assert [int(number(result, name)) for name in names] == counts
+    for name, n in ("recall", len(true)), ("precision", len(mine)):
+        low, high = clopper_pearson(len(true & mine), n, 0.05)
+        row = re.search(rf"^{name} +\S+  (\S+) to (\S+) with", result.out.decode(), re.M)
+        assert row
+        assert 0 <= low - float(row[1]) <= 1e-6
+        assert 0 <= float(row[2]) - high <= 1e-6
+    first = sorted(true - mine)[:10]
+    title = (
+        f"missed (the first 10 of {len(true - mine)}):\n" if len(true - mine) > 10 else "missed:\n"
+    )
+    assert title.encode() + b"".join(first) in result.out
+
+
+def test_an_audit_by_measures_with_and_without_direction(tmp_path: Path) -> None:
+    for measure in ("containment", "cosine"):
+        job = [*RUN_LOCAL, "--scheme", "prefix", "--measure", measure, VIDEOS]
+        lines = succeed(job, tmp_path).lines()
+        (tmp_path / "pairs").write_bytes(b"".join(lines[5:]))
+        flags = ["--measure", measure, "--sample", "2000", VIDEOS, tmp_path / "pairs"]
+        result = succeed([*AUDIT, *flags], tmp_path)
+        assert number(result, "their pairs").replace(",", "") == str(len(lines))
+        assert number(result, "missed") == "5"
+        assert number(result, "printed, but no pair") == "0"
+        assert b"missed:\n" + b"".join(lines[:5]) in result.out
+
+
+def test_an_id_that_comes_twice_has_its_highest_similarity(tmp_path: Path) -> None:
+    """As in the job; and it is never a pair of its own."""
+    (tmp_path / "records").write_bytes(
+        b"a 1 2 3 4 5 6 7 8 9\nb 1 2 3 4 5 6 7 8 9\nb 1 2 3 4 5 6 7 8 9 10\nb 1 2 3 4 5 6 7 8 9\n"
+        b"c 1 2 3 4 5 6 7 8 9 10\n"
+    )
+    pairs = succeed([*RUN_LOCAL, "--exact", tmp_path / "records"], tmp_path)
+    assert pairs.out == b"a\tb\t1.000000\na\tc\t0.900000\nb\tc\t1.000000\n"
+    result = succeed([*AUDIT, tmp_path / "records", "-"], tmp_path, pairs.out)
+    assert number(result, "their pairs") == "3"
+    assert b"found                                      3\n" in result.out
+
+
+def test_the_hint_leads_to_the_reason(tmp_path: Path) -> None:
+    """The command that audit shows, with the options of the job, says MISSED."""
+    weak = ["--bands", "2", "--rows", "12"]
+    text = tmp_path / "it's text"
+    text.write_bytes(
+        b"".join(b"t%d\ta b c d e f g h i j k l m n o p q r s t %d\n" % (i, i) for i in range(9))
+    )
+    flags = ["--threshold", "0.8", "--input", "text", "--shingle", "word:1"]
+    pairs = succeed([*RUN_LOCAL, *weak, *flags, text], tmp_path).out
+    (tmp_path / "pairs").write_bytes(pairs)
+    result = succeed([*AUDIT, *flags, text, tmp_path / "pairs"], tmp_path)
+    assert int(number(result, "missed")) > 0
+    hint = shlex.split(result.out.decode().splitlines()[-1])
+    assert hint[:4] == ["python3", "-m", "neardup", "why"]
+    why = succeed([*NEARDUP, *hint[3:], *weak], tmp_path)
+    assert b"that is MISSED: no key in both" in why.out
+
+
+def test_an_audit_sees_another_similarity(tmp_path: Path) -> None:
+    pairs = ANSWER.read_bytes().replace(b"\t1.000000", b"\t0.999999", 3)
+    result = succeed([*AUDIT, "--sample", "2000", VIDEOS, "-"], tmp_path, pairs)
+    assert b"790  3 with another similarity\n" in result.out
+
+
+def test_audit_reads_files_twice(tmp_path: Path) -> None:
+    for name in ("-", "/dev/stdin"):
+        result = run([*AUDIT, name, ANSWER], tmp_path, VIDEOS.read_bytes())
+        assert (result.code, result.out) == (1, b"")
+        message = "is no plain file, and it has to be read twice"
+        assert result.err == f"neardup audit: {name}: {message}\n"
+
+
+def test_an_audit_of_nothing(tmp_path: Path) -> None:
+    (tmp_path / "none").write_bytes(b"")
+    result = succeed([*AUDIT, tmp_path / "none", tmp_path / "none"], tmp_path)
+    assert number(result, "ids looked at") == "0"
+    assert number(result, "recall") == "-"
+
+
+def batch(ids: list[bytes]) -> Batch:
+    return Batch(ids, Ragged.from_rows([[i] for i in range(len(ids))]))
+
+
+def test_a_sample_does_not_depend_on_order_or_blocks() -> None:
+    """And has all records of an id or none."""
+    ids = [b"%d" % (i % 70) for i in range(300)]
+    wanted = None
+    for size in (1, 7, 300):
+        for some in (ids, ids[::-1]):
+            sample = IdSample(5, seed=3)
+            for low in range(0, 300, size):
+                sample.add(batch(some[low : low + size]))
+            drawn = sample.records().ids
+            wanted = wanted or set(drawn)
+            assert set(drawn) == wanted
+            assert len(wanted) == 5
+            assert len(drawn) == sum(id_ in wanted for id_ in ids)
+            assert not sample.whole
+
+
+@pytest.mark.parametrize(("ids", "whole"), [(4, True), (5, True), (6, False)])
+def test_a_sample_knows_whether_it_is_whole(ids: int, whole: bool) -> None:
+    sample = IdSample(5, seed=0)
+    for _ in range(10):
+        sample.add(batch([b"%d" % i for i in range(ids)]))
+    assert len(set(sample.records().ids)) == min(ids, 5)
+    assert sample.whole == whole
+
+
+def test_every_id_is_as_likely() -> None:
+    """Each of 20 ids is in a sample of 5 with probability 1/4; false alarms below 1e-9 in all."""
+    counts = np.zeros(20)
+    for seed in range(1000):
+        sample = IdSample(5, seed)
+        sample.add(batch([b"VIDEO_%d" % i for i in range(20)]))
+        counts += [b"VIDEO_%d" % i in sample.records().ids for i in range(20)]
+    for count in counts.tolist():
+        low, high = clopper_pearson(int(count), 1000, 1e-9 / 20)
+        assert low <= 0.25 <= high
+    assert clopper_pearson(350, 1000, 1e-9 / 20)[0] > 0.25  # a lean towards some would be noticed

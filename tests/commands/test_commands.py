@@ -1,0 +1,177 @@
+"""What all commands of `python3 -m neardup` have in common: messages, exit codes, closed pipes."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from neardup.__main__ import COMMANDS
+from tests.support.engines import ANSWER, NEARDUP, ROOT, VIDEOS, run, succeed
+
+GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
+PAIRS = b"a\tb\t1.000000\n"
+
+# Each command with inputs that it does well with; {records} and {pairs} are files.
+CALLS = {
+    "truth": ["{records}"],
+    "evaluate": ["{pairs}", "{pairs}"],
+    "audit": ["{records}", "{pairs}"],
+    "why": ["{records}", "a", "b"],
+    "curve": [],
+    "tune": ["{records}"],
+}
+every_command = pytest.mark.parametrize("command", list(COMMANDS))
+
+
+def call(command: str, tmp_path: Path, records: bytes = GOOD, pairs: bytes = PAIRS) -> list[str]:
+    (tmp_path / "records.txt").write_bytes(records)
+    (tmp_path / "pairs.tsv").write_bytes(pairs)
+    names = {"records": tmp_path / "records.txt", "pairs": tmp_path / "pairs.tsv"}
+    return [*NEARDUP, command, *(part.format_map(names) for part in CALLS[command])]
+
+
+def test_every_command_is_tested_here() -> None:
+    assert list(COMMANDS) != []
+    assert CALLS.keys() == COMMANDS.keys()
+
+
+@every_command
+def test_it_does_something(command: str, tmp_path: Path) -> None:
+    assert succeed(call(command, tmp_path), tmp_path).out
+
+
+@every_command
+def test_every_file_must_be_there(command: str, tmp_path: Path) -> None:
+    good = call(command, tmp_path)
+    files = [part for part in good if part.startswith(str(tmp_path))]
+    assert bool(files) == (command != "curve")
+    for file in files:
+        missing = [f"{file}.gone" if part == file else part for part in good]
+        result = run(missing, tmp_path)
+        assert (result.code, result.out) == (1, b"")
+        assert result.err == f"neardup {command}: {file}.gone: no such file\n"
+
+
+@every_command
+def test_a_damaged_archive_is_named(command: str, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.gz"
+    damaged.write_bytes(gzip.compress(b"a\tb\t1.000000\n" * 1000)[:-9])
+    for i, part in enumerate(good := call(command, tmp_path)):
+        if part.startswith(str(tmp_path)):
+            result = run([*good[:i], str(damaged), *good[i + 1 :]], tmp_path)
+            assert (result.code, result.out) == (1, b"")
+            assert f"neardup {command}: {damaged}: damaged: " in result.err
+
+
+@pytest.mark.parametrize("command", ["truth", "audit", "why"])
+def test_bad_lines_are_shown_once_and_counted(command: str, tmp_path: Path) -> None:
+    good = call(command, tmp_path, records=GOOD + b"d 1 x\n")
+    result = succeed(good, tmp_path)
+    assert result.messages() == [
+        f"{command}: {tmp_path}/records.txt: line 4: not an integer: 'd 1 x'"
+    ]
+    result = run([*good, "--strict"], tmp_path)
+    assert result.code == 1
+    assert (
+        result.err
+        == f"neardup {command}: {tmp_path}/records.txt: line 4: not an integer: 'd 1 x'\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["evaluate", "audit"])
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        (b"a\tc", "'a\\tc'"),
+        (b"a\tc\t2.5", "'a\\tc\\t2.5'"),
+        (b"a\tc\t0.912345\textra", "'a\\tc\\t0.912345\\textra'"),
+        (b"\xff\x00", "'\\xff\\x00'"),
+    ],
+)
+def test_a_line_that_is_no_pair(command: str, line: bytes, shown: str, tmp_path: Path) -> None:
+    result = run(call(command, tmp_path, pairs=PAIRS + b"\n" + line + b"\n"), tmp_path)
+    assert result.code == 1
+    place = f"{tmp_path}/pairs.tsv: line 3"
+    message = f"neardup {command}: {place}: expected A B SIMILARITY, got {shown}"
+    assert result.err.splitlines()[-1] == message
+
+
+@every_command
+def test_an_unknown_option_reads_nothing(command: str, tmp_path: Path) -> None:
+    result = run([*NEARDUP, command, "--treshold", "0.9", "gone"], tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert result.err.startswith(f"usage: python3 -m neardup {command} ")
+
+
+def test_standard_input_comes_once(tmp_path: Path) -> None:
+    for parts in ["truth - -", "evaluate - -", "why - - a b", "tune - -"]:
+        result = run([*NEARDUP, *parts.split()], tmp_path, GOOD)
+        assert (result.code, result.out) == (2, b"")
+        assert result.err.endswith(": -: standard input can be read only once\n")
+
+
+@pytest.mark.parametrize("command", ["truth", "why", "curve", "tune", "--help"])
+def test_a_closed_pipe_is_no_failure(command: str, tmp_path: Path) -> None:
+    line = [*NEARDUP, command] if command == "--help" else call(command, tmp_path)
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        assert run(line, tmp_path, stdout=write).code == 0
+    finally:
+        os.close(write)
+
+
+def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        for command in ("truth", "curve", "tune"):
+            result = run(call(command, tmp_path), tmp_path, stdout=full.fileno())
+            assert result.code == 1
+            assert f"neardup {command}: " in result.err
+            assert "No space left" in result.err
+
+
+def test_no_command(tmp_path: Path) -> None:
+    assert run(NEARDUP, tmp_path).out == run([*NEARDUP, "--help"], tmp_path).out != b""
+    result = run([*NEARDUP, "trth", "x"], tmp_path)
+    message = "neardup: 'trth' is no command; python3 -m neardup --help lists them\n"
+    assert (result.code, result.out, result.err) == (2, b"", message)
+
+
+def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
+    """As a reader types them, one after the other."""
+    lines = run([*NEARDUP, "--help"], tmp_path).out.decode().splitlines()
+    commands = [line.strip() for line in lines if line.startswith("        ")]
+    assert len(commands) == 7
+    (tmp_path / "videos.txt").write_bytes(
+        b"VIDEO_1 1 2 3 4 5 6 7 8 9 10\nVIDEO_2 1 2 3 4 5 6 7 8 9\nVIDEO_3 1 2 3 4 5 6 7 8 9 11\n"
+    )
+    (tmp_path / "run_local.sh").symlink_to(ROOT / "run_local.sh")
+    (tmp_path / "python3").symlink_to(sys.executable)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    outputs = [
+        succeed(
+            ["bash", "-c", f"cd {tmp_path} && {line}"], tmp_path, PATH=path, PYTHONPATH=str(ROOT)
+        )
+        for line in commands
+    ]
+    assert b"recall                              1.000000" in outputs[4].out
+    assert b"a pair: printed at" in outputs[6].out
+
+
+def test_without_numpy_the_virtual_environment_takes_over(tmp_path: Path) -> None:
+    """As where the system's python3 is called, and `make` has put numpy beside the package."""
+    shutil.copytree(ROOT / "neardup", tmp_path / "neardup")
+    venv = tmp_path / ".venv" / "bin"
+    venv.mkdir(parents=True)
+    (venv / "python").write_text(f'#!/bin/sh\necho taken over >&2\nexec {sys.executable} "$@"\n')
+    (venv / "python").chmod(0o755)
+    bare = [sys.executable, "-S", "-m", "neardup", "truth", str(VIDEOS)]
+    result = run(bare, tmp_path, cwd=tmp_path, PYTHONPATH="")
+    assert result.code == 0, result.err
+    assert result.err.startswith("taken over\n")
+    assert result.out == ANSWER.read_bytes()

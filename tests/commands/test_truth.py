@@ -1,0 +1,194 @@
+"""`truth` against the definitions, by every join and measure, and against the job."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import re
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.commands import truth
+from neardup.joins import JOINS, inverted_index
+from neardup.joins.inverted_index import Index
+from neardup.sets.ragged import Ragged
+from neardup.similarity.definitions import containment, dice, overlap_coefficient, resemblance
+from tests.support.drawn import shingle_sets
+from tests.support.engines import ANSWER, NEARDUP, RUN_LOCAL, VIDEOS, run, succeed
+
+TRUTH = [*NEARDUP, "truth"]
+EXACTLY = {"jaccard": resemblance, "dice": dice, "overlap": overlap_coefficient}
+FILTERED = ["jaccard", "dice", "cosine"]
+
+
+def families() -> list[tuple[bytes, frozenset[int]]]:
+    """Sets with near copies; some ids stand for the same record twice, some for different ones."""
+    rng = random.Random(5)
+    records = []
+    for family in range(25):
+        base = rng.sample(range(400), rng.randint(2, 30))
+        for _ in range(rng.randint(2, 5)):
+            kept = rng.sample(base, max(1, len(base) - rng.randint(0, 3)))
+            extra = rng.sample(range(400), rng.choice([0, 0, 1, 2, 40]))
+            records.append((b"%c%d" % (rng.choice(b"xyz"), family), frozenset(kept + extra)))
+    records += [records[3], records[3], records[10]]
+    rng.shuffle(records)
+    assert 30 < len({id_ for id_, _ in records}) < len(set(records)) < len(records)
+    return records
+
+
+def lines_of(records: list[tuple[bytes, frozenset[int]]]) -> bytes:
+    return b"".join(b"%b %b\n" % (id_, b" ".join(b"%d" % s for s in x)) for id_, x in records)
+
+
+def decimals(value: Fraction) -> bytes:
+    return b"%d.%06d" % divmod(round(value * 10**6), 10**6)
+
+
+def similar(measure: str, x: frozenset[int], y: frozenset[int], t: Fraction) -> bytes | None:
+    """By the definition: six decimals, or None below the threshold."""
+    if measure != "cosine":
+        value = EXACTLY[measure](x, y) if measure in EXACTLY else containment(x, y)
+        return decimals(value) if value >= t else None
+    square = Fraction(len(x & y) ** 2, len(x) * len(y))
+    with localcontext() as context:
+        context.prec = 50
+        root = (Decimal(square.numerator) / square.denominator).sqrt()
+        return (
+            b"%b" % str(root.quantize(Decimal("1e-6"), ROUND_HALF_UP)).encode()
+            if square >= t**2
+            else None
+        )
+
+
+def oracle(records: list[tuple[bytes, frozenset[int]]], measure: str, t: str) -> bytes:
+    best: dict[tuple[bytes, bytes], bytes] = {}
+    below = 0
+    for one, two in combinations(records, 2):
+        for (a, x), (b, y) in [(one, two), (two, one)]:
+            if a == b or (a > b and measure != "containment"):
+                continue
+            value = similar(measure, x, y, Fraction(t))
+            below += value is None
+            if value:
+                best[a, b] = max(value, best.get((a, b), b""))
+    assert len(best) > 3
+    assert below > 5
+    return b"".join(sorted(b"%b\t%b\t%b\n" % (*pair, value) for pair, value in best.items()))
+
+
+@pytest.mark.parametrize("t", ["0.9", "2/3", "1/3"])
+@pytest.mark.parametrize(
+    ("measure", "join"),
+    [(measure, join) for measure in FILTERED for join in JOINS]
+    + [("overlap", "nested_loop"), ("containment", "nested_loop")],
+)
+def test_every_join_and_measure_by_the_definition(
+    measure: str,
+    join: str,
+    t: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    """In this process, which saves half a minute."""
+    records = families()
+    (tmp_path / "records.txt").write_bytes(lines_of(records))
+    flags = ["--measure", measure, "--join", join, "--threshold", t]
+    monkeypatch.setattr("sys.argv", ["truth", *flags, str(tmp_path / "records.txt")])
+    assert truth.main() == 0
+    assert capfdbinary.readouterr().out == oracle(records, measure, t)
+
+
+@pytest.mark.parametrize("measure", [*FILTERED, "overlap", "containment"])
+def test_it_is_what_the_job_writes(measure: str, tmp_path: Path) -> None:
+    (tmp_path / "records.txt").write_bytes(lines_of(families()))
+    flags = ["--measure", measure, "--threshold", "0.7", str(tmp_path / "records.txt")]
+    job = succeed([*RUN_LOCAL, "--scheme", "prefix", *flags], tmp_path)
+    assert job.out
+    assert succeed([*TRUTH, *flags], tmp_path).out == job.out
+
+
+def test_the_pairs_of_the_videos_and_the_candidates(tmp_path: Path) -> None:
+    for join in ("ppjoin_plus", "all_pairs"):
+        result = succeed([*TRUTH, "--join", join, VIDEOS], tmp_path)
+        assert result.out == ANSWER.read_bytes()
+        assert result.count("records") == 2000
+        counts = re.search(
+            r"^candidates +1,999,000 in all; left by length (.*); pairs 790$", result.err, re.M
+        )
+        assert counts
+        steps = [int(n.replace(",", "")) for n in re.findall(r"[\d,]+\d", counts[1])]
+        assert steps == sorted(steps, reverse=True)
+        assert len(steps) == (4 if join == "ppjoin_plus" else 2)
+
+
+def test_packed_text_from_several_files(tmp_path: Path) -> None:
+    (tmp_path / "1.gz").write_bytes(gzip.compress(b"a\tto be or not to be that is\nb\tto be\n"))
+    (tmp_path / "2").write_bytes(
+        b"c\tTo be or  not to be, that is\nd\tTO BE OR NOT TO BE THAT IS\n"
+    )
+    flags = ["--input", "text", "--shingle", "char:5", "--threshold", "0.5"]
+    result = succeed([*TRUTH, *flags, tmp_path / "1.gz", tmp_path / "2"], tmp_path)
+    job = succeed([*RUN_LOCAL, "--exact", *flags, tmp_path / "1.gz", tmp_path / "2"], tmp_path)
+    assert result.out == job.out
+    assert [line.split()[:2] for line in result.lines()] == [
+        [b"a", b"c"],
+        [b"a", b"d"],
+        [b"c", b"d"],
+    ]
+
+
+@pytest.mark.parametrize("measure", ["jaccard", "containment"])
+@pytest.mark.parametrize("data", [b"", b"\n\n", b"a 1 2\n", b"a 1 2\na 1 2\n"])
+def test_where_there_is_nothing_to_compare(measure: str, data: bytes, tmp_path: Path) -> None:
+    result = succeed([*TRUTH, "--measure", measure, "-"], tmp_path, data)
+    assert result.out == b""
+    assert result.count("records") == data.count(b"a")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            "--join ppjoin --measure overlap",
+            "--join ppjoin: its filters need a least Jaccard similarity, and pairs by --measure "
+            "overlap have none; use --join nested_loop",
+        ),
+        (
+            "--join fast",
+            "--join: 'fast' is not one of nested_loop, all_pairs, ppjoin, ppjoin_plus, merge_opt",
+        ),
+        (
+            "--measure hamming",
+            "--measure: 'hamming' is not one of jaccard, dice, cosine, overlap, containment",
+        ),
+        ("--threshold 2", "--threshold: 2 is outside 0 < t <= 1"),
+    ],
+)
+def test_refusals(flags: str, message: str, tmp_path: Path) -> None:
+    result = run([*TRUTH, *flags.split(), "no such file"], tmp_path)
+    assert (result.code, result.out, result.err) == (2, b"", f"neardup truth: {message}\n")
+
+
+@given(st.lists(shingle_sets, max_size=8), st.lists(shingle_sets, max_size=8), st.integers(1, 30))
+def test_overlaps(indexed: list, asking: list, step: int) -> None:
+    """In steps of any size."""
+    before, inverted_index.STEP = inverted_index.STEP, step
+    try:
+        index = Index.of(Ragged.from_rows([[*x] for x in indexed]))
+        found = list(index.overlaps(Ragged.from_rows([[*x] for x in asking])))
+    finally:
+        inverted_index.STEP = before
+    expected = [
+        (i, j, len(x & y)) for i, x in enumerate(asking) for j, y in enumerate(indexed) if x & y
+    ]
+    columns = np.concatenate([np.empty((3, 0), np.int64), *map(np.stack, found)], axis=1)
+    assert [tuple(row) for row in columns.T.tolist()] == expected

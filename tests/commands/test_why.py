@@ -1,0 +1,264 @@
+"""`why`: what it says of two records, against what the job does with them."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.schemes import SCHEMES
+from neardup.schemes.banding import recall
+from neardup.sets.ragged import Ragged
+from neardup.token_counts import in_memory
+from neardup.token_counts.counts import TokenCounts
+from neardup.token_counts.in_memory import TokenTally
+from tests.support.drawn import settings_of, shingle_sets
+from tests.support.engines import (
+    ANSWER,
+    COUNT_TOKENS,
+    MAPPER,
+    NEARDUP,
+    RUN_LOCAL,
+    VIDEOS,
+    in_order,
+    run,
+    succeed,
+)
+
+WHY = [*NEARDUP, "why"]
+DEMO = b"""\
+one 1 2 3 4 5 6 7 8 9 10
+two 9 8 7 6 5 4 3 2 1 9 9
+three 1 2 3 4 5 6 7 8 9 11
+other 501 502 503
+twice 501 502 503 504
+twice 504 503 502 501
+both 1 2 3 4 5
+both 1 2 3 4 5 6 7 8 9 10
+"""
+
+
+def why(tmp_path: Path, *parts: str, data: bytes = DEMO) -> dict[str, str]:
+    """name → text of each line, what follows an advice included."""
+    result = succeed([*WHY, "-", *parts], tmp_path, data)
+    rows = re.split(r"\n(?! )", result.out.decode().rstrip("\n"))
+    return {row[:12].rstrip(): row[12:] for row in rows}
+
+
+def keys_of(mapped: bytes, id_: bytes) -> list[str]:
+    """The keys of a record among the lines of mapper.py."""
+    fields = [line.split(b"\t") for line in mapped.splitlines()]
+    return sorted(key.decode() for key, _, other, _ in fields if other == id_)
+
+
+def test_all_of_a_pair(tmp_path: Path) -> None:
+    mapped = succeed(MAPPER, tmp_path, DEMO).out
+    keys = sorted({*keys_of(mapped, b"one")} & {*keys_of(mapped, b"two")})
+    assert 5 < len(keys) < 15
+    assert why(tmp_path, "one", "two") == {
+        "A": "'one' of 10 shingles",
+        "B": "'two' of 9 shingles",
+        "in both": "9",
+        "only in A": "1: 10",
+        "only in B": "0",
+        "jaccard": "9/10 = 0.900000",
+        "threshold": "9/10 = 0.9, by jaccard",
+        "keys": f"A has 15, B has 15; in both {len(keys)}: {', '.join(keys[:5])} …",
+        "chance": "0.999942 or more, to share a key at this jaccard similarity",
+        "promise": "15 bands of 7 rows find a pair at 0.9 with probability 0.999942",
+        "verdict": f"a pair: printed at {keys[0]}, the smallest key in both, as "
+        "'one  two  0.900000'",
+    }
+
+
+def test_below_the_threshold(tmp_path: Path) -> None:
+    rows = why(tmp_path, "one", "three")
+    assert rows["jaccard"] == "9/11 = 0.818182"
+    assert re.match(
+        r"no pair: they meet at 0..:.{10} and are compared, but are not similar", rows["verdict"]
+    )
+    rows = why(tmp_path, "one", "other")
+    assert rows["jaccard"] == "0/13 = 0.000000"
+    assert rows["only in A"] == "10: 1, 2, 3, 4, 5 …"
+    assert rows["verdict"] == "no pair: they are not similar enough, and never compared"
+
+
+@pytest.mark.parametrize(
+    ("measure", "expected"),
+    [
+        ("dice", {"dice": "18/19 = 0.947368"}),
+        ("cosine", {"cosine": "9/√(10·9) = 0.948683"}),
+        ("overlap", {"overlap": "9/9 = 1.000000"}),
+        ("containment", {"A in B": "9/10 = 0.900000", "B in A": "9/9 = 1.000000"}),
+    ],
+)
+def test_every_measure(measure: str, expected: dict[str, str], tmp_path: Path) -> None:
+    flags = ["--scheme", "prefix", "--measure", measure, "--threshold", "17/18"]
+    rows = why(tmp_path, *flags, "one", "two")
+    assert expected.items() <= rows.items()
+    assert rows["jaccard"] == "9/10 = 0.900000"
+    assert rows["threshold"] == f"17/18 = 0.944444444, by {measure}"
+    printed = succeed([*RUN_LOCAL, *flags, "-"], tmp_path, b"".join(DEMO.splitlines(True)[:2])).out
+    assert printed
+    texts = [f"'{line.decode()}'".replace("\t", "  ") for line in printed.splitlines()]
+    assert rows["verdict"].endswith(f", as {' and '.join(texts)}")
+
+
+def test_the_verdict_is_what_the_job_does(tmp_path: Path) -> None:
+    """With a weak promise: found and missed pairs of the exact answer."""
+    flags = ["--bands", "2", "--rows", "10"]
+    printed = set(succeed([*RUN_LOCAL, *flags, VIDEOS], tmp_path).lines())
+    pairs = ANSWER.read_bytes().splitlines(keepends=True)
+    missed = [line for line in pairs if line not in printed]
+    assert len(missed) > 3 < len(printed)
+    for line in [*missed[:3], *sorted(printed)[:3]]:
+        a, b, similarity = line.decode().split()
+        rows = why(tmp_path, *flags, a, b, data=VIDEOS.read_bytes())
+        found = f"'{a}  {b}  {similarity}'"
+        if line in printed:
+            assert rows["verdict"].endswith(f"the smallest key in both, as {found}")
+            continue
+        first, *advice = rows["verdict"].splitlines()
+        assert first == f"a pair, {found}, that is MISSED: no key in both"
+        assert [text.split()[0] for text in advice] == ["--exact", "a", "another"]
+        num, den = map(int, rows["jaccard"].split()[0].split("/"))
+        assert rows["chance"].startswith(f"{recall(num / den, 2, 10):.6f} ")
+
+
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+def test_every_scheme(scheme: str, tmp_path: Path) -> None:
+    """Printed or missed, as by the job, where all schemes verify by the same measure."""
+    some = [line.split(b"\t") for line in ANSWER.read_bytes().splitlines()[:40:4]]
+    ids = {id_ for line in some for id_ in line[:2]}
+    lines = VIDEOS.read_bytes().splitlines(keepends=True)
+    data = b"".join(line for line in lines if line.split()[0] in ids)
+    flags = ["--scheme", scheme, "--measure", "cosine", "--threshold", "0.9"]
+    printed = [line[:2] for line in map(bytes.split, job_lines(data, flags, tmp_path))]
+    assert printed
+    for a, b, _ in some[:2]:
+        rows = why(tmp_path, *flags, a.decode(), b.decode(), data=data)
+        assert rows["verdict"].startswith("a pair: printed") == ([a, b] in printed)
+        assert ("MISSED" in rows["verdict"]) == ([a, b] not in printed)
+
+
+def job_lines(data: bytes, flags: list[str], tmp_path: Path) -> list[bytes]:
+    return succeed([*RUN_LOCAL, *flags, "-"], tmp_path, data).lines()
+
+
+def test_measures_that_only_a_scheme_has(tmp_path: Path) -> None:
+    rows = why(tmp_path, "--scheme", "simhash", "one", "other")
+    sets = Ragged.from_rows([[*range(1, 11)], [501, 502, 503]])
+    one, other = settings_of("--scheme", "simhash").scheme.fingerprints(sets).tolist()
+    equal = 64 - bin(one ^ other).count("1")
+    assert 0 < equal < 61
+    assert rows["hamming"] == f"{equal}/64 = {equal / 64:.6f}"
+    assert "threshold" not in rows
+    assert rows["verdict"] == "no pair: they are not similar enough, and never compared"
+    flags = ["--scheme", "projection", "--weights", "idf"]
+    printed = job_lines(VIDEOS.read_bytes(), flags, tmp_path)
+    a, b, weighted = next(line for line in printed if b"\t1.0" not in line).decode().split()
+    for some, text in (flags, f"{weighted[2:]}/1000000 = {weighted}"), (flags[:2], None):
+        said = why(tmp_path, *some, a, b, data=VIDEOS.read_bytes())["cosine"]
+        assert said == text or (text is None and "√" in said and weighted not in said)
+
+
+def test_what_it_advises_finds_the_pair(tmp_path: Path) -> None:
+    flags = ["--bands", "2", "--rows", "10"]
+    printed = succeed([*RUN_LOCAL, *flags, VIDEOS], tmp_path).lines()
+    line = next(line for line in ANSWER.read_bytes().splitlines(True) if line not in printed)
+    a, b, _ = line.decode().split()
+    rows = why(tmp_path, "--exact", a, b, data=VIDEOS.read_bytes())
+    assert rows["verdict"].startswith("a pair: printed at ")
+    assert rows["promise"].startswith("exact: ")
+
+
+@pytest.mark.parametrize("flags", [["--scheme", "prefix"], ["--exact"], ["--scheme", "partition"]])
+def test_keys_of_schemes_that_count_tokens(flags: list[str], tmp_path: Path) -> None:
+    """From the file itself, and from --counts: those of the mapper."""
+    counted = succeed([*COUNT_TOKENS, "map", *flags], tmp_path, VIDEOS.read_bytes()).out
+    sums = succeed([*COUNT_TOKENS, "sum"], tmp_path, in_order(counted)).out
+    counts = tmp_path / "counts.tsv"
+    counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp_path, in_order(sums)).out)
+    given = [f"--counts={counts}", "--own-counts", *flags]
+    mapped = succeed([*MAPPER, *given], tmp_path, VIDEOS.read_bytes()).out
+    a, b, _ = ANSWER.read_text().splitlines()[0].split("\t")
+    one, two = keys_of(mapped, a.encode()), keys_of(mapped, b.encode())
+    both = sorted({*one} & {*two})
+    assert both
+    shown = f"A has {len(one)}, B has {len(two)}; in both {len(both)}: {', '.join(both[:5])}"
+    for options in (given, flags):
+        rows = why(tmp_path, *options, a, b, data=VIDEOS.read_bytes())
+        assert rows["keys"].startswith(shown)
+
+
+def test_ids_that_come_twice(tmp_path: Path) -> None:
+    rows = why(tmp_path, "twice", "other", "--threshold", "0.7")
+    assert rows["A"] == "'twice' of 4 shingles; the same record 2 times, which counts as one"
+    rows = why(tmp_path, "both", "one")
+    different = "2 different records, of which the most telling is shown"
+    assert rows["A"] == f"'both' of 5, 10 shingles; {different}"
+    assert rows["verdict"].endswith("'both  one  1.000000'")
+    assert why(tmp_path, "three", "both")["jaccard"] == "9/11 = 0.818182"
+
+
+def test_a_pair_that_meets_comes_before_a_more_similar_one(tmp_path: Path) -> None:
+    """Both records of b are pairs with a, and only the less similar one meets it."""
+    base = range(100)
+    sets = [base, [*base[20:], *range(200, 220)], base[:60]]  # resemblance to a: 2/3, 3/5
+    seeds = map(str, range(1000))
+    flags = ["--bands", "1", "--rows", "4", "--threshold", "0.5", "--seed"]
+    rows = Ragged.from_rows([[*x] for x in sets])
+    for seed in seeds:
+        a, near, far = settings_of(*flags, seed).scheme.keys(rows).values.tolist()
+        if a == far != near:
+            break
+    assert a == far != near
+    lines = [" ".join(map(str, [id_, *x])) for id_, x in zip("abb", sets)]
+    rows_said = why(tmp_path, *flags, seed, "a", "b", data="\n".join(lines).encode())
+    assert rows_said["verdict"].endswith("the smallest key in both, as 'a  b  0.600000'")
+
+
+def test_ids_that_are_not_there(tmp_path: Path) -> None:
+    for ids, code, message in [
+        (("one", "zwei"), 1, "none of 8 records is 'zwei'"),
+        (("eins", "zwei"), 1, "none of 8 records is 'eins'"),
+        (("one", "one"), 2, "'one' twice: an id is never paired with itself"),
+    ]:
+        result = run([*WHY, "-", *ids], tmp_path, DEMO)
+        assert (result.code, result.out, result.err) == (code, b"", f"neardup why: {message}\n")
+
+
+def test_texts_in_several_files(tmp_path: Path) -> None:
+    (tmp_path / "1.gz").write_bytes(gzip.compress("é 1\tto be or not to be\n".encode()))
+    (tmp_path / "2").write_bytes(b"b\tto be or not to see\n")
+    flags = ["--input", "text", "--shingle", "word:2", tmp_path / "1.gz", tmp_path / "2"]
+    out = succeed([*WHY, *flags, "é 1", "b"], tmp_path).out.decode()
+    assert "A           'é 1' of 4 shingles\n" in out
+    assert "jaccard     4/5 = 0.800000\n" in out
+    assert re.search(r"^only in B   1: [0-9]{10,20}$", out, re.M)
+
+
+@given(
+    st.lists(st.lists(shingle_sets.filter(bool), min_size=1, max_size=5), max_size=6),
+    st.integers(1, 40),
+)
+def test_tokens_are_counted_as_if_all_were_at_hand(batches: list, at_once: int) -> None:
+    before, in_memory.TOKENS_AT_ONCE = in_memory.TOKENS_AT_ONCE, at_once
+    try:
+        counted = TokenTally()
+        for batch in batches:
+            counted.add(Ragged.from_rows([[*x] for x in batch]))
+        counts = counted.counts()
+    finally:
+        in_memory.TOKENS_AT_ONCE = before
+    expected = TokenCounts.of_sets(Ragged.from_rows([[*x] for batch in batches for x in batch]))
+    for name in ("sizes", "holders", "tokens", "frequencies"):
+        found = getattr(counts, name)
+        assert found.dtype == getattr(expected, name).dtype
+        assert np.array_equal(found, getattr(expected, name))
+    assert np.array_equal(counts.sample.values, expected.sample.values)

@@ -1,0 +1,216 @@
+"""Every engine gives the same lines: a pipe, a split pipe, run_local.sh, mrjob inline and local.
+
+The expected lines come from a nested loop, or for data/videos.txt from its answer file.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import random
+import shlex
+import sys
+from collections.abc import Callable, Hashable
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import (
+    ANSWER,
+    ENGINES,
+    INLINE,
+    RUN_LOCAL,
+    VIDEOS,
+    Input,
+    in_order,
+    run,
+    succeed,
+)
+
+Records = list[tuple[bytes, frozenset[Hashable]]]
+
+
+def exact(records: Records, threshold: str) -> bytes:
+    """The pair lines: each pair of ids once, with the highest similarity."""
+    best: dict[tuple[bytes, bytes], Fraction] = {}
+    for (a, x), (b, y) in combinations(records, 2):
+        similarity = Fraction(len(x & y), len(x | y))
+        if a != b and similarity >= Fraction(threshold):
+            pair = min(a, b), max(a, b)
+            best[pair] = max(similarity, best.get(pair, similarity))
+    assert 0 < len(best) < len(records) * (len(records) - 1) // 2
+    lines = [b"%b\t%b\t%.6f\n" % (a, b, round(s * 10**6) / 10**6) for (a, b), s in best.items()]
+    return b"".join(sorted(lines))
+
+
+def shuffled(rng: random.Random, items: list) -> list:
+    return rng.sample(items, len(items))
+
+
+def repeating_records() -> Records:
+    """Near-copies of a few sets under 90 ids: the same id often with the same or another set."""
+    rng = random.Random(5)
+    sets = [rng.sample(range(20_000), 60) for _ in range(6)]
+    records: Records = []
+    for _ in range(180):
+        near = list(rng.choice(sets))
+        for _ in range(rng.randrange(5)):
+            near[rng.randrange(60)] = rng.randrange(20_000)
+        # In byte order, what follows an id is a tab: some characters come before it.
+        id_ = b"v%d" % rng.randrange(45) + rng.choice([b"", b"\1"])
+        records.append((id_, frozenset(near)))
+    return [*records, *records[:20]]
+
+
+def odd_files(folder: Path) -> Input:
+    """The records in three files: CRLF and tabs, .gz, and .bz2 without a last line end."""
+    rng = random.Random(6)
+    lines = [
+        b" ".join([id_, *(b"%d" % value for value in shuffled(rng, [*x, min(x)]))])
+        for id_, x in repeating_records()
+    ]
+    parts = [
+        b"".join(line.replace(b" ", b"\t") + b"\r\n" for line in lines[:70]),
+        b"".join(b"  " + line + b" \n\n" for line in lines[70:140]),
+        b"\n".join(lines[140:]),
+    ]
+    names = ["plain file.txt", "packed.gz", "packed.bz2"]
+    for name, pack, part in zip(names, (bytes, gzip.compress, bz2.compress), parts):
+        (folder / name).write_bytes(pack(part))
+    return Input(b"".join(parts), [str(folder / name) for name in names])
+
+
+def texts(folder: Path) -> tuple[Input, bytes]:
+    """Sentences, of which two in three take up an earlier one; upper case is the same text."""
+    rng = random.Random(7)
+    words = ["Straße", "über", "den", "Fluß", "the", "quick", "brown", "fox", "ΣΊΣΥΦΟΣ", "dogs"]
+    written: list[list[str]] = []
+    for i in range(90):
+        text = rng.choices(words, k=30)
+        if i % 3:
+            text = list(rng.choice(written))
+            text[rng.randrange(30)] = rng.choice(words)
+        written.append(text)
+    lines, records = [], []
+    for i, text in enumerate(written):
+        separator, blank = rng.choice([("\t", " \u00a0"), ("\t", "\t"), (" ", "  ")])
+        shown = blank.join(text)
+        lines.append(f"t{i}{separator}{rng.choice([shown, shown.upper()])}\n".encode())
+        folded = [word.casefold() for word in text]
+        records.append((b"t%d" % i, frozenset(zip(folded, folded[1:]))))
+    path = folder / "texts.txt"
+    path.write_bytes(b"".join(lines))
+    return Input(b"".join(lines), [str(path)]), exact(records, "0.8")
+
+
+def videos() -> Input:
+    return Input(VIDEOS.read_bytes(), [str(VIDEOS)])
+
+
+@pytest.fixture(scope="module")
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple:
+    """(input, options, expected lines)"""
+    folder = tmp_path_factory.mktemp("input")
+    if request.param == "videos":
+        return videos(), [], ANSWER.read_bytes()
+    if request.param == "links":
+        flags = ["--output", "links"]
+        return videos(), flags, ENGINES["run_local 1"](videos(), flags, folder)
+    if request.param == "low threshold":
+        command = [
+            sys.executable,
+            "-m",
+            "bench.data.exact_answer",
+            "--threshold",
+            "0.8",
+            str(VIDEOS),
+        ]
+        flags = ["--threshold", "0.8", "--max-bands", "40", "--seed", "1"]
+        return videos(), flags, succeed(command, folder).out
+    if request.param == "text":
+        given, expected = texts(folder)
+        flags = ["--input", "text", "--shingle", "word:2", "--threshold=0.8", "--max-bands=40"]
+        return given, flags, expected
+    if request.param == "prefix":  # which asks how rare tokens are
+        return videos(), ["--scheme", "prefix"], ANSWER.read_bytes()
+    given = odd_files(folder)
+    expected = exact(repeating_records(), "0.9")
+    if request.param == "odd files":
+        return given, [], expected
+    if request.param == "prefix, odd files":
+        return given, ["--scheme=prefix"], expected
+    if request.param == "prefix, stdin":
+        return Input(given.data, ["-"]), ["--scheme=prefix"], expected
+    assert request.param == "stdin"
+    return Input(given.data, ["-"]), ["--bands=20", "--rows=5", f"--seed={2**64 - 1}"], expected
+
+
+CASES = {
+    "videos": [name for name in ENGINES if name != "counted pipe"],
+    "links": ["pipe", "split pipe", "run_local 2", "run_local 3", "mrjob inline"],
+    "low threshold": ["pipe", "split pipe", "run_local 3", "mrjob inline"],
+    "text": ["pipe", "split pipe", "run_local 2", "mrjob inline"],
+    # An id that comes with two sets needs the second reduce.
+    "odd files": ["pipe+dedup", "split pipe", "run_local 1", "run_local 3", "mrjob local"],
+    "stdin": ["pipe+dedup", "run_local 2", "run_local 3", "mrjob inline"],
+    "prefix": [name for name in ENGINES if name != "pipe+dedup"],
+    "prefix, odd files": ["pipe+dedup", "counted pipe", "run_local 3", "mrjob local"],
+    "prefix, stdin": ["run_local 2", "mrjob inline", "mrjob local"],
+}
+
+
+@pytest.mark.parametrize(
+    ("case", "engine"),
+    [(case, engine) for case, engines in CASES.items() for engine in engines],
+    indirect=["case"],
+)
+def test_same_lines(case: tuple[Input, list[str], bytes], engine: str, tmp_path: Path) -> None:
+    given, flags, expected = case
+    assert in_order(ENGINES[engine](given, flags, tmp_path)).splitlines() == expected.splitlines()
+
+
+@pytest.mark.parametrize("command", [RUN_LOCAL, INLINE], ids=["run_local", "inline"])
+@pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (bz2.compress, ".bz2")])
+def test_files_of_several_members(
+    command: list[str], pack: Callable[[bytes], bytes], suffix: str, tmp_path: Path
+) -> None:
+    """As `cat a.gz b.gz`, pigz and pbzip2 make them."""
+    data = VIDEOS.read_bytes()
+    packed = tmp_path / f"videos{suffix}"
+    packed.write_bytes(pack(data[:400_000]) + pack(data[400_000:]))
+    result = run([*command, packed], tmp_path)
+    if command is INLINE:  # mrjob would read the first part only
+        assert (result.code, result.out) == (1, b"")
+        assert "has several parts" in result.err
+    else:
+        assert in_order(result.out) == ANSWER.read_bytes()
+
+
+@pytest.mark.parametrize("command", [[*RUN_LOCAL, "--jobs", "2"], INLINE], ids=["2 jobs", "inline"])
+@pytest.mark.parametrize("source", ["<(cat VIDEOS)", "/dev/stdin"])
+def test_a_pipe_as_a_file(command: list[str], source: str, tmp_path: Path) -> None:
+    """It can be read only once: all of it counts, or the run fails."""
+    line = f"cat VIDEOS | {shlex.join(command)} {source}".replace(
+        "VIDEOS", shlex.quote(str(VIDEOS))
+    )
+    result = run(["bash", "-c", line], tmp_path, seconds=15)
+    if result.code == 0:
+        assert in_order(result.out) == ANSWER.read_bytes()
+    else:
+        assert result.out == b""
+        assert "/dev/" in result.err
+
+
+@pytest.mark.parametrize("command", [RUN_LOCAL, INLINE], ids=["run_local", "inline"])
+@pytest.mark.parametrize("stray", ["json.py", "neardup/__init__.py"])
+def test_a_stray_module_in_the_current_folder(
+    command: list[str], stray: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "with a blank"
+    (folder / stray).parent.mkdir(parents=True)
+    (folder / stray).write_text("raise SystemExit('the wrong module')\n")
+    result = run([*command, VIDEOS], tmp_path, cwd=folder)
+    assert result.code == 0, result.err
+    assert in_order(result.out) == ANSWER.read_bytes()

@@ -1,0 +1,313 @@
+"""However a run ends, nothing stays behind: no process, and no file in TMPDIR."""
+
+from __future__ import annotations
+
+import os
+import pty
+import random
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import (
+    ANSWER,
+    MAPPER,
+    ROOT,
+    RUN_LOCAL,
+    VIDEOS,
+    environment,
+    in_order,
+    run,
+)
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+PATIENCE = 30  # seconds until a test gives up; far more than is needed
+
+
+class Session:
+    """A command in a session of its own."""
+
+    def __init__(self, command: list[str], tmp: Path, stdin: int, **env: str):
+        self.tmp = tmp
+        with (tmp / "stderr").open("wb") as stderr:
+            self.process = subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=environment(tmp, **env),
+                start_new_session=True,
+            )
+
+    def pids(self, word: str = "") -> list[int]:
+        """The live processes of the session with this word in their name or command line."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            with suppress(OSError, ValueError):
+                pid = int(entry.name)
+                state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+                name, command = ((entry / file).read_text("utf-8") for file in ("comm", "cmdline"))
+                if (
+                    int(session) == self.process.pid
+                    and state not in "ZX"
+                    and word in name + command
+                ):
+                    found.append(pid)
+        return found
+
+    def wait_for(self, word: str, seconds: float = 0) -> int:
+        """Until a process with this word in its name has been there for so long."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and self.process.poll() is None:
+            found = self.pids(word)
+            if found and not seconds:
+                return found[0]
+            if found:
+                time.sleep(seconds)
+                seconds = 0
+            time.sleep(0.01)
+        raise AssertionError(f"no {word}: {self.process.poll()}, {self.stderr()}")
+
+    def ended_clean(self) -> int:
+        """The exit code; it must come soon, and nothing may be left."""
+        code = self.process.wait(PATIENCE)
+        end = time.monotonic() + 5
+        while self.pids() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert self.pids() == []
+        assert os.listdir(self.tmp / "tmpdir") == []
+        assert "Traceback" not in self.stderr()
+        return code
+
+    def stderr(self) -> str:
+        return (self.tmp / "stderr").read_text("utf-8", "replace")
+
+
+@contextmanager
+def session(
+    command: list[str], tmp: Path, stdin: int = subprocess.DEVNULL, **env: str
+) -> Iterator[Session]:
+    it = Session(command, tmp, stdin, **env)
+    try:
+        yield it
+    finally:
+        for pid in it.pids():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        it.process.wait(PATIENCE)
+        for stream in (it.process.stdin, it.process.stdout):
+            if stream:
+                stream.close()
+
+
+def interrupt(it: Session, how: str) -> int:
+    """Ctrl-C, as a terminal sends it, or `kill`; returns the exit code to expect."""
+    if how == "Ctrl-C":
+        os.killpg(it.process.pid, signal.SIGINT)
+        return 130
+    os.kill(it.process.pid, signal.SIGTERM)
+    return 143
+
+
+either_way = pytest.mark.parametrize("how", ["Ctrl-C", "kill"])
+
+
+def program(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+    (folder / name).chmod(stat.S_IRWXU)
+    return folder
+
+
+def path_with_sort(tmp: Path, text: str) -> str:
+    """A PATH on which `sort` is this shell script."""
+    return f"{program(tmp / 'bin', 'sort', text)}{os.pathsep}{os.environ['PATH']}"
+
+
+@pytest.fixture(scope="module")
+def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Enough for some seconds of mapping."""
+    path = tmp_path_factory.mktemp("long") / "long.txt"
+    path.write_bytes(VIDEOS.read_bytes() * 40)
+    return path
+
+
+@pytest.fixture(scope="module")
+def hot_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One bucket of many mebibytes, and a reducer that is busy with it for minutes."""
+    rng = random.Random(1)
+    sets = [[*range(240), *rng.sample(range(1000, 2000), 10)] for _ in range(40)]
+    lines = [b" ".join(map(b"%d".__mod__, shingles)) for shingles in sets]
+    path = tmp_path_factory.mktemp("hot") / "hot.txt"
+    path.write_bytes(b"".join(b"v%05d %b\n" % (i, rng.choice(lines)) for i in range(30_000)))
+    return path
+
+
+@either_way
+def test_while_it_reads_standard_input(how: str, tmp_path: Path) -> None:
+    with session([*RUN_LOCAL, "-"], tmp_path, subprocess.PIPE) as it:
+        assert it.process.stdin is not None
+        it.process.stdin.write(b"a 1 2 3\n")
+        it.process.stdin.flush()
+        it.wait_for("local", seconds=0.5)
+        code = interrupt(it, how)
+        assert it.ended_clean() == code
+
+
+@either_way
+@pytest.mark.parametrize("seconds", [0, 0.5])
+def test_in_the_map_phase(how: str, seconds: float, long_file: Path, tmp_path: Path) -> None:
+    """Also in the first moments, while Python and numpy are still being loaded."""
+    with session([*RUN_LOCAL, "--jobs", "2", str(long_file)], tmp_path) as it:
+        it.wait_for("mapper", seconds)
+        code = interrupt(it, how)
+        assert it.ended_clean() == code
+        assert it.process.stdout is not None
+        assert it.process.stdout.read() == b""
+
+
+@either_way
+def test_while_it_sorts(how: str, tmp_path: Path) -> None:
+    path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
+    with session([*RUN_LOCAL, str(VIDEOS)], tmp_path, PATH=path) as it:
+        it.wait_for("sleep")
+        code = interrupt(it, how)
+        assert it.ended_clean() == code
+
+
+@either_way
+def test_in_a_hot_bucket(how: str, hot_file: Path, tmp_path: Path) -> None:
+    with session([*RUN_LOCAL, "--bands=1", "--rows=1", str(hot_file)], tmp_path) as it:
+        it.wait_for("reducer", seconds=1)
+        code = interrupt(it, how)
+        assert it.ended_clean() == code
+
+
+@either_way
+def test_while_its_reader_is_slow(how: str, tmp_path: Path) -> None:
+    """Nobody reads its output, which is more than a pipe holds."""
+    path = tmp_path / "copies.txt"
+    path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
+    with session([*RUN_LOCAL, str(path)], tmp_path) as it:
+        it.wait_for("dedup", seconds=0.3)
+        code = interrupt(it, how)
+        assert it.ended_clean() == code
+
+
+def test_a_script_by_itself(tmp_path: Path) -> None:
+    with session(MAPPER, tmp_path, subprocess.PIPE) as it:
+        time.sleep(1)
+        interrupt(it, "Ctrl-C")
+        assert it.ended_clean() in (130, -signal.SIGINT)
+        assert it.stderr() == ""
+
+
+def test_ctrl_c_while_numpy_is_loaded(tmp_path: Path) -> None:
+    """As happens to every second Ctrl-C in the first moments; here to each."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "class Now:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.startswith('numpy.'):\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Now())\n"
+    )
+    result = run(MAPPER, tmp_path, PYTHONPATH=str(tmp_path))
+    assert result.code in (130, -signal.SIGINT)
+    assert result.err == ""
+
+
+# A stage that fails.
+
+
+def test_a_sort_that_fails(tmp_path: Path) -> None:
+    path = path_with_sort(tmp_path, "#!/bin/sh\necho 'sort: no luck' >&2\nexit 2\n")
+    result = run([*RUN_LOCAL, VIDEOS], tmp_path, PATH=path)
+    assert result.code not in (0, 130)
+    assert result.out == b""
+    assert "sort: no luck" in result.err
+    assert not result.left
+
+
+def test_a_sort_that_fails_at_last(tmp_path: Path) -> None:
+    """It gives all it should before."""
+    sort = shutil.which("sort")
+    path = path_with_sort(tmp_path, f'#!/bin/sh\n{sort} "$@"\nexit 2\n')
+    result = run([*RUN_LOCAL, VIDEOS], tmp_path, PATH=path)
+    assert result.code not in (0, 130)
+    assert result.out == b""
+    assert not result.left
+
+
+def test_a_reducer_whose_own_sort_fails(tmp_path: Path) -> None:
+    """A hot bucket whose lines are in no order is sorted in a file."""
+    path = path_with_sort(tmp_path, "#!/bin/sh\nexit 2\n")
+    shingles = " ".join(map(str, range(100, 10_000, 7)))
+    lines = "".join(f"v{i:04d} {shingles}\n" for i in range(6000))
+    flags = ["--bands=1", "--rows=1"]
+    keyed = run([*MAPPER, *flags], tmp_path, lines.encode()).out.splitlines(keepends=True)
+    assert sum(map(len, keyed)) > 8 << 20
+    reducer = [sys.executable, str(ROOT / "reducer.py"), *flags, "--output=links"]
+    result = run(reducer, tmp_path, b"".join(reversed(keyed)), PATH=path)
+    assert result.code == 1
+    assert "sort" in result.err
+    assert not result.left
+
+
+@pytest.mark.parametrize("victim", ["mapper", "reducer", "sleep"])
+def test_a_stage_that_is_killed(victim: str, long_file: Path, tmp_path: Path) -> None:
+    """By the kernel, say, when memory runs out."""
+    path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
+    file = long_file if victim == "mapper" else VIDEOS
+    with session([*RUN_LOCAL, "--jobs", "2", str(file)], tmp_path, PATH=path) as it:
+        os.kill(it.wait_for(victim, seconds=0.3), signal.SIGKILL)
+        assert it.ended_clean() not in (0, None)
+        assert it.process.stdout is not None
+        assert it.process.stdout.read() == b""
+
+
+# On a terminal.
+
+
+@pytest.mark.parametrize("ctrl_c", [False, True])
+def test_on_a_terminal(ctrl_c: bool, long_file: Path, tmp_path: Path) -> None:
+    """It leaves the terminal to whoever has it, so that `./run_local.sh … | less` works."""
+    command = ["bash", "-c", '"$@" | cat', "-", *RUN_LOCAL, str(long_file if ctrl_c else VIDEOS)]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvpe("bash", command, environment(tmp_path))
+    shown = bytearray()
+    groups = set()
+    interrupted = False
+    end = time.monotonic() + PATIENCE
+    with suppress(OSError):  # Linux says so when the last program has closed its side
+        while time.monotonic() < end:
+            groups.add(os.tcgetpgrp(terminal))
+            shown += os.read(terminal, 65536)
+            if ctrl_c and b" records" in shown:  # the first progress line
+                os.write(terminal, b"\x03")
+                ctrl_c, interrupted = False, True
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert groups - {0} == {pid}
+    while os.listdir(tmp_path / "tmpdir") and time.monotonic() < end:
+        time.sleep(0.01)
+    assert os.listdir(tmp_path / "tmpdir") == []
+    if interrupted:
+        assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) != 0
+    else:
+        assert status == 0
+        text = re.sub(rb"\r\x1b\[K(?:\w+ \d+ of \d+: [\d,]+ \w+)?", b"", shown)  # progress
+        lines = text.replace(b"\r\n", b"\n").splitlines(keepends=True)
+        pairs = in_order(b"".join(line for line in lines if line.count(b"\t") == 2))
+        assert pairs == ANSWER.read_bytes()
+        assert b"unique pairs" in shown

@@ -1,0 +1,90 @@
+"""What only run_local.sh does: pipes as input, signals that others have ignored, its disk."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.engines.test_interruption import session
+from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, run
+
+GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
+
+
+@contextmanager
+def named_pipe(path: Path, data: bytes) -> Iterator[Path]:
+    """A named pipe that somebody writes `data` to, once."""
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(data,))
+    writer.start()
+    yield path
+    writer.join(10)
+    assert not writer.is_alive()
+
+
+@pytest.mark.parametrize(("name", "data"), [("p", GOOD), ("p.gz", gzip.compress(GOOD, mtime=0))])
+def test_a_named_pipe_is_read_like_a_file(name: str, data: bytes, tmp_path: Path) -> None:
+    with named_pipe(tmp_path / name, data) as pipe:
+        result = run([*RUN_LOCAL, "--jobs", "2", pipe], tmp_path)
+    assert result.code == 0
+    assert result.out == b"a\tb\t1.000000\n"
+    assert result.count("records") == 3
+    assert not result.left
+
+
+def test_messages_name_a_pipe_as_the_user_does(tmp_path: Path) -> None:
+    with named_pipe(tmp_path / "p", GOOD + b"bad x\n") as pipe:
+        result = run([*RUN_LOCAL, "--strict", pipe], tmp_path)
+    assert result.code == 1
+    assert result.err == f"run_local.sh: {pipe}: line 4: not an integer: 'bad x'\n"
+
+
+def test_a_full_working_folder_is_named(tmp_path: Path) -> None:
+    result = run(["bash", "-c", 'ulimit -f 100; exec "$@"', "-", *RUN_LOCAL, VIDEOS], tmp_path)
+    assert result.code == 1
+    assert f"run_local.sh: {tmp_path / 'tmpdir' / 'neardup.'}" in result.err
+    assert result.err.endswith(": File too large\n")
+
+
+def test_a_hangup_that_is_ignored_stays_so(tmp_path: Path) -> None:
+    """As nohup starts it; the terminal's end goes to every process of the session."""
+    long = tmp_path / "long.txt"
+    long.write_bytes(VIDEOS.read_bytes() * 20)
+    command = ["bash", "-c", 'trap "" HUP; exec "$@"', "-", *RUN_LOCAL, "--jobs", "2", str(long)]
+    with session(command, tmp_path) as it:
+        it.wait_for("mapper", seconds=0.1)
+        os.killpg(it.process.pid, signal.SIGHUP)
+        assert it.ended_clean() == 0
+        assert it.process.stdout is not None
+        assert it.process.stdout.read() == ANSWER.read_bytes()
+
+
+def test_children_that_the_system_would_reap(tmp_path: Path) -> None:
+    """Some supervisors start programs with SIGCHLD ignored."""
+    start = (
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    result = run([sys.executable, "-c", start, *RUN_LOCAL, VIDEOS], tmp_path)
+    assert result.code == 0
+    assert result.out == ANSWER.read_bytes()
+
+
+def test_many_bands_and_tiny_records_stay_in_bounds(tmp_path: Path) -> None:
+    """Their keys are many times as large as the input, and are sifted part by part."""
+    path = tmp_path / "tiny.txt"
+    path.write_bytes(b"".join(b"v%d %d %d\n" % (i, i // 2, i // 2 + 1) for i in range(30_000)))
+    peak = "import os, sys; p = os.spawnv(os.P_WAIT, sys.argv[1], sys.argv[1:]); import resource; "
+    peak += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)"
+    flags = ["--jobs=1", "--bands=200", "--rows=1"]
+    result = run([sys.executable, "-c", peak, *RUN_LOCAL, *flags, path], tmp_path)
+    assert len(result.out.splitlines()) == 15_000
+    assert int(result.err.splitlines()[-1]) < 450_000  # KiB; all entries at once took twice as much

@@ -1,0 +1,165 @@
+"""The sieve sends a record only where it can meet another, and loses no pair by that."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import ExitStack
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neardup.engines.local import entries as entries_module
+from neardup.engines.local import sieve
+from neardup.engines.local.entries import EntryWriter
+from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
+from neardup.schemes.minhash import MinHash
+from neardup.sets.ragged import Ragged
+from neardup.similarity.definitions import resemblance
+from neardup.similarity.measures import Jaccard
+from neardup.similarity.threshold import Threshold
+
+MAPPERS = 2
+Rows = list[set[int]]
+
+
+T = Jaccard(Threshold.parse("0.7"))
+ANYTHING = np.array([1, 0], dtype=np.uint64)  # traits that rule nothing out
+
+
+def sifted(rows: Rows, partitions: int, batch: int, known: np.ndarray | None = None) -> Rows:
+    """What is left of each record's keys; record i belongs to mapper i % 2."""
+    known = np.tile(ANYTHING, (len(rows), 1)) if known is None else known
+    left: Rows = [set() for _ in rows]
+    with TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        numbers = [np.arange(k, len(rows), MAPPERS, dtype=np.uint64) for k in range(MAPPERS)]
+        batches = [[mine[i : i + batch] for i in range(0, len(mine), batch)] for mine in numbers]
+        for k in range(MAPPERS):
+            with ExitStack() as writing:
+                paths = [folder / f"keys.{k}.{part}" for part in range(partitions)]
+                writer = EntryWriter([writing.enter_context(open(path, "wb")) for path in paths])
+                for records in batches[k]:
+                    some = [sorted(rows[int(i)]) for i in records]
+                    writer.add(Ragged.from_rows(some), records)
+        for k in range(MAPPERS):
+            known[k::MAPPERS].tofile(folder / f"traits.{k}")
+        all_known = Traits([folder / f"traits.{k}" for k in range(MAPPERS)])
+        for part in range(partitions):
+            sift(
+                [folder / f"keys.{k}.{part}" for k in range(MAPPERS)],
+                [folder / f"shared.{k}.{part}" for k in range(MAPPERS)],
+                partitions,
+                all_known,
+                T,
+            )
+        for k in range(MAPPERS):
+            paths = sorted(folder.glob(f"shared.{k}.*"))
+            reader = SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
+            for records in batches[k]:
+                keys = reader.keys(records)
+                for i, number in enumerate(records.tolist()):
+                    assert keys.row(i).tolist() == sorted(keys.row(i).tolist())
+                    left[number] = set(keys.row(i).tolist())
+    return left
+
+
+def test_the_example_of_the_module() -> None:
+    a, b, c, d = range(4)
+    rows = [{a, c, d}, {a, c, d}, {b, d}]
+    assert sifted(rows, partitions=1, batch=2) == [{a, d}, {a, d}, {d}]
+
+
+@given(
+    st.lists(st.sets(st.integers(0, 12), max_size=6), min_size=1, max_size=12),
+    st.sampled_from([1, 4]),
+    st.integers(1, 5),
+)
+@settings(max_examples=60, deadline=None)
+def test_every_pair_still_meets_at_its_smallest_key(
+    rows: Rows, partitions: int, batch: int
+) -> None:
+    left = sifted(rows, partitions, batch)
+    for i, j in combinations(range(len(rows)), 2):
+        if both := rows[i] & rows[j]:
+            assert min(both) in left[i] & left[j]
+
+
+@given(st.lists(st.sets(st.integers(0, 12), max_size=6), min_size=1, max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_no_group_meets_twice_and_nobody_waits_alone(rows: Rows) -> None:
+    left = sifted(rows, partitions=4, batch=3)
+    at: dict[int, list[int]] = defaultdict(list)
+    for i, keys in enumerate(left):
+        for key in keys:
+            at[key].append(i)
+    groups = [tuple(records) for records in at.values()]
+    assert all(len(group) > 1 for group in groups)
+    assert len(groups) == len(set(groups))
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 3])
+def test_files_are_read_in_small_pieces(rows_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sieve, "ROWS_AT_ONCE", rows_at_once)
+    rows = [{1, 2, 3 + i % 5} for i in range(40)]
+    left = sifted(rows, partitions=2, batch=7)
+    assert left == [{1, 3 + i % 5} for i in range(40)]
+
+
+@pytest.mark.parametrize("entries", [1, 7, 100])
+def test_a_large_partition_is_sifted_part_by_part(
+    entries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sieve, "ENTRIES_AT_ONCE", entries)
+    monkeypatch.setattr(entries_module, "READ_BYTES", 5 * entries_module.ENTRY_BYTES)
+    rows = [{1, 2, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(40)]
+    at: dict[int, set[int]] = defaultdict(set)
+    for i, keys in enumerate(rows):
+        for key in keys:
+            at[key].add(i)
+    expected = [
+        {k for k in keys if not any(at[j] == at[k] for j in keys if j < k)} for keys in rows
+    ]
+    assert sifted(rows, partitions=2, batch=7) == expected
+
+
+def sifted_sets(sets: Rows) -> tuple[Rows, Rows]:
+    """(the keys of these sets, what is left of them)."""
+    ragged = Ragged.from_rows([sorted(x) for x in sets])
+    keys = MinHash(bands=8, rows=1, seed=0).keys(ragged)
+    rows = [set(keys.row(i).tolist()) for i in range(len(sets))]
+    return rows, sifted(rows, partitions=2, batch=4, known=traits(ragged))
+
+
+@pytest.mark.parametrize("large", [1, 256])
+@given(
+    sets=st.lists(
+        st.sets(st.integers(0, 9), min_size=1).flatmap(
+            lambda x: st.sets(st.integers(20, 22)).map(lambda y: x | y)
+        ),
+        min_size=2,
+        max_size=9,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_pairs_at_the_threshold_meet_whatever_their_bitmaps(large: int, sets: Rows) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sieve, "LARGE_BUCKET", large)
+        rows, left = sifted_sets(sets)
+    for i, j in combinations(range(len(sets)), 2):
+        if resemblance(sets[i], sets[j]) >= Fraction(7, 10) and rows[i] & rows[j]:
+            assert min(rows[i] & rows[j]) in left[i] & left[j]
+
+
+def test_strangers_that_share_keys_are_not_sent() -> None:
+    base = set(range(40))
+    near, stranger = base - {1} | {999}, set(range(20)) | set(range(200, 220))
+    rows, left = sifted_sets([base, near, stranger])
+    assert rows[0] & rows[2]
+    assert left[0] & left[1]
+    assert not left[2]

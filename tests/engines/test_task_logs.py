@@ -1,0 +1,56 @@
+"""The reason of a failed job, from logs that the nodes hand in one after the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from neardup.engines.hadoop.task_logs import first_message
+from tests.support.engines import program
+
+APPLICATION = "application_1_0001"
+MASTER = "LogType:stderr\\nlog4j:WARN nothing of ours"
+TASK = MASTER + "\\nLogType:stderr\\nmapper.py: line 3: no shingles: \\x27d\\x27"
+
+
+def yarn(tmp_path: Path, answers: list[tuple[str, str]]) -> str:
+    """A client that gives one (status, logs) after the other, and the last one for ever."""
+    for i, (status, logs) in enumerate(answers):
+        (tmp_path / f"status.{i}").write_text(f"\tLog Aggregation Status : {status}\n")
+        (tmp_path / f"logs.{i}").write_text(logs.encode().decode("unicode_escape"))
+    (tmp_path / "asked").write_text("0")
+    program(
+        tmp_path / "yarn",
+        f"cd '{tmp_path}'",
+        "n=$(cat asked)",
+        f'[ "$n" -lt {len(answers)} ] || n={len(answers) - 1}',
+        'if [ "$1" = application ]; then cat "status.$n"; exit; fi',
+        'cat "logs.$n"; echo $((n + 1)) >asked',
+    )
+    return str(tmp_path / "hadoop")
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ([("SUCCEEDED", TASK)], "mapper.py: line 3: no shingles: 'd'"),
+        ([("RUNNING", MASTER), ("RUNNING", TASK)], "mapper.py: line 3: no shingles: 'd'"),
+        ([("NOT_START", ""), ("SUCCEEDED", MASTER)], ""),
+        ([("DISABLED", "")], ""),
+    ],
+)
+def test_it_waits_for_the_slowest_node(
+    answers: list[tuple[str, str]], message: str, tmp_path: Path
+) -> None:
+    assert first_message(APPLICATION, yarn(tmp_path, answers)) == message
+
+
+def test_it_does_not_wait_for_ever(tmp_path: Path) -> None:
+    hadoop = yarn(tmp_path, [("RUNNING", MASTER)])
+    assert first_message(APPLICATION, hadoop, seconds=0.5) == ""
+
+
+def test_without_yarn_there_is_nothing_to_ask(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert first_message(APPLICATION, str(tmp_path / "hadoop")) == ""

@@ -1,0 +1,140 @@
+"""Processes that stand or fall together; what each end looks like from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from neardup.engines.local.workers import Crew, program, turns
+from neardup.process.errors import StageError
+
+
+def write(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def test_tasks_run_at_the_same_time(tmp_path: Path) -> None:
+    """Each waits for what the other one writes."""
+    os.mkfifo(tmp_path / "a")
+    with Crew("test") as crew:
+        crew.start("writer", lambda: write(tmp_path / "a", "hello"))
+        crew.start("reader", lambda: write(tmp_path / "b", (tmp_path / "a").read_text()))
+        crew.together()
+    assert (tmp_path / "b").read_text() == "hello"
+
+
+def test_a_program_writes_where_it_should(tmp_path: Path) -> None:
+    with Crew("test") as crew, open(tmp_path / "out", "wb") as out:
+        crew.start("echo", program(["echo", "hello"], out.fileno()))
+        crew.together()
+    assert (tmp_path / "out").read_text() == "hello\n"
+
+
+def fails() -> None:
+    raise StageError("line 3: no shingles")
+
+
+def test_one_that_fails_ends_the_others(capfd: pytest.CaptureFixture[str]) -> None:
+    started = time.monotonic()
+    with Crew("test") as crew:
+        crew.start("sleeper", lambda: time.sleep(60))
+        crew.start("failing", fails)
+        with pytest.raises(SystemExit) as end:
+            crew.together()
+    assert end.value.code == 1
+    assert time.monotonic() - started < 50
+    assert capfd.readouterr().err == "test: line 3: no shingles\n"
+
+
+def test_one_that_is_killed(capfd: pytest.CaptureFixture[str]) -> None:
+    with Crew("test") as crew:
+        crew.start("sleeper", lambda: time.sleep(60))
+        crew.start("victim", lambda: os.kill(os.getpid(), signal.SIGKILL))
+        with pytest.raises(StageError, match=r"^victim was killed, as systems do"):
+            crew.together()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_program_that_fails(tmp_path: Path) -> None:
+    with Crew("test") as crew:
+        crew.start("false", program(["sh", "-c", "exit 3"], 1))
+        with pytest.raises(StageError, match=r"^false ended with status 3$"):
+            crew.together()
+
+
+def test_a_program_that_is_not_there(capfd: pytest.CaptureFixture[str]) -> None:
+    with Crew("test") as crew:
+        crew.start("nothing", program(["no-such-program"], 1))
+        with pytest.raises(SystemExit):
+            crew.together()
+    assert "no-such-program" in capfd.readouterr().err
+
+
+def test_a_mistake_in_a_task_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    with Crew("test") as crew:
+        crew.start("wrong", lambda: print(1 // 0))
+        with pytest.raises(SystemExit):
+            crew.together()
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def test_whatever_ends_the_block_ends_the_tasks() -> None:
+    pids = []
+
+    def interrupted() -> None:
+        with Crew("test") as crew:
+            crew.start("sleeper", lambda: time.sleep(60))
+            pids.extend(crew._names)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        interrupted()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+
+
+def test_a_program_that_nobody_reads(tmp_path: Path) -> None:
+    """`yes` would go on for ever, but for its reader, which has all it wants."""
+    read, write = os.pipe()
+    with Crew("test") as crew:
+        crew.start("yes", program(["yes"], write))
+        os.close(write)
+        crew.start("reader", lambda: write_first(read, tmp_path / "out"))
+        os.close(read)
+        crew.together()
+    assert (tmp_path / "out").read_bytes() == b"y"
+
+
+def write_first(read: int, path: Path) -> None:
+    path.write_bytes(os.read(read, 1))
+
+
+def test_processes_take_turns(tmp_path: Path) -> None:
+    """Each number goes to one of them, and none of them gets all."""
+    mine = turns()
+
+    def take(name: str) -> None:
+        (tmp_path / f"{name}.ready").touch()
+        end = time.monotonic() + 20
+        while len(list(tmp_path.glob("*.ready"))) < 2 and time.monotonic() < end:
+            time.sleep(0.001)
+        numbers = []
+        for number in mine():
+            numbers.append(number)
+            time.sleep(0.002)
+            if number >= 100:
+                break
+        (tmp_path / name).write_text(" ".join(map(str, numbers)))
+
+    with Crew("test") as crew:
+        crew.start("one", lambda: take("one"))
+        crew.start("other", lambda: take("other"))
+        crew.together()
+    taken = [list(map(int, (tmp_path / name).read_text().split())) for name in ("one", "other")]
+    assert sorted(taken[0] + taken[1]) == list(range(102))
+    assert min(map(len, taken)) > 1
+    assert all(numbers == sorted(numbers) for numbers in taken)

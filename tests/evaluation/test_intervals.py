@@ -1,0 +1,113 @@
+"""The interval is that of the binomial: by exact sums, by closed forms, and in the long run."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+from neardup.evaluation.intervals import clopper_pearson
+
+ALPHAS = [1e-9, 0.01, 0.1, 0.5, 0.99]
+
+
+def probability(outcomes: range, n: int, p: float) -> Fraction:
+    """Pr[X in outcomes], without rounding."""
+    p = Fraction(p)
+    return sum((comb(n, k) * p**k * (1 - p) ** (n - k) for k in outcomes), Fraction(0))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 20, 41])
+def test_at_each_end_the_tail_is_half_of_alpha(n, alpha):
+    for hits in range(n + 1):
+        low, high = clopper_pearson(hits, n, alpha)
+        assert low <= hits / n <= high
+        if hits:
+            assert float(probability(range(hits, n + 1), n, low)) == pytest.approx(alpha / 2)
+        if hits < n:
+            assert float(probability(range(hits + 1), n, high)) == pytest.approx(alpha / 2)
+
+
+def log_pmf(k: int, n: int, p: float) -> float:
+    """By Stirling's series with the deviance apart (Loader 2000): no large numbers cancel."""
+    x, y = k / n, (n - k) / n
+    deviance = n * (x * np.log(x / p) + y * np.log(y / (1 - p)))
+    stirling = (1 / n - 1 / k - 1 / (n - k)) / 12
+    return stirling - deviance - np.log(2 * np.pi * n * x * y) / 2
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 0.05])
+@pytest.mark.parametrize(
+    ("hits", "n"), [(2000, 4000), (500, 10**5), (5 * 10**6, 10**7), (999, 10**7)]
+)
+def test_many_trials_have_the_same_tails(hits, n, alpha):
+    low, _ = clopper_pearson(hits, n, alpha)
+    k = np.arange(hits, min(n, hits + 100_000))
+    tail = float(np.exp(log_pmf(k, n, low)).sum())
+    assert tail == pytest.approx(alpha / 2, rel=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 10, 4000, 10**7])
+def test_no_hit_and_only_hits_have_closed_forms(n):
+    for alpha in ALPHAS:
+        least = (alpha / 2) ** (1 / n)
+        assert clopper_pearson(n, n, alpha) == (pytest.approx(least, rel=1e-12), 1)
+        assert clopper_pearson(0, n, alpha) == (0, pytest.approx(1 - least, rel=1e-8))
+
+
+@pytest.mark.parametrize("n", [2, 10, 4000, 10**7])
+def test_a_single_hit_has_a_closed_form_below(n):
+    for alpha in ALPHAS:
+        expected = -np.expm1(np.log1p(-alpha / 2) / n)
+        assert clopper_pearson(1, n, alpha)[0] == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "ends"),
+    [(5, 10, (0.1871, 0.8129)), (10, 100, (0.0490, 0.1762)), (682, 925, (0.7077, 0.7654))],
+)
+def test_values_from_the_tables(hits, n, ends):
+    assert clopper_pearson(hits, n, 0.05) == pytest.approx(ends, abs=5e-5)
+
+
+def test_hits_and_misses_mirror_each_other():
+    low, high = clopper_pearson(1234, 10_000, 0.01)
+    assert clopper_pearson(10_000 - 1234, 10_000, 0.01) == (1 - high, 1 - low)
+
+
+def test_no_trial_tells_nothing():
+    assert clopper_pearson(0, 0, 0.1) == (0, 1)
+
+
+@pytest.mark.parametrize("n", [5, 30])
+@pytest.mark.parametrize("alpha", [0.05, 0.3])
+def test_it_misses_any_probability_at_most_as_often_as_alpha_says(n, alpha):
+    ends = [clopper_pearson(hits, n, alpha) for hits in range(n + 1)]
+    worst = 0.0
+    for p in np.linspace(0.01, 0.99, 99).tolist():
+        missed = [hits for hits, (low, high) in enumerate(ends) if not low <= p <= high]
+        misses = float(sum(probability(range(hits, hits + 1), n, p) for hits in missed))
+        assert misses <= alpha
+        worst = max(worst, misses)
+    assert worst > alpha / 4
+
+
+def test_ten_million_trials_take_no_time():
+    times = []
+    for _ in range(5):
+        start = perf_counter()
+        clopper_pearson(4_999_999, 10**7, 1e-9)
+        times.append(perf_counter() - start)
+    assert min(times) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "alpha"), [(-1, 5, 0.1), (6, 5, 0.1), (2, 5, 0), (2, 5, 1), (2, 5, float("nan"))]
+)
+def test_what_makes_no_sense_is_refused(hits, n, alpha):
+    with pytest.raises(ValueError, match=r"hits in|outside"):
+        clopper_pearson(hits, n, alpha)

@@ -1,0 +1,215 @@
+"""What the programs say, in files to read: tests/golden.
+
+REWRITE_GOLDENS=1 python3 -m pytest tests/test_goldens.py      writes them; review the diff
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from neardup.__main__ import COMMANDS
+from neardup.options import OPTIONS
+from neardup.process.errors import UsageError
+from tests.support.drawn import settings_of
+from tests.support.engines import (
+    COUNT_TOKENS,
+    DEDUP,
+    INLINE,
+    JOB,
+    MAPPER,
+    NEARDUP,
+    REDUCER,
+    RUN_HADOOP,
+    RUN_LOCAL,
+    run,
+)
+
+GOLDEN = Path(__file__).parent / "golden"
+SCRIPTS = {
+    "mapper.py": MAPPER,
+    "dedup_reducer.py": DEDUP,
+    "count_tokens.py": COUNT_TOKENS,
+    "run_local.sh": RUN_LOCAL,
+    "run_hadoop.sh": RUN_HADOOP,
+    "neardup": NEARDUP,
+    **{f"neardup.{command}": [*NEARDUP, command] for command in COMMANDS},
+}
+
+# Every refusal of the options: the command line, as options.
+REFUSED = """
+--threshold 0
+--threshold 1.000000001
+--threshold -0.5
+--threshold half
+--threshold 1/0
+--threshold 0.1234567891
+--threshold nan
+--recall 0
+--recall 1
+--recall most
+--recall nan
+--max-bands 0
+--max-bands 4097
+--max-bands many
+--threshold 0.3
+--threshold 0.05 --max-bands 100
+--recall 0.99999999999 --threshold 0.5
+--bands 10
+--rows 5
+--bands 0 --rows 5
+--bands 5000 --rows 5
+--bands 10 --rows 0
+--bands 10 --rows 257
+--bands 20 --rows 5 --max-bands 16
+--bands 5 --rows 10 --recall 0.99
+--seed -1
+--seed 18446744073709551616
+--seed x
+--input video
+--shingle word:3
+--input text --shingle word
+--input text --shingle word:0
+--input text --shingle char:101
+--input text --shingle line:3
+--output clusters
+--max-line 0
+--max-line 65
+--max-line 1.5
+"""
+
+RUN_LOCAL_REFUSED = """
+--jobs 0 FILE
+--jobs 1000 FILE
+--jobs two FILE
+--sort-memory 1 FILE
+--sort-memory 10% FILE
+- -
+--treshold 0.9 FILE
+--thresh 0.9 FILE
+--threshold
+"""
+
+RUN_HADOOP_REFUSED = """
+IN
+--reducers 0 IN OUT
+--reducers many IN OUT
+--memory 100 IN OUT
+--ship-venv --python python3 IN OUT
+--ship-venv --ship-numpy IN OUT
+-D mapreduce.job.maps IN OUT
+--overwrite /data/videos/today /data/videos
+--overwrite hdfs:///user/root/../data/in /user/data/
+--python /opt/it's/python IN OUT
+--thresh 0.9 IN OUT
+--threshold 2 IN OUT
+"""
+
+
+def check(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("REWRITE_GOLDENS"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8"), f"see the head of {Path(__file__).name}"
+
+
+def steady(text: str) -> str:
+    """What does not depend on the machine or on the version of Python."""
+    text = text.replace("optional arguments:", "options:")  # Python 3.9
+    text = re.sub(r"\[FILE \[FILE \.\.\.\]\]|\[FILE \.\.\.\]", "[FILE ...]", text)
+    text = re.sub(r"\(default: \d+\)(?=\s+--sort)", "(default: cores)", text)
+    return re.sub(r"(count|send|mapper|reducer|dedup) \d+\.\d", r"\1 0.0", text)
+
+
+@pytest.mark.parametrize("name", list(SCRIPTS))
+def test_help(name: str, tmp_path: Path) -> None:
+    result = run([*SCRIPTS[name], "--help"], tmp_path, COLUMNS="100")
+    assert result.code == 0
+    assert result.err == ""
+    check(f"{name}.help.txt", steady(result.out.decode()))
+
+
+def test_help_of_the_others(tmp_path: Path) -> None:
+    """reducer.py has the mapper's options; job.py has them among mrjob's."""
+    for command in (REDUCER, JOB):
+        result = run([*command, "--help"], tmp_path, COLUMNS="100")
+        assert result.code == 0
+        said = "".join(result.out.decode().split())
+        for flag, spec in OPTIONS.items():
+            text = f"{flag} {spec.get('metavar', '')} {spec['help']}"
+            assert "".join(text.split()) in said
+
+
+def test_refusals() -> None:
+    lines = []
+    for flags in REFUSED.strip().splitlines():
+        with pytest.raises(UsageError) as refusal:
+            settings_of(*flags.split())
+        lines += [f"{flags}\n", f"    {refusal.value}\n"]
+    check("refusals.txt", "".join(lines))
+
+
+@pytest.mark.parametrize("flag", [flag for flag, spec in OPTIONS.items() if "metavar" in spec])
+def test_an_empty_value_is_refused(flag: str) -> None:
+    """As from a shell variable that is not set."""
+    others = {"--bands": ["--rows=5"], "--rows": ["--bands=5"], "--shingle": ["--input=text"]}
+    with pytest.raises(UsageError):
+        settings_of(f"{flag}=", *others.get(flag, []))
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [("run_local.sh", RUN_LOCAL_REFUSED), ("run_hadoop.sh", RUN_HADOOP_REFUSED)],
+)
+def test_refusals_of_the_runners(name: str, refused: str, tmp_path: Path) -> None:
+    lines = []
+    for flags in refused.strip().splitlines():
+        command = [*SCRIPTS[name], *flags.replace("FILE", "/dev/null").split()]
+        result = run(command, tmp_path, HADOOP_HOME="/nowhere")
+        assert result.code == 2, result.err
+        assert result.out == b""
+        lines += [f"{flags}\n", f"    {result.err.splitlines()[-1]}\n"]
+    check(f"{name}.refusals.txt", "".join(lines))
+
+
+@pytest.mark.parametrize("name", ["mapper.py", "run_local.sh", "job.py"])
+def test_a_refusal_reads_nothing(name: str, tmp_path: Path) -> None:
+    """Exit code 2 and one line, before any file is looked at."""
+    command = {**SCRIPTS, "job.py": INLINE}[name]
+    flags = ["--bands=5", "--rows=10", "--recall=0.99"]
+    result = run([*command, *flags, "no such file"], tmp_path)
+    assert result.code == 2
+    assert result.out == b""
+    message = "5 bands of 10 rows have a recall of 0.882787 at threshold 0.9"
+    assert result.err == f"{name}: {message}, and --recall asks for 0.99\n"
+    assert not result.left
+
+
+RECORDS = b"""\
+VIDEO_1 1007 3 7 3
+VIDEO_2 7 3 1007
+VIDEO_3 3 7 1007 18446744073709551615
+VIDEO_4 five
+VIDEO_5
+VIDEO_6 5 -5
+
+VIDEO_1 3 7 1007
+VIDEO_7 100 200 300
+"""
+
+
+def test_keyed_lines(tmp_path: Path) -> None:
+    result = run([*MAPPER, "--bands=2", "--rows=3"], tmp_path, RECORDS)
+    check("keyed_lines.txt", result.out.decode())
+
+
+@pytest.mark.parametrize("name", ["mapper.py", "run_local.sh"])
+def test_summary(name: str, tmp_path: Path) -> None:
+    (tmp_path / "videos.txt").write_bytes(RECORDS)
+    flags = ["--threshold", "0.75", "--max-bands", "30"]
+    result = run([*SCRIPTS[name], *flags, "videos.txt"], tmp_path, cwd=tmp_path)
+    out = result.out.decode() if name == "run_local.sh" else ""
+    check(f"{name}.summary.txt", f"{out}{steady(result.err)}")

@@ -1,0 +1,135 @@
+"""What needs no network: on a machine that lacks something, `make` and the scripts say what."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from neardup.engines.hadoop import archives
+from tests.support.engines import ROOT, Result, program, run
+
+RECORDS = b"a 1 2 3\nb 3 2 1\n"
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make here")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The project without .venv, under a path with a blank."""
+    folder = tmp_path / "my clone"
+    folder.mkdir()
+    for pattern in ("*.py", "run_local.sh", "Makefile", "pyproject.toml", "README.md"):
+        for file in ROOT.glob(pattern):
+            shutil.copy(file, folder)
+    shutil.copytree(ROOT / "neardup", folder / "neardup")
+    return folder
+
+
+def bare_python(path: Path) -> Path:
+    """A Python without numpy: it does not see what is installed."""
+    return program(path, f'exec {shlex.quote(sys.executable)} -S "$@"')
+
+
+def make(folder: Path, target: str, python: Path, tmp: Path) -> Result:
+    result = run(["make", "-C", folder, target, f"PYTHON={shlex.quote(str(python))}"], tmp)
+    assert result.code != 0
+    assert not (folder / ".venv").exists()
+    return result
+
+
+@needs_make
+@pytest.mark.parametrize("target", ["run", "test", "lint"])
+def test_python_is_too_old(target: str, folder: Path, tmp_path: Path) -> None:
+    old = program(tmp_path / "python3.6", 'case "$*" in *version_info*) exit 1 ;; esac')
+    result = make(folder, target, old, tmp_path)
+    assert "make: needs Python 3.9 or later" in result.err
+    assert "apt-get install python3" in result.err
+
+
+@needs_make
+def test_python_lacks_venv(folder: Path, tmp_path: Path) -> None:
+    """As on Debian without python3-venv: there, ensurepip is what is missing."""
+    (tmp_path / "ensurepip.py").write_text("raise ImportError('no ensurepip')\n")
+    command = shlex.join([f"PYTHONPATH={tmp_path}", sys.executable])
+    lacking = program(tmp_path / "python3", f'exec env {command} "$@"')
+    result = make(folder, "run", lacking, tmp_path)
+    assert "apt-get install python3-venv" in result.err
+
+
+@needs_make
+def test_python_is_missing(folder: Path, tmp_path: Path) -> None:
+    result = make(folder, "run", tmp_path / "nowhere", tmp_path)
+    assert "make: needs Python 3.9 or later" in result.err
+
+
+@needs_make
+def test_make_runs_from_any_folder(folder: Path, tmp_path: Path) -> None:
+    """With everything installed, and called from elsewhere."""
+    program(folder / ".venv" / "bin" / "python", f'exec {shlex.quote(sys.executable)} "$@"')
+    (folder / "data").mkdir()
+    (folder / "data" / "videos.txt").write_bytes(RECORDS)
+    for stamp in (".run", ".test", ".lint"):
+        (folder / ".venv" / stamp).touch()
+    result = run(["make", "-C", folder, "run"], tmp_path, cwd=tmp_path)
+    assert result.code == 0, result.err
+    assert b"a\tb\t1.000000\n" in result.out
+
+
+@pytest.mark.parametrize("script", ["mapper.py", "dedup_reducer.py", "count_tokens.py", "job.py"])
+def test_a_script_without_numpy(script: str, folder: Path, tmp_path: Path) -> None:
+    python = bare_python(tmp_path / "bin" / "python3")
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    result = run([folder / script], tmp_path, RECORDS, PATH=path)
+    assert result.code == 1
+    assert result.out == b""
+    (message,) = result.err.splitlines()
+    assert message.startswith(f"{script}: needs numpy")
+    assert "run make" in message
+
+
+def test_run_local_without_numpy(folder: Path, tmp_path: Path) -> None:
+    python = bare_python(tmp_path / "bin" / "python3")
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    result = run([folder / "run_local.sh", "-"], tmp_path, RECORDS, PATH=path)
+    assert result.code == 1
+    (message,) = result.err.splitlines()
+    assert message.startswith("run_local.sh: needs numpy")
+    assert not result.left
+
+
+def test_the_virtual_environment_takes_over(folder: Path, tmp_path: Path) -> None:
+    """A script under a Python without numpy goes on in the .venv beside it, also by a link."""
+    venv = program(
+        folder / ".venv" / "bin" / "python",
+        "echo the .venv takes over >&2",
+        f'exec {shlex.quote(sys.executable)} "$@"',
+    )
+    link = tmp_path / "link.py"
+    link.symlink_to(folder / "mapper.py")
+    for script in (folder / "mapper.py", link):
+        result = run([sys.executable, "-S", script, "--bands=1", "--rows=1"], tmp_path, RECORDS)
+        assert result.code == 0, result.err
+        assert result.err.splitlines()[0] == "the .venv takes over"
+        assert len(result.out.splitlines()) == 2
+    # A .venv that lacks it too is not tried for ever.
+    program(venv, f'exec {shlex.quote(sys.executable)} -S "$@"')
+    result = run([sys.executable, "-S", folder / "mapper.py"], tmp_path, seconds=5)
+    assert result.code == 1
+    assert "needs numpy" in result.err
+
+
+def test_an_interpreter_with_numpy_is_kept(folder: Path, tmp_path: Path) -> None:
+    program(folder / ".venv" / "bin" / "python", "exit 9")
+    result = run([sys.executable, folder / "mapper.py"], tmp_path, RECORDS)
+    assert result.code == 0
+
+
+def test_scripts_can_be_executed() -> None:
+    for name in (*archives.SCRIPTS, "job.py", "run_local.sh"):
+        assert os.access(ROOT / name, os.X_OK)
+    subprocess.run(["bash", "-n", ROOT / "run_local.sh"], check=True)

@@ -1,0 +1,143 @@
+"""The stages in this process: what they count, where they stop."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+
+from neardup import stages
+from neardup.process.counters import Counters
+from neardup.process.errors import StageError
+from neardup.reading.bad_lines import REASONS
+from neardup.reading.blocks import Block
+from neardup.similarity.definitions import resemblance
+from neardup.stages import dedup_pairs, keyed, parsed, reduce_buckets
+from tests.support.drawn import mapped, pairs_in, record_lines, settings_of
+
+RECORDS = {
+    b"a": range(20),
+    b"b": range(20),
+    b"c": range(1, 20),
+    **{b"alone%d" % k: range(100 * k, 100 * k + 9) for k in range(1, 30)},
+}
+DATA = record_lines(RECORDS)
+
+
+def read(blocks, *flags):
+    """The ids that `parsed` finds, and the counters."""
+    counters = Counters("mapper")
+    batches = parsed(blocks, settings_of(*flags), counters)
+    return [id_ for batch in batches for id_ in batch.ids], counters
+
+
+def test_records_and_bad_lines_are_counted():
+    data = [b"a 1\nb\nc x\n", b"d -1\n\n", b"e 5\nf\n"]
+    found, counters = read([Block("", 1, block) for block in data])
+    assert found == [b"a", b"e"]
+    assert counters.counts == {
+        "records": 2,
+        "bad lines: no shingles": 2,
+        "bad lines: not an integer": 1,
+        "bad lines: negative shingle": 1,
+    }
+
+
+def test_a_bad_line_is_shown_with_file_and_number(capsys):
+    blocks = [Block("x.txt: ", 1, b"a 1\r\n\rb\n"), Block("x.txt: ", 4, b"\nc 1\nd \x1b\xff\n")]
+    _, counters = read(blocks)
+    assert counters.bad_lines == [
+        ("x.txt: ", 3, "no shingles: 'b'"),
+        ("x.txt: ", 6, r"not an integer: 'd \x1b\xff'"),
+    ]
+    assert "mapper: x.txt: line 3: no shingles: 'b'\n" in capsys.readouterr().err
+
+
+def test_a_line_that_is_too_long_is_a_bad_line():
+    found, counters = read([Block("", 1, b"a 1\n"), Block("", 2, b"b 1 2", True)])
+    assert found == [b"a"]
+    assert counters.bad_lines == [("", 2, "line too long: 'b 1 2'")]
+
+
+def test_strict_stops_at_the_first_bad_line():
+    block = Block("x.txt: ", 5, b"a 1\nb\nc -1\n")
+    with pytest.raises(StageError, match=r"^x\.txt: line 6: no shingles: 'b'$"):
+        read([block], "--strict")
+
+
+def test_every_reason_has_one_name():
+    assert len(set(REASONS)) == len(REASONS) == 8
+
+
+@pytest.mark.parametrize("keys_at_once", [1, 40, 1 << 20])
+def test_every_record_has_its_keys_however_many_at_once(monkeypatch, keys_at_once):
+    monkeypatch.setattr(stages, "KEYS_AT_ONCE", keys_at_once)
+    counters = Counters("mapper")
+    steps = list(keyed([Block("", 1, DATA)], settings_of(), counters))
+    assert [id_ for batch, _ in steps for id_ in batch.ids] == list(RECORDS)
+    assert all(len(keys) == len(batch.ids) for batch, keys in steps)
+    assert counters.counts["keys"] == 15 * len(RECORDS)
+
+
+def test_the_reducer_counts_what_it_reads_and_writes():
+    counters = Counters("reducer")
+    lines = mapped(DATA, settings_of())
+    pairs = list(reduce_buckets([b"".join(lines)], settings_of(), counters))
+    assert sorted(pairs_in(pairs)) == [(b"a", b"b"), (b"a", b"c"), (b"b", b"c")]
+    assert counters.counts["keyed lines"] == len(lines) == 15 * len(RECORDS)
+    assert counters.counts["pairs"] == counters.counts["candidate pairs"] == 3
+    assert 15 <= counters.counts["buckets with more than one record"] <= 30
+
+
+def test_texts_are_paired_by_their_runs_of_words():
+    base = "the quick brown fox jumps over the lazy dog and runs away into the dark wood"
+    texts = {b"t%d" % k: " ".join([*base.split()[:k], base]) for k in range(9)}
+    texts[b"other"] = "nothing of the kind"
+    data = b"".join(b"%b\t%b\n" % (id_, text.upper().encode()) for id_, text in texts.items())
+    flags = ("--input=text", "--shingle=word:2", "--threshold=0.9", "--bands=200", "--rows=1")
+    settings = settings_of(*flags)
+    runs = {id_: frozenset(zip(t.split(), t.split()[1:])) for id_, t in texts.items()}
+    expected = [
+        (a, b)
+        for a, b in combinations(sorted(runs), 2)
+        if resemblance(runs[a], runs[b]) >= Fraction(9, 10)
+    ]
+    assert 0 < len(expected) < 45
+    found = reduce_buckets([b"".join(mapped(data, settings))], settings, Counters(""))
+    assert sorted(pairs_in(found)) == expected
+
+
+def deduped(*lines):
+    counters = Counters("dedup")
+    return list(dedup_pairs(lines, counters)), counters.counts
+
+
+def test_a_pair_keeps_its_highest_similarity():
+    result, counts = deduped(b"a\tb\t0.900000\n", b"a\tb\t0.950000\t\n", b"a\tc\t1.000000\n")
+    assert result == [b"a\tb\t0.950000\n", b"a\tc\t1.000000\n"]
+    assert counts == {"unique pairs": 2, "repeated pairs": 1}
+
+
+def test_pairs_need_no_order_inside_their_first_id():
+    result, counts = deduped(b"a\tc\t0.900000\n", b"a\tb\t0.900000\n", b"a\tc\t0.950000\n")
+    assert result == [b"a\tb\t0.900000\n", b"a\tc\t0.950000\n"]
+    assert counts == {"unique pairs": 2, "repeated pairs": 1}
+
+
+def test_pairs_may_come_in_the_order_of_lines_or_in_that_of_first_ids():
+    """An id may hold bytes below the tab, and then sort and Hadoop differ."""
+    lines = [b"a\x01\tc\t0.900000\n", b"a\tc\t0.900000\n"]
+    assert lines == sorted(lines)
+    assert deduped(*lines)[0] == lines
+    assert deduped(*reversed(lines))[0] == lines[::-1]
+
+
+def test_no_pairs_are_no_pairs():
+    assert deduped() == ([], {"unique pairs": 0, "repeated pairs": 0})
+
+
+@pytest.mark.parametrize("line", [b"\n", b"a\tb\n", b"a\tb\tc\td\n", b"a b 0.9\n"])
+def test_a_line_that_is_no_pair_stops_the_second_reduce(line):
+    with pytest.raises(StageError, match="expected A B SIMILARITY"):
+        deduped(b"a\tb\t0.900000\n", line)

@@ -1,0 +1,335 @@
+"""Every join against the nested loop, and every filter against all pairs of a small universe."""
+
+from __future__ import annotations
+
+import random
+import sys
+from bisect import bisect_left
+from itertools import combinations, product
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.joins import JOINS, filters, nested_loop, ppjoin_plus
+from neardup.joins.merge_opt import doubling_search
+from neardup.joins.token_order import Ordered, ranks
+from neardup.sets.ragged import Ragged
+from neardup.similarity.filters import (
+    indexing_prefix,
+    least_partner,
+    overlap_needed,
+    probing_prefix,
+)
+from neardup.similarity.threshold import Threshold
+from tests.support.drawn import TOP, shingle_sets
+
+PPJOIN_PLUS = sys.modules["neardup.joins.ppjoin_plus"]  # in the package, this name is the function
+FAST = [name for name in JOINS if name != "nested_loop"]
+THRESHOLDS = ["1/2", "2/3", "0.7", "0.8", "0.9", "0.95", "1"]
+every_join = pytest.mark.parametrize("name", FAST)
+every_threshold = pytest.mark.parametrize("t", THRESHOLDS)
+
+
+def triples(joined):
+    return list(zip(joined.left.tolist(), joined.right.tolist(), joined.common.tolist()))
+
+
+def oracle(sets, t):
+    joined = nested_loop(Ragged.from_rows([list(x) for x in sets]), Threshold.parse(t))
+    assert 0 < joined.candidates["pairs"] < joined.candidates["all"]
+    return triples(joined)
+
+
+def join(name, sets, t):
+    joined = JOINS[name](Ragged.from_rows([list(x) for x in sets]), Threshold.parse(t))
+    counts = list(joined.candidates.values())
+    assert counts == sorted(counts, reverse=True)
+    assert list(joined.candidates)[-1] == "pairs"
+    assert counts[-1] == len(joined.left)
+    assert joined.left.dtype == joined.right.dtype == joined.common.dtype == np.int64
+    return triples(joined)
+
+
+def families(seed, universe, largest):
+    """Sets of 1 to `largest` values, some of them equal, some with a value changed; some empty."""
+    rng = random.Random(seed)
+    sets = [[], []]
+    for _ in range(12):
+        base = rng.sample(universe, rng.randint(1, largest))
+        sets += [base, base]
+        for _ in range(rng.randint(1, 5)):
+            kept = rng.sample(base, max(1, len(base) - rng.randint(0, 2)))
+            sets.append(kept + rng.sample(universe, rng.randint(0, 1)))
+    rng.shuffle(sets)
+    return sets
+
+
+UNIVERSES = {
+    "small": range(15),
+    "wide": range(2000),
+    "64 bits": [*range(TOP - 20, TOP + 1), *range(20), *range(1 << 40, TOP, 1 << 59)],
+}
+
+
+@every_join
+@every_threshold
+@pytest.mark.parametrize("universe", UNIVERSES)
+@pytest.mark.parametrize(("seed", "largest"), [(1, 3), (2, 12), (3, 15)])
+def test_the_pairs_are_those_of_the_nested_loop(name, t, universe, seed, largest):
+    sets = families(seed, UNIVERSES[universe], largest)
+    assert join(name, sets, t) == oracle(sets, t)
+
+
+@every_join
+@hypothesis.settings(max_examples=60)
+@given(st.lists(shingle_sets, max_size=14), st.sampled_from([*THRESHOLDS, "0.05", "0.000000001"]))
+def test_any_sets_give_the_pairs_of_the_nested_loop(name, sets, t):
+    rows = Ragged.from_rows([list(x) for x in sets])
+    assert join(name, sets, t) == triples(nested_loop(rows, Threshold.parse(t)))
+
+
+@every_join
+@every_threshold
+def test_all_sets_of_a_small_universe(name, t):
+    sets = [x for size in range(6) for x in combinations(range(5), size)] * 2
+    assert join(name, sets, t) == oracle(sets, t)
+
+
+@pytest.mark.parametrize("name", JOINS)
+@pytest.mark.parametrize("hundredths", range(5, 101))
+def test_a_pair_exactly_at_the_threshold_counts_and_a_hair_above_it_does_not(name, hundredths):
+    sets = [range(100), range(hundredths)]
+    assert join(name, sets, f"{hundredths / 100:.2f}") == [(0, 1, hundredths)]
+    if hundredths < 100:
+        assert join(name, sets, f"{hundredths / 100:.2f}0001") == []
+
+
+@every_join
+def test_many_equal_sets_and_a_token_in_every_one(name):
+    sets = [[7, 100 + k // 40, 200 + k // 40] for k in range(120)] + [
+        [7, 500 + k] for k in range(9)
+    ]
+    pairs = join(name, sets, "0.8")
+    assert pairs == oracle(sets, "0.8")
+    assert len(pairs) == 3 * (40 * 39 // 2)
+
+
+@pytest.mark.parametrize("name", JOINS)
+@pytest.mark.parametrize("sets", [[], [[]], [[], []], [[5]], [[], [5], []]])
+def test_too_few_sets_make_no_pair(name, sets):
+    assert join(name, sets, "0.5") == []
+
+
+@pytest.mark.parametrize("step", [1, 7, 100])
+@every_threshold
+def test_the_steps_of_ppjoin_plus_do_not_change_its_pairs(monkeypatch, step, t):
+    sets = families(4, range(40), 12)
+    counts = ppjoin_plus(Ragged.from_rows(sets), Threshold.parse(t)).candidates
+    monkeypatch.setattr(PPJOIN_PLUS, "STEP", step)
+    monkeypatch.setattr(PPJOIN_PLUS, "PAIR_STEP", step)
+    assert join("ppjoin_plus", sets, t) == oracle(sets, t)
+    assert ppjoin_plus(Ragged.from_rows(sets), Threshold.parse(t)).candidates == counts
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 5])
+@every_threshold
+def test_no_depth_of_the_suffix_filter_changes_the_pairs(monkeypatch, depth, t):
+    monkeypatch.setattr(PPJOIN_PLUS, "SUFFIX_DEPTH", depth)
+    sets = families(5, range(30), 14)
+    assert join("ppjoin_plus", sets, t) == oracle(sets, t)
+
+
+@every_threshold
+@pytest.mark.parametrize("seed", range(4))
+def test_both_ppjoins_have_the_same_candidates(t, seed):
+    """The last meeting of a pair says all that the meetings before it say."""
+    rows = Ragged.from_rows(families(seed, range(25), 14))
+    loops, steps = (JOINS[name](rows, Threshold.parse(t)) for name in ("ppjoin", "ppjoin_plus"))
+    assert loops.candidates["prefix"] > 0
+    assert loops.candidates.items() <= steps.candidates.items()
+
+
+def test_each_filter_leaves_fewer_candidates():
+    rng = random.Random(6)
+    sets = [rng.sample(range(60), rng.randint(20, 30)) for _ in range(300)]
+    sets += [x[:-1] for x in sets[:20]]
+    joined = ppjoin_plus(Ragged.from_rows(sets), Threshold.parse("0.7"))
+    filters_ = ["all", "length", "prefix", "positional", "suffix", "pairs"]
+    assert list(joined.candidates) == filters_
+    assert len(set(joined.candidates.values())) == len(filters_)
+    assert joined.candidates["pairs"] >= 20
+
+
+# Each filter keeps every pair that reaches the threshold, and drops some that do not.
+
+
+def pairs_of_subsets(universe=5):
+    """Every two sets of up to five tokens, none of them empty, as ascending tuples."""
+    sets = [x for size in range(1, universe + 1) for x in combinations(range(universe), size)]
+    return list(product(sets, repeat=2))
+
+
+def is_pair(t, x, y):
+    x, y = set(x), set(y)
+    return len(x & y) * t.den >= len(x | y) * t.num
+
+
+def keeps_pairs_and_drops_some(t, passes, cases):
+    judged = [(is_pair(t, case[0], case[1]), bool(passes(*case))) for case in cases]
+    assert (True, True) in judged
+    assert (True, False) not in judged
+    assert (False, False) in judged
+
+
+@every_threshold
+def test_length_keeps_every_pair(t):
+    t = Threshold.parse(t)
+    keeps_pairs_and_drops_some(
+        t, lambda x, y: len(x) >= least_partner(t, len(y)), pairs_of_subsets()
+    )
+    for x, y in pairs_of_subsets():  # the bounds of either side say the same
+        assert (len(x) >= least_partner(t, len(y))) == (len(y) <= t.largest_partner(len(x)))
+
+
+@every_threshold
+def test_prefixes_of_every_pair_share_a_token(t):
+    t = Threshold.parse(t)
+
+    def passes(x, y):
+        indexed = x[: indexing_prefix(t, len(x))]
+        probed = y[: probing_prefix(t, len(y))]
+        return set(indexed) & set(probed)
+
+    keeps_pairs_and_drops_some(
+        t, passes, [(x, y) for x, y in pairs_of_subsets() if len(x) <= len(y)]
+    )
+
+
+@every_threshold
+def test_overlap_needed_is_the_definition(t):
+    t = Threshold.parse(t)
+    for x, y in pairs_of_subsets():
+        needed = overlap_needed(t, len(x), len(y))
+        assert (len(set(x) & set(y)) >= needed) == is_pair(t, x, y)
+
+
+def meetings(x, y):
+    """(i, j, how many they share up to there) of every token that both have."""
+    shared = [token for token in x if token in y]
+    return [(x.index(token) + 1, y.index(token) + 1, n) for n, token in enumerate(shared, 1)]
+
+
+CASES = [(x, y, *meeting) for x, y in pairs_of_subsets() for meeting in meetings(x, y)]
+LONG_CASES = [(x, y, *meeting) for x, y in pairs_of_subsets(6) for meeting in meetings(x, y)]
+
+
+@every_threshold
+def test_positional_keeps_every_pair(t):
+    t = Threshold.parse(t)
+
+    def passes(x, y, i, j, met):
+        most = filters.most_common(len(x), len(y), i, j, met)
+        return most >= overlap_needed(t, len(x), len(y))
+
+    keeps_pairs_and_drops_some(t, passes, CASES)
+
+
+def least_apart(cases, depth):
+    """What the suffix filter says of (x, y, i, j, met), all at once."""
+    keys, ends, shift = [], [0], 4
+    for number, side in enumerate(side for x, y, *_ in cases for side in (x, y)):
+        keys += [(number << shift) + token for token in side]
+        ends.append(len(keys))
+    ends = np.array(ends)
+    i, j = (np.array([case[k] for case in cases]) for k in (2, 3))
+    x, y = (ends[:-1:2] + i, ends[1::2]), (ends[1:-1:2] + j, ends[2::2])
+    step = np.full(len(cases), -(1 << shift)).astype(np.uint64)
+    return filters.least_apart(np.array(keys, np.uint64), step, x, y, depth).tolist()
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_the_suffix_bound_is_never_above_the_distance(depth):
+    distance = [len(set(x[i:]) ^ set(y[j:])) for x, y, i, j, _ in LONG_CASES]
+    bound = least_apart(LONG_CASES, depth)
+    assert all(b <= d for b, d in zip(bound, distance))
+    assert (bound == distance) == (depth == 3)  # five tokens, cut in eight, are single ones
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_part_without_tokens_differs_in_all_of_the_other(depth):
+    keys = np.array([1, 2, 16 + 1, 16 + 2], np.uint64)
+    nothing, all_ = (np.array([0]), np.array([0])), (np.array([2]), np.array([4]))
+    step = np.array([16], np.uint64)
+    assert filters.least_apart(keys, step, all_, nothing, depth).tolist() == [2]
+    assert filters.least_apart(keys, -step, nothing, all_, depth).tolist() == [2]
+
+
+def test_a_deeper_suffix_bound_is_no_lower():
+    bounds = [least_apart(LONG_CASES, depth) for depth in range(4)]
+    for shallow, deep in zip(bounds, bounds[1:]):
+        assert all(a <= b for a, b in zip(shallow, deep))
+        assert shallow != deep
+
+
+@every_threshold
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_suffix_keeps_every_pair(t, depth):
+    t = Threshold.parse(t)
+    bound = dict(zip(LONG_CASES, least_apart(LONG_CASES, depth)))
+
+    def passes(*case):
+        x, y, i, j, met = case
+        return bound[case] <= filters.most_apart(t, len(x), len(y), i, j, met)
+
+    keeps_pairs_and_drops_some(t, passes, LONG_CASES)
+
+
+@given(st.lists(st.integers(0, 50), max_size=40), st.integers(-1, 51), st.integers(0, 40))
+def test_doubling_search_finds_what_binary_search_finds(numbers, wanted, start):
+    numbers.sort()
+    start = min(start, len(numbers))
+    assert doubling_search(numbers, wanted, start) == bisect_left(numbers, wanted, start)
+
+
+def test_doubling_search_looks_at_few_numbers():
+    looks = []
+
+    class Watched(list):
+        def __getitem__(self, place):
+            looks.append(place)
+            return super().__getitem__(place)
+
+    numbers = Watched(range(10**6))
+    assert doubling_search(numbers, 1003, 1000) == 1003
+    assert max(looks) < 1010
+    looks.clear()
+    assert doubling_search(numbers, 500_000, 0) == 500_000
+    assert len(looks) <= 2 * 20
+
+
+@given(st.lists(st.integers(0, 9) | st.integers(TOP - 9, TOP), max_size=60))
+def test_ranks_are_a_numbering_from_the_rare_to_the_frequent(values):
+    tokens, distinct = ranks(np.array(values, np.uint64))
+    rank = dict(zip(values, tokens.tolist()))
+    assert [rank[value] for value in values] == tokens.tolist()
+    assert sorted(rank.values()) == list(range(distinct)) == list(range(len(set(values))))
+    in_order = [values.count(value) for value in sorted(rank, key=rank.__getitem__)]
+    assert in_order == sorted(in_order)
+
+
+def test_values_whose_hashes_agree_in_all_bits_that_count_are_kept_apart(monkeypatch):
+    values = np.array([5, 6, 5, 6, 7, 5], np.uint64)
+    monkeypatch.setattr("neardup.joins.token_order.mix", np.zeros_like)
+    tokens, distinct = ranks(values)
+    assert tokens.tolist() == [2, 1, 2, 1, 0, 2]
+    assert distinct == 3
+
+
+def test_records_come_by_size_with_the_rows_they_were():
+    records = Ordered.of(Ragged.from_rows([[1, 2, 3], [], [4], [1, 2], [9]]))
+    assert records.row.tolist() == [2, 4, 3, 0]
+    assert records.sizes.tolist() == [1, 1, 2, 3]
+    assert sorted(map(len, records.tokens())) == [1, 1, 2, 3]

@@ -1,0 +1,111 @@
+"""Bad and extreme input on a real Hadoop: counted, or refused with a reason, and never dropped."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cluster import daemons
+from tests.support import hadoop_cluster
+from tests.support.engines import RUN_HADOOP, VIDEOS, environment
+
+pytestmark = pytest.mark.hadoop
+BAD = b"a 1 2 3\nlonely\nb 1 2 x\nc 1 2 3\nd 1 -2\ne 99999999999999999999\n\xff 1\n"
+
+
+def test_bad_lines_are_counted(tmp_path: Path) -> None:
+    job = hadoop_cluster.submit(tmp_path, [hadoop_cluster.put(BAD, "/in/bad.txt")], "--reducers=2")
+    assert job.pairs == b"a\tc\t1.000000\n"
+    assert job.result.count("records") == 2
+    assert job.result.count("bad lines") == 5
+    reasons = re.search(r"^bad lines .*\((.*)\)$", job.result.err, re.MULTILINE)
+    assert reasons
+    assert set(reasons[1].split(", ")) == {
+        "1 no shingles",
+        "1 not an integer",
+        "1 negative shingle",
+        "1 shingle over 2^64-1",
+        "1 not UTF-8",
+    }
+
+
+def test_the_first_bad_line_ends_a_strict_job(tmp_path: Path) -> None:
+    hdfs = hadoop_cluster.put(BAD, "/in/strict.txt")
+    command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, "--strict", "--reducers=1"]
+    once = ["-D", "mapreduce.map.maxattempts=1"]
+    result = hadoop_cluster.attempt([*command, *once, hdfs, hadoop_cluster.new_output()], tmp_path)
+    assert result.code == 1
+    said = r"run_hadoop.sh: mapper.py: hdfs://\S+/in/strict.txt(?: from byte \d+)?: line \d: "
+    assert re.match(said, result.err.splitlines()[-1])
+
+
+def test_nothing_to_read(tmp_path: Path) -> None:
+    command = [*RUN_HADOOP, "/in/nowhere*", hadoop_cluster.new_output()]
+    result = hadoop_cluster.attempt(command, tmp_path)
+    assert result.code == 1
+    assert re.search(r"run_hadoop.sh: Input Pattern \S+ matches 0 files", result.err)
+
+
+def test_an_empty_input(tmp_path: Path) -> None:
+    hadoop_cluster.put(b"", "/in/empty/nothing.txt")
+    job = hadoop_cluster.submit(tmp_path, ["/in/empty"], "--reducers=2")
+    assert job.pairs == b""
+    assert job.result.count("records") == 0
+
+
+def test_a_hot_key_as_links(tmp_path: Path) -> None:
+    """5,000 copies of one video are 12,497,500 pairs, or 4,999 links."""
+    lines = VIDEOS.read_bytes().splitlines(keepends=True)
+    _, shingles = lines[0].split(b" ", 1)
+    copies = b"".join(b"COPY_%04d %b" % (i, shingles) for i in range(5000))
+    hdfs = hadoop_cluster.put(copies + b"".join(lines[1:]), "/in/hot.txt", hadoop_cluster.MEBIBYTE)
+    job = hadoop_cluster.submit(tmp_path, [hdfs], "--reducers=3", "--output=links")
+    links = [line.split(b"\t") for line in job.pairs.splitlines()]
+    copies_linked = [
+        link for link in links if link[0].startswith(b"COPY") and link[1].startswith(b"COPY")
+    ]
+    assert len(copies_linked) == 4999
+    assert {similarity for *_, similarity in copies_linked} == {b"1.000000"}
+
+
+def test_a_very_large_video(tmp_path: Path) -> None:
+    large = b" ".join(b"%d" % (3 * i) for i in range(1_000_000))
+    more = b" ".join(b"%d" % (3 * i) for i in range(1_000_000, 1_050_000))
+    data = b"LARGE %b\nSMALL 1 2 3\nLARGER %b %b\n" % (large, large, more)
+    job = hadoop_cluster.submit(
+        tmp_path, [hadoop_cluster.put(data, "/in/large.txt")], "--reducers=2"
+    )
+    assert job.pairs == b"LARGE\tLARGER\t0.952381\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_client_is_stopped(number: int, tmp_path: Path) -> None:
+    """The job goes on, as Hadoop's users know it, and the client says how to end it."""
+    hadoop_cluster.put(VIDEOS.read_bytes(), "/in/stopped.txt")
+    said = tmp_path / "said"
+    with said.open("wb") as stderr:
+        client = subprocess.Popen(
+            [
+                *RUN_HADOOP,
+                "--python",
+                hadoop_cluster.PYTHON,
+                "/in/stopped.txt",
+                hadoop_cluster.new_output(),
+            ],
+            stderr=stderr,
+            env={**daemons.environment(), **environment(tmp_path)},
+            start_new_session=True,
+        )
+    hadoop_cluster.wait_for(lambda: "Submitted application" in said.read_text())
+    client.send_signal(number)
+    assert client.wait(30) == 128 + number
+    found = re.search(r"to end it: yarn (application -kill \S+)\n", said.read_text())
+    assert found
+    assert b"Killing application" in hadoop_cluster.hadoop(*found[1].split())
+    with pytest.raises(ProcessLookupError):
+        os.killpg(client.pid, 0)

@@ -1,0 +1,216 @@
+"""On a real Hadoop, however the work is divided: the bytes that run_local.sh gives."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.engines.test_articles import ARTICLES, FLAGS
+from tests.support import hadoop_cluster
+from tests.support.engines import (
+    ANSWER,
+    JOB,
+    ROOT,
+    RUN_HADOOP,
+    RUN_LOCAL,
+    VIDEOS,
+    environment,
+    in_order,
+    succeed,
+)
+
+pytestmark = pytest.mark.hadoop
+INPUTS = ["videos", "articles", "generated"]
+
+
+class Input(NamedTuple):
+    file: Path
+    flags: list[str]
+    exact: bytes  # the exact answer, from somewhere else
+    promised: float  # how much of it must be found
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Input]:
+    tmp = tmp_path_factory.mktemp("inputs")
+    generated, exact = tmp / "generated.txt", tmp / "generated.tsv"
+    for target, *command in (
+        (generated, "bench.data.videos", "--records=20000", "--seed=3"),
+        (exact, "bench.data.exact_answer", str(generated)),
+    ):
+        with target.open("wb") as stdout:
+            program = [sys.executable, "-m", *command]
+            subprocess.run(program, stdout=stdout, check=True, cwd=ROOT, env=environment(tmp))
+    found = {
+        "videos": Input(VIDEOS, [], ANSWER.read_bytes(), 1),
+        "generated": Input(generated, [], exact.read_bytes(), 0.999),
+    }
+    if ARTICLES.is_dir():
+        found["articles"] = Input(
+            ARTICLES / "articles_1000.train",
+            FLAGS,
+            (ARTICLES / "articles_1000.truth").read_bytes(),
+            1,
+        )
+    return found
+
+
+class Expected(NamedTuple):
+    hdfs: str
+    flags: list[str]
+    pairs: bytes
+
+
+@pytest.fixture(scope="module", params=INPUTS)
+def expected(
+    request: pytest.FixtureRequest,
+    inputs: dict[str, Input],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Expected:
+    """An input in HDFS in four blocks, and what run_local.sh finds in it, checked."""
+    if request.param not in inputs:
+        pytest.skip(f"no articles in {ARTICLES}")
+    file, flags, exact, promised = inputs[request.param]
+    pairs = succeed([*RUN_LOCAL, *flags, file], tmp_path_factory.mktemp("local")).out
+    found = {frozenset(line.split()[:2]) for line in pairs.splitlines()}
+    truth = {frozenset(line.split()[:2]) for line in exact.splitlines()}
+    assert truth
+    assert found <= truth
+    assert len(found) >= promised * len(truth)
+    block = -(-file.stat().st_size // 4 // 4096) * 4096
+    hdfs = hadoop_cluster.put(file.read_bytes(), f"/in/{file.name}", block)
+    return Expected(hdfs, flags, pairs)
+
+
+@pytest.mark.parametrize("reducers", [1, 3, 7])
+def test_streaming(expected: Expected, reducers: int, tmp_path: Path) -> None:
+    job = hadoop_cluster.submit(
+        tmp_path, [expected.hdfs], "--reducers", str(reducers), *expected.flags
+    )
+    assert job.pairs == expected.pairs
+    assert job.hadoop_counter("Launched map tasks") >= 4
+    assert job.hadoop_counter("Launched reduce tasks") >= reducers
+    assert job.result.count("pairs") == expected.pairs.count(b"\n")
+
+
+def test_streaming_without_yarn(expected: Expected, tmp_path: Path) -> None:
+    """LocalJobRunner: Hadoop in the one JVM of its client."""
+    local = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb=100"]
+    job = hadoop_cluster.submit(tmp_path, [expected.hdfs], "--reducers=2", *local, *expected.flags)
+    assert job.pairs == expected.pairs
+    assert "job_local" in job.id
+
+
+def test_mrjob(expected: Expected, tmp_path: Path) -> None:
+    command = [*JOB, "--no-conf", "-r", "hadoop", "--python-bin", hadoop_cluster.PYTHON]
+    reducers = ["-D", "mapreduce.job.reduces=3"]
+    result = hadoop_cluster.attempt(
+        [*command, *reducers, *expected.flags, f"hdfs://{expected.hdfs}"], tmp_path
+    )
+    assert result.code == 0, result.err
+    assert in_order(result.out) == expected.pairs
+    assert result.count("unique pairs") == expected.pairs.count(b"\n")
+    assert result.count("bad lines") == 0
+
+
+# Once is enough for what follows.
+
+
+@pytest.fixture
+def videos() -> bytes:
+    return VIDEOS.read_bytes()
+
+
+@pytest.mark.parametrize("ship", ["--ship-numpy", "--ship-venv"])
+def test_nodes_without_numpy(ship: str, videos: bytes, tmp_path: Path) -> None:
+    """Nodes whose Python has no numpy.  It is not tried where this machine's own Python has it."""
+    hdfs = hadoop_cluster.put(videos, "/in/ship/videos.txt")
+    output = hadoop_cluster.new_output()
+    command = [*RUN_HADOOP, "--reducers=2", ship]
+    if ship == "--ship-numpy":
+        base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+        command += ["--python", str(base)]
+    result = hadoop_cluster.attempt([*command, hdfs, output], tmp_path)
+    assert result.code == 0, result.err
+    assert hadoop_cluster.pairs_in(output) == ANSWER.read_bytes()
+
+
+def test_a_folder_of_plain_and_packed_files(videos: bytes, tmp_path: Path) -> None:
+    lines = videos.splitlines(keepends=True)
+    hadoop_cluster.put(b"".join(lines[:500]), "/in/mixed/plain.txt")
+    hadoop_cluster.put(gzip.compress(b"".join(lines[500:1200])), "/in/mixed/packed.gz")
+    hadoop_cluster.put(b"".join(lines[1200:]), "/in/mixed/deeper/rest.txt")
+    for inputs in (["/in/mixed"], ["/in/mixed/*.*", "/in/mixed/deeper"]):
+        job = hadoop_cluster.submit(tmp_path, inputs, "--reducers=2")
+        assert job.pairs == ANSWER.read_bytes()
+
+
+def test_the_second_reduce(tmp_path: Path) -> None:
+    """An id that stands for several records; and an output that is there already."""
+    data = b"x 1 2 3\nx 1 2 3 4 5 6 7 8 9\ny 1 2 3\ny 1 2 3 4 5 6 7 8 9 10\nz 4\n"
+    hdfs, output = hadoop_cluster.put(data, "/in/again.txt"), hadoop_cluster.new_output()
+    command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, "--reducers=2"]
+    result = hadoop_cluster.attempt([*command, hdfs, output], tmp_path)
+    assert result.code == 0, result.err
+    assert hadoop_cluster.pairs_in(output) == b"x\ty\t0.900000\nx\ty\t1.000000\n"
+    result = hadoop_cluster.attempt([*command, hdfs, output], tmp_path)
+    assert result.code == 1
+    assert "already exists; --overwrite removes it" in result.err.splitlines()[-1]
+    result = hadoop_cluster.attempt([*command, "--dedup", "--overwrite", hdfs, output], tmp_path)
+    assert result.code == 0, result.err
+    assert hadoop_cluster.pairs_in(output) == b"x\ty\t1.000000\n"
+    assert result.count("unique pairs") == 1
+    assert result.count("repeated pairs") == 1
+
+
+def test_a_scheme_that_counts_tokens_first(videos: bytes, tmp_path: Path) -> None:
+    """By jobs of their own, whose folders, and those of a run that was cut short, go away."""
+    hdfs, output = (
+        hadoop_cluster.put(videos, "/in/counting/videos.txt", 256 * 1024),
+        hadoop_cluster.new_output(),
+    )
+    beside = [f"{output}.sums", f"{output}.counts"]
+    for folder in beside:
+        hadoop_cluster.hadoop("fs", "-mkdir", "-p", folder)
+        hadoop_cluster.hadoop("fs", "-put", "-", f"{folder}/part-00000", stdin=b"stale\n")
+    command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, "--reducers=3"]
+    result = hadoop_cluster.attempt([*command, "--exact", hdfs, output], tmp_path)
+    assert result.code == 0, result.err
+    assert hadoop_cluster.pairs_in(output) == ANSWER.read_bytes()
+    assert len(re.findall("Running job: ", result.err)) == 3
+    assert re.search("^sizes 45 to .* keys, .* candidate pairs$", result.err, re.MULTILINE)
+    assert result.count("records") == videos.count(b"\n")
+    left = hadoop_cluster.hadoop("fs", "-ls", "-C", "/out").decode().split()
+    assert output in left
+    assert not set(beside) & set(left)
+
+    # A relative name, and the one JVM of the client.
+    output = output.lstrip("/").replace("/", ".")
+    hadoop_cluster.hadoop("fs", "-mkdir", "-p", ".")
+    local = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb=100"]
+    result = hadoop_cluster.attempt([*command, "--scheme=prefix", *local, hdfs, output], tmp_path)
+    assert result.code == 0, result.err
+    assert hadoop_cluster.pairs_in(output) == ANSWER.read_bytes()
+    assert result.count("records") == videos.count(b"\n")
+
+    mrjob = [
+        *JOB,
+        "--no-conf",
+        "-r",
+        "hadoop",
+        "--python-bin",
+        hadoop_cluster.PYTHON,
+        "--scheme=prefix",
+    ]
+    result = hadoop_cluster.attempt(
+        [*mrjob, "-D", "mapreduce.job.reduces=3", f"hdfs://{hdfs}"], tmp_path
+    )
+    assert result.code == 0, result.err
+    assert in_order(result.out) == ANSWER.read_bytes()
+    assert result.count("records") == videos.count(b"\n")

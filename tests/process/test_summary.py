@@ -1,0 +1,165 @@
+"""What was counted is told: in words, as JSON, or as Hadoop counters."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+
+from neardup.process import counters as counters_module
+from neardup.process.counters import SHOWN_BAD_LINES, Counters
+from neardup.process.summary import describe, first_bad_lines, summarize
+
+
+@pytest.fixture(autouse=True)
+def _nowhere_else(monkeypatch):
+    monkeypatch.delenv("NEARDUP_REPORT", raising=False)
+    monkeypatch.delenv("NEARDUP_WORKER", raising=False)
+    monkeypatch.delenv("mapreduce_task_attempt_id", raising=False)
+
+
+def report_of(stage, counts, started=0.0, ended=1.0, bad_lines=(), promise=""):
+    return {
+        "stage": stage,
+        "counts": counts,
+        "bad_lines": list(bad_lines),
+        "promise": promise,
+        "started": started,
+        "ended": ended,
+    }
+
+
+def test_stages_are_added_up_and_timed_from_first_start_to_last_end():
+    text = describe(
+        [
+            report_of("reducer", {"pairs": 3}, 2.0, 4.5),
+            report_of("mapper", {"records": 1000, "keys": 15000}, 0.0, 1.0),
+            report_of("mapper", {"records": 234, "keys": 3510}, 0.5, 2.0, promise="good"),
+        ]
+    )
+    assert [line.split() for line in text.splitlines()] == [
+        ["records", "1,234"],
+        ["bad", "lines", "0"],
+        ["keys", "18,510"],
+        ["pairs", "3"],
+        ["promise", "good"],
+        ["seconds", "mapper", "2.0,", "reducer", "2.5"],
+    ]
+
+
+def test_bad_lines_are_listed_by_reason():
+    counts = {"records": 5, "bad lines: no id": 2, "bad lines: NUL byte": 1000}
+    bad = describe([report_of("mapper", counts)]).splitlines()[1]
+    assert bad.split(maxsplit=3) == ["bad", "lines", "1,002", "(1,000 NUL byte, 2 no id)"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({"records": 5, "pairs": 0}, True),
+        ({"keyed lines": 5, "pairs": 0}, True),
+        ({"records": 5, "pairs": 1}, False),
+        ({"records": 0, "pairs": 0}, False),
+        ({"unique pairs": 0}, False),
+    ],
+)
+def test_an_empty_result_says_so(counts, said):
+    assert ("No two records are similar" in describe([report_of("reducer", counts)])) == said
+
+
+def test_the_first_bad_lines_come_in_the_order_of_the_input():
+    reports = [
+        report_of("mapper", {}, bad_lines=[["b: ", 2, "x"], ["b: ", 10, "x"]]),
+        report_of("mapper", {}, bad_lines=[["a: ", k, "y"] for k in range(5, 25, 2)]),
+    ]
+    shown = first_bad_lines(reports)
+    assert shown[:2] == ["a: line 5: y", "a: line 7: y"]
+    assert len(shown) == SHOWN_BAD_LINES
+
+
+def test_only_the_first_bad_lines_are_shown_and_all_are_counted(capsys):
+    counters = Counters("mapper")
+    for line in range(1, 31):
+        counters.bad_line("x: ", line, "no id: ''", "no id")
+    assert counters.counts == {"bad lines: no id": 30}
+    shown = capsys.readouterr().err.splitlines()
+    assert shown == [f"mapper: x: line {k}: no id: ''" for k in range(1, SHOWN_BAD_LINES + 1)]
+
+
+def test_a_stage_by_itself_reports_in_words_and_not_on_stdout(capsys):
+    counters = Counters("mapper")
+    counters.add("records", 2)
+    counters.report()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("records ")
+
+
+def test_a_hadoop_task_reports_counters(capsys, monkeypatch):
+    monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1")
+    counters = Counters("mapper")
+    counters.add("records", 2)
+    counters.report()
+    assert capsys.readouterr().err == "reporter:counter:neardup,records,2\n"
+
+
+def test_reports_in_a_folder_are_summed_up(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("NEARDUP_REPORT", str(tmp_path))
+    for number in (1, 2):
+        counters = Counters("mapper")
+        counters.promise = "good"
+        counters.add("records", 10 * number)
+        counters.bad_line("x: ", 3 - number, "no id: ''", "no id")
+        counters.report()
+    assert capsys.readouterr() == ("", "")
+    assert len(list(tmp_path.glob("*.json"))) == 2
+    lines = summarize(str(tmp_path)).splitlines()
+    assert lines[:2] == ["x: line 1: no id: ''", "x: line 2: no id: ''"]
+    assert lines[2].split() == ["records", "30"]
+    assert lines[3].endswith("(2 no id)")
+
+
+def test_what_another_stage_has_counted_is_forgotten_but_not_the_time(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEARDUP_REPORT", str(tmp_path))
+    counters = Counters("send")
+    counters.bad_line("", 1, "no id: ''", "no id")
+    counters.forget()
+    counters.report()
+    (path,) = tmp_path.glob("*.json")
+    told = json.loads(path.read_text())
+    assert (told["stage"], told["counts"], told["bad_lines"]) == ("send", {}, [])
+    assert told["ended"] >= told["started"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("worker", "shows"), [("", True), ("1 of 4", True), ("2 of 4", False)])
+def test_a_terminal_is_shown_the_progress_of_the_first_worker(monkeypatch, worker, shows):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(counters_module, "PROGRESS_SECONDS", -1)
+    monkeypatch.setenv("NEARDUP_WORKER", worker)
+    counters = Counters("mapper", progress="records")
+    counters.add("records", 1234)
+    shown = sys.stderr.getvalue()
+    assert shown == (f"\r\x1b[K{f'mapper {worker}'.strip()}: 1,234 records" if shows else "")
+    counters.report()
+    assert sys.stderr.getvalue().startswith(shown + ("\r\x1b[K" if shows else "records"))
+
+
+def test_a_bad_line_does_not_stand_behind_the_progress(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(counters_module, "PROGRESS_SECONDS", -1)
+    Counters("mapper", progress="records").bad_line("x: ", 1, "no id: ''", "no id")
+    *_, before, shown = sys.stderr.getvalue().split("\r\x1b[K")
+    assert (before, shown) == ("mapper: 0 records", "mapper: x: line 1: no id: ''\n")
+
+
+def test_no_terminal_is_shown_no_progress(capsys, monkeypatch):
+    monkeypatch.setattr(counters_module, "PROGRESS_SECONDS", -1)
+    Counters("mapper", progress="records").add("records", 1234)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,176 @@
+"""Texts become sets of word or character runs; what a reader takes for equal is equal."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.reading import shingling
+from neardup.reading.shingling import MAX_WIDTH, Shingler, canonical
+
+words_of_three = Shingler.parse("word:3")
+chars_of_five = Shingler.parse("char:5")
+
+
+def runs(units, width):
+    """Every run of `width` units as a tuple; one run of all of them where they are fewer."""
+    width = min(width, len(units))
+    return [tuple(units[i : i + width]) for i in range(len(units) - width + 1)] if units else []
+
+
+def same_partition(tuples, hashes):
+    """Equal tuples have equal hashes, different ones different hashes."""
+    return len(tuples) == len(hashes) and len(set(zip(tuples, hashes))) == len(set(hashes)) == len(
+        set(tuples)
+    )
+
+
+few_words = st.lists(st.sampled_from(["to", "be", "or", "not", "To", "é"]), max_size=20)
+
+
+@given(few_words, st.integers(1, 6))
+def test_word_shingles_are_the_runs_of_words(words, width):
+    tuples = runs([word.lower() for word in words], width)
+    hashes = Shingler("word", width)(" ".join(words)).tolist()
+    assert same_partition(tuples, hashes)
+
+
+@given(st.text("ab cé", max_size=40), st.integers(1, 9))
+def test_char_shingles_are_the_runs_of_characters_with_single_blanks(text, width):
+    tuples = runs(" ".join(text.split()), width)
+    hashes = Shingler("char", width)(text).tolist()
+    assert same_partition(tuples, hashes)
+
+
+@given(st.text(max_size=30))
+def test_composed_and_decomposed_text_are_the_same_text(text):
+    composed, decomposed = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
+    for shingler in words_of_three, chars_of_five:
+        assert shingler(composed).tolist() == shingler(decomposed).tolist()
+
+
+def test_composition_does_matter_to_the_bytes_of_the_examples():
+    assert canonical("e\u0301") == canonical("\u00e9") == "\u00e9"
+    assert canonical("e") != canonical("\u00e9")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("To BE", "to be"),
+        ("STRASSE", "straße"),
+        ("ΟΔΟΣ", "οδος"),
+        ("É", "e\u0301"),
+        ("K", "\u212a"),
+        ("  to \t\r\n be\v\f", "to be"),
+        ("to\u00a0be\u2003or", "to be or"),
+    ],
+)
+def test_case_and_white_space_do_not_count(one, other):
+    assert chars_of_five(one).tolist() == chars_of_five(other).tolist()
+    assert chars_of_five(one).tolist() != chars_of_five(one + " x").tolist()
+
+
+@pytest.mark.parametrize("shingler", [words_of_three, chars_of_five])
+def test_a_short_text_is_one_shingle(shingler):
+    assert len(shingler("to")) == 1
+    assert shingler("to").tolist() == shingler(" TO ").tolist()
+    assert shingler("to").tolist() != shingler("be").tolist()
+
+
+@pytest.mark.parametrize("text", ["", " \t\n", "\u3000"])
+@pytest.mark.parametrize("shingler", [words_of_three, chars_of_five])
+def test_an_empty_text_has_no_shingles(shingler, text):
+    assert shingler(text).tolist() == []
+
+
+def test_order_counts_and_repeats_are_kept():
+    pairs = Shingler.parse("word:2")
+    assert pairs("a b").tolist() != pairs("b a").tolist()
+    assert len(pairs("a b a b")) == 3
+    assert len(set(pairs("a b a b").tolist())) == 2
+
+
+def test_a_full_word_cache_changes_nothing(monkeypatch):
+    text = "to be or not to be that is the question to be"
+    expected = Shingler.parse("word:2")(text).tolist()
+    monkeypatch.setattr(shingling, "WORD_CACHE", 3)
+    small = Shingler.parse("word:2")
+    assert small(text).tolist() == small(text).tolist() == expected
+    assert len(small.word_ids) <= 3
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("word:3", [2019289497163898776, 16648735633381775622]),
+        ("word:100", [9600724459418627227]),
+        ("char:12", [4822221508023539108, 9736225665679823944]),
+    ],
+)
+def test_shingles_are_the_same_in_every_version(form, expected):
+    assert Shingler.parse(form)("To be, or not").tolist() == expected
+
+
+def bag_of(form, text):
+    shingles = Shingler.parse(form + ":bag")(text).tolist()
+    assert len(shingles) == len(set(shingles))
+    return set(shingles)
+
+
+@given(few_words, few_words, st.sampled_from(["word:1", "word:2", "char:1", "char:3"]))
+def test_bags_share_what_multisets_share(one, other, form):
+    x, y = (Counter(Shingler.parse(form)(" ".join(words)).tolist()) for words in (one, other))
+    x_bag, y_bag = (bag_of(form, " ".join(words)) for words in (one, other))
+    assert len(x_bag) == sum(x.values())
+    assert len(x_bag & y_bag) == sum((x & y).values())
+    assert len(x_bag | y_bag) == sum((x | y).values())
+
+
+@pytest.mark.parametrize("form", ["word:2", "char:5"])
+def test_the_first_of_a_bag_keeps_its_hash_and_its_place(form):
+    text = "to be or not to be or to be not"
+    once, bag = Shingler.parse(form)(text).tolist(), Shingler.parse(form + ":bag")(text).tolist()
+    first = [shingle not in once[:i] for i, shingle in enumerate(once)]
+    assert [a == b for a, b in zip(once, bag)] == first
+    assert not all(first)
+
+
+def test_a_third_is_not_a_second():
+    words = Shingler.parse("word:1:bag")
+    assert len(set(words("a a a").tolist())) == 3
+    assert words("a a a").tolist()[:2] == words("a a").tolist()
+    assert set(words("a b a").tolist()) == set(words("a a b").tolist())
+
+
+@pytest.mark.parametrize("form", ["word:3:bag", "char:5:bag"])
+@pytest.mark.parametrize("text", ["", "to", " TO "])
+def test_empty_and_short_texts_are_the_same_in_bags(form, text):
+    plain = Shingler.parse(form[:-4])
+    assert Shingler.parse(form)(text).tolist() == plain(text).tolist()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["word:3", "char:5", "word:1", f"char:{MAX_WIDTH}", "word:3:bag", "char:5:bag", "spot:2:1"],
+)
+def test_a_shingler_reads_what_it_prints(text):
+    assert str(Shingler.parse(text)) == text
+
+
+FORMS = r"is not word:K, char:K, word:K:bag, char:K:bag or spot:C:D, with K, C and D from 1 to 100"
+NO_FORMS = """
+word word: word:0 word:101 word:-1 line:3 char:1.5 word:٣ word:3:set word:3:1 word:bag
+word:0:bag word:3:bag:bag spot spot:2 spot:2:0 spot:0:1 spot:101:1 spot:2:101 spot:2:1:bag
+"""
+
+
+@pytest.mark.parametrize("text", ["", "word:3 ", "spot:2:1\n", *NO_FORMS.split()])
+def test_anything_else_is_no_shingler(text):
+    with pytest.raises(ValueError, match=FORMS) as error:
+        Shingler.parse(text)
+    assert repr(text) in str(error.value)

@@ -1,0 +1,143 @@
+"""Random projection: recall on its own S-curve, that of the angle, for plain and weighted sets."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.process.errors import UsageError
+from neardup.schemes.projection import Projection, _bits
+from neardup.sets.ragged import Ragged
+from neardup.similarity.measures import Cosine, Jaccard
+from neardup.similarity.weights import Idf, WeightedCosine
+from neardup.token_counts.counts import TokenCounts
+from tests.schemes.test_family import interval
+from tests.schemes.test_schemes import PAIRS, pairs_of_similarity
+from tests.support.drawn import COUNTS, settings_of
+
+LEFT = np.arange(0, 2 * PAIRS, 2)
+
+
+@pytest.mark.parametrize("ids", ["consecutive", "a small universe", "random"])
+@pytest.mark.parametrize("common", [50, 80, 90])
+def test_pairs_meet_as_often_as_their_angle_says(common, ids):
+    cosine = 2 * common / (100 + common)  # sets of equal size
+    for bands, rows in [(4, 6), (20, 17)]:
+        scheme = Projection(bands, rows, seed=common)
+        low, high = interval(scheme, pairs_of_similarity(common, 100, ids))
+        assert low <= scheme.recall(cosine) <= high
+
+
+@pytest.mark.parametrize("rows", [5, 7])
+def test_one_bit_too_many_or_too_few_would_show(rows):
+    low, high = interval(Projection(4, 6), pairs_of_similarity(50, 100, "consecutive"))
+    assert low <= Projection(4, 6).recall(2 / 3) <= high
+    assert not low <= Projection(4, rows).recall(2 / 3) <= high
+
+
+def rows_of_pairs(size, common):
+    """PAIRS pairs of sets of this size, with so many tokens in both."""
+    rng = np.random.default_rng(size)
+    for tokens in rng.integers(0, 1 << 63, (PAIRS, 2 * size - common)).tolist():
+        yield tokens[:size]
+        yield tokens[:common] + tokens[size:]
+
+
+@pytest.mark.parametrize(("size", "common"), [(2, 1), (4, 3), (5, 4), (10, 9), (21, 19)])
+def test_small_sets_meet_no_less_often_than_in_the_model(size, common):
+    scheme = Projection(20, 17)
+    pairs = Ragged.from_rows(list(rows_of_pairs(size, common))), LEFT, LEFT + 1
+    assert interval(scheme, pairs)[1] >= scheme.recall(common / size)
+
+
+def test_weighted_pairs_meet_as_often_as_their_weighted_angle_says():
+    """60 heavy tokens in both, 40 light ones in one: a cosine of 60·64² / (60·64² + 40·16²)."""
+    heavy, light = np.arange(10_000), np.arange(10_000, 40_000)
+    counts = TokenCounts(
+        np.array([1]),
+        np.array([1 << 20]),
+        np.arange(40_000, dtype=np.uint64),
+        np.array([1 << 12] * len(heavy) + [1 << 18] * len(light)),
+    )
+    rng = np.random.default_rng(0)
+    rows = []
+    for _ in range(PAIRS):
+        common, rest = rng.choice(heavy, 60, False), rng.choice(light, 80, False)
+        rows += [[*common, *rest[:40]], [*common, *rest[40:]]]
+    pairs = Ragged.from_rows(rows), LEFT, LEFT + 1
+    cosine = 60 * 64**2 / (60 * 64**2 + 40 * 16**2)
+    scheme, plain = Projection(4, 17, idf=Idf(counts)), Projection(4, 17)
+    low, high = interval(scheme, pairs)
+    assert low <= scheme.recall(cosine) <= high
+    assert not low <= scheme.recall(0.6) <= high
+    low, high = interval(plain, pairs)
+    assert low <= plain.recall(0.6) <= high
+
+
+@given(
+    st.lists(st.integers(0, 2**64 - 1), min_size=5, max_size=5),
+    st.integers(0, 319),
+    st.integers(1, 130),
+)
+def test_bits_are_cut_from_words(words, low, width):
+    high = min(low + width, 320)
+    number = sum(word << 64 * i for i, word in enumerate(words))
+    columns = _bits(np.array([words], dtype=np.uint64), low, high)[:, 0].tolist()
+    cut = sum(column << 64 * i for i, column in enumerate(columns))
+    assert cut == number >> low & (1 << high - low) - 1
+    assert len(columns) == -(-(high - low) // 64)
+
+
+def test_bands_of_more_bits_than_a_word():
+    sets = Ragged.from_rows([[1, 2], [1, 2], [3]])
+    keys = Projection(3, 100).keys(sets)
+    assert keys.row(0).tolist() == keys.row(1).tolist() != keys.row(2).tolist()
+    assert Projection(3, 100).keys(sets, 1, 3).row(2).tolist() == keys.row(2)[1:].tolist()
+
+
+@pytest.mark.parametrize("t", [Fraction(1, 2), Fraction(9, 10)])
+def test_no_pair_at_a_resemblance_has_less_than_the_cosine_that_follows(t):
+    """cosine ≥ 2J / (1 + J), for all sizes to 60; in integers, squared."""
+    least = 2 * t / (1 + t)
+    reached = 0
+    for x in range(1, 61):
+        for y in range(x, 61):
+            common = next(c for c in range(x + 2) if c > x or Fraction(c, x + y - c) >= t)
+            if common <= x:
+                assert Fraction(common**2, x * y) >= least**2
+                reached += Fraction(common**2, x * y) == least**2
+    assert reached
+
+
+@pytest.mark.parametrize(
+    ("flags", "cosine"),
+    [
+        ([], 0.9),
+        (["--threshold=0.8"], 0.8),
+        (["--measure=jaccard"], 1.8 / 1.9),
+        (["--measure=dice"], 0.9),
+    ],
+)
+def test_the_promise_is_for_the_cosine_that_the_measure_implies(flags, cosine):
+    scheme = settings_of("--scheme=projection", *flags).scheme
+    assert scheme.cosine == pytest.approx(cosine)
+    assert 0.9999 <= scheme.recall(cosine) < 0.99999
+    assert scheme.bands <= 128
+
+
+def test_the_measure_weighs_when_the_scheme_does():
+    assert type(settings_of("--scheme=projection").measure) is Cosine
+    assert type(settings_of("--scheme=projection", "--measure=jaccard").measure) is Jaccard
+    weighted = settings_of("--scheme=projection", "--weights=idf", counts=COUNTS)
+    assert type(weighted.measure) is WeightedCosine
+
+
+def test_nothing_about_weighted_sets_follows_from_other_measures():
+    with pytest.raises(UsageError, match="follows from jaccard"):
+        settings_of("--scheme=projection", "--weights=idf", "--measure=jaccard", counts=COUNTS)
+    with pytest.raises(UsageError, match="--counts"):
+        settings_of("--scheme=projection", "--weights=idf")

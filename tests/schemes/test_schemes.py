@@ -1,0 +1,128 @@
+"""What every scheme of the table promises: sound keys, and recall on the S-curve.
+
+The statistical tests are exact: the number of pairs that meet is binomial, and its Clopper-Pearson
+interval at α = 1e-9 holds the promised probability but in one of 10^9 draws.  Seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.evaluation.intervals import clopper_pearson
+from neardup.lines.keys import HASH_BITS, KEY_BITS
+from neardup.schemes import banding
+from neardup.schemes.minhash import MinHash
+from neardup.sets.ragged import Ragged, shared
+from tests.support import drawn
+from tests.support.drawn import shingle_sets
+
+ALPHA = 1e-9
+PAIRS = 4000
+SETS = drawn.every_scheme()
+every_scheme = pytest.mark.parametrize("scheme", SETS.values(), ids=SETS)
+some_sets = st.lists(shingle_sets.filter(bool), min_size=1, max_size=8)
+
+
+@every_scheme
+@given(some_sets)
+def test_keys_are_ascending_and_fit(scheme, sets):
+    keys = scheme.keys(Ragged.from_rows([list(x) for x in sets]))
+    for i in range(len(sets)):
+        row = keys.row(i).tolist()
+        assert row == sorted(set(row))
+        assert len(row) <= scheme.key_counts(np.array([len(sets[i])]))[0]
+        assert all(key < 1 << KEY_BITS for key in row)
+
+
+@every_scheme
+@given(some_sets, st.randoms())
+def test_a_sets_keys_do_not_depend_on_its_company(scheme, sets, random):
+    together = scheme.keys(Ragged.from_rows([list(x) for x in sets]))
+    for i, x in enumerate(sets):
+        shuffled = random.sample(sorted(x), len(x))
+        alone = scheme.keys(Ragged.from_rows([shuffled * 2]))
+        assert alone.row(0).tolist() == together.row(i).tolist()
+
+
+@every_scheme
+@given(shingle_sets.filter(bool), st.integers(0, 8), st.integers(0, 8))
+def test_some_bands_have_the_keys_that_they_have_among_all(scheme, x, low, more):
+    sets = Ragged.from_rows([list(x)])
+    some = scheme.keys(sets, low, low + more).row(0).tolist()
+    every = scheme.keys(sets).row(0).tolist()
+    assert some == [key for key in every if low <= key >> HASH_BITS < low + more]
+
+
+@pytest.mark.parametrize("scheme", [scheme for scheme in SETS.values() if scheme.one_a_band])
+@given(shingle_sets.filter(bool))
+def test_no_set_has_two_keys_of_one_band(scheme, x):
+    bands = [key >> HASH_BITS for key in scheme.keys(Ragged.from_rows([list(x)])).row(0).tolist()]
+    assert len(bands) == len(set(bands)) or not scheme.one_a_band
+
+
+@every_scheme
+def test_equal_sets_share_all_keys_and_disjoint_ones_none(scheme):
+    sets = Ragged.from_rows([[1, 2, 3], [3, 1, 2], [4, 5, 6]])
+    rows = [scheme.keys(sets).row(i).tolist() for i in range(3)]
+    assert rows[0] == rows[1] != []
+    assert not set(rows[0]) & set(rows[2])
+
+
+def test_another_seed_gives_other_keys():
+    sets = Ragged.from_rows([[1, 2, 3]])
+    keys = [tuple(MinHash(5, 2, seed).keys(sets).row(0).tolist()) for seed in range(50)]
+    assert len(set(keys)) == 50
+
+
+def test_each_key_is_of_its_own_band():
+    keys = MinHash(7, 3, 0).keys(Ragged.from_rows([[9], [5, 6]]))
+    assert (keys.values >> np.uint64(40)).tolist() == list(range(7)) * 2
+
+
+def pairs_of_similarity(common: int, union: int, ids: str) -> tuple[Ragged, np.ndarray, np.ndarray]:
+    """PAIRS pairs of sets (2i, 2i+1) of resemblance common/union, from ids as they occur."""
+    rng = np.random.default_rng(common * 1000 + union)
+    rows = []
+    for pair in range(PAIRS):
+        if ids == "consecutive":
+            tokens = np.arange(pair * union, (pair + 1) * union)
+        elif ids == "a small universe":
+            tokens = rng.permutation(4 * union)[:union]
+        else:
+            tokens = rng.integers(0, 1 << 63, union)
+        one_side = (union - common) // 2
+        rows += [tokens[: common + one_side].tolist()]
+        rows += [np.concatenate((tokens[:common], tokens[common + one_side :])).tolist()]
+    left = np.arange(0, 2 * PAIRS, 2)
+    return Ragged.from_rows(rows), left, left + 1
+
+
+@pytest.mark.parametrize("ids", ["consecutive", "a small universe", "random"])
+@pytest.mark.parametrize("common", [50, 70, 80, 90, 96])
+def test_pairs_meet_as_often_as_the_s_curve_says(common, ids):
+    sets, left, right = pairs_of_similarity(common, 100, ids)
+    for bands, rows in [(1, 1), (15, 7), (6, 3)]:
+        scheme = MinHash(bands, rows, seed=common)
+        met = int(np.count_nonzero(shared(scheme.keys(sets), left, right).sizes))
+        low, high = clopper_pearson(met, PAIRS, ALPHA)
+        assert low <= scheme.recall(common / 100) <= high
+
+
+def test_the_interval_would_catch_one_row_too_many_or_too_few():
+    sets, left, right = pairs_of_similarity(80, 100, "consecutive")
+    met = int(np.count_nonzero(shared(MinHash(15, 7).keys(sets), left, right).sizes))
+    low, high = clopper_pearson(met, PAIRS, ALPHA)
+    assert low <= banding.recall(0.8, 15, 7) <= high
+    for rows in (6, 8):
+        assert not low <= banding.recall(0.8, 15, rows) <= high
+
+
+def test_a_large_set_has_the_keys_of_its_pieces_together(monkeypatch):
+    """Min-hashes are minima, so it does not matter where a set is cut."""
+    sets = Ragged.from_rows([list(range(0, 3000, 7)), [5], list(range(900))])
+    whole = MinHash(4, 3, 0).keys(sets).values.tolist()
+    monkeypatch.setattr("neardup.sets.min_hashes.CACHE_TOKENS", 50)
+    assert MinHash(4, 3, 0).keys(sets).values.tolist() == whole

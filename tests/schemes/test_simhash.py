@@ -1,0 +1,170 @@
+"""SimHash: fingerprints against the definition, and no pair within k bits that fails to meet."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.process.errors import UsageError
+from neardup.schemes.simhash import SimHash, most_blocks
+from neardup.sets import random_signs as signs_module
+from neardup.sets.hashing import mix, random_words
+from neardup.sets.ragged import Ragged
+from neardup.sets.random_signs import signs
+from neardup.similarity.bitmaps import popcount
+from neardup.similarity.threshold import NINE_TENTHS
+from neardup.similarity.weights import Idf
+from tests.support.drawn import COUNTS, job, pairs_in, settings_of, shingle_sets
+
+SIZES = [1, 2, 3, 100, 254, 255, 256, 510, 511, 4000]  # a lane holds 255 tokens
+
+
+def random_sets(sizes, seed=0):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 1 << 63, sum(sizes)).astype(np.uint64)
+    return Ragged.from_unsorted(values, np.array(sizes))
+
+
+def naive_bit(tokens, weights, dimension, seed):
+    """The sign of the sum, one token at a time."""
+    lanes = 8 if weights is None else 4
+    place = np.uint64(dimension % 64 // lanes + 64 // lanes * (dimension % 64 % lanes))
+    draw = random_words(seed, dimension // 64 + 1, stream=3)[-1]
+    words = mix(mix(tokens ^ random_words(seed, 1, stream=1)) + draw)
+    total = 0
+    for i, word in enumerate(words):
+        weight = 1 if weights is None else int(weights[i])
+        total += weight if int(word >> place) & 1 else -weight
+    if total == 0:
+        return int(mix(words.min(keepdims=True))[0]) >> dimension % 64 & 1
+    return int(total > 0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_bit_is_the_sign_of_a_sum(weighted, monkeypatch):
+    monkeypatch.setattr(signs_module, "CACHE_TOKENS", 600)
+    sets = random_sets(SIZES)
+    rng = np.random.default_rng(1)
+    weights = rng.integers(1, 256, len(sets.values)) if weighted else None
+    if weighted:
+        weights[sets.offsets[4] :] = 255  # the most a lane must hold
+    words = signs(sets, weights, 7, 0, 192)
+    assert words.shape == (len(SIZES), 3)
+    for i in range(len(SIZES)):
+        some = None if weights is None else weights[sets.offsets[i] : sets.offsets[i + 1]]
+        for d in [0, 1, 7, 8, 9, 62, 63, 64, 100, 191]:
+            bit = int(words[i, d // 64]) >> d % 64 & 1
+            assert bit == naive_bit(sets.row(i), some, d, 7)
+
+
+@given(st.integers(0, 200), st.integers(0, 130))
+def test_some_dimensions_have_the_signs_that_they_have_among_all(low, more):
+    sets = random_sets([1, 2, 30])
+    every = signs(sets, None, 0, 0, 384)
+    some = signs(sets, None, 0, low, low + more)
+    for d in range(low // 64 * 64, 64 * (low // 64 + some.shape[1])):
+        word = every[:, d // 64] if low <= d < low + more else np.zeros(3, np.uint64)
+        column = some[:, d // 64 - low // 64]
+        assert (column >> np.uint64(d % 64) & np.uint64(1)).tolist() == (
+            word >> np.uint64(d % 64) & np.uint64(1)
+        ).tolist()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10])
+def test_neither_side_is_favoured(size):
+    """Not even where every second sum is 0.  Of 256,000 bits, 6 standard deviations are 0.6 %."""
+    ones = popcount(signs(random_sets([size] * 4000), None, 0, 0, 64)[:, 0]).sum()
+    assert abs(ones / (64 * 4000) - 0.5) < 0.006
+
+
+def test_weights_change_fingerprints():
+    sets = Ragged.from_rows([[0, 1, 10, 20, 30]])
+    plain, weighted = SimHash(3, 5), SimHash(3, 5, idf=Idf(COUNTS))
+    assert plain.fingerprints(sets) != weighted.fingerprints(sets)
+
+
+@pytest.mark.parametrize(("distance", "max_keys"), [(0, 16), (1, 16), (2, 16), (3, 16), (3, 40)])
+def test_all_pairs_within_the_distance_share_a_key(distance, max_keys):
+    """Every way to flip so many of 64 bits, and fewer."""
+    scheme = SimHash(distance, most_blocks(distance, max_keys))
+    flips = [
+        sum(1 << bit for bit in some)
+        for count in range(distance + 1)
+        for some in combinations(range(64), count)
+    ]
+    origin = random_words(distance, 1)
+    keys = scheme.keys_of(origin ^ np.array(flips, dtype=np.uint64)).values
+    keys = keys.reshape(len(flips), -1)
+    assert len(keys[0]) <= max_keys
+    assert (keys == scheme.keys_of(origin).values).any(axis=1).all()
+
+
+def test_one_bit_more_may_share_no_key():
+    scheme = SimHash(3, 5)
+    far = np.array([sum(1 << bit for bit in (5, 20, 30, 45)), 0b1111], dtype=np.uint64)
+    keys = scheme.keys_of(far).values.reshape(2, -1)
+    shared = (keys == scheme.keys_of(np.zeros(1, np.uint64)).values).any(axis=1)
+    assert shared.tolist() == [False, True]
+    assert [scheme.recall((64 - bits) / 64) for bits in (0, 3, 4, 64)] == [1, 1, 0, 0]
+
+
+def test_the_hamming_measure_counts_bits():
+    rng = np.random.default_rng(5)
+    base = rng.integers(0, 1 << 40, 300)
+    sets = Ragged.from_rows([base[: 300 - n].tolist() for n in range(40)])
+    scheme = SimHash(3, 5)
+    prints = scheme.fingerprints(sets).tolist()
+    left, right = np.triu_indices(len(sets), 1)
+    bits = [bin(prints[i] ^ prints[j]).count("1") for i, j in zip(left, right)]
+    assert {2, 3, 4} <= set(bits)  # at the bound, and beside it
+    found = scheme.measure("hamming", NINE_TENTHS).verified(sets, left, right)
+    expected = [(i, j, 64 - d) for i, j, d in zip(left, right, bits) if d <= 3]
+    assert list(zip(found.left, found.right, found.part)) == expected
+    assert set(found.whole.tolist()) == {64}
+
+
+@pytest.mark.parametrize("distance", [0, 3, 6])
+def test_the_job_finds_every_pair_within_the_distance(distance):
+    rng = np.random.default_rng(distance)
+    base = rng.integers(0, 10**6, (4, 60)).tolist()
+    records = {
+        b"%d-%d" % (i, n): frozenset(base[i][n:] + list(range(n // 3)))
+        for i in range(4)
+        for n in range(12)
+    }
+    ids = sorted(records)
+    sets = Ragged.from_rows([sorted(records[id_]) for id_ in ids])
+    prints = SimHash(3, 5).fingerprints(sets).tolist()
+    expected = [
+        (a, b)
+        for (a, x), (b, y) in combinations(zip(ids, prints), 2)
+        if bin(x ^ y).count("1") <= distance
+    ]
+    assert len(expected) < len(ids) * (len(ids) - 1) // 2
+    assert expected or distance == 0
+    assert pairs_in(job(records, "--scheme=simhash", f"--distance={distance}")) == expected
+
+
+@given(shingle_sets.filter(bool))
+def test_equal_sets_are_at_similarity_1(x):
+    sets = Ragged.from_rows([list(x), list(x)])
+    found = (
+        SimHash(0, 64).measure("hamming", NINE_TENTHS).verified(sets, np.array([0]), np.array([1]))
+    )
+    assert found.part.tolist() == found.whole.tolist() == [64]
+
+
+def test_blocks_leave_no_more_keys_than_allowed():
+    assert settings_of("--scheme=simhash").scheme.blocks == 5
+    assert settings_of("--scheme=simhash", "--max-bands=20").scheme.blocks == 6
+    with pytest.raises(UsageError, match=r"--distance 9 needs 10 keys .* 9 are allowed"):
+        settings_of("--scheme=simhash", "--distance=9", "--max-bands=9")
+
+
+def test_weights_need_counts():
+    with pytest.raises(UsageError, match="--counts"):
+        settings_of("--scheme=simhash", "--weights=idf")

@@ -1,0 +1,92 @@
+"""Rows of sets in flat arrays behave as lists of Python sets do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.sets import ragged
+from neardup.sets.ragged import Ragged, chunks, shared, spans
+from tests.support.drawn import TOP, shingle_sets, shingles
+
+small_sets = st.frozensets(st.integers(0, 15), max_size=12)
+row_lists = st.lists(small_sets, max_size=8) | st.lists(shingle_sets, max_size=8)
+
+
+def as_sets(rows):
+    """The rows as Python sets; each must be ascending and without repeats."""
+    lists = [rows.row(i).tolist() for i in range(len(rows))]
+    assert lists == [sorted(set(row)) for row in lists]
+    return [frozenset(row) for row in lists]
+
+
+@pytest.mark.parametrize("values", [st.integers(0, 9), shingles])
+def test_rows_come_back_as_sets(values):
+    @given(st.lists(st.lists(values, max_size=9), max_size=9))
+    def check(rows):
+        table = Ragged.from_rows(rows)
+        assert as_sets(table) == [frozenset(row) for row in rows]
+        assert table.sizes.tolist() == [len(set(row)) for row in rows]
+        assert table.values.dtype == np.uint64
+        assert table.offsets.dtype == np.int64
+
+    check()
+
+
+@given(st.data(), st.integers(2, 300))
+def test_packing_reaches_up_to_the_last_free_bit(data, count):
+    free = 1 << (64 - count.bit_length())
+    value = data.draw(st.sampled_from([free - 2, free - 1, free, free + 1]))
+    rows = [[value, 0, value]] * count
+    assert as_sets(Ragged.from_rows(rows)) == [{0, value}] * count
+
+
+def check_shared(sets, pairs):
+    rows = Ragged.from_rows([list(row) for row in sets])
+    left, right = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
+    assert as_sets(shared(rows, left, right)) == [sets[i] & sets[j] for i, j in pairs]
+
+
+@given(st.data(), row_lists.filter(bool))
+def test_what_two_rows_share_is_their_intersection(data, sets):
+    index = st.integers(0, len(sets) - 1)
+    check_shared(sets, data.draw(st.lists(st.tuples(index, index), max_size=20)))
+
+
+@pytest.mark.parametrize("step", [1, 7, 40])
+@pytest.mark.parametrize("top", [30, TOP])
+def test_shared_does_not_depend_on_the_step(monkeypatch, step, top):
+    monkeypatch.setattr(ragged, "PAIR_STEP", step)
+    sets = [frozenset(range(top - k, top)) | {k} for k in range(1, 12)] + [frozenset()]
+    check_shared(sets, [(i, j) for i in range(12) for j in range(12)])
+
+
+@given(st.data(), row_lists.filter(bool))
+def test_take_gives_the_rows_asked_for(data, sets):
+    index = data.draw(st.lists(st.integers(0, len(sets) - 1), max_size=12))
+    rows = Ragged.from_rows([list(row) for row in sets])
+    assert as_sets(rows.take(np.array(index, dtype=np.int64))) == [sets[i] for i in index]
+
+
+@given(row_lists, row_lists)
+def test_beside_puts_rows_after_rows(first, then):
+    tables = [Ragged.from_rows([list(row) for row in sets]) for sets in (first, then)]
+    assert as_sets(tables[0].beside(tables[1])) == first + then
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=9))
+def test_spans_are_ranges_end_to_end(ranges):
+    starts, sizes = (np.array([r[k] for r in ranges], dtype=np.int64) for k in (0, 1))
+    expected = [i for start, size in ranges for i in range(start, start + size)]
+    assert spans(starts, sizes).tolist() == expected
+
+
+@given(st.lists(st.integers(0, 9), max_size=20), st.integers(1, 20))
+def test_chunks_cover_everything_once_within_the_limit_and_no_chunk_could_be_longer(weights, limit):
+    ranges = chunks(np.array(weights, dtype=np.int64), limit)
+    assert [i for low, high in ranges for i in range(low, high)] == list(range(len(weights)))
+    for low, high in ranges:
+        assert sum(weights[low:high]) <= limit or high - low == 1
+        assert high == len(weights) or sum(weights[low : high + 1]) > limit

@@ -1,0 +1,162 @@
+"""The definitions: what they are worth on small sets, and which distances are metrics."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations, product
+from math import acos, inf, isclose, pi
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.similarity.definitions import (
+    angular_distance,
+    containment,
+    cosine,
+    dice,
+    hamming,
+    norm_distance,
+    overlap_coefficient,
+    resemblance,
+    weighted_cosine,
+)
+
+ROUNDING = 1e-12
+SETS = [frozenset(x) for size in range(1, 5) for x in combinations("abcd", size)]
+VECTORS = list(product([-2, 0, 1, 5], repeat=2))
+POINTS = [dict(zip("ab", v)) for v in VECTORS if any(v)]
+FINGERPRINTS = range(16)
+
+
+def jaccard_distance(x, y):
+    return 1 - resemblance(x, y)
+
+
+def is_a_metric(distance, items, same=lambda x, y: x == y, rounding=0):
+    """Zero between the same items alone, symmetric, and no detour shorter: all triples tried."""
+    d = {(x, y): distance(items[x], items[y]) for x, y in product(range(len(items)), repeat=2)}
+    zero = all(
+        d[x, y] >= 0 and (d[x, y] <= rounding) == same(items[x], items[y])
+        for x, y in product(range(len(items)), repeat=2)
+    )
+    symmetric = all(d[x, y] == d[y, x] for x, y in d)
+    triangle = all(
+        d[x, z] <= d[x, y] + d[y, z] + rounding for (x, y), z in product(d, range(len(items)))
+    )
+    return zero and symmetric and triangle
+
+
+def parallel(x, y):
+    """Whether two vectors in the plane point the same way."""
+    return x["a"] * y["b"] == x["b"] * y["a"] and x["a"] * y["a"] + x["b"] * y["b"] > 0
+
+
+def test_jaccard_distance_is_a_metric():
+    assert is_a_metric(jaccard_distance, SETS)
+
+
+def test_hamming_distance_is_a_metric():
+    assert is_a_metric(hamming, FINGERPRINTS)
+
+
+def test_angular_distance_is_a_metric_of_directions():
+    assert is_a_metric(angular_distance, POINTS, parallel, ROUNDING)
+    assert is_a_metric(angular_distance, [dict.fromkeys(x, 1) for x in SETS], rounding=ROUNDING)
+
+
+@pytest.mark.parametrize("r", [1, 1.5, 2, 3, 40, inf])
+def test_every_norm_from_1_on_is_a_metric(r):
+    assert is_a_metric(lambda x, y: norm_distance(x, y, r), VECTORS, rounding=ROUNDING)
+
+
+@pytest.mark.parametrize("similarity", [dice, overlap_coefficient, cosine])
+def test_one_minus_some_similarities_is_no_metric_so_they_have_no_lsh_family(similarity):
+    """Charikar 2002: Pr[h(x) = h(y)] = sim(x, y) would make 1 - sim one."""
+    assert not is_a_metric(lambda x, y: 1 - similarity(x, y), SETS, rounding=ROUNDING)
+    assert (1 - similarity("a", "ab")) + (1 - similarity("ab", "b")) < 1 - similarity("a", "b")
+
+
+def test_the_detour_of_dice_is_a_third_too_short():
+    a, b, both = {"a"}, {"b"}, {"a", "b"}
+    assert (1 - dice(a, both)) + (1 - dice(both, b)) == Fraction(2, 3)
+    assert 1 - dice(a, b) == 1
+
+
+def test_a_power_below_1_is_no_metric_and_is_refused():
+    assert (1**0.5 + 1**0.5) ** 2 > 1 + 1  # from (0, 0) to (1, 1), straight and by way of (1, 0)
+    for r in (0.5, 0, -1, float("nan")):
+        with pytest.raises(ValueError, match="triangle"):
+            norm_distance([0], [1], r)
+
+
+@pytest.mark.parametrize("x", SETS)
+def test_set_similarities_by_counting(x):
+    for y in SETS:
+        common = sum(element in y for element in x)
+        assert resemblance(x, y) == Fraction(common, len(x) + len(y) - common)
+        assert containment(x, y) == Fraction(common, len(x))
+        assert dice(x, y) == Fraction(2 * common, len(x) + len(y))
+        assert overlap_coefficient(x, y) == max(containment(x, y), containment(y, x))
+        assert isclose(cosine(x, y) ** 2, containment(x, y) * containment(y, x))
+        assert isclose(
+            cosine(x, y), weighted_cosine(dict.fromkeys(x, 1), dict.fromkeys(y, 1)), abs_tol=0
+        )
+
+
+def test_repeats_do_not_count_and_containment_has_a_direction():
+    assert resemblance("aab", "abb") == dice("aab", "abb") == 1
+    assert containment("aa", "ab") == 1
+    assert containment("ab", "aa") == Fraction(1, 2)
+
+
+def test_what_divides_by_nothing_is_an_error():
+    for similarity in (resemblance, dice, overlap_coefficient, cosine, containment):
+        with pytest.raises(ZeroDivisionError):
+            similarity([], [])
+
+
+@pytest.mark.parametrize("x", POINTS)
+def test_the_angle_is_that_of_the_cosine(x):
+    for y in POINTS:
+        expected = acos(weighted_cosine(x, y)) / pi
+        assert isclose(angular_distance(x, y), expected, abs_tol=1e-7)
+
+
+def test_small_angles_are_exact():
+    assert angular_distance({"a": 1.0}, {"a": 1.0, "b": 1e-12}) == pytest.approx(1e-12 / pi)
+    assert angular_distance({"a": 0.1, "b": 0.7}, {"a": 0.1, "b": 0.7}) == 0
+
+
+def test_a_missing_element_weighs_nothing():
+    assert weighted_cosine({"a": 1}, {"b": 1}) == 0
+    assert angular_distance({"a": 1}, {"b": 3}) == 0.5
+    assert angular_distance({"a": 1, "b": 0}, {"a": 1}) == 0
+
+
+numbers = st.floats(-1e3, 1e3)
+
+
+@given(st.lists(st.tuples(numbers, numbers), max_size=6))
+def test_norms_fall_with_r_and_end_at_the_largest_gap(pairs):
+    x, y = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    norms = [norm_distance(x, y, r) for r in (1, 1.5, 2, 7, inf)]
+    for larger, smaller in zip(norms, norms[1:]):
+        assert smaller <= larger * (1 + ROUNDING)
+    assert norms[-1] == max((abs(a - b) for a, b in pairs), default=0)
+    assert norms[2] == pytest.approx(sum((a - b) ** 2 for a, b in pairs) ** 0.5)
+
+
+def test_norms_of_whole_numbers_stay_whole_and_do_not_overflow():
+    assert norm_distance([Fraction(1, 3)], [1], 1) == Fraction(2, 3)
+    assert norm_distance([10**200, 0], [0, 10**200], 2) == pytest.approx(2**0.5 * 1e200)
+
+
+def test_vectors_of_different_lengths_have_no_distance():
+    with pytest.raises(ValueError, match="of 1 and of 2"):
+        norm_distance([1], [1, 2], 2)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_hamming_counts_the_places_that_differ(x, y):
+    assert hamming(x, y) == sum(a != b for a, b in zip(f"{x:064b}", f"{y:064b}"))

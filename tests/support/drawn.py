@@ -1,0 +1,117 @@
+"""What the tests share: values and sets to draw, and the whole job inside this process.
+
+The shuffle of `job` is Python's `sorted`, which orders bytes as `LC_ALL=C sort` does.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping
+
+from hypothesis import strategies as st
+
+from neardup import options
+from neardup.joins import JOINS
+from neardup.options import Settings
+from neardup.process.counters import Counters
+from neardup.reading.blocks import Block
+from neardup.schemes import SCHEMES
+from neardup.schemes.scheme import Scheme
+from neardup.sets.ragged import Ragged
+from neardup.similarity.threshold import Threshold
+from neardup.stages import map_records
+from neardup.token_counts.counts import TokenCounts
+from neardup.verification.buckets import BUCKET_BYTES, shared_lines
+from neardup.verification.link_join import LinkJoin
+from neardup.verification.pair_join import PairJoin
+
+TOP = (1 << 64) - 1
+Records = Mapping[bytes, Iterable[int]]
+
+# Small values meet often; those near 2^64 leave no room for tricks with the upper bits.
+shingles = st.integers(0, 20) | st.integers(TOP - 20, TOP) | st.integers(0, TOP)
+shingle_sets = st.frozensets(shingles, max_size=12)
+
+
+# Of records in which small values are neither rare nor everywhere, as I-Match wants them.
+COUNTS = TokenCounts.of_sets(Ragged.from_rows([list(range(i, i + 6)) for i in range(21)]))
+
+
+def settings_of(*flags: str, counts: TokenCounts | None = None) -> Settings:
+    return Settings.of(arguments_of(*flags), counts)
+
+
+def arguments_of(*flags: str) -> Namespace:
+    return options.parser("test", "").parse_args(flags)
+
+
+def every_scheme() -> dict[str, Scheme]:
+    """Each scheme of the table as its defaults make it, and once more for what its flags change."""
+    flags = [f"--scheme={name}" for name in SCHEMES]
+    for extra in ("--weights=idf", "--lexicons=3"):
+        users = [name for name, scheme in SCHEMES.items() if extra.split("=")[0] in scheme.options]
+        flags += [f"--scheme={name} {extra}" for name in users]
+    return {flag: settings_of(*flag.split(), counts=foreign_counts(flag)).scheme for flag in flags}
+
+
+def foreign_counts(flags: str) -> TokenCounts | None:
+    """COUNTS, where idf is all that counts are for: they may be of other records then."""
+    return COUNTS if "idf" in flags or "imatch" in flags else None
+
+
+def record_lines(records: Records) -> bytes:
+    """`ID SHINGLE…` lines."""
+    return b"".join(
+        b"%b %b\n" % (id_, b" ".join(map(b"%d".__mod__, x))) for id_, x in records.items()
+    )
+
+
+def mapped(data: bytes, settings: Settings) -> list[bytes]:
+    """The mapper's lines for whole record lines, shuffled: in byte order."""
+    blocks = [Block("", 1, data)]
+    pieces = map_records(blocks, settings, Counters("mapper"))
+    return sorted(b"".join(piece for _, piece in pieces).splitlines(keepends=True))
+
+
+def reduced(
+    lines: list[bytes], settings: Settings, bucket_bytes: int = BUCKET_BYTES, at_once: int = 10**9
+) -> list[bytes]:
+    """The reducer's lines; it gets `at_once` lines in a block, and spools above `bucket_bytes`."""
+    join_class = LinkJoin if settings.links else PairJoin
+    join = join_class(settings.scheme, settings.measure, Counters("reducer"))
+    blocks = blocks_of(lines, at_once)
+    return [
+        line for work in shared_lines(blocks, Counters(""), bucket_bytes) for line in join(work)
+    ]
+
+
+def blocks_of(lines: list[bytes], at_once: int) -> list[bytes]:
+    return [b"".join(lines[i : i + at_once]) for i in range(0, len(lines), at_once)]
+
+
+def job(records: Records, *flags: str, counts: TokenCounts | None = None) -> list[bytes]:
+    """The pair lines of records, sorted."""
+    settings = settings_of(*flags, counts=counts)
+    return sorted(reduced(mapped(record_lines(records), settings), settings))
+
+
+def nested_loop(records: Records, threshold: Threshold) -> list[tuple[bytes, bytes]]:
+    """The oracle: every pair of ids (a < b) whose sets reach the threshold."""
+    ids = sorted(records)
+    joined = JOINS["nested_loop"](Ragged.from_rows([[*records[id_]] for id_ in ids]), threshold)
+    return [(ids[i], ids[j]) for i, j in zip(joined.left.tolist(), joined.right.tolist())]
+
+
+def pairs_in(lines: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
+    """The (a, b) of pair lines."""
+    return [(a, b) for a, b, _ in (line.split(b"\t") for line in lines)]
+
+
+def components(pairs: Iterable[tuple[bytes, bytes]]) -> Iterator[frozenset[bytes]]:
+    """What pairs connect, the naive way."""
+    groups: list[frozenset[bytes]] = []
+    for pair in pairs:
+        touched = [group for group in groups if not group.isdisjoint(pair)]
+        groups = [group for group in groups if group.isdisjoint(pair)]
+        groups.append(frozenset(pair).union(*touched))
+    return iter(groups)

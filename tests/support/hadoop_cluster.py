@@ -1,0 +1,149 @@
+"""The cluster that `cluster/cluster.py run` has started, as the tests on it use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from cluster import daemons
+from tests.support.engines import JOB, ROOT, RUN_HADOOP, Command, Result, in_order, run
+
+PYTHON = str(Path(JOB[0]).absolute())  # the nodes are this machine, so they have its Python
+JOB_SECONDS = 600
+MEBIBYTE = 1 << 20
+T = TypeVar("T")
+
+
+class Finished(NamedTuple):
+    """A job that ended well."""
+
+    pairs: bytes  # in byte order
+    result: Result
+    id: str
+
+    def hadoop_counter(self, name: str) -> int:
+        """One of Hadoop's own."""
+        found = re.findall(rf"^\t\t{re.escape(name)}=(\d+)", self.result.err, re.MULTILINE)
+        return sum(map(int, found))
+
+
+def hadoop(*arguments: str, stdin: bytes = b"") -> bytes:
+    done = subprocess.run(
+        [str(daemons.HOME / "bin" / "hadoop"), *arguments],
+        input=stdin,
+        capture_output=True,
+        env=daemons.environment(),
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def put(data: bytes, name: str, block_bytes: int = 128 * MEBIBYTE) -> str:
+    """Store `data` in HDFS, in blocks of that size: a job reads each by a mapper of its own."""
+    hadoop("fs", "-mkdir", "-p", os.path.dirname(name))
+    hadoop("fs", f"-Ddfs.blocksize={block_bytes}", "-put", "-f", "-", name, stdin=data)
+    return name
+
+
+def new_output() -> str:
+    """A folder that no job, of this run of the tests or an earlier one, has written to."""
+    return f"/out/{time.time_ns()}"
+
+
+def pairs_in(folder: str) -> bytes:
+    return in_order(hadoop("fs", "-cat", f"{folder}/part-*"))
+
+
+def attempt(command: Command, tmp: Path, **env: str) -> Result:
+    """Run something that talks to the cluster, to its end, whatever that is."""
+    return run(command, tmp, seconds=JOB_SECONDS, **{**daemons.environment(), **env})
+
+
+def submit(tmp: Path, inputs: list[str], *options: str, cwd: Path = ROOT) -> Finished:
+    """run_hadoop.sh, which must end well."""
+    output = new_output()
+    command = [*RUN_HADOOP, "--python", PYTHON, *options, *inputs, output]
+    result = attempt(command, tmp)
+    assert result.code == 0, result.err
+    assert result.out == b""
+    return Finished(pairs_in(output), result, job_id(result))
+
+
+def job_id(result: Result) -> str:
+    found = re.search(r"Running job: (job_\w+)", result.err)
+    assert found, result.err
+    return found[1]
+
+
+# What happened in a job, by the history server.
+
+
+class Attempt(NamedTuple):
+    task: str
+    kind: str  # MAP or REDUCE
+    state: str  # SUCCEEDED, FAILED or KILLED
+    said: str
+
+
+def attempts(job: str) -> list[Attempt]:
+    """All attempts of all tasks of a job that has ended."""
+    tasks = wait_for(lambda: history(f"jobs/{job}/tasks").get("tasks", {}).get("task"))
+    return [
+        Attempt(task["id"], task["type"], one["state"], one["diagnostics"])
+        for task in tasks
+        for one in history(f"jobs/{job}/tasks/{task['id']}/attempts")["taskAttempts"]["taskAttempt"]
+    ]
+
+
+def history(path: str) -> dict:
+    url = f"http://localhost:{daemons.ports()['historyserver_web']}/ws/v1/history/mapreduce/{path}"
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with suppress(urllib.request.HTTPError), direct.open(url, timeout=10) as answer:
+        return json.load(answer)
+    return {}
+
+
+def wait_for(find: Callable[[], T], seconds: float = 180) -> T:
+    """What `find` returns, once it is something."""
+    end = time.monotonic() + seconds
+    while not (found := find()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+    return found
+
+
+# The processes of a job that runs.
+
+
+class Process(NamedTuple):
+    pid: int
+    node: str  # nodemanager1 or nodemanager2
+    attempt: str  # attempt_…_0 is the first
+
+    def has_read(self, megabytes: float) -> bool:
+        with suppress(OSError):
+            io = Path(f"/proc/{self.pid}/io").read_text()
+            return int(io.split()[1]) > megabytes * MEBIBYTE
+        return False
+
+
+def processes(part_of_command: str) -> Iterator[Process]:
+    """Those that work in a container and whose command line has that part."""
+    for pid in daemons.container_processes():
+        with suppress(OSError):
+            folder = Path(f"/proc/{pid}")
+            if part_of_command.encode() in (folder / "cmdline").read_bytes():
+                variables = (folder / "environ").read_bytes().decode("utf-8", "replace")
+                node = re.search(r"/data/(nodemanager\d)", os.readlink(folder / "cwd"))
+                task = re.search(r"mapreduce_task_attempt_id=(\w+)", variables)
+                if node:
+                    yield Process(pid, node[1], task[1] if task else "")

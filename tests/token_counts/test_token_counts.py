@@ -1,0 +1,352 @@
+"""Token counts: three stages, a tally on one machine, a job of mrjob's, and one file of counts."""
+
+from __future__ import annotations
+
+import random
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.count_stages import map_counts, order_counts, sum_counts
+from neardup.engines.local import token_counts
+from neardup.lines import count_lines
+from neardup.lines.count_lines import read_counts
+from neardup.lines.set_text import encode_sets
+from neardup.process.counters import Counters
+from neardup.process.errors import StageError
+from neardup.reading.blocks import Block
+from neardup.sets.hashing import mix
+from neardup.sets.ragged import Ragged
+from neardup.token_counts import counts, sample
+from neardup.token_counts.counts import TokenCounts, partial_counts
+from neardup.token_counts.sample import MOST_SETS, Sample
+from tests.support.drawn import record_lines, settings_of, shingle_sets
+from tests.support.engines import COUNT_TOKENS, INLINE, JOB, RUN_LOCAL, in_order, run, succeed
+
+TOP = 2**64 - 1
+Sets = list[frozenset[int]]
+
+
+def naive(sets: Sets, most: int = 10**6) -> bytes:
+    """The file of counts."""
+    sizes = sorted(Counter(map(len, sets)).items())
+    held = Counter(token for x in sets for token in x)
+    tokens = sorted(((-n, token) for token, n in held.items() if n > 1))[:most]
+    hashes = {int(mix(np.array([*x], np.uint64)).sum()): sorted(x) for x in sets}
+    lines = [
+        b"r%020d\t%b\n" % (hash_, encode_sets(Ragged.from_rows([x]))[0])
+        for hash_, x in sorted(hashes.items())[:MOST_SETS]
+    ]
+    lines += [b"s%020d\t%d\n" % column for column in sizes]
+    return b"".join(lines + [b"t%020d\t%d\n" % (token, -n) for n, token in tokens])
+
+
+def some_sets(count: int, seed: int = 0) -> Sets:
+    """Of tokens that are rare, frequent, small and large."""
+    rng = random.Random(seed)
+    sets = []
+    for _ in range(count):
+        frequent = {int(rng.paretovariate(0.3)) % 5000 for _ in range(rng.randrange(1, 30))}
+        sets.append(frozenset(frequent | {TOP - token for token in frequent if token % 3 == 0}))
+    return sets
+
+
+def lines_of(sets: Sets) -> bytes:
+    return record_lines({b"v%d" % i: x for i, x in enumerate(sets)})
+
+
+def mapped(data: Iterable[bytes]) -> list[bytes]:
+    """The lines of one mapper for each piece of data."""
+    lines: list[bytes] = []
+    for piece in data:
+        pieces = map_counts([Block("", 1, piece)], settings_of(), Counters("tokens"))
+        lines += b"".join(pieces).splitlines(keepends=True)
+    return lines
+
+
+def staged(lines: list[bytes]) -> bytes:
+    return b"".join(order_counts(sorted(sum_counts(sorted(lines)))))
+
+
+@given(st.lists(shingle_sets.filter(len), min_size=1, max_size=9), st.integers(1, 20))
+def test_the_stages_count_as_counter_does(sets: Sets, at_once: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counts, "TOKENS_AT_ONCE", at_once)
+        patch.setattr(count_lines, "ROWS_AT_ONCE", 3)
+        middle = len(sets) // 2
+        pieces = [lines_of(some) for some in (sets[:middle], sets[middle:]) if some]
+        assert staged(mapped(pieces)) == naive(sets)
+
+
+def test_a_mapper_writes_in_order_and_each_token_once() -> None:
+    sets = some_sets(300)
+    lines = [line for line in mapped([lines_of(sets)]) if not line.startswith(b"r")]
+    assert lines == sorted(lines)
+    assert len({line.split(b"\t")[0] for line in lines}) == len(lines)
+    assert max(int(line.split(b"\t")[1]) for line in lines) > 99  # of several digits
+    assert len(naive(sets)) > 1000
+
+
+def test_a_mapper_counts_bad_lines_as_another_does() -> None:
+    counters = Counters("tokens")
+    data = b"a 1 2\nbad\nb 2 x\nc 2\n"
+    lines = b"".join(map_counts([Block("", 1, data)], settings_of(), counters))
+    assert staged(lines.splitlines(keepends=True)) == naive([frozenset({1, 2}), frozenset({2})])
+    assert counters.counts["records"] == counters.counts["bad lines: no shingles"] + 1 == 2
+    with pytest.raises(StageError, match="line 2: no shingles: 'bad'"):
+        list(map_counts([Block("", 1, data)], settings_of("--strict"), counters))
+
+
+def test_lines_may_have_lost_their_end_or_won_a_tab() -> None:
+    sets = some_sets(50)
+    sums = list(sum_counts(line[:-1] for line in sorted(mapped([lines_of(sets)]))))
+    assert (
+        list(sum_counts(line[:-1] + b"\t\n" for line in sorted(mapped([lines_of(sets)])))) == sums
+    )
+    ordered = b"".join(order_counts(line[:-1] + b"\t" for line in sorted(sums)))
+    assert ordered == naive(sets)
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 40])
+def test_the_most_frequent_stay_and_of_equals_the_smallest(
+    most: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(counts, "MOST_TOKENS", most)
+    sets = [frozenset({7, 9, TOP - 1, TOP}), frozenset({8, 9, TOP - 1, TOP}), frozenset({7, 8})]
+    sets += some_sets(60)
+    lines = mapped([lines_of(sets)])
+    read = iter(sorted(sum_counts(sorted(lines))))
+    assert b"".join(order_counts(read)) == naive(sets, most)
+    assert next(read, None) is None  # a pipe, and Hadoop, want all to be read
+    found = tallied(sets, tmp_path, jobs=2, partitions=4)
+    assert same(found, as_counts(naive(sets, most), tmp_path))
+    assert found.complete == (len(found.tokens) < most)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"\n", b"t1\t1\n", b"t%020d\n" % 5, b"x%020d\t1\n" % 5, b"t%020d\t-1\n" % 5, b"a\tb\t0.9\n"],
+)
+def test_a_line_that_is_no_count(line: bytes) -> None:
+    with pytest.raises(StageError, match="expected TOKEN COUNT, got '"):
+        list(sum_counts([b"t%020d\t2\n" % 1, line]))
+    with pytest.raises(StageError, match="expected ORDER:TOKEN COUNT, got '"):
+        list(order_counts([b"%012d:t%020d\t2\n" % (5, 1), line]))
+
+
+def test_sums_that_nobody_has_sorted() -> None:
+    lines = sorted(sum_counts(sorted(mapped([lines_of(some_sets(50))]))))
+    with pytest.raises(StageError, match=r"not in order: '.*; sort the lines first"):
+        list(order_counts(reversed(lines)))
+
+
+# The file.
+
+
+def as_counts(data: bytes, folder: Path) -> TokenCounts:
+    (folder / "counts").write_bytes(data)
+    return read_counts(str(folder / "counts"))
+
+
+def same(some: TokenCounts, others: TokenCounts) -> bool:
+    """In values and their types."""
+    names = ("sizes", "holders", "tokens", "frequencies")
+    columns = [(getattr(some, name), getattr(others, name)) for name in names]
+    columns.append((some.sample.values, others.sample.values))
+    columns.append((some.sample.offsets, others.sample.offsets))
+    return all(x.dtype == y.dtype and x.tolist() == y.tolist() for x, y in columns)
+
+
+def ragged(sets: Sets) -> Ragged:
+    return Ragged.from_rows([sorted(x) for x in sets])
+
+
+@pytest.mark.parametrize(
+    "sets", [some_sets(200), [frozenset({1, 2}), frozenset({3})], []], ids=["many", "none", "empty"]
+)
+def test_the_file_is_read_as_counts(sets: Sets, tmp_path: Path) -> None:
+    assert same(as_counts(naive(sets), tmp_path), TokenCounts.of_sets(ragged(sets)))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"a 1 2 3\n",
+        b"t%020d\t2\ns%020d\t1\n" % (1, 1),
+        b"s%020d\n" % 1,
+        b"t%020d\t\n" % 1,
+        b"t%020d\t2\n" % 10**20,
+        b"t99999999999999999999\t2\n",
+        b"000000000001:t%020d\t2\n" % 1,
+    ],
+)
+def test_a_file_that_is_none(data: bytes, tmp_path: Path) -> None:
+    with pytest.raises(StageError, match="is no file of token counts"):
+        as_counts(data, tmp_path)
+
+
+# On one machine.
+
+
+def tallied(sets: Sets, folder: Path, jobs: int, partitions: int) -> TokenCounts:
+    def path(*name: object) -> Path:
+        return folder / ".".join(map(str, name))
+
+    for k in range(jobs):
+        with ExitStack() as stack:
+            paths = [path("tokens", k, part) for part in range(partitions)]
+            tokens = [stack.enter_context(open(path, "wb")) for path in paths]
+            sizes = stack.enter_context(open(path("sizes", k), "wb"))
+            drawn = stack.enter_context(open(path("sample", k), "wb"))
+            batches = map(ragged, ([x] for x in sets[k::jobs]))
+            written = token_counts.write_tally(batches, tokens, sizes, drawn)
+        files = [*paths, path("sizes", k), path("sample", k)]
+        assert written == sum(file.stat().st_size for file in files)
+    for k in range(jobs):
+        mine = range(k, partitions, jobs)
+        sources = ([path("tokens", j, part) for j in range(jobs)] for part in mine)
+        token_counts.sum_tally(sources, path("best", k))
+    kinds = ("best", "sizes", "sample")
+    return token_counts.read_tally(*([path(kind, k) for k in range(jobs)] for kind in kinds))
+
+
+@pytest.mark.parametrize("at_once", [10, 500, 10**6])
+@pytest.mark.parametrize(("jobs", "partitions"), [(1, 1), (2, 4), (3, 1), (3, 16)])
+def test_the_tally_is_the_same_however_it_is_cut(
+    jobs: int, partitions: int, at_once: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In parts of ten entries too, of partitions that have hundreds."""
+    monkeypatch.setattr(token_counts, "ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(counts, "TOKENS_AT_ONCE", at_once)
+    sets = some_sets(120)
+    assert same(tallied(sets, tmp_path, jobs, partitions), as_counts(naive(sets), tmp_path))
+
+
+def test_a_large_partition_is_summed_part_by_part(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No more entries at once than were asked for, but for what chance adds."""
+    seen: list[int] = []
+
+    def summed(entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        seen.append(len(entries))
+        return original(entries)
+
+    original = token_counts._summed
+    monkeypatch.setattr(token_counts, "_summed", summed)
+    monkeypatch.setattr(token_counts, "ENTRIES_AT_ONCE", 1000)
+    sets = [frozenset(range(i, i + 50)) for i in range(0, 10_000, 25)]
+    monkeypatch.setattr(counts, "TOKENS_AT_ONCE", 50)
+    found = tallied(sets, tmp_path, jobs=1, partitions=1)
+    assert len(found.tokens) == 9975
+    assert set(found.frequencies.tolist()) == {2}
+    *parts, _ = seen  # the last ones are the sizes
+    assert len(parts) == 21
+    assert sum(parts) == 50 * len(sets)
+    assert max(parts) < 1300
+
+
+def test_some_million_tokens_are_counted_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counts, "TOKENS_AT_ONCE", 100)
+    batches = [Ragged.from_rows([list(range(30)), list(range(20))])] * 5
+    found = list(partial_counts(batches))
+    assert [tokens[1].tolist() for _, tokens in found[:1]] == [[4] * 20 + [2] * 10]
+    assert [sizes[1].sum() for sizes, _ in found] == [4, 4, 2]
+    assert list(partial_counts([])) == []
+
+
+# The programs.
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("input") / "some sets.txt"
+    path.write_bytes(lines_of(some_sets(400, seed=1)))
+    return path
+
+
+def test_the_pipe(file: Path, tmp_path: Path) -> None:
+    step = shlex.join(COUNT_TOKENS)
+    line = f"{step} map --scheme prefix {shlex.quote(str(file))} | LC_ALL=C sort | {step} sum"
+    line += f" | LC_ALL=C sort | {step} order"
+    result = succeed(["bash", "-o", "pipefail", "-c", line], tmp_path)
+    assert result.out == naive(some_sets(400, seed=1))
+    assert result.count("records") == 400
+
+
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_the_job(runner: str, file: Path, tmp_path: Path) -> None:
+    """Its last step may have several reducers, each with its own best."""
+    command = [*JOB, "--no-conf", "-r", runner, "--count-tokens", str(file)]
+    lines = succeed(command, tmp_path).out.splitlines(keepends=True)
+    ordered = order_counts(sorted(sum_counts(sorted(lines))))
+    assert b"".join(ordered) == naive(some_sets(400, seed=1))
+
+
+@pytest.mark.parametrize("command", [RUN_LOCAL, INLINE], ids=["run_local", "inline"])
+def test_records_and_bad_lines_are_counted_once(command: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "records.txt"
+    path.write_bytes(b"a 1 2 3\nbad\nb 1 2 3\n")
+    result = succeed([*command, "--scheme=prefix", path], tmp_path)
+    assert result.out == b"a\tb\t1.000000\n"
+    assert (result.count("records"), result.count("bad lines")) == (2, 1)
+    assert len(result.messages()) == 1
+    assert re.search(r"^seconds +tokens ", result.err, re.MULTILINE)
+    result = run([*command, "--scheme=prefix", "--strict", path], tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert not any(name.startswith("neardup") for name in result.left)
+    assert "line 2: no shingles: 'bad'" in result.err
+
+
+@pytest.mark.parametrize("command", [RUN_LOCAL, INLINE], ids=["run_local", "inline"])
+@pytest.mark.parametrize("data", [b"", b"bad\n", b"a 1\nb 2\n"], ids=["empty", "bad", "strangers"])
+def test_nothing_to_count(command: list[str], data: bytes, tmp_path: Path) -> None:
+    assert succeed([*command, "--scheme=prefix", "-"], tmp_path, data).out == b""
+
+
+def test_counts_of_ones_own(file: Path, tmp_path: Path) -> None:
+    """A file of counts stands for the counting."""
+    counted = tmp_path / "counts.tsv"
+    counted.write_bytes(naive(some_sets(400, seed=1)))
+    expected = succeed([*RUN_LOCAL, "--scheme=minhash", file], tmp_path).out
+    for command in (RUN_LOCAL, INLINE):
+        result = succeed([*command, "--scheme=prefix", "--counts", counted, file], tmp_path)
+        assert in_order(result.out) == expected
+        assert "tokens" not in result.err.splitlines()[-1]
+    assert expected
+
+
+@pytest.mark.parametrize("arguments", ["", "count", "sum FILE", "order --strict", "map --bands 3"])
+def test_usage(arguments: str, tmp_path: Path) -> None:
+    result = run([*COUNT_TOKENS, *arguments.split()], tmp_path)
+    assert result.code == 2
+    assert "count_tokens.py" in result.err
+
+
+def test_lines_that_nobody_has_sorted() -> None:
+    lines = mapped([lines_of(some_sets(50)), lines_of(some_sets(50, seed=1))])
+    with pytest.raises(StageError, match=r"not in order: .*sort the lines first"):
+        list(sum_counts(lines))
+
+
+def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where a few large sets are all there is room for."""
+    monkeypatch.setattr(sample, "MOST_TOKENS", 60)
+    sets = some_sets(40)
+    drawn = set()
+    for seed in range(20):
+        shuffled = random.Random(seed).sample(sets, len(sets))
+        one = Sample()
+        for _ in one.watch(ragged(shuffled[i : i + 7]) for i in range(0, 40, 7)):
+            pass
+        drawn.add(one.sets.values.tobytes())
+    assert len(drawn) == 1
+    assert 0 < len(one.sets) < 40
