@@ -24,8 +24,6 @@ from neardup.reading.blocks import Block, count_lines
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, chunks
 from neardup.verification.buckets import shared_lines
-from neardup.verification.link_join import LinkJoin
-from neardup.verification.pair_join import PairJoin
 
 KEYS_AT_ONCE = 1 << 20
 
@@ -107,7 +105,7 @@ def reduce_buckets(
     counters.promise = settings.promise
     for name in ("keyed lines", "candidate pairs", "pairs"):
         counters.add(name, 0)
-    join = (LinkJoin if settings.links else PairJoin)(settings.scheme, settings.measure, counters)
+    join = settings.output.join(settings.scheme, settings.measure, counters)
     for work in shared_lines(blocks, counters):
         yield from join(work)
 

@@ -14,6 +14,7 @@ from neardup.evaluation.svg import picture
 from neardup.options import SCHEME_OPTIONS, Settings
 from neardup.process.errors import UsageError
 from neardup.process.run import run
+from neardup.schemes.scheme import shown
 from neardup.similarity.measures import MEASURES
 
 NAME = "neardup curve"
@@ -57,8 +58,10 @@ def _curve() -> None:
 def _mark(args: argparse.Namespace, settings: Settings) -> float | None:
     """Where the threshold is on the axis, which is by the scheme's own measure; None if nowhere."""
     own = settings.scheme.measures[0]
-    if own not in MEASURES or args.measure in (None, own):
-        return None if own == "hamming" else float(settings.threshold)
+    if own not in MEASURES:
+        return None
+    if args.measure in (None, own):
+        return float(settings.threshold)
     least = MEASURES[args.measure](settings.threshold).resemblance
     return float(least) if own == "jaccard" and least else None
 
@@ -70,4 +73,4 @@ def table_row(similarity: float, chance: float, marked: bool) -> str:
     """
     bar = "#" * round(chance * BAR)
     note = f"{bar:{BAR}}  <- the threshold" if marked else bar
-    return f"{similarity:<10.6g}  {chance:.6f}  {note}".rstrip()
+    return f"{similarity:<10.6g}  {shown(chance)}  {note}".rstrip()

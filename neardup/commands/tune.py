@@ -11,8 +11,16 @@ from neardup import options
 from neardup.evaluation.command_line import check_files, exact_parser, exact_settings, share
 from neardup.evaluation.precision_recall import row
 from neardup.process.run import cores, run
-from neardup.schemes.scheme import RECALL
-from neardup.tuning.choices import ENOUGH_SEEN, Cost, best, choices, cost, worth_showing
+from neardup.schemes.banding import DEFAULT_RECALL
+from neardup.tuning.choices import (
+    ENOUGH_SEEN,
+    Cost,
+    best,
+    choices,
+    cost,
+    not_compared,
+    worth_showing,
+)
 from neardup.tuning.line_sample import Sample, draw
 from neardup.tuning.survey import Survey
 
@@ -34,7 +42,8 @@ HEADS = (
 NOTES = """\
 recall of the pairs: {pairs}
 candidate pairs: share a key and have sizes that allow it; verified: bitmaps leave them
-shuffled: what mapper.py writes; entries, seconds: of run_local.sh, on {cores} cores"""
+shuffled: what mapper.py writes; entries, seconds: of run_local.sh, on {cores} cores
+not compared, since they promise no recall at T: {others}"""
 OF_SEEN = "by the similarities of the {seen:,} in the sample"
 OF_MODEL = (
     "as if all similarities from T to 1 were equally likely, since there are\n"
@@ -58,7 +67,8 @@ def _tune() -> None:
     survey = Survey.of(sample, settings.parse, measure, seed)
     asked = _asked(args)
     costs = [cost(survey, each, asked, cores()) for each in choices(measure, args.measure, recall)]
-    print("\n".join([*_about(survey, sample), "", *_table(costs), "", *_notes(survey), ""]))
+    about, notes = _about(survey, sample), _notes(survey, args.measure)
+    print("\n".join([*about, "", *_table(costs), "", *notes, ""]))
     flags = [flag for each in (asked, best(costs).choice.flags) for flag in each]
     command = shlex.join(["./run_local.sh", *_spaced(flags), *args.files])
     print(f"Recommended, by seconds:\n\n    {command}")
@@ -70,8 +80,8 @@ def _command_line() -> argparse.Namespace:
     parser.add_argument(
         "--recall",
         metavar="P",
-        default=f"{RECALL}",
-        help=f"the promise that every setting keeps (default: {RECALL})",
+        default=f"{DEFAULT_RECALL}",
+        help=f"the promise that every setting keeps (default: {DEFAULT_RECALL})",
     )
     parser.add_argument(
         "--sample", metavar="N", default="3000", help="records at most (default: 3000)"
@@ -140,10 +150,11 @@ def _line(cells: Iterable[str]) -> str:
     return f"{name:10}" + "".join(f"{cell:>10}" for cell in numbers)
 
 
-def _notes(survey: Survey) -> list[str]:
+def _notes(survey: Survey, measure: str) -> list[str]:
     seen = survey.likeness.seen
     pairs = (OF_SEEN if seen >= ENOUGH_SEEN else OF_MODEL).format(seen=seen)
-    return [NOTES.format(pairs=pairs, cores=cores())]
+    others = ", ".join(not_compared(measure))
+    return [NOTES.format(pairs=pairs, cores=cores(), others=others)]
 
 
 def _down(share: float) -> str:

@@ -14,6 +14,7 @@ from neardup.process.counters import Counters
 from neardup.process.errors import shown
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Scheme
+from neardup.schemes.scheme import shown as shown_chance
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.measures import MEASURES, Jaccard, Measure
@@ -45,7 +46,7 @@ def explained(
     return [
         *lines,
         ("keys", f"A has {a:,}, B has {b:,}; in both {len(names):,}{_some(names)}"),
-        ("chance", f"{_floor(chance)} or more, to share a key at this {own} similarity"),
+        ("chance", f"{shown_chance(chance)} or more, to share a key at this {own} similarity"),
         ("promise", settings.promise),
         ("verdict", _verdict(pair, settings, name, names, chance)),
     ]
@@ -132,22 +133,10 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
     if isinstance(settings.measure, Jaccard):  # and not one that only this scheme has
         exact = "--exact" if name in SCHEMES["exact"].measures else "--scheme prefix"
         advice += [f"{exact} finds every pair"]
-    if "--recall" in settings.scheme.options:
-        advice += ["a higher --recall, with more --max-bands if it asks for them, misses fewer"]
-    if "--distance" in settings.scheme.options:
-        advice += ["a larger --distance misses fewer"]
+    advice += [option.finds_more for option in settings.scheme.options if option.finds_more]
     if chance > 0:
         advice += ["another --seed misses others: merge both runs with dedup_reducer.py"]
     return "\n".join(f"{'':{WIDTH}}{line}" for line in advice)
-
-
-def _floor(chance: float) -> str:
-    """Six decimals; only what is 1 is shown as 1.
-
-    >>> _floor(0.99999999), _floor(1)
-    ('0.999999', '1.000000')
-    """
-    return f"{chance if chance == 1 else min(chance, 0.999999):.6f}"
 
 
 def _some(values: list[int] | list[str]) -> str:

@@ -11,15 +11,13 @@ MinHash, or better.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
-from neardup.schemes.by_size.groups import Groups, groups_of
+from neardup.schemes.by_size.groups import by_chance, groups_of
 from neardup.schemes.by_size.scheme_by_size import BySize
 from neardup.schemes.by_size.ways_to_meet import MOST_BANDS, Minima, Parts
 from neardup.schemes.minhash import MinHash
-from neardup.schemes.scheme import Request
+from neardup.schemes.request import Request
 
 MOST_BY_CHANCE = 1e-3
 
@@ -27,7 +25,8 @@ MOST_BY_CHANCE = 1e-3
 class Auto(BySize):
     """See the head of this file."""
 
-    options: ClassVar[tuple[str, ...]] = MinHash.options
+    options = MinHash.options
+    keeps_recall = True
 
     @classmethod
     def of(cls, request: Request) -> Auto:
@@ -53,21 +52,10 @@ class Auto(BySize):
         short = self.groups.highs[long[0] - 1]
         return f"exact for a set of up to {short} in a pair, and else {self.minhash.promise}"
 
+    def cost(self) -> list[str]:
+        return self.minhash.cost()
+
     def recall(self, similarity: float) -> float:
         if similarity < float(self.groups.threshold):
             return 0.0
         return self.minhash.recall(similarity)
-
-
-def by_chance(groups: Groups) -> np.ndarray:
-    """About how often two sets with nothing in common are both empty in a part (float64 (G,)).
-
-    That is for the smallest sets of each group:
-
-    >>> from neardup.similarity.threshold import Threshold
-    >>> ["%.0e" % chance for chance in by_chance(groups_of(Threshold.parse("0.9")))[:3]]
-    ['0e+00', '2e-04', '2e-05']
-    """
-    smallest = np.concatenate(([1], groups.highs[:-1] + 1))
-    parts = groups.differ + 1
-    return np.where(parts > 1, parts * np.exp(-2 * smallest / parts), 0.0)

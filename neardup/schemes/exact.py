@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.schemes.auto import MOST_BY_CHANCE, by_chance
+from neardup.schemes.auto import MOST_BY_CHANCE
 from neardup.schemes.by_size.costs import ALL, PARTS, TOKENS, Costs, estimate
-from neardup.schemes.by_size.groups import groups_of
+from neardup.schemes.by_size.groups import by_chance, groups_of
 from neardup.schemes.by_size.scheme_by_size import BySize
 from neardup.schemes.by_size.ways_to_meet import MOST_BANDS, All, Parts, Tokens
-from neardup.schemes.scheme import Request
+from neardup.schemes.request import Request
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +29,7 @@ class Exact(BySize):
 
     costs: Costs | None = None
     counting = True
+    keeps_recall = True
 
     @classmethod
     def of(cls, request: Request) -> Exact:

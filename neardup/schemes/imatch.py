@@ -24,13 +24,42 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keys import HASH_BITS, MAX_BANDS
-from neardup.schemes.scheme import Request, Scheme
+from neardup.schemes.request import Option, Request, whole
+from neardup.schemes.scheme import Scheme
 from neardup.sets.hashing import mix, random_words
 from neardup.sets.ragged import Ragged
 from neardup.token_counts.counts import TokenCounts
 
 DROPPED = np.uint64((1 << 64) // 3)  # a token with a lower word is not in the lexicon
 HAIR = 1e-9  # machines may round a power differently; an idf exactly at an end is inside
+
+
+def _idf_band(text: str) -> tuple[float, float]:
+    """Read "0.1:0.9"."""
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        raise ValueError(f"{text!r} is not LOW:HIGH, such as 0.1:0.9") from None
+    if not 0 <= low < high <= 1:
+        raise ValueError(f"{text} is outside 0 <= LOW < HIGH <= 1")
+    return low, high
+
+
+KEPT = Option(
+    "--idf",
+    "LOW:HIGH",
+    "with --scheme imatch: which tokens are kept, by their idf as a share of the highest possible "
+    "(default: 0.1:0.9)",
+    _idf_band,
+    default="0.1:0.9",
+)
+LEXICONS = Option(
+    "--lexicons",
+    "L",
+    "with --scheme imatch: of how many random lexicons records must agree in one (default: 1)",
+    whole(1, 100),
+    default="1",
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +79,7 @@ class IMatch(Scheme):
     high: float
     lexicons: int = 1
     seed: int = 0
-    options: ClassVar[tuple[str, ...]] = ("--idf", "--lexicons")
+    options: ClassVar[tuple[Option, ...]] = (KEPT, LEXICONS)
     counting: ClassVar[bool] = True
 
     @classmethod
@@ -60,7 +89,8 @@ class IMatch(Scheme):
                 "--scheme imatch needs --counts: count_tokens.py makes that file, and "
                 "run_local.sh, run_hadoop.sh and job.py make it by themselves"
             )
-        return cls(request.counts, *request.idf, request.lexicons, request.seed)
+        low, high = request.value(KEPT)
+        return cls(request.counts, low, high, request.value(LEXICONS), request.seed)
 
     @property
     def promise(self) -> str:

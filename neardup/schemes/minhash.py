@@ -16,7 +16,8 @@ import numpy as np
 
 from neardup.lines.keys import MAX_BANDS
 from neardup.schemes import banding
-from neardup.schemes.scheme import Request, Scheme, banded
+from neardup.schemes.request import Option, Request
+from neardup.schemes.scheme import Scheme, banded, shown
 from neardup.sets.min_hashes import band_words
 from neardup.sets.ragged import Ragged
 from neardup.similarity.threshold import NINE_TENTHS, Threshold
@@ -40,20 +41,26 @@ class MinHash(Scheme):
     rows: int
     seed: int = 0
     resemblance: Threshold = NINE_TENTHS  # for which the promise is told
-    options: ClassVar[tuple[str, ...]] = ("--recall", "--max-bands", "--bands", "--rows")
+    options: ClassVar[tuple[Option, ...]] = banding.OPTIONS
+    keeps_recall: ClassVar[bool] = True
 
     @classmethod
     def of(cls, request: Request) -> MinHash:
         assert request.resemblance is not None
-        bands, rows = request.banding(float(request.resemblance), MAX_BANDS_ASKED)
+        bands, rows = banding.asked_for(request, float(request.resemblance), MAX_BANDS_ASKED)
         return cls(bands, rows, request.seed, request.resemblance)
 
     @property
     def promise(self) -> str:
         return (
             f"{self.bands} bands of {self.rows} rows find a pair at {self.resemblance} "
-            f"with probability {self.recall(float(self.resemblance)):.6f}"
+            f"with probability {shown(self.recall(float(self.resemblance)))}"
         )
+
+    def cost(self) -> list[str]:
+        at = float(self.resemblance)
+        most = MAX_BANDS_ASKED
+        return banding.dearer_by_hand(at, banding.STRANGERS, self.bands, self.rows, most)
 
     def recall(self, similarity: float) -> float:
         return banding.recall(similarity, self.bands, self.rows)

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from neardup.schemes.by_size.groups import groups_of
+from neardup.schemes.by_size.groups import by_chance, groups_of
 from neardup.schemes.by_size.scheme_by_size import BySize
 from neardup.schemes.by_size.ways_to_meet import MOST_BANDS, All, Parts
-from neardup.schemes.scheme import Request
+from neardup.schemes.request import Request
+
+TYPICAL = 100  # elements of a set, where nothing is known of the records
 
 
 class Partition(BySize):
@@ -32,6 +34,8 @@ class Partition(BySize):
     ([2, 2, 2], 1, 0)
     """
 
+    keeps_recall = True
+
     @classmethod
     def of(cls, request: Request) -> Partition:
         assert request.resemblance is not None
@@ -45,6 +49,17 @@ class Partition(BySize):
     @property
     def promise(self) -> str:
         return "exact: every pair is equal in one part of the universe"
+
+    def cost(self) -> list[str]:
+        group = self.groups.own(np.array([TYPICAL]))[0]
+        chance = float(by_chance(self.groups)[group])
+        if chance < 1:
+            return []
+        return [
+            f"--scheme partition at a Jaccard similarity of {self.groups.threshold}: strangers of "
+            f"{TYPICAL} elements share about {chance:,.0f} keys, so that nearly all are compared, "
+            "again and again; --exact finds the same pairs for less"
+        ]
 
     def recall(self, similarity: float) -> float:
         return float(similarity >= float(self.groups.threshold))

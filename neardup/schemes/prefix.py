@@ -15,10 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.lines.keys import HASH_BITS, MAX_BANDS
-from neardup.schemes.prefix_filter import first_tokens, prefix_sizes
-from neardup.schemes.scheme import Request, Scheme
-from neardup.sets.hashing import mix, random_words
+from neardup.lines.keys import MAX_BANDS
+from neardup.schemes.by_size.costs import TOKENS, dearer_than_exact
+from neardup.schemes.prefix_filter import first_tokens, prefix_sizes, token_keys
+from neardup.schemes.request import Request
+from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 from neardup.similarity.threshold import Threshold
 from neardup.token_counts.counts import TokenCounts
@@ -40,6 +41,7 @@ class Prefix(Scheme):
     seed: int = 0
     measures: ClassVar[tuple[str, ...]] = ("jaccard", "dice", "cosine", "overlap", "containment")
     counting: ClassVar[bool] = True
+    keeps_recall: ClassVar[bool] = True
     one_a_band: ClassVar[bool] = False
 
     @classmethod
@@ -53,6 +55,11 @@ class Prefix(Scheme):
     def recall(self, similarity: float) -> float:
         return float(self.resemblance is None or similarity >= float(self.resemblance))
 
+    def cost(self) -> list[str]:
+        if self.resemblance is None or self.counts is None:
+            return []
+        return dearer_than_exact("prefix", TOKENS, self.resemblance, self.counts)
+
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return prefix_sizes(sizes, self.resemblance)
 
@@ -62,8 +69,3 @@ class Prefix(Scheme):
             return Ragged(np.empty(0, np.uint64), np.zeros(len(sets) + 1, np.int64))
         tokens = first_tokens(sets, self.resemblance, self.counts)
         return Ragged.from_unsorted(token_keys(tokens.values, self.seed), tokens.sizes)
-
-
-def token_keys(tokens: np.ndarray, seed: int) -> np.ndarray:
-    """uint64: keys of band 0."""
-    return mix(tokens ^ random_words(seed, 1, stream=3)) >> np.uint64(64 - HASH_BITS)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from neardup.lines.keys import HASH_BITS
 from neardup.process.errors import StageError
-from neardup.sets.hashing import mix
+from neardup.sets.hashing import mix, random_words
 from neardup.sets.ragged import Ragged, chunks, spans
 from neardup.similarity.threshold import Threshold
 from neardup.token_counts.counts import TokenCounts
@@ -69,3 +70,8 @@ def first_tokens(sets: Ragged, threshold: Threshold | None, counts: TokenCounts 
             "shingles; count_tokens.py makes them"
         )
     return prefixes.where(counts.of(prefixes.values) > 1)
+
+
+def token_keys(tokens: np.ndarray, seed: int) -> np.ndarray:
+    """uint64: keys of band 0."""
+    return mix(tokens ^ random_words(seed, 1, stream=3)) >> np.uint64(64 - HASH_BITS)

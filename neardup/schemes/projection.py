@@ -19,15 +19,18 @@ says nothing of weighted cosines, because all that differs may be heavy.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import acos, pi
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from neardup.lines.keys import MAX_BANDS
 from neardup.schemes import banding
-from neardup.schemes.scheme import Request, Scheme, banded
+from neardup.schemes.request import Option, Request
+from neardup.schemes.scheme import Scheme, banded, shown
+from neardup.schemes.weighting import IDF, WEIGHTS, asked_idf
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
@@ -53,26 +56,28 @@ class Projection(Scheme):
     cosine: float = 0.9  # for which the promise is told
     idf: Idf | None = None
     measures: ClassVar[tuple[str, ...]] = ("cosine", "jaccard", "dice")
-    options: ClassVar[tuple[str, ...]] = (
-        "--recall",
-        "--max-bands",
-        "--bands",
-        "--rows",
-        "--weights",
-    )
+    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, WEIGHTS)
 
     @classmethod
     def of(cls, request: Request) -> Projection:
         cosine = _least_cosine(request)
-        bands, rows = request.banding(agreement(cosine), MAX_BANDS_ASKED)
-        return cls(bands, rows, request.seed, cosine, Idf.asked(request.weighted, request.counts))
+        bands, rows = banding.asked_for(request, agreement(cosine), MAX_BANDS_ASKED)
+        return cls(bands, rows, request.seed, cosine, asked_idf(request))
+
+    @classmethod
+    def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
+        return values.get(WEIGHTS.flag) == IDF
 
     @property
     def promise(self) -> str:
         return (
             f"{self.bands} bands of {self.rows} bits find a pair of cosine {self.cosine:.9g} "
-            f"with probability {self.recall(self.cosine):.6f}, if its tokens are many"
+            f"with probability {shown(self.recall(self.cosine))}, if its tokens are many"
         )
+
+    def cost(self) -> list[str]:
+        at, strangers = agreement(self.cosine), agreement(banding.STRANGERS)
+        return banding.dearer_by_hand(at, strangers, self.bands, self.rows, MAX_BANDS_ASKED)
 
     def recall(self, similarity: float) -> float:
         """In the model of normally distributed hyperplanes."""
@@ -112,7 +117,7 @@ def _least_cosine(request: Request) -> float:
     """Of pairs that reach the threshold by the measure asked for."""
     if request.measure == "cosine":
         return float(request.threshold)
-    if request.weighted:
+    if request.value(WEIGHTS) == IDF:
         raise ValueError(
             f"--weights idf is for --measure cosine: nothing about weighted sets follows from "
             f"{request.measure}"

@@ -1,81 +1,18 @@
-"""What every scheme is, and what it is made from."""
+"""What every scheme is."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from neardup.lines.keys import HASH_BITS, MAX_BANDS
-from neardup.schemes import banding
+from neardup.schemes.request import Option, Request
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import MEASURES, Measure
 from neardup.similarity.threshold import Threshold
-from neardup.token_counts.counts import TokenCounts
-
-RECALL = 0.9999
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a user asks of a scheme; `None` is for what was not asked, or does not exist.
-
-    threshold: the least similarity, by the measure of that name; resemblance: the least Jaccard
-    similarity that follows from it; recall: the promise, 0 < P < 1; max_bands, bands, rows: 1 and
-    more; seed: 0 … 2^64-1; distance: of fingerprints, in bits; weighted: whether tokens weigh by
-    their idf; idf: the band of the I-Match filter, 0 … 1; lexicons: 1 and more; counts: how many
-    records have each token.
-    """
-
-    threshold: Threshold
-    resemblance: Threshold | None
-    measure: str = "jaccard"
-    recall: float | None = None
-    max_bands: int | None = None
-    bands: int | None = None
-    rows: int | None = None
-    seed: int = 0
-    distance: int = 3
-    weighted: bool = False
-    idf: tuple[float, float] = (0.1, 0.9)
-    lexicons: int = 1
-    counts: TokenCounts | None = None
-
-    def key_seed(self, scheme: str) -> int:
-        """Draws other keys for another scheme, threshold or counts, so that the reducer notices."""
-        counts = None if self.counts is None else self.counts.digest()
-        asked = repr((scheme, self.seed, self.resemblance, counts))
-        return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")
-
-    def banding(self, agreement: float, max_bands: int) -> tuple[int, int]:
-        """(bands, rows) for pairs at the threshold, whose rows agree with this probability.
-
-        From the promise within `max_bands` (unless others were asked for), or by hand and not
-        against the promise; ValueError where that cannot be.
-        """
-        if self.bands is None and self.rows is None:
-            limit = max_bands if self.max_bands is None else self.max_bands
-            recall = self.recall or RECALL
-            try:
-                return banding.choose(agreement, recall, limit)
-            except ValueError as error:
-                asked = f"a recall of {recall:g} at threshold {self.threshold}"
-                raise ValueError(f"{asked} {error}") from None
-        if self.bands is None or self.rows is None:
-            given, missing = ("--rows", "--bands") if self.bands is None else ("--bands", "--rows")
-            raise ValueError(f"{given} needs {missing}; or leave both to --recall")
-        if self.max_bands is not None and self.bands > self.max_bands:
-            raise ValueError(f"--bands {self.bands} is more than --max-bands {self.max_bands}")
-        reached = banding.recall(agreement, self.bands, self.rows)
-        if self.recall and reached < self.recall:
-            raise ValueError(
-                f"{self.bands} bands of {self.rows} rows have a recall of {reached:.6f} at "
-                f"threshold {self.threshold}, and --recall asks for {self.recall:g}"
-            )
-        return self.bands, self.rows
 
 
 class Scheme(ABC):
@@ -83,8 +20,10 @@ class Scheme(ABC):
 
     measures: ClassVar[tuple[str, ...]] = ("jaccard", "dice", "cosine")
     """By which its pairs may be verified; the first one is the default."""
-    options: ClassVar[tuple[str, ...]] = ()
+    options: ClassVar[tuple[Option, ...]] = ()
     """Those that it heeds, beside --threshold, --measure, --seed and --counts."""
+    keeps_recall: ClassVar[bool] = False
+    """Whether all pairs are found, or those at the threshold as surely as --recall asks."""
     counting: ClassVar[bool] = False
     """Whether a run should count tokens first."""
     one_a_band: ClassVar[bool] = True
@@ -94,6 +33,11 @@ class Scheme(ABC):
     @abstractmethod
     def of(cls, request: Request) -> Scheme:
         """ValueError for what it cannot promise."""
+
+    @classmethod
+    def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
+        """Whether a run should count tokens first, with these values of options, by flag."""
+        return cls.counting
 
     @property
     @abstractmethod
@@ -119,7 +63,7 @@ class Scheme(ABC):
         """
 
     def cost(self) -> list[str]:
-        """What a run is going to cost, where it can tell: some lines in words."""
+        """What a run is going to cost, where it can tell, or another would save: lines in words."""
         return []
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
@@ -134,3 +78,12 @@ def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
     """
     keys = words >> np.uint64(64 - HASH_BITS) | bands.astype(np.uint64) << np.uint64(HASH_BITS)
     return Ragged(keys.ravel(), np.arange(len(words) + 1) * len(bands))
+
+
+def shown(chance: float) -> str:
+    """Six decimals; only what is 1 is shown as 1.
+
+    >>> shown(0.99999999), shown(1)
+    ('0.999999', '1.000000')
+    """
+    return f"{chance if chance == 1 else min(chance, 0.999999):.6f}"

@@ -14,15 +14,19 @@ Letters: k bits (3); m blocks (5), as many as leave C(m, k) keys within the limi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from neardup.lines.keys import MAX_BANDS
-from neardup.schemes.scheme import Request, Scheme, banded
+from neardup.schemes.banding import MOST
+from neardup.schemes.request import Option, Request, whole
+from neardup.schemes.scheme import Scheme, banded
+from neardup.schemes.weighting import IDF, WEIGHTS, asked_idf
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
@@ -33,6 +37,14 @@ from neardup.similarity.weights import Idf
 
 BITS = 64
 MAX_BANDS_ASKED = 16
+DISTANCE = Option(
+    "--distance",
+    "K",
+    "with --scheme simhash: the most bits in which the fingerprints of a pair differ (default: 3)",
+    whole(0, 16),
+    default="3",
+    finds_more="a larger --distance misses fewer",
+)
 
 
 @dataclass(frozen=True)
@@ -50,19 +62,26 @@ class SimHash(Scheme):
     seed: int = 0
     idf: Idf | None = None
     measures: ClassVar[tuple[str, ...]] = ("hamming", "jaccard", "dice", "cosine")
-    options: ClassVar[tuple[str, ...]] = ("--distance", "--weights", "--max-bands")
+    options: ClassVar[tuple[Option, ...]] = (DISTANCE, WEIGHTS, MOST)
 
     @classmethod
     def of(cls, request: Request) -> SimHash:
-        limit = request.max_bands or MAX_BANDS_ASKED
-        blocks = most_blocks(request.distance, limit)
+        if request.measure == "hamming" and request.threshold_given:
+            raise ValueError(
+                "--threshold: fingerprints are verified by --distance, or name a --measure"
+            )
+        distance, limit = request.value(DISTANCE), request.value(MOST) or MAX_BANDS_ASKED
+        blocks = most_blocks(distance, limit)
         if not blocks:
             raise ValueError(
-                f"--distance {request.distance} needs {request.distance + 1} keys a record, "
+                f"--distance {distance} needs {distance + 1} keys a record, "
                 f"and at most {limit} are allowed (--max-bands)"
             )
-        idf = Idf.asked(request.weighted, request.counts)
-        return cls(request.distance, blocks, request.seed, idf)
+        return cls(distance, blocks, request.seed, asked_idf(request))
+
+    @classmethod
+    def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
+        return values.get(WEIGHTS.flag) == IDF
 
     @property
     def promise(self) -> str:

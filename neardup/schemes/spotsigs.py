@@ -23,8 +23,10 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keys import HASH_BITS, MAX_BANDS
+from neardup.schemes.by_size.costs import TOKENS, dearer_than_exact
 from neardup.schemes.prefix_filter import prefix_sizes, rarest
-from neardup.schemes.scheme import Request, Scheme
+from neardup.schemes.request import Request
+from neardup.schemes.scheme import Scheme
 from neardup.sets.hashing import combine, mix, random_words
 from neardup.sets.ragged import Ragged, spans
 from neardup.sets.runs import first_of_run
@@ -47,8 +49,8 @@ class SpotSigs(Scheme):
     resemblance: Threshold = NINE_TENTHS
     seed: int = 0
     counts: TokenCounts | None = None
-    options: ClassVar[tuple[str, ...]] = ()
     counting: ClassVar[bool] = True
+    keeps_recall: ClassVar[bool] = True
     one_a_band: ClassVar[bool] = False
 
     @classmethod
@@ -62,6 +64,11 @@ class SpotSigs(Scheme):
 
     def recall(self, similarity: float) -> float:
         return float(similarity >= float(self.resemblance))
+
+    def cost(self) -> list[str]:
+        if self.counts is None:
+            return []
+        return dearer_than_exact("spotsigs", TOKENS, self.resemblance, self.counts)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         own, before = self._partitions(sizes)

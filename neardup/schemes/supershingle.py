@@ -12,12 +12,13 @@ is a scheme for sets that are almost equal, with next to no false candidates bel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from math import comb
 
 import numpy as np
 
 from neardup.lines.keys import MAX_BANDS
-from neardup.schemes.scheme import Request, Scheme, banded
+from neardup.schemes.request import Request
+from neardup.schemes.scheme import Scheme, banded, shown
 from neardup.sets.hashing import combine
 from neardup.sets.min_hashes import band_words
 from neardup.sets.ragged import Ragged
@@ -39,7 +40,6 @@ class SuperShingle(Scheme):
 
     seed: int = 0
     resemblance: Threshold = NINE_TENTHS  # for which the promise is told
-    options: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def of(cls, request: Request) -> SuperShingle:
@@ -50,12 +50,14 @@ class SuperShingle(Scheme):
     def promise(self) -> str:
         return (
             f"2 of {SUPERS} super-shingles of {MINIMA} minima find a pair at {self.resemblance} "
-            f"with probability {self.recall(float(self.resemblance)):.6f}"
+            f"with probability {shown(self.recall(float(self.resemblance)))}"
         )
 
     def recall(self, similarity: float) -> float:
         p = similarity**MINIMA
-        return 1 - (1 - p) ** SUPERS - SUPERS * p * (1 - p) ** (SUPERS - 1)
+        # Term by term: 1 minus the others would cancel to less than 0 where p is tiny.
+        agree = (comb(SUPERS, k) * p**k * (1 - p) ** (SUPERS - k) for k in range(2, SUPERS + 1))
+        return sum(agree)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), len(PAIRS))

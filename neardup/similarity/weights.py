@@ -36,18 +36,6 @@ class Idf:
 
     counts: TokenCounts
 
-    @classmethod
-    def asked(cls, weighted: bool, counts: TokenCounts | None) -> Idf | None:
-        """None where all tokens weigh the same; ValueError without the counts that it takes."""
-        if not weighted:
-            return None
-        if counts is None:
-            raise ValueError(
-                "--weights idf needs --counts: count_tokens.py makes that file, and "
-                "run_local.sh, run_hadoop.sh and job.py make it by themselves"
-            )
-        return cls(counts)
-
     def of(self, tokens: np.ndarray) -> np.ndarray:
         """int64, 1 … 255, of tokens (uint64)."""
         below = np.searchsorted(self._limits, self.counts.of(tokens))

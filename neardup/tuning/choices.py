@@ -24,7 +24,6 @@ from neardup.tuning.estimates import Meetings, meetings
 from neardup.tuning.survey import Survey, seconds
 
 MOST_BANDS = 64
-OTHERS = ("partition", "auto", "exact", "prefix", "spotsigs")  # that promise a recall, as minhash
 ENOUGH_MET = 100  # pairs of the sample; with fewer, banding goes by the mean of all seeds
 ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, a model stands for them
 MODEL = 1000  # steps
@@ -81,12 +80,25 @@ def choices(measure: Jaccard, name: str, recall: float) -> Iterator[Choice]:
             bands = banding.bands_needed(float(least), rows, recall)
             if bands <= MOST_BANDS:
                 yield Choice(f"{bands} × {rows}", [f"--bands={bands}", f"--rows={rows}"])
-    for other in OTHERS:
-        if name in SCHEMES[other].measures:
-            if "--recall" not in SCHEMES[other].options:
+    for other, scheme in SCHEMES.items():
+        if scheme is not MinHash and scheme.keeps_recall and name in scheme.measures:
+            if banding.RECALL not in scheme.options:
                 yield Choice(other, ["--exact" if other == "exact" else f"--scheme={other}"])
             elif least and banding.bands_needed(float(least), 1, recall) <= MAX_BANDS_ASKED:
                 yield Choice(other, [f"--scheme={other}", f"--recall={recall:.12g}"])
+
+
+def not_compared(name: str) -> list[str]:
+    """The schemes that have no such promise by a measure of this name.
+
+    >>> not_compared("jaccard")
+    ['supershingle', 'simhash', 'projection', 'imatch']
+    """
+    return [
+        other
+        for other, scheme in SCHEMES.items()
+        if not (scheme.keeps_recall and name in scheme.measures)
+    ]
 
 
 def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:

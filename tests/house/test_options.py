@@ -12,6 +12,7 @@ from neardup import options
 from neardup.options import OPTIONS, Settings
 from neardup.process.errors import UsageError
 from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.verification import OUTPUTS
 from tests.support.drawn import settings_of
 
 
@@ -20,7 +21,7 @@ def test_the_defaults():
     assert (settings.threshold.num, settings.threshold.den) == (9, 10)
     assert (settings.scheme.bands, settings.scheme.rows, settings.scheme.seed) == (15, 7, 0)
     assert settings.parse is parse_shingle_lines
-    assert not settings.links
+    assert settings.output is OUTPUTS["pairs"]
     assert not settings.strict
     assert "15 bands of 7 rows" in settings.promise
 

@@ -22,8 +22,6 @@ from neardup.similarity.threshold import Threshold
 from neardup.stages import map_records
 from neardup.token_counts.counts import TokenCounts
 from neardup.verification.buckets import BUCKET_BYTES, shared_lines
-from neardup.verification.link_join import LinkJoin
-from neardup.verification.pair_join import PairJoin
 
 TOP = (1 << 64) - 1
 Records = Mapping[bytes, Iterable[int]]
@@ -49,7 +47,12 @@ def every_scheme() -> dict[str, Scheme]:
     """Each scheme of the table as its defaults make it, and once more for what its flags change."""
     flags = [f"--scheme={name}" for name in SCHEMES]
     for extra in ("--weights=idf", "--lexicons=3"):
-        users = [name for name, scheme in SCHEMES.items() if extra.split("=")[0] in scheme.options]
+        flag = extra.split("=")[0]
+        users = [
+            name
+            for name, scheme in SCHEMES.items()
+            if flag in [option.flag for option in scheme.options]
+        ]
         flags += [f"--scheme={name} {extra}" for name in users]
     return {flag: settings_of(*flag.split(), counts=foreign_counts(flag)).scheme for flag in flags}
 
@@ -77,8 +80,7 @@ def reduced(
     lines: list[bytes], settings: Settings, bucket_bytes: int = BUCKET_BYTES, at_once: int = 10**9
 ) -> list[bytes]:
     """The reducer's lines; it gets `at_once` lines in a block, and spools above `bucket_bytes`."""
-    join_class = LinkJoin if settings.links else PairJoin
-    join = join_class(settings.scheme, settings.measure, Counters("reducer"))
+    join = settings.output.join(settings.scheme, settings.measure, Counters("reducer"))
     blocks = blocks_of(lines, at_once)
     return [
         line for work in shared_lines(blocks, Counters(""), bucket_bytes) for line in join(work)

@@ -15,14 +15,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.schemes.by_size.groups import Groups
+from neardup.schemes.by_size.groups import Groups, groups_of
 from neardup.schemes.by_size.ways_to_meet import Tokens
 from neardup.schemes.prefix_filter import first_tokens
 from neardup.sets.ragged import Ragged, shared
+from neardup.similarity.threshold import Threshold
 from neardup.token_counts.counts import TokenCounts
 
 PARTS, TOKENS, ALL = 0, 1, 2
 SAMPLED_TOKENS = 1 << 18  # compared for one group
+DEARER = 100  # times the work of the cheapest ways, from which a run says so
+WORTH_SAYING = 10  # seconds
 MANY = 1e18  # partners of a set, where it is not known better
 # Microseconds, measured on one core; only their ratios matter.
 KEY = 1.0  # to make a key and sort it
@@ -60,6 +63,25 @@ def estimate(groups: Groups, tokens: Tokens, counts: TokenCounts) -> Costs:
     pairs = np.stack((allowed * equal, np.minimum(allowed, members * meetings / 2), allowed))
     seconds = keys * (KEY + KEY_TOKEN * mean) + pairs * (PAIR + PAIR_TOKEN * mean)
     return Costs(keys, pairs, seconds / 1e6)
+
+
+def dearer_than_exact(
+    name: str, way: int, resemblance: Threshold, counts: TokenCounts
+) -> list[str]:
+    """What to say of a scheme that has one way for all sizes, where another would cost far less."""
+    if not len(counts.sample):
+        return []
+    groups = groups_of(resemblance)
+    costs = estimate(groups, Tokens(resemblance, counts, 0), counts)
+    used = costs.keys[ALL] > 0
+    here, least = costs.seconds[way, used].sum(), costs.seconds[:, used].min(axis=0).sum()
+    if here < max(DEARER * least, WORTH_SAYING):
+        return []
+    times = here / max(least, 1e-3)
+    return [
+        f"--scheme {name} will take about {times:,.0f} times the work of --exact: "
+        f"some {costs.pairs[way, used].sum():,.0f} candidate pairs"
+    ]
 
 
 def _first_tokens(

@@ -90,3 +90,17 @@ def _last_alike(t: Threshold, size: int) -> int:
         else:
             high = middle - 1
     return low
+
+
+def by_chance(groups: Groups) -> np.ndarray:
+    """About how often two sets with nothing in common are both empty in a part (float64 (G,)).
+
+    That is for the smallest sets of each group:
+
+    >>> from neardup.similarity.threshold import Threshold
+    >>> ["%.0e" % chance for chance in by_chance(groups_of(Threshold.parse("0.9")))[:3]]
+    ['0e+00', '2e-04', '2e-05']
+    """
+    smallest = np.concatenate(([1], groups.highs[:-1] + 1))
+    parts = groups.differ + 1
+    return np.where(parts > 1, parts * np.exp(-2 * smallest / parts), 0.0)

@@ -20,8 +20,7 @@ import numpy as np
 from neardup.lines.keys import HASH_BITS, MAX_BANDS
 from neardup.schemes.by_size.groups import Groups
 from neardup.schemes.minhash import MinHash
-from neardup.schemes.prefix import token_keys
-from neardup.schemes.prefix_filter import first_tokens, prefix_sizes
+from neardup.schemes.prefix_filter import first_tokens, prefix_sizes, token_keys
 from neardup.sets.hashing import combine, mix, random_words
 from neardup.sets.ragged import Ragged, chunks, spans
 from neardup.similarity.threshold import Threshold
