@@ -25,7 +25,7 @@ hadoop-up hadoop-down hadoop-status: hadoop-%:
 # The other libraries are large; OPTIONS are those of bench.run: make bench OPTIONS='--rounds 3'.
 bench: .venv/.bench
 	$(VENV) -m bench.run $(OPTIONS)
-	$(VENV) -m bench.report
+	$(VENV) -m bench.report.tables
 
 bench-quick: .venv/.run
 	$(VENV) -m bench.run --quick

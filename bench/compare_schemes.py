@@ -1,7 +1,8 @@
-"""Which scheme when: what each costs and finds on two real data sets, the README's table.
+"""Which scheme when: what each costs and finds on two real data sets.
 
     python3 -m bench.compare_schemes --rounds 3
 
+prints the tables of docs/choosing.md, one for each data set.
 Each scheme runs by run_local.sh with its default options; seconds are medians.  *compared* are the
 pairs that bitmaps do not rule out; recall is that of the pairs with Jaccard similarity 0.9.
 """
@@ -19,7 +20,7 @@ from bench.workloads import ROOT, WORKLOADS, Workload, prepare
 from neardup.schemes import SCHEMES
 
 NAMES = {"W2": "words", "W4": "sources"}
-HEAD = "keys a record, compared, recall, seconds"
+HEAD = "| `--scheme` | keys a record | compared | recall | seconds |\n|---|---:|---:|---:|---:|"
 
 
 class Run(NamedTuple):
@@ -37,21 +38,23 @@ def main() -> None:
     workloads = [each for each in WORKLOADS if each.name in NAMES]
     for workload in workloads:
         prepare(workload)
-    print("| scheme |", " | ".join(f"{NAMES[each.name]}: {HEAD}" for each in workloads), "|")
-    print("|---" * (1 + len(workloads)) + "|")
-    for scheme in SCHEMES:
-        cells = [cell(workload, scheme, args.rounds) for workload in workloads]
-        print(f"| `{scheme}` |", " | ".join(cells), "|", flush=True)
+    for workload in workloads:
+        print(f"{NAMES[workload.name]}:\n\n{HEAD}")
+        for scheme in SCHEMES:
+            print(
+                f"| `{scheme}` | {' | '.join(cells(workload, scheme, args.rounds))} |", flush=True
+            )
+        print()
 
 
-def cell(workload: Workload, scheme: str, rounds: int) -> str:
+def cells(workload: Workload, scheme: str, rounds: int) -> list[str]:
     """What a scheme comes to on a workload."""
     runs = [run(workload, scheme) for _ in range(rounds)]
     true = pairs_in(workload.truth.read_bytes())
     counts, seconds = runs[0].counts, median(each.seconds for each in runs)
     keys = counts["keys"] / counts["records"]
     recall = len(runs[0].pairs & true) / len(true)
-    return f"{keys:.3g}, {counts['candidate pairs']:,}, {recall:.2g}, {seconds:.2g}"
+    return [f"{keys:.3g}", f"{counts['candidate pairs']:,}", f"{recall:.2g}", f"{seconds:.2g}"]
 
 
 def run(workload: Workload, scheme: str) -> Run:

@@ -1,4 +1,4 @@
-"""The plots of BENCHMARKS.md, as SVG: what `tables` draws where matplotlib is installed.
+"""The plots of docs/benchmarks.md, as SVG: what `tables` draws where matplotlib is installed.
 
 growth.svg    seconds against the number of records, both logarithmic
 recall.svg    recall against seconds, on 100,000 records

@@ -1,4 +1,4 @@
-"""From .bench/results.json to the tables of BENCHMARKS.md and the plots in docs/.
+"""From .bench/results.json to the tables of docs/benchmarks.md and the plots beside them.
 
     python3 -m bench.report.tables
     python3 -m bench.report.tables --results .bench/results.quick.json --print
@@ -26,6 +26,7 @@ from bench.run import SLOW
 from bench.workloads import FOLDER, ROOT
 from neardup.schemes.banding import recall as promised
 
+DOCUMENT = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 HEAD = (
     "contestant|banding|runs|seconds|ratio|CPU s|peak MiB|shuffled / input|pairs|recall|precision"
@@ -181,8 +182,8 @@ def main() -> int:
         prog="python3 -m bench.report.tables", description=(__doc__ or "").split("\n")[0]
     )
     parser.add_argument("--results", type=Path, default=FOLDER / "results.json")
-    parser.add_argument("--into", type=Path, default=ROOT / "BENCHMARKS.md", metavar="FILE")
-    parser.add_argument("--plots", type=Path, default=ROOT / "docs", metavar="FOLDER")
+    parser.add_argument("--into", type=Path, default=DOCUMENT, metavar="FILE")
+    parser.add_argument("--plots", type=Path, default=DOCUMENT.parent, metavar="FOLDER")
     parser.add_argument("--print", action="store_true", help="to stdout, and no plots")
     args = parser.parse_args()
     try:

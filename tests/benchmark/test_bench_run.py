@@ -24,7 +24,7 @@ from bench.answer_quality import components, quality
 from bench.checks import problems
 from bench.contestants import CONTESTANTS, OURS, missing
 from bench.measure import DONE, ROOT, TIME_LIMIT, measured, measured_apart
-from bench.report.tables import between_markers, tables
+from bench.report.tables import DOCUMENT, between_markers, tables
 from bench.run import add_earlier, save, turns
 from bench.workloads import QUICK_WORKLOADS, WORKLOADS, CannotMakeError, Workload, prepare
 
@@ -484,7 +484,7 @@ def test_text_around_the_markers_stays() -> None:
 
 
 def test_the_report_goes_into_the_document(tmp_path: Path) -> None:
-    results, document = tmp_path / "results.json", tmp_path / "BENCHMARKS.md"
+    results, document = tmp_path / "results.json", tmp_path / "benchmarks.md"
     results.write_text(json.dumps(written()))
     document.write_text("before\n<!-- bench:begin -->\n<!-- bench:end -->\nafter\n")
     options = ["--results", results, "--into", document, "--plots", tmp_path / "docs"]
@@ -497,7 +497,7 @@ def test_the_report_goes_into_the_document(tmp_path: Path) -> None:
 
 
 def test_the_project_has_the_markers() -> None:
-    document = (ROOT / "BENCHMARKS.md").read_text()
+    document = DOCUMENT.read_text()
     assert "## On a cluster" in between_markers(document, "new")
 
 

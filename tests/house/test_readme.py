@@ -1,4 +1,8 @@
-"""The README's examples, as a reader would type them, and its figures."""
+"""The examples of README.md, docs/ and CONTRIBUTING.md, as a reader would type them.
+
+Each `console` block is run in a folder that looks like the repository, in which the README's first
+block has made demo.txt; what a block needs beside that, it makes itself.
+"""
 
 from __future__ import annotations
 
@@ -10,32 +14,43 @@ from pathlib import Path
 import pytest
 
 from cluster import daemons
-from neardup.schemes import banding
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text("utf-8")
+README = ROOT / "README.md"
+DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+MOST_WORDS = 2000
+
+Block = list[tuple[str, str]]  # (command, expected output)
 
 
-def console_blocks(kind: str = "console") -> list[list[tuple[str, str]]]:
-    """For each console block its (command, expected output) pairs."""
-    blocks = re.findall(rf"^```{kind}\n(.*?)^```", README, re.M | re.S)
+def console_blocks(document: Path, kind: str = "console") -> list[Block]:
+    blocks = re.findall(rf"^```{kind}\n\$ (.*?)^```", document.read_text("utf-8"), re.M | re.S)
     return [
         [
             (command, output)
-            for command, _, output in (part.partition("\n") for part in block[2:].split("\n$ "))
+            for command, _, output in (part.partition("\n") for part in block.split("\n$ "))
         ]
         for block in blocks
     ]
 
 
+def all_blocks() -> list:
+    return [
+        pytest.param(block, id=f"{document.name}-{number}")
+        for document in DOCUMENTS
+        for number, block in enumerate(console_blocks(document))
+    ]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place that looks like the repository to the reader, and where demo.txt may be made."""
+    """A place that looks like the repository to the reader, with demo.txt."""
     folder = tmp_path_factory.mktemp("read me")
     for path in ROOT.iterdir():
         if path.name not in {".git", ".bench"}:
             (folder / path.name).symlink_to(path)
-    subprocess.run(console_blocks()[0][0][0], shell=True, cwd=folder, check=True)
+    subprocess.run(console_blocks(README)[0][0][0], shell=True, cwd=folder, check=True)
+    assert (folder / "demo.txt").stat().st_size
     return folder
 
 
@@ -53,15 +68,22 @@ def shell(command: str, folder: Path, seconds: int = 120, **env: str) -> str:
     return (done.stdout or done.stderr).rstrip("\n")
 
 
-@pytest.mark.parametrize("block", console_blocks())
-def test_console_block_prints_what_it_says(block: list[tuple[str, str]], folder: Path) -> None:
+@pytest.mark.parametrize("block", all_blocks())
+def test_console_block_prints_what_it_says(block: Block, folder: Path) -> None:
     for command, expected in block:
         assert shell(command, folder) == expected.rstrip("\n")
 
 
+def test_no_console_block_is_passed_over() -> None:
+    for document in DOCUMENTS:
+        written = re.findall(r"^```console", document.read_text("utf-8"), re.M)
+        found = [*console_blocks(document), *console_blocks(document, "console cluster")]
+        assert len(found) == len(written)
+
+
 @pytest.mark.hadoop
 def test_the_console_block_for_a_cluster(folder: Path) -> None:
-    (block,) = console_blocks("console cluster")
+    (block,) = console_blocks(ROOT / "docs" / "hadoop.md", "console cluster")
     env = daemons.environment()
     env["PATH"] = f"{daemons.HOME}/bin:{env['PATH']}"
     shell("hadoop fs -rm -r -f videos.txt pairs", folder, **env)
@@ -71,20 +93,15 @@ def test_the_console_block_for_a_cluster(folder: Path) -> None:
     assert expected
 
 
-def test_the_s_curve_table() -> None:
-    similarities = [float(cell) for cell in row("similarity")]
-    for t, (bands, rows) in {"0.9": (15, 7), "0.8": (13, 3)}.items():
-        cells = row(f"met with {bands} bands of {rows} (t = {t})")
-        assert cells == [f"{banding.recall(s, bands, rows):.6f}" for s in similarities]
+def test_the_readmes_summary_is_that_of_the_run(folder: Path) -> None:
+    """All lines but the one of seconds; how many pairs bitmaps rule out depends on the cores."""
+    (shown,) = re.findall(r"on two cores:\n\n```text\n(.*?)^```", README.read_text(), re.M | re.S)
+    said = shell("./run_local.sh --jobs 2 data/videos.txt 2>&1 >/dev/null", folder)
+    *counters, seconds = said.splitlines()
+    assert seconds.startswith("seconds ")
+    assert shown.splitlines()[:-1] == counters
+    assert re.sub(r"\d\.\d", "", shown.splitlines()[-1]) == re.sub(r"\d\.\d", "", seconds)
 
 
-@pytest.mark.parametrize("t", ["0.95", "0.9", "0.8", "0.7", "0.5"])
-def test_the_table_of_bands_and_rows(t: str) -> None:
-    chosen = [banding.choose(float(t), 0.9999, most) for most in (16, 32, 64)]
-    assert row(f"t = {t}") == [f"{bands} × {rows}" for bands, rows in chosen]
-
-
-def row(head: str) -> list[str]:
-    line = re.search(rf"^\| {re.escape(head)} \|(.*)\|$", README, re.M)
-    assert line, head
-    return [cell.strip() for cell in line[1].split("|")]
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text("utf-8").split()) <= MOST_WORDS

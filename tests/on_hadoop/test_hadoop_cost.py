@@ -1,4 +1,4 @@
-"""The cost table can be made anywhere; what it costs is for BENCHMARKS.md to say."""
+"""The cost table can be made anywhere; what it costs is for docs/benchmarks.md to say."""
 
 from __future__ import annotations
 
