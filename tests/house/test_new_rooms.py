@@ -1,0 +1,129 @@
+"""A scheme with an option of its own, and an output, take one file and one line in a table each.
+
+They are added to a copy of the project, which then has them everywhere; and its tests say that the
+documents lack them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import ROOT, VIDEOS, run, succeed
+
+SCHEME = '''"""Everyone: one key for all, so that every pair meets."""
+
+import numpy as np
+
+from neardup.lines.keys import MAX_BANDS
+from neardup.schemes.request import Option, Request, whole
+from neardup.schemes.scheme import Scheme
+from neardup.sets.ragged import Ragged
+
+SALT = Option("--salt", "N", "with --scheme everyone: another key (default: 7)", whole(0, 99), "7")
+
+
+class Everyone(Scheme):
+    options = (SALT,)
+    keeps_recall = True
+    promise = "every pair has the one key"
+
+    def __init__(self, salt):
+        self.salt = salt
+
+    @classmethod
+    def of(cls, request):
+        return cls(request.value(SALT))
+
+    def keys(self, sets, low=0, high=MAX_BANDS):
+        width = int(low <= 0 < high)
+        keys = np.full(len(sets) * width, self.salt, np.uint64)
+        return Ragged(keys, np.arange(len(sets) + 1) * width)
+
+    def key_counts(self, sizes):
+        return np.ones(len(sizes), np.int64)
+
+    def recall(self, similarity):
+        return 1.0
+'''
+OUTPUT = '''"""Every pair, but without those of equal sets."""
+
+from neardup.verification.pair_join import PairJoin
+
+
+class DifferentJoin(PairJoin):
+    def _copies(self, ids):
+        return []
+'''
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project with both."""
+    folder = tmp_path_factory.mktemp("copy")
+    for part in ("neardup", "docs", "tests", "cluster", "bench"):
+        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in (*ROOT.glob("*.py"), *ROOT.glob("*.md"), *ROOT.glob("*.sh"), ROOT / "Makefile"):
+        shutil.copy(file, folder)
+    add(folder, "schemes", "everyone", SCHEME, "Everyone", "SCHEMES", "Everyone")
+    add(folder, "verification", "different", OUTPUT, "DifferentJoin", "OUTPUTS", OUTPUT_LINE)
+    return folder
+
+
+OUTPUT_LINE = 'Output(DifferentJoin, True, "pairs of different sets")'
+
+
+def add(folder: Path, room: str, name: str, text: str, class_: str, table: str, line: str) -> None:
+    """One file, and one line in the table with the import that it takes."""
+    (folder / "neardup" / room / f"{name}.py").write_text(text, encoding="utf-8")
+    init = folder / "neardup" / room / "__init__.py"
+    head, found, tail = init.read_text("utf-8").rpartition("\n}\n")
+    assert found
+    assert table in head
+    entry = f"{head}\n    {name!r}: {line},{found}{tail}"
+    import_ = f"from neardup.{room}.{name} import {class_}\n\n{table}"
+    init.write_text(entry.replace(f"\n{table}", f"\n{import_}", 1), encoding="utf-8")
+
+
+def test_help_has_them(copy: Path, tmp_path: Path) -> None:
+    for program in ("mapper.py", "reducer.py", "job.py"):
+        said = succeed([sys.executable, copy / program, "--help"], tmp_path).out.decode()
+        text = " ".join(said.split())
+        for word in ("everyone", "--salt N", "different: pairs of different sets"):
+            assert word in text, program
+
+
+def test_they_work(copy: Path, tmp_path: Path) -> None:
+    records = b"a 1 2 3\nb 1 2 3\nc 1 2 3 4\nd 9\n"
+    flags = ["--scheme=everyone", "--salt=11", "--threshold=0.7", "--output=different"]
+    lines = succeed([sys.executable, copy / "mapper.py", *flags], tmp_path, records).out
+    assert lines.count(b"000:000000000b\t") == 4
+    reducer = [sys.executable, copy / "reducer.py", *flags]
+    pairs = succeed(reducer, tmp_path, b"".join(sorted(lines.splitlines(keepends=True)))).out
+    assert sorted(pairs.splitlines()) == [b"a\tc\t0.750000", b"b\tc\t0.750000"]
+    refused = run([sys.executable, copy / "mapper.py", "--salt=11"], tmp_path)
+    assert "--salt is for --scheme everyone, not for minhash" in refused.err
+
+
+def test_tune_compares_it(copy: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "neardup", "tune", VIDEOS]
+    text = run(command, tmp_path, cwd=copy, PYTHONPATH=str(copy)).out.decode()
+    assert any(line.startswith("everyone ") for line in text.splitlines()), text
+
+
+def test_the_documents_lack_them_and_a_test_says_so(copy: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
+    said = subprocess.run(
+        [*command, "--rootdir", copy, "-c", "/dev/null", "tests/house/test_documents.py"],
+        cwd=copy,
+        env={"PYTHONPATH": str(copy), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert said.returncode == 1, said.stdout + said.stderr
+    assert "everyone" in said.stdout
