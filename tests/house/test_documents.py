@@ -11,6 +11,7 @@ import pytest
 from neardup.__main__ import COMMANDS
 from neardup.options import OPTIONS
 from neardup.schemes import SCHEMES, banding
+from neardup.schemes.scheme import shown
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parent / "golden"
@@ -170,7 +171,7 @@ def test_the_s_curve_table() -> None:
     similarities = [float(cell) for cell in figures("similarity")]
     for t, (bands, rows_) in {"0.9": (15, 7), "0.8": (13, 3)}.items():
         cells = figures(f"met with {bands} bands of {rows_} (t = {t})")
-        assert cells == [f"{banding.recall(s, bands, rows_):.6f}" for s in similarities]
+        assert cells == [shown(banding.recall(s, bands, rows_)) for s in similarities]
 
 
 @pytest.mark.parametrize("t", ["0.95", "0.9", "0.8", "0.7", "0.5"])
