@@ -248,6 +248,34 @@ def test_a_sort_that_fails_at_last(tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.parametrize("files", ["lines", "pairs"])
+def test_a_sort_that_ends_as_if_nobody_read(files: str, tmp_path: Path) -> None:
+    """A part of the lines, and SIGPIPE: its reader reads to the end, and knows of nothing."""
+    sort = shutil.which("sort")
+    script = f"""#!/bin/sh
+case "$*" in
+*{files}.0*) {sort} "$@" | head -n 100; kill -PIPE $$ ;;
+*) exec {sort} "$@" ;;
+esac
+"""
+    path = path_with_sort(tmp_path, script)
+    result = run([*RUN_LOCAL, "--jobs", "2", VIDEOS], tmp_path, PATH=path)
+    assert result.code == 1
+    assert result.err == "run_local.sh: sort ended with signal SIGPIPE\n"
+    assert not result.left
+
+
+def test_a_reader_that_has_all_it_wants(tmp_path: Path) -> None:
+    """More pairs than pipes hold, of which somebody reads the first."""
+    path = tmp_path / "copies.txt"
+    path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
+    script = '"$@" | head -n 1; exit ${PIPESTATUS[0]}'
+    result = run(["bash", "-c", script, "-", *RUN_LOCAL, path], tmp_path)
+    assert result.code == 0
+    assert result.out == b"copy000000\tcopy000001\t1.000000\n"
+    assert not result.left
+
+
 def test_a_reducer_whose_own_sort_fails(tmp_path: Path) -> None:
     """A hot bucket whose lines are in no order is sorted in a file."""
     path = path_with_sort(tmp_path, "#!/bin/sh\nexit 2\n")

@@ -15,7 +15,8 @@ from neardup.process.errors import StageError
 from neardup.process.run import FAILED, OK, run
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-NOBODY_READS = -signal.SIGPIPE  # no failure by itself: how the reader ended is what counts
+ENOUGH = 113  # what a worker that ended early and well exits with: the reader of stdout has left
+NOBODY_READS = -signal.SIGPIPE  # of a program: no failure where its reader had enough
 
 
 class Crew:
@@ -56,12 +57,23 @@ class Crew:
         while self._names:
             pid, status = os.waitpid(-1, 0)
             name = self._names.pop(pid, "")
-            code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
-            if name and code not in (OK, NOBODY_READS):
+            code = os.waitstatus_to_exitcode(status)
+            if name and code != OK:
                 ends.append((name, code))
-                self._signal_all()
-        if ends:
-            raise self._failure(ends)
+                if code not in (ENOUGH, NOBODY_READS):
+                    self._signal_all()
+        if bad := self._bad(ends):
+            raise self._failure(bad)
+
+    def _bad(self, ends: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        """The ends that are failures, the first one first.
+
+        Subtle: a SIGPIPE may come from anywhere.  One whose reader read on to the end has cut an
+        answer short; and where a reader failed, the SIGPIPE that follows is not the reason.
+        """
+        had_enough = any(code == ENOUGH for _, code in ends)
+        broken = [end for end in ends if end[1] == NOBODY_READS and not had_enough]
+        return [end for end in ends if end[1] not in (ENOUGH, NOBODY_READS)] + broken
 
     def _failure(self, ends: list[tuple[str, int]]) -> BaseException:
         """For several that ended badly, of which the others followed the first."""
@@ -71,7 +83,7 @@ class Crew:
         if code == -signal.SIGKILL:
             return StageError(f"{name} was killed, as systems do when memory runs out")
         if code < 0:
-            return StageError(f"{name} ended with signal {signal.Signals(-code).name}")
+            return StageError(f"{name} ended with signal {_signal_name(-code)}")
         return StageError(f"{name} ended with status {code}")
 
     def _be(self, name: str, task: Callable[[], None]) -> None:
@@ -85,11 +97,25 @@ class Crew:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             with contextlib.suppress(OSError):  # for ps and top, where there is /proc
                 Path("/proc/self/comm").write_text(name)
-            code = run(self.program, task)
+            code = self._run(task)
         except Exception:
             sys.excepthook(*sys.exc_info())
         finally:
             os._exit(code)
+
+    def _run(self, task: Callable[[], None]) -> int:
+        broken = False
+
+        def watched() -> None:
+            nonlocal broken
+            try:
+                task()
+            except BrokenPipeError:
+                broken = True
+                raise
+
+        code = run(self.program, watched)
+        return ENOUGH if broken and code == OK else code
 
     def _signal_all(self) -> None:
         for pid in self._names:
@@ -102,6 +128,17 @@ class Crew:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
         self._names.clear()
+
+
+def _signal_name(number: int) -> str:
+    """
+    >>> _signal_name(13), _signal_name(37)
+    ('SIGPIPE', '37')
+    """
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # of the real-time signals only the first and the last have names
+        return str(number)
 
 
 def turns() -> Callable[[], Iterator[int]]:
