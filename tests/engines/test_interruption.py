@@ -77,15 +77,20 @@ class Session:
             time.sleep(0.01)
         raise AssertionError(f"no {word}: {self.process.poll()}, {self.stderr()}")
 
-    def ended_clean(self) -> int:
-        """The exit code; it must come soon, and nothing may be left."""
+    def ended(self) -> int:
+        """The exit code; it must come soon, and no process may be left."""
         code = self.process.wait(PATIENCE)
         end = time.monotonic() + 5
         while self.pids() and time.monotonic() < end:
             time.sleep(0.01)
         assert self.pids() == []
-        assert os.listdir(self.tmp / "tmpdir") == []
         assert "Traceback" not in self.stderr()
+        return code
+
+    def ended_clean(self) -> int:
+        """The same, and no file may be left."""
+        code = self.ended()
+        assert os.listdir(self.tmp / "tmpdir") == []
         return code
 
     def stderr(self) -> str:
@@ -201,6 +206,51 @@ def test_while_its_reader_is_slow(how: str, tmp_path: Path) -> None:
         it.wait_for("dedup", seconds=0.3)
         code = interrupt(it, how)
         assert it.ended_clean() == code
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "kill", "kill -9"])
+@pytest.mark.parametrize("step", ["mapper", "sieve", "reducer", "dedup"])
+def test_in_any_step(step: str, how: str, long_file: Path, tmp_path: Path) -> None:
+    """kill -9 leaves a folder, which the next run takes away, and no process."""
+    with session([*RUN_LOCAL, "--jobs", "2", "--output=links", str(long_file)], tmp_path) as it:
+        it.wait_for(step)
+        if how == "kill -9":
+            os.kill(it.process.pid, signal.SIGKILL)
+            assert it.ended() == -signal.SIGKILL
+            assert len(os.listdir(it.tmp / "tmpdir")) == 1
+            assert run([*RUN_LOCAL, VIDEOS], tmp_path).left == []
+        else:
+            code = interrupt(it, how)
+            assert it.ended_clean() == code
+
+
+def test_kill_9_while_it_sorts(tmp_path: Path) -> None:
+    """The programs that it has started end too, and what another run has stays until then."""
+    path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
+    with session([*RUN_LOCAL, str(VIDEOS)], tmp_path, PATH=path) as it:
+        it.wait_for("sleep")
+        assert len(run([*RUN_LOCAL, VIDEOS], tmp_path).left) == 1
+        os.kill(it.process.pid, signal.SIGKILL)
+        assert it.ended() == -signal.SIGKILL
+        assert run([*RUN_LOCAL, VIDEOS], tmp_path).left == []
+
+
+def test_kill_9_while_a_reducer_sorts(tmp_path: Path) -> None:
+    """A hot bucket whose lines are in no order is sorted in a file, by a child of its own."""
+    path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
+    shingles = " ".join(map(str, range(100, 10_000, 7)))
+    lines = "".join(f"v{i:04d} {shingles}\n" for i in range(6000))
+    flags = ["--bands=1", "--rows=1"]
+    keyed = run([*MAPPER, *flags], tmp_path, lines.encode()).out.splitlines(keepends=True)
+    (tmp_path / "keyed").write_bytes(b"".join(reversed(keyed)))
+    reducer = [sys.executable, str(ROOT / "reducer.py"), *flags, "--output=links"]
+    with (
+        (tmp_path / "keyed").open("rb") as stdin,
+        session(reducer, tmp_path, stdin.fileno(), PATH=path) as it,
+    ):
+        it.wait_for("sleep")
+        os.kill(it.process.pid, signal.SIGKILL)
+        assert it.ended() == -signal.SIGKILL
 
 
 def test_a_script_by_itself(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Callable
 
 from neardup.process.errors import StageError
+from neardup.process.parent import end_with
 from neardup.process.run import FAILED, OK, run
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -22,7 +23,8 @@ NOBODY_READS = -signal.SIGPIPE  # of a program: no failure where its reader had 
 class Crew:
     """Tasks that run at the same time, each in a process of its own; `together` waits for them.
 
-    A task that fails, or is killed, ends the others.  Whatever ends the block ends all of them.
+    A task that fails, or is killed, ends the others.  Whatever ends the block, or this process,
+    ends all of them.
 
         with Crew("run_local.sh") as crew:
             crew.start("mapper 1", lambda: …)
@@ -43,13 +45,17 @@ class Crew:
 
     def start(self, name: str, task: Callable[[], None]) -> None:
         """Fork: the modules are loaded, and what the task needs is at hand."""
+        parent = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            raise StageError(f"cannot start {name}: {error.strerror}; try fewer --jobs") from error
         if pid:
             self._names[pid] = name
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         else:
-            self._be(name, task)
+            self._be(name, task, parent)
 
     def together(self) -> None:
         """Wait until all have ended well; StageError, or an exit that needs no more words."""
@@ -86,10 +92,11 @@ class Crew:
             return StageError(f"{name} ended with signal {_signal_name(-code)}")
         return StageError(f"{name} ended with status {code}")
 
-    def _be(self, name: str, task: Callable[[], None]) -> None:
+    def _be(self, name: str, task: Callable[[], None], parent: int) -> None:
         """What the child does, and nothing after it."""
         code = FAILED
         try:
+            end_with(parent)
             for number in ENDING:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup
                     signal.signal(number, signal.SIG_DFL)
