@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, takewhile
 from typing import IO
 
@@ -24,6 +25,7 @@ import numpy as np
 from neardup.lines.keys import KEY_WIDTH
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, shown
+from neardup.process.parent import end_with
 
 PILE_BYTES = 1 << 20
 BUCKET_BYTES = 8 << 20
@@ -175,7 +177,13 @@ def _sorted(file: IO[bytes], result: IO[bytes], counters: Counters) -> IO[bytes]
     """The lines of `file` in byte order; the system's sort needs little memory for any size."""
     file.seek(0)  # which also writes out what is buffered
     environment = {**os.environ, "LC_ALL": "C"}
-    sort = subprocess.Popen(["sort", "-u", "-S", "32M"], stdin=file, stdout=result, env=environment)
+    sort = subprocess.Popen(
+        ["sort", "-u", "-S", "32M"],
+        stdin=file,
+        stdout=result,
+        env=environment,
+        preexec_fn=partial(end_with, os.getpid()),
+    )
     with sort:
         while sort.poll() is None:
             counters.alive()

@@ -77,15 +77,20 @@ class Session:
             time.sleep(0.01)
         raise AssertionError(f"no {word}: {self.process.poll()}, {self.stderr()}")
 
-    def ended_clean(self) -> int:
-        """The exit code; it must come soon, and nothing may be left."""
+    def ended(self) -> int:
+        """The exit code; it must come soon, and no process may be left."""
         code = self.process.wait(PATIENCE)
         end = time.monotonic() + 5
         while self.pids() and time.monotonic() < end:
             time.sleep(0.01)
         assert self.pids() == []
-        assert os.listdir(self.tmp / "tmpdir") == []
         assert "Traceback" not in self.stderr()
+        return code
+
+    def ended_clean(self) -> int:
+        """The same, and no file may be left."""
+        code = self.ended()
+        assert os.listdir(self.tmp / "tmpdir") == []
         return code
 
     def stderr(self) -> str:
@@ -203,6 +208,51 @@ def test_while_its_reader_is_slow(how: str, tmp_path: Path) -> None:
         assert it.ended_clean() == code
 
 
+@pytest.mark.parametrize("how", ["Ctrl-C", "kill", "kill -9"])
+@pytest.mark.parametrize("step", ["mapper", "sieve", "reducer", "dedup"])
+def test_in_any_step(step: str, how: str, long_file: Path, tmp_path: Path) -> None:
+    """kill -9 leaves a folder, which the next run takes away, and no process."""
+    with session([*RUN_LOCAL, "--jobs", "2", "--output=links", str(long_file)], tmp_path) as it:
+        it.wait_for(step)
+        if how == "kill -9":
+            os.kill(it.process.pid, signal.SIGKILL)
+            assert it.ended() == -signal.SIGKILL
+            assert len(os.listdir(it.tmp / "tmpdir")) == 1
+            assert run([*RUN_LOCAL, VIDEOS], tmp_path).left == []
+        else:
+            code = interrupt(it, how)
+            assert it.ended_clean() == code
+
+
+def test_kill_9_while_it_sorts(tmp_path: Path) -> None:
+    """The programs that it has started end too, and what another run has stays until then."""
+    path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
+    with session([*RUN_LOCAL, str(VIDEOS)], tmp_path, PATH=path) as it:
+        it.wait_for("sleep")
+        assert len(run([*RUN_LOCAL, VIDEOS], tmp_path).left) == 1
+        os.kill(it.process.pid, signal.SIGKILL)
+        assert it.ended() == -signal.SIGKILL
+        assert run([*RUN_LOCAL, VIDEOS], tmp_path).left == []
+
+
+def test_kill_9_while_a_reducer_sorts(tmp_path: Path) -> None:
+    """A hot bucket whose lines are in no order is sorted in a file, by a child of its own."""
+    path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
+    shingles = " ".join(map(str, range(100, 10_000, 7)))
+    lines = "".join(f"v{i:04d} {shingles}\n" for i in range(6000))
+    flags = ["--bands=1", "--rows=1"]
+    keyed = run([*MAPPER, *flags], tmp_path, lines.encode()).out.splitlines(keepends=True)
+    (tmp_path / "keyed").write_bytes(b"".join(reversed(keyed)))
+    reducer = [sys.executable, str(ROOT / "reducer.py"), *flags, "--output=links"]
+    with (
+        (tmp_path / "keyed").open("rb") as stdin,
+        session(reducer, tmp_path, stdin.fileno(), PATH=path) as it,
+    ):
+        it.wait_for("sleep")
+        os.kill(it.process.pid, signal.SIGKILL)
+        assert it.ended() == -signal.SIGKILL
+
+
 def test_a_script_by_itself(tmp_path: Path) -> None:
     with session(MAPPER, tmp_path, subprocess.PIPE) as it:
         time.sleep(1)
@@ -245,6 +295,34 @@ def test_a_sort_that_fails_at_last(tmp_path: Path) -> None:
     result = run([*RUN_LOCAL, VIDEOS], tmp_path, PATH=path)
     assert result.code not in (0, 130)
     assert result.out == b""
+    assert not result.left
+
+
+@pytest.mark.parametrize("files", ["lines", "pairs"])
+def test_a_sort_that_ends_as_if_nobody_read(files: str, tmp_path: Path) -> None:
+    """A part of the lines, and SIGPIPE: its reader reads to the end, and knows of nothing."""
+    sort = shutil.which("sort")
+    script = f"""#!/bin/sh
+case "$*" in
+*{files}.0*) {sort} "$@" | head -n 100; kill -PIPE $$ ;;
+*) exec {sort} "$@" ;;
+esac
+"""
+    path = path_with_sort(tmp_path, script)
+    result = run([*RUN_LOCAL, "--jobs", "2", VIDEOS], tmp_path, PATH=path)
+    assert result.code == 1
+    assert result.err == "run_local.sh: sort ended with signal SIGPIPE\n"
+    assert not result.left
+
+
+def test_a_reader_that_has_all_it_wants(tmp_path: Path) -> None:
+    """More pairs than pipes hold, of which somebody reads the first."""
+    path = tmp_path / "copies.txt"
+    path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
+    script = '"$@" | head -n 1; exit ${PIPESTATUS[0]}'
+    result = run(["bash", "-c", script, "-", *RUN_LOCAL, path], tmp_path)
+    assert result.code == 0
+    assert result.out == b"copy000000\tcopy000001\t1.000000\n"
     assert not result.left
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines.test_interruption import session
-from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, run
+from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, program, run
 
 GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
 
@@ -47,11 +48,89 @@ def test_messages_name_a_pipe_as_the_user_does(tmp_path: Path) -> None:
     assert result.err == f"run_local.sh: {pipe}: line 4: not an integer: 'bad x'\n"
 
 
+def stuck(*names: str | Path) -> str:
+    """What is said of these names; waiting for their writers would take for ever."""
+    return f"run_local.sh: {names[-1]}: the same as {names[0]}, and can be read only once"
+
+
+def test_a_pipe_that_is_named_twice(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "p", tmp_path / "link"
+    os.mkfifo(pipe)
+    os.link(pipe, link)
+    result = run([*RUN_LOCAL, pipe, pipe], tmp_path)
+    said = f"run_local.sh: {pipe}: named twice, and can be read only once; name it once\n"
+    assert (result.code, result.err) == (2, said)
+    result = run([*RUN_LOCAL, pipe, link], tmp_path)
+    assert (result.code, result.err) == (2, stuck(pipe, link) + "; name it once\n")
+    assert not result.left
+
+
+@pytest.mark.parametrize("second", ["/dev/stdin", "/dev/fd/0"])
+def test_standard_input_by_two_names(second: str, tmp_path: Path) -> None:
+    result = run([*RUN_LOCAL, "-", second], tmp_path, GOOD)
+    assert (result.code, result.err) == (2, stuck("-", second) + "; name it once\n")
+
+
+def test_what_can_be_read_twice_may_be_named_twice(tmp_path: Path) -> None:
+    (tmp_path / "good.txt").write_bytes(GOOD)
+    files = [tmp_path / "good.txt", os.devnull, tmp_path / "good.txt", os.devnull]
+    result = run([*RUN_LOCAL, *files], tmp_path)
+    assert result.code == 0
+    assert result.count("records") == 6
+
+
+def test_a_name_that_looks_like_an_option(tmp_path: Path) -> None:
+    (tmp_path / "-x.txt").write_bytes(GOOD)
+    for words in (["--", "-x.txt"], ["--strict", "--", "-x.txt"], ["-", "--", "-x.txt"]):
+        result = run([*RUN_LOCAL, *words], tmp_path, b"d 7 8 9\n", cwd=tmp_path)
+        assert result.code == 0, result.err
+        assert result.out.startswith(b"a\tb\t1.000000\n")
+        assert result.count("records") == 3 + ("-" in words)
+
+
+def test_no_more_workers_than_there_is_work(tmp_path: Path) -> None:
+    """A file for each mapper and reducer would make a million; so would one pipe for each."""
+    sort = shutil.which("sort")
+    script = f'echo >>{tmp_path}/sorts; ls "${{TMPDIR}}" >>{tmp_path}/files; exec {sort} "$@"'
+    folder = program(tmp_path / "bin" / "sort", script).parent
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    result = run([*RUN_LOCAL, "--jobs", "999", "-"], tmp_path, GOOD, PATH=path)
+    assert result.code == 0
+    assert result.out == b"a\tb\t1.000000\n"
+    assert 2 <= len((tmp_path / "sorts").read_bytes()) < 20
+    assert 0 < len(set((tmp_path / "files").read_text().split())) < 500
+
+
+def limited(kibibytes: int) -> list[str]:
+    """How to start a program none of whose files may be larger."""
+    return ["bash", "-c", f'ulimit -f {kibibytes}; exec "$@"', "-"]
+
+
 def test_a_full_working_folder_is_named(tmp_path: Path) -> None:
-    result = run(["bash", "-c", 'ulimit -f 100; exec "$@"', "-", *RUN_LOCAL, VIDEOS], tmp_path)
+    result = run([*limited(100), *RUN_LOCAL, VIDEOS], tmp_path)
     assert result.code == 1
     assert f"run_local.sh: {tmp_path / 'tmpdir' / 'neardup.'}" in result.err
     assert result.err.endswith(": File too large\n")
+
+
+def test_a_folder_that_is_full_once_keys_are_known(tmp_path: Path) -> None:
+    """What the sieve writes of equal records is larger than their keys."""
+    path = tmp_path / "equal.txt"
+    path.write_bytes(b"".join(b"%d 1 2 3\n" % i for i in range(4000)))
+    flags = ["--jobs=1", "--bands=10", "--rows=1"]  # 640,000 bytes of keys, then 960,000
+    result = run([*limited(800), *RUN_LOCAL, *flags, path], tmp_path)
+    assert result.code == 1
+    assert f"run_local.sh: {tmp_path / 'tmpdir' / 'neardup.'}" in result.err
+    assert result.err.endswith(": File too large\n")
+    assert not result.left
+
+
+def test_a_folder_too_small_for_standard_input(tmp_path: Path) -> None:
+    result = run([*limited(1), *RUN_LOCAL, "-"], tmp_path, GOOD * 99)
+    assert result.code == 1
+    assert f"run_local.sh: {tmp_path / 'tmpdir' / 'neardup.'}" in result.err
+    assert result.err.endswith("/stdin: File too large\n")
+    assert not result.left
 
 
 def test_a_hangup_that_is_ignored_stays_so(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import defaultdict
 from contextlib import ExitStack
 from fractions import Fraction
@@ -17,12 +20,15 @@ from hypothesis import strategies as st
 from neardup.engines.local import entries as entries_module
 from neardup.engines.local import sieve
 from neardup.engines.local.entries import EntryWriter
+from neardup.engines.local.hot_keys import HotKeys
 from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
 from neardup.schemes.minhash import MinHash
+from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import Jaccard
 from neardup.similarity.threshold import Threshold
+from tests.support.engines import ROOT
 
 MAPPERS = 2
 Rows = list[set[int]]
@@ -126,6 +132,64 @@ def test_a_large_partition_is_sifted_part_by_part(
         {k for k in keys if not any(at[j] == at[k] for j in keys if j < k)} for keys in rows
     ]
     assert sifted(rows, partitions=2, batch=7) == expected
+
+
+@pytest.mark.parametrize("entries", [1, 7, 60])
+def test_hot_keys_are_sifted_as_others_are(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is in memory together, and whoever meets at 1: everyone, or one half."""
+    rows = [{1 + i % 2, 5, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(60)]
+    monkeypatch.setattr(sieve, "LARGE_BUCKET", 11)
+    at_once = sifted(rows, partitions=2, batch=7)
+    assert {1, 5} < set().union(*at_once)
+    monkeypatch.setattr(sieve, "ENTRIES_AT_ONCE", entries)
+    monkeypatch.setattr(entries_module, "READ_BYTES", 5 * entries_module.ENTRY_BYTES)
+    written: list[int] = []
+    write = HotKeys.write
+
+    def watched(hot: HotKeys, source: Path, target: Path) -> None:
+        write(hot, source, target)
+        written.append(target.stat().st_size)
+
+    monkeypatch.setattr(HotKeys, "write", watched)
+    assert sifted(rows, partitions=2, batch=7) == at_once
+    assert any(written)
+
+
+HOT_AND_OTHERS = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from neardup.engines.local.sieve import Traits, sift
+from neardup.similarity.measures import Jaccard
+from neardup.similarity.threshold import Threshold
+
+folder, records, others = Path(sys.argv[1]), 3_000_000, 4
+mine = np.arange(records, dtype=np.uint64)
+entries = np.zeros((records, 2), np.uint64)  # all have the key 0
+entries[:, 1] = mine
+few = np.column_stack((1 + mine[:100_000] // others * 256, mine[:100_000])).astype(np.uint64)
+with open(folder / "keys", "wb") as file:
+    file.write(np.concatenate((few, entries))[np.argsort(np.append(few[:, 1], mine))].tobytes())
+np.tile(np.array([1, 0], np.uint64), (records, 1)).tofile(folder / "traits")
+known = Traits([folder / "traits"])
+del mine, entries, few
+now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + (60 << 20),) * 2)
+sift([folder / "keys"], [folder / "shared"], 1, known, Jaccard(Threshold.parse("0.7")))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_a_key_of_millions_needs_little_memory(tmp_path: Path) -> None:
+    """60 MiB: no room for all of its entries, let alone to sort them."""
+    command = [sys.executable, "-c", HOT_AND_OTHERS, str(tmp_path)]
+    one = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    subprocess.run(command, check=True, cwd=ROOT, env=one, timeout=100)
+    shared = [np.fromfile(path, np.uint64).reshape(-1, 3) for path in tmp_path.glob("shared.*")]
+    assert sum(map(len, shared)) == 3_100_000
+    hot = next(rows for rows in shared if rows[0, 0] == 0)
+    assert (hot[:, 1] == np.arange(3_000_000)).all()
+    assert (hot[:, 2] == mix(np.arange(1, 3_000_001, dtype=np.uint64)).sum()).all()
 
 
 def sifted_sets(sets: Rows) -> tuple[Rows, Rows]:

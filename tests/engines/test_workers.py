@@ -11,6 +11,7 @@ import pytest
 
 from neardup.engines.local.workers import Crew, program, turns
 from neardup.process.errors import StageError
+from neardup.process.run import write_all
 
 
 def write(path: Path, text: str) -> None:
@@ -97,20 +98,62 @@ def test_whatever_ends_the_block_ends_the_tasks() -> None:
         os.kill(pids[0], 0)
 
 
+def read_once(read: int, path: Path, stdout: int) -> None:
+    """As the last stage does: what it writes to goes to whoever reads stdout."""
+    os.dup2(stdout, 1)
+    path.write_bytes(os.read(read, 1))
+    write_all([b"y"])
+
+
 def test_a_program_that_nobody_reads(tmp_path: Path) -> None:
-    """`yes` would go on for ever, but for its reader, which has all it wants."""
+    """`yes` would go on for ever, but for its reader, whose own reader has all it wants."""
+    read, write = os.pipe()
+    nobody, stdout = os.pipe()
+    os.close(nobody)
+    with Crew("test") as crew:
+        crew.start("yes", program(["yes"], write))
+        os.close(write)
+        crew.start("reader", lambda: read_once(read, tmp_path / "out", stdout))
+        os.close(read)
+        crew.together()
+    os.close(stdout)
+    assert (tmp_path / "out").read_bytes() == b"y"
+
+
+def test_a_program_that_ends_as_if_nobody_read(tmp_path: Path) -> None:
+    """Its reader takes a part for the whole, and ends well."""
+    read, write = os.pipe()
+    with Crew("test") as crew:
+        crew.start("short", program(["sh", "-c", "echo 1; kill -PIPE $$"], write))
+        os.close(write)
+        crew.start("reader", lambda: read_to_the_end(read, tmp_path / "out"))
+        os.close(read)
+        with pytest.raises(StageError, match=r"^short ended with signal SIGPIPE$"):
+            crew.together()
+    assert (tmp_path / "out").read_bytes() == b"1\n"
+
+
+def read_to_the_end(read: int, path: Path) -> None:
+    with open(read, "rb") as pipe:
+        path.write_bytes(pipe.read())
+
+
+def test_the_reader_is_to_blame_for_a_broken_pipe() -> None:
     read, write = os.pipe()
     with Crew("test") as crew:
         crew.start("yes", program(["yes"], write))
         os.close(write)
-        crew.start("reader", lambda: write_first(read, tmp_path / "out"))
+        crew.start("reader", lambda: os.kill(os.getpid(), signal.SIGKILL))
         os.close(read)
-        crew.together()
-    assert (tmp_path / "out").read_bytes() == b"y"
+        with pytest.raises(StageError, match=r"^reader was killed"):
+            crew.together()
 
 
-def write_first(read: int, path: Path) -> None:
-    path.write_bytes(os.read(read, 1))
+def test_a_signal_without_a_name() -> None:
+    with Crew("test") as crew:
+        crew.start("victim", lambda: os.kill(os.getpid(), 37))
+        with pytest.raises(StageError, match=r"^victim ended with signal 37$"):
+            crew.together()
 
 
 def test_processes_take_turns(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Callable
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from neardup.sets.ragged import Ragged
 
 PARTITION_BYTES = 32 << 20  # of the input; its entries usually take a third of that
 MOST_PARTITIONS = 256
-ENTRIES_AT_ONCE = 1 << 21  # sorted in memory, at some 60 bytes each
+ENTRIES_AT_ONCE = 1 << 20  # sorted in memory, at some 70 bytes each
 ENTRY_BYTES = 16
 READ_BYTES = ENTRY_BYTES << 18
 
@@ -41,14 +42,19 @@ class EntryWriter:
             file.write(entries[order[low:high]].tobytes())
 
 
-def part_of(source: Path, part: int, parts: int) -> np.ndarray:
-    """uint64 (n, 2): those of a file's entries whose keys belong to this part."""
-    if parts == 1:
-        return np.fromfile(source, dtype=np.uint64).reshape(-1, 2)
-    mine = []
+def pieces_of(source: Path) -> Iterator[np.ndarray]:
+    """uint64 (n, 2): the entries of a file, some at a time."""
     with open(source, "rb") as file:
         while data := file.read(READ_BYTES):
-            entries = np.frombuffer(data, dtype=np.uint64).reshape(-1, 2)
-            turn = entries[:, 0] // np.uint64(MOST_PARTITIONS) % np.uint64(parts)
-            mine.append(entries[turn == part])
+            yield np.frombuffer(data, dtype=np.uint64).reshape(-1, 2)
+
+
+def all_of(source: Path) -> np.ndarray:
+    """uint64 (n, 2): the entries of a file."""
+    return np.frombuffer(source.read_bytes(), dtype=np.uint64).reshape(-1, 2)
+
+
+def chosen_of(source: Path, choice: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """uint64 (n, 2): those entries of a file whose keys are chosen (keys → bool)."""
+    mine = [entries[choice(entries[:, 0])] for entries in pieces_of(source)]
     return np.concatenate([np.empty((0, 2), np.uint64), *mine])

@@ -1,53 +1,161 @@
-"""Where a run on this machine keeps what it has on disk, and what it was sent through a pipe."""
+"""Where a run on this machine keeps what it has on disk, and what it was sent through a pipe.
+
+A folder is locked as long as the run, or a worker of it, lives.  So what a run that was killed has
+left behind tells by itself that nobody needs it, and the next run removes it.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
 import signal
+import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from neardup.engines.local.workers import ENDING
+from neardup.process.errors import UsageError
 from neardup.reading.blocks import OPENERS
 
+PREFIX = "neardup."
+LOCKED = "neardup.run."  # subtle: nothing else has such a name, so what has no lock is left over
 STDIN = "stdin"  # what was read from there, as a file of the folder
 PACKED = 4  # how many times larger a compressed file is taken to be
+COPIED_AT_ONCE = 1 << 20
 
 
 @contextmanager
 def working_folder() -> Iterator[Path]:
-    """A new folder below TMPDIR, and its end, also after Ctrl-C and kill."""
+    """A new folder below TMPDIR, and its end, also after Ctrl-C and kill.
+
+    While it is made and removed, signals wait.
+    """
 
     def end(number: int, _: object) -> None:
         for each in ENDING:
             signal.signal(each, signal.SIG_IGN)  # once is enough
         sys.exit(128 + number)
 
-    folder = Path(tempfile.mkdtemp(prefix="neardup.", dir=os.environ.get("TMPDIR") or None))
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, end)
+    where = Path(os.environ.get("TMPDIR") or tempfile.gettempdir())
+    sweep(where)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    folder = new_folder(where)
+    # What the stages need for a while lies in it too, and so does what their sorts need.
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
     try:
-        for number in ENDING:
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, end)
-        yield folder
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+            yield folder
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+
+def new_folder(where: Path) -> Path:
+    """A folder that this process, and those forked from it, hold the lock of until they end."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=LOCKED, dir=where))
+        try:
+            lock(folder)
+        except (BlockingIOError, FileNotFoundError):
+            continue  # another run took it for left over, in the moment before the lock
+        except OSError:  # a file system without locks, where nothing can tell what is left over
+            folder.rmdir()
+            return Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
+        if folder.exists():
+            return folder
+
+
+def sweep(where: Path) -> None:
+    """Remove the folders of this user's runs that have ended without a chance to."""
+    with contextlib.suppress(OSError), os.scandir(where) as entries:
+        for entry in entries:
+            if entry.name.startswith(LOCKED) and entry.is_dir(follow_symlinks=False):
+                _sweep_one(Path(entry))
+
+
+def _sweep_one(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # a live run has it, or another sweeper
+        descriptor = lock(folder)
+        try:
+            if os.fstat(descriptor).st_uid == os.geteuid():
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(descriptor)
+
+
+def lock(folder: Path) -> int:
+    """The descriptor that holds the lock; OSError where there is no such folder, or no lock."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An OSError in here that names no file, as that of a full disk, is about this one."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+def check_read_once(names: Iterable[str]) -> None:
+    """What can be read only once, such as a pipe, is to be named once, by whichever name."""
+    before: dict[tuple[int, int], str] = {}
+    for name in names:
+        status = os.fstat(sys.stdin.fileno()) if name == "-" else os.stat(name)
+        if name == "-" or _read_once(status):
+            file = status.st_dev, status.st_ino
+            if first := before.get(file):
+                again = "named twice" if name == first else f"the same as {first}"
+                raise UsageError(f"{name}: {again}, and can be read only once; name it once")
+            before[file] = name
+
+
+def _read_once(status: os.stat_result) -> bool:
+    kind = stat.S_IFMT(status.st_mode)
+    if kind == stat.S_IFCHR:  # a terminal, say
+        return not os.path.samestat(status, os.stat(os.devnull))
+    return kind in (stat.S_IFIFO, stat.S_IFSOCK)
 
 
 def kept(name: str, folder: Path, number: int) -> str:
     """The name of a file that every mapper can read: what can be read only once is copied."""
     if name == "-":
-        with open(folder / STDIN, "wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
+        _copy(sys.stdin.buffer, "standard input", folder / STDIN)
     elif not Path(name).is_file():
         suffix = Path(name).suffix if Path(name).suffix in OPENERS else ""
-        with open(name, "rb") as pipe, open(folder / f"input.{number}{suffix}", "wb") as copy:
-            shutil.copyfileobj(pipe, copy)
-        return copy.name
+        copy = folder / f"input.{number}{suffix}"
+        with open(name, "rb") as pipe:
+            _copy(pipe, name, copy)
+        return str(copy)
     return name
+
+
+def _copy(source: BinaryIO, name: str, target: Path) -> None:
+    def piece() -> bytes:
+        with naming(Path(name)):
+            return source.read(COPIED_AT_ONCE)
+
+    with naming(target), open(target, "wb") as copy:
+        copy.writelines(iter(piece, b""))
 
 
 def size_of(name: str, folder: Path) -> int:

@@ -30,7 +30,14 @@ import numpy as np
 
 from neardup import options
 from neardup.engines.local.entries import ENTRY_BYTES, EntryWriter, partitions_for
-from neardup.engines.local.folder import STDIN, kept, size_of, working_folder
+from neardup.engines.local.folder import (
+    STDIN,
+    check_read_once,
+    kept,
+    naming,
+    size_of,
+    working_folder,
+)
 from neardup.engines.local.kept_records import numbers, spill, spilled
 from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
 from neardup.engines.local.token_counts import read_tally, sum_tally, write_tally
@@ -41,7 +48,7 @@ from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import UsageError
 from neardup.process.run import cores, run, write_all
 from neardup.process.summary import summarize
-from neardup.reading.blocks import blocks_of, check_inputs, read_files
+from neardup.reading.blocks import BLOCK_BYTES, blocks_of, check_inputs, read_files
 from neardup.sets.batch import Batch
 from neardup.stages import dedup_pairs, parsed, portions, reduce_buckets, with_keys
 
@@ -55,6 +62,8 @@ text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
     ./run_local.sh --input text --threshold 0.8 corpus/*.txt.gz > pairs.tsv
 """
 MOST_JOBS = 999
+FEW_WORKERS = 8  # are not too many for any input
+MOST_WORKERS = 240  # a mapper has a file open for each reducer
 
 
 @dataclass(frozen=True)
@@ -85,12 +94,15 @@ def main() -> None:
     args = command_line()
     counts_first = options.counts_first(args)
     settings = options.settings_before_counts(args)
-    jobs = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    asked = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
     check_inputs(args.files)
+    check_read_once(args.files)
     with working_folder() as folder:
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(args.files)]
-        partitions = partitions_for(sum(size_of(name, folder) for name in files))
+        size = sum(size_of(name, folder) for name in files)
+        partitions = partitions_for(size)
+        jobs = workers_for(asked, size)
         plan = Plan(
             settings, files, args.files, jobs, partitions, turns(), args.sort_memory, folder
         )
@@ -116,7 +128,10 @@ def command_line() -> argparse.Namespace:
         "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
     )
     parser.add_argument(
-        "--jobs", metavar="N", default=str(cores()), help="mappers and reducers (default: cores)"
+        "--jobs",
+        metavar="N",
+        default=str(cores()),
+        help="mappers and reducers, or fewer where the input is small (default: cores)",
     )
     parser.add_argument(
         "--sort-memory",
@@ -124,12 +139,35 @@ def command_line() -> argparse.Namespace:
         default="256M",
         help="what each of N sorts may hold in memory, as 256M or 2G (default: 256M)",
     )
-    args = parser.parse_intermixed_args()
+    args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     if not re.fullmatch(r"[1-9][0-9]{0,5}[KMGT]", args.sort_memory):
         raise UsageError(f"--sort-memory: {args.sort_memory!r} is not a size such as 256M")
     if args.files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
     return args
+
+
+def plain_names(words: list[str]) -> list[str]:
+    """A command line without `--`, whose intermixed kind argparse cannot read.
+
+    >>> plain_names(["--strict", "--", "-x.txt", "-", "y.txt"])
+    ['--strict', './-x.txt', '-', 'y.txt']
+    """
+    if "--" not in words:
+        return words
+    end = words.index("--")
+    names = [f"./{name}" if name[:1] == "-" != name else name for name in words[end + 1 :]]
+    return words[:end] + names
+
+
+def workers_for(asked: int, input_bytes: int) -> int:
+    """How many mappers, and reducers: each mapper is to have a block, and keeps N files.
+
+    >>> workers_for(4, 0), workers_for(999, 0), workers_for(999, 4 << 20), workers_for(999, 1 << 40)
+    (4, 9, 24, 240)
+    """
+    blocks = input_bytes // BLOCK_BYTES
+    return min(asked, FEW_WORKERS + max(1, blocks), MOST_WORKERS)
 
 
 def everywhere(crew: Crew, plan: Plan, name: str, task: Callable[[int], None]) -> None:
@@ -138,11 +176,8 @@ def everywhere(crew: Crew, plan: Plan, name: str, task: Callable[[int], None]) -
     def numbered(k: int) -> Callable[[], None]:
         def work() -> None:
             os.environ["NEARDUP_WORKER"] = f"{k + 1} of {plan.jobs}"
-            try:
+            with naming(plan.folder):  # where a full disk would be
                 task(k)
-            except OSError as error:  # such as a full disk, which names no file by itself
-                error.filename = error.filename or str(plan.folder)
-                raise
 
         return work
 

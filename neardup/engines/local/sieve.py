@@ -18,7 +18,7 @@ smallest of none of its pairs.  A group is known by the sum of its records' hash
 record's groups have the same sum by accident happens once in 2^64.
 
 Entries go to files by their key.  Each worker has one partition of these in memory at a time, or
-where that is too large, a part of it.
+where that is too large, a part of it; those of a key that very many records share never are.
 """
 
 from __future__ import annotations
@@ -29,12 +29,8 @@ from typing import IO
 
 import numpy as np
 
-from neardup.engines.local.entries import (
-    ENTRIES_AT_ONCE,
-    ENTRY_BYTES,
-    part_of,
-)
-from neardup.sets.hashing import mix
+from neardup.engines.local.entries import ENTRIES_AT_ONCE, ENTRY_BYTES, all_of
+from neardup.engines.local.hot_keys import Parts, group_hashes
 from neardup.sets.ragged import Ragged, chunks, spans
 from neardup.sets.runs import first_of_run, starts_of_runs
 from neardup.similarity.bitmaps import bitmaps, may_reach
@@ -44,6 +40,7 @@ MOST_FILES = 768  # open at once, of 1024 that systems allow
 ROWS_AT_ONCE = 1 << 12
 LARGE_BUCKET = 256  # records; smaller ones are looked at pair by pair
 PAIRS_AT_ONCE = 1 << 18
+ENTRIES_LOOKED_AT = 1 << 17
 
 
 def traits(sets: Ragged) -> np.ndarray:
@@ -85,47 +82,74 @@ def sift(
     to one file, unless the partition has too many to be in memory at once.
     """
     count = sum(source.stat().st_size for source in sources) // ENTRY_BYTES
-    parts = min(1 + count // ENTRIES_AT_ONCE, max(1, MOST_FILES // partitions))
-    for part in range(parts):
-        pieces = [part_of(source, part, parts) for source in sources]
-        paths = [Path(f"{target}.{part}") for target in targets]
-        _sift_part(pieces, paths, known, measure)
+    if count <= ENTRIES_AT_ONCE:
+        _sift_part([all_of(source) for source in sources], _files(targets, 0), known, measure)
+        return
+    most = max(1, MOST_FILES // partitions - 1)
+    parts = Parts.of(sources, ENTRIES_AT_ONCE, most, LARGE_BUCKET)
+    for part in range(parts.count):
+        pieces = [parts.entries(source, part) for source in sources]
+        _sift_part(pieces, _files(targets, part), known, measure)
+    for source, target in zip(sources, _files(targets, parts.count)):
+        parts.hot.write(source, target)
+
+
+def _files(targets: list[Path], part: int) -> list[Path]:
+    return [Path(f"{target}.{part}") for target in targets]
 
 
 def _sift_part(
     pieces: list[np.ndarray], targets: list[Path], known: Traits, measure: Measure
 ) -> None:
+    ends = np.cumsum([len(piece) for piece in pieces])
     entries = np.concatenate(pieces)
+    pieces.clear()
     place = np.argsort(entries[:, 0])
     new = first_of_run(entries[place, 0])
     place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
-    place = place[_with_partner(entries[place], known, measure)]
+    place = place[_with_partner(entries, place, known, measure)]
     shared = np.empty((len(place), 3), dtype=np.uint64)
     shared[:, :2] = entries[place]
+    del entries
     starts = starts_of_runs(shared[:, 0])
     if len(starts):
-        groups = np.add.reduceat(mix(shared[:, 1] + np.uint64(1)), starts)
+        groups = np.add.reduceat(group_hashes(shared[:, 1]), starts)
         shared[:, 2] = np.repeat(groups, np.diff(starts, append=len(shared)))
     back = np.argsort(place)
-    ends = np.cumsum([len(piece) for piece in pieces])
     bounds = [0, *np.searchsorted(place[back], ends).tolist()]
     for target, low, high in zip(targets, bounds, bounds[1:]):
-        shared[back[low:high]].tofile(target)
+        target.write_bytes(shared[back[low:high]].data)
 
 
-def _with_partner(entries: np.ndarray, known: Traits, measure: Measure) -> np.ndarray:
-    """Which of these entries, sorted by key, have another of the same key that may be a match.
+def _with_partner(
+    entries: np.ndarray, place: np.ndarray, known: Traits, measure: Measure
+) -> np.ndarray:
+    """Which of entries[place], sorted by key, have another of the same key that may be a match.
 
     Those of large buckets are all taken to have one: the reducer's window serves them better.
     """
-    sizes, maps = known.of(entries[:, 1])
-    starts = starts_of_runs(entries[:, 0])
-    members = np.diff(starts, append=len(entries))
-    ends = np.repeat(starts + members, members)
-    large = np.repeat(members > LARGE_BUCKET, members)
-    everyone = np.arange(len(entries))
-    later = np.where(large, 0, ends - everyone - 1)
-    wanted = large
+    keys = entries[place, 0]
+    starts = starts_of_runs(keys)
+    members = np.diff(starts, append=len(keys))
+    wanted = np.repeat(members > LARGE_BUCKET, members)
+    small = np.flatnonzero(~wanted)
+    members = members[members <= LARGE_BUCKET]
+    stops = np.cumsum(members)
+    for low, high in chunks(members, ENTRIES_LOOKED_AT):
+        some = small[stops[low] - members[low] : stops[high - 1]]
+        records = entries[place[some], 1]
+        wanted[some] = _may_match(records, members[low:high], known, measure)
+    return wanted
+
+
+def _may_match(
+    records: np.ndarray, members: np.ndarray, known: Traits, measure: Measure
+) -> np.ndarray:
+    """Which of the records of some buckets, laid end to end, may match one of the same bucket."""
+    sizes, maps = known.of(records)
+    everyone = np.arange(len(records))
+    later = np.repeat(np.cumsum(members), members) - everyone - 1
+    wanted = np.zeros(len(records), dtype=bool)
     for low, high in chunks(later, PAIRS_AT_ONCE):
         left = np.repeat(everyone[low:high], later[low:high])
         right = spans(everyone[low:high] + 1, later[low:high])

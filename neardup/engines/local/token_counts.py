@@ -17,7 +17,14 @@ from typing import IO, BinaryIO
 
 import numpy as np
 
-from neardup.engines.local.entries import ENTRIES_AT_ONCE, ENTRY_BYTES, EntryWriter, part_of
+from neardup.engines.local.entries import (
+    ENTRIES_AT_ONCE,
+    ENTRY_BYTES,
+    MOST_PARTITIONS,
+    EntryWriter,
+    all_of,
+    chosen_of,
+)
 from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Ragged
 from neardup.sets.runs import starts_of_runs
@@ -50,10 +57,10 @@ def sum_tally(partitions: Iterable[list[Path]], target: Path) -> None:
         count = sum(source.stat().st_size for source in sources) // ENTRY_BYTES
         parts = 1 + count // ENTRIES_AT_ONCE
         for part in range(parts):
-            entries = np.concatenate([part_of(source, part, parts) for source in sources])
+            entries = np.concatenate([_part_of(source, part, parts) for source in sources])
             mixed, frequencies = _summed(entries)
             best = _best(best, (unmix(mixed), frequencies))
-    np.stack((best[0], best[1].astype(np.uint64)), axis=1).tofile(target)
+    target.write_bytes(np.stack((best[0], best[1].astype(np.uint64)), axis=1).tobytes())
 
 
 def read_tally(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> TokenCounts:
@@ -64,10 +71,16 @@ def read_tally(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> Toke
     none = TokenCounts.empty()
     best = none.tokens, none.frequencies
     for path in tokens:
-        entries = part_of(path, 0, 1)
+        entries = all_of(path)
         best = _best(best, (entries[:, 0], entries[:, 1].astype(np.int64)))
-    size, holders = _summed(np.concatenate([part_of(path, 0, 1) for path in sizes]))
+    size, holders = _summed(np.concatenate([all_of(path) for path in sizes]))
     return TokenCounts(size.astype(np.int64), holders, *best, sample.sets)
+
+
+def _part_of(source: Path, part: int, parts: int) -> np.ndarray:
+    if parts == 1:
+        return all_of(source)
+    return chosen_of(source, lambda mixed: mixed // MOST_PARTITIONS % parts == part)
 
 
 def _summed(entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

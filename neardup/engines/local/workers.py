@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Callable
 
 from neardup.process.errors import StageError
+from neardup.process.parent import end_with
 from neardup.process.run import FAILED, OK, run
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-NOBODY_READS = -signal.SIGPIPE  # no failure by itself: how the reader ended is what counts
+ENOUGH = 113  # what a worker that ended early and well exits with: the reader of stdout has left
+NOBODY_READS = -signal.SIGPIPE  # of a program: no failure where its reader had enough
 
 
 class Crew:
     """Tasks that run at the same time, each in a process of its own; `together` waits for them.
 
-    A task that fails, or is killed, ends the others.  Whatever ends the block ends all of them.
+    A task that fails, or is killed, ends the others.  Whatever ends the block, or this process,
+    ends all of them.
 
         with Crew("run_local.sh") as crew:
             crew.start("mapper 1", lambda: …)
@@ -42,13 +45,17 @@ class Crew:
 
     def start(self, name: str, task: Callable[[], None]) -> None:
         """Fork: the modules are loaded, and what the task needs is at hand."""
+        parent = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            raise StageError(f"cannot start {name}: {error.strerror}; try fewer --jobs") from error
         if pid:
             self._names[pid] = name
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         else:
-            self._be(name, task)
+            self._be(name, task, parent)
 
     def together(self) -> None:
         """Wait until all have ended well; StageError, or an exit that needs no more words."""
@@ -56,12 +63,23 @@ class Crew:
         while self._names:
             pid, status = os.waitpid(-1, 0)
             name = self._names.pop(pid, "")
-            code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
-            if name and code not in (OK, NOBODY_READS):
+            code = os.waitstatus_to_exitcode(status)
+            if name and code != OK:
                 ends.append((name, code))
-                self._signal_all()
-        if ends:
-            raise self._failure(ends)
+                if code not in (ENOUGH, NOBODY_READS):
+                    self._signal_all()
+        if bad := self._bad(ends):
+            raise self._failure(bad)
+
+    def _bad(self, ends: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        """The ends that are failures, the first one first.
+
+        Subtle: a SIGPIPE may come from anywhere.  One whose reader read on to the end has cut an
+        answer short; and where a reader failed, the SIGPIPE that follows is not the reason.
+        """
+        had_enough = any(code == ENOUGH for _, code in ends)
+        broken = [end for end in ends if end[1] == NOBODY_READS and not had_enough]
+        return [end for end in ends if end[1] not in (ENOUGH, NOBODY_READS)] + broken
 
     def _failure(self, ends: list[tuple[str, int]]) -> BaseException:
         """For several that ended badly, of which the others followed the first."""
@@ -71,13 +89,14 @@ class Crew:
         if code == -signal.SIGKILL:
             return StageError(f"{name} was killed, as systems do when memory runs out")
         if code < 0:
-            return StageError(f"{name} ended with signal {signal.Signals(-code).name}")
+            return StageError(f"{name} ended with signal {_signal_name(-code)}")
         return StageError(f"{name} ended with status {code}")
 
-    def _be(self, name: str, task: Callable[[], None]) -> None:
+    def _be(self, name: str, task: Callable[[], None], parent: int) -> None:
         """What the child does, and nothing after it."""
         code = FAILED
         try:
+            end_with(parent)
             for number in ENDING:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup
                     signal.signal(number, signal.SIG_DFL)
@@ -85,11 +104,25 @@ class Crew:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             with contextlib.suppress(OSError):  # for ps and top, where there is /proc
                 Path("/proc/self/comm").write_text(name)
-            code = run(self.program, task)
+            code = self._run(task)
         except Exception:
             sys.excepthook(*sys.exc_info())
         finally:
             os._exit(code)
+
+    def _run(self, task: Callable[[], None]) -> int:
+        broken = False
+
+        def watched() -> None:
+            nonlocal broken
+            try:
+                task()
+            except BrokenPipeError:
+                broken = True
+                raise
+
+        code = run(self.program, watched)
+        return ENOUGH if broken and code == OK else code
 
     def _signal_all(self) -> None:
         for pid in self._names:
@@ -102,6 +135,17 @@ class Crew:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
         self._names.clear()
+
+
+def _signal_name(number: int) -> str:
+    """
+    >>> _signal_name(13), _signal_name(37)
+    ('SIGPIPE', '37')
+    """
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # of the real-time signals only the first and the last have names
+        return str(number)
 
 
 def turns() -> Callable[[], Iterator[int]]:

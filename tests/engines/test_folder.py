@@ -1,0 +1,143 @@
+"""The folder of a run: gone when the run has ended, and swept where that had no chance to be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from neardup.engines.local import folder as module
+from neardup.engines.local.folder import LOCKED, new_folder, sweep, working_folder
+from tests.support.engines import ROOT
+
+MOST_LINES = 500  # far more than a folder's life has
+
+
+def a_life(signal_at: int) -> None:
+    """A folder comes, has files and goes; the line of that number (from 1) is interrupted."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal lines
+        if frame.f_code.co_filename != module.__file__:
+            return None
+        if event == "line":
+            lines += 1
+            if lines == signal_at:
+                os.kill(os.getpid(), signal.SIGTERM)
+        return trace
+
+    sys.settrace(trace)
+    with working_folder() as folder:
+        (folder / "file").write_text("x")
+        (folder / "failed").mkdir()
+
+
+def ended(signal_at: int, where: Path) -> int:
+    """The exit code of a process that has such a life."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.environ["TMPDIR"] = str(where)
+            a_life(signal_at)
+            code = 0
+        except SystemExit as end:
+            code = int(str(end.code))
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_a_signal_at_any_moment_leaves_nothing(tmp_path: Path) -> None:
+    codes = []
+    for line in range(1, MOST_LINES):
+        codes.append(ended(line, tmp_path))
+        assert os.listdir(tmp_path) == [], f"interrupted at line event {line}"
+        if codes[-1] == 0:  # it was over by then
+            break
+    assert codes[-1] == 0
+    assert set(codes[:-1]) == {-signal.SIGTERM, 128 + signal.SIGTERM}
+    assert codes.count(128 + signal.SIGTERM) > 10
+
+
+def test_what_a_live_run_has_is_not_swept(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path)
+    sweep(tmp_path)
+    assert folder.is_dir()
+
+
+@pytest.mark.parametrize("moment", ["tempfile.mkdtemp", "os.open"])
+def test_a_sweeper_in_the_moment_before_the_lock(
+    moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it takes away is made anew."""
+    library, name = moment.split(".")
+    step = getattr(getattr(module, library), name)
+    made = []
+
+    def swept_after(*args: Any, **more: Any) -> Any:
+        done = step(*args, **more)
+        if not made:
+            made.extend(os.listdir(tmp_path))
+            sweep(tmp_path)
+        return done
+
+    monkeypatch.setattr(getattr(module, library), name, swept_after)
+    folder = new_folder(tmp_path)
+    assert os.listdir(tmp_path) == [folder.name] != made
+    assert len(made) == 1
+
+
+def test_a_sweeper_that_has_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, held = tempfile.mkdtemp, []
+
+    def locked(**more: Any) -> str:
+        name = make(**more)
+        if not held:
+            held.append(module.lock(Path(name)))
+        return name
+
+    monkeypatch.setattr(tempfile, "mkdtemp", locked)
+    folder = new_folder(tmp_path)
+    os.close(held[0])
+    sweep(tmp_path)
+    assert os.listdir(tmp_path) == [folder.name]
+
+
+def test_what_a_dead_run_has_is_swept(tmp_path: Path) -> None:
+    code = "import sys; from pathlib import Path; from neardup.engines.local import folder; "
+    code += "(folder.new_folder(Path(sys.argv[1])) / 'file').write_text('x')"
+    subprocess.run([sys.executable, "-c", code, tmp_path], check=True, cwd=ROOT, timeout=60)
+    assert len(list(tmp_path.glob("*/file"))) == 1
+    sweep(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_nothing_else_is_swept(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "file").write_text("x")
+    (tmp_path / f"{LOCKED}link").symlink_to(theirs)
+    (tmp_path / f"{LOCKED}file").write_text("x")
+    (tmp_path / "neardup.abcdefgh").mkdir()  # as older runs and other engines have
+    before = sorted(tmp_path.rglob("*"))
+    sweep(tmp_path)
+    sweep(tmp_path / "nowhere")
+    assert sorted(tmp_path.rglob("*")) == before
+    assert len(before) == 5
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a folder for somebody else")
+def test_nobody_elses_folder_is_swept(tmp_path: Path) -> None:
+    (tmp_path / f"{LOCKED}theirs").mkdir()
+    os.chown(tmp_path / f"{LOCKED}theirs", 12345, -1)
+    sweep(tmp_path)
+    assert os.listdir(tmp_path) == [f"{LOCKED}theirs"]
