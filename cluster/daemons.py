@@ -66,7 +66,7 @@ def start(name: str) -> None:
             cwd=HOME,
             start_new_session=True,  # Ctrl-C is for this program, which stops the daemons itself
         )
-    _pid_file(name).write_text(f"{process.pid} {_start_time(process.pid)}\n")
+    _pid_file(name).write_text(f"{process.pid} {start_time(process.pid)}\n")
 
 
 def stop(name: str, how: int = signal.SIGTERM) -> None:
@@ -85,10 +85,10 @@ def pid(name: str) -> int:
         return 0
     if name in _children:
         _children[name].poll()  # so that it is gone when it has ended
-    return int(number) if _start_time(int(number)) == started else 0
+    return int(number) if start_time(int(number)) == started else 0
 
 
-def _start_time(number: int) -> str:
+def start_time(number: int) -> str:
     """In clock ticks since boot; "" where there is no such process any more."""
     try:
         state, *rest = Path(f"/proc/{number}/stat").read_text().rpartition(") ")[2].split()
