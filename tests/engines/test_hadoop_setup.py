@@ -79,7 +79,7 @@ def test_two_at_once(clone: Path, tmp_path: Path) -> None:
 def test_the_command_of_run_is_ended(tmp_path: Path) -> None:
     """With all that it has started, and with time to clean up."""
     script = (
-        f"trap 'echo cleaned >{tmp_path}/said; exit' INT; sleep 98 & echo $! >{tmp_path}/pid; wait"
+        f"trap 'echo cleaned >{tmp_path}/said; exit' INT; sleep 998 & echo $! >{tmp_path}/pid; wait"
     )
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from cluster import cluster; "
     code += f"cluster.run(['bash', '-c', {script!r}])"
@@ -90,9 +90,9 @@ def test_the_command_of_run_is_ended(tmp_path: Path) -> None:
         )
     )
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) != 0
+    assert process.wait(300) != 0
     assert (tmp_path / "said").read_text() == "cleaned\n"
-    hadoop_cluster.wait_for(lambda: not daemons.start_time(sleeper), 10)
+    hadoop_cluster.wait_for(lambda: not daemons.start_time(sleeper))
 
 
 @pytest.mark.parametrize("arguments", ["", "start", "up now", "run"])
@@ -160,7 +160,7 @@ def test_a_cluster_ends_with_its_command(clone: Path, tmp_path: Path) -> None:
     command = [
         "sh",
         "-c",
-        f'"$HADOOP_HOME/bin/hadoop" fs -ls / >{ready}.all && mv {ready}.all {ready}; sleep 99',
+        f'"$HADOOP_HOME/bin/hadoop" fs -ls / >{ready}.all && mv {ready}.all {ready}; sleep 999',
     ]
     process = subprocess.Popen(
         [sys.executable, clone / "cluster" / "cluster.py", "run", *command],
@@ -168,12 +168,12 @@ def test_a_cluster_ends_with_its_command(clone: Path, tmp_path: Path) -> None:
         start_new_session=True,
     )
     try:
-        hadoop_cluster.wait_for(ready.exists, 90)
+        hadoop_cluster.wait_for(ready.exists)
         assert "/user" in ready.read_text()
         pids = [int(file.read_text().split()[0]) for file in (clone / ".hadoop" / "pids").iterdir()]
         assert len(pids) == len(daemons.DAEMONS)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 128 + signal.SIGTERM
+        assert process.wait(300) == 128 + signal.SIGTERM
     finally:
         process.kill()
         process.wait()

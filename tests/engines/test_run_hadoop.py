@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -15,6 +16,7 @@ import pytest
 
 from neardup.engines.hadoop import archives
 from neardup.process.errors import StageError
+from tests.support import hadoop_cluster
 from tests.support.engines import ROOT, RUN_HADOOP, Result, environment, program, run
 
 
@@ -197,6 +199,44 @@ def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
         f"run_hadoop.sh: {said}; --overwrite removes an earlier answer"
     )
     assert [line.split()[0] for line in (tmp_path / "asked").read_text().splitlines()] == ["jar"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
+    """And removes its own folder; a real job is stopped in tests/on_hadoop."""
+    _, asked = stopped(number, [], tmp_path)
+    between = value(asked[1].split(), "-output").removesuffix("/sums")
+    assert re.fullmatch("/_neardup-[0-9a-f]{16}.out", between)
+    assert asked[2:] == ["job -kill job_1_0001", f"fs -rm -r -f -skipTrash {between}"]
+
+
+def test_what_is_detached_leaves_its_job_alone(tmp_path: Path) -> None:
+    said, asked = stopped(signal.SIGINT, ["--detach"], tmp_path)
+    between = value(asked[1].split(), "-output").removesuffix("/sums")
+    assert len(asked) == 2
+    assert said[-2:] == [
+        f"The job goes on; to end it: {tmp_path}/bin/hadoop job -kill job_1_0001",
+        f"and to remove what it leaves: {tmp_path}/bin/hadoop fs -rm -r -skipTrash {between}",
+    ]
+
+
+def stopped(number: int, flags: list[str], tmp_path: Path) -> tuple[list[str], list[str]]:
+    """What a run said whose first job was on its way, and what it has asked Hadoop for."""
+    submitted = "echo INFO: Submitted application application_1_0001 >&2; exec sleep 999"
+    hadoop = f'case "$1 $2" in "fs -test") exit 1 ;; jar*) {submitted} ;; esac'
+    program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', hadoop)
+    told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+    said = tmp_path / "said"
+    with said.open("wb") as stderr:
+        process = subprocess.Popen(
+            [*RUN_HADOOP, "--exact", *flags, "/in", "/out"],
+            stderr=stderr,
+            env=environment(tmp_path, **told, PATH=f"{tmp_path}/bin:/usr/bin:/bin"),
+        )
+    hadoop_cluster.wait_for(lambda: "Submitted" in said.read_text())
+    process.send_signal(number)
+    assert process.wait(300) == 128 + number
+    return said.read_text().splitlines(), (tmp_path / "asked").read_text().splitlines()
 
 
 # Where archives are kept.

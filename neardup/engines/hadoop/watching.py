@@ -84,6 +84,7 @@ class Job:
         """End it, if it may still run; whether it has surely ended."""
         if not self.may_run:
             return True
+        print(f"\n{shlex.join(self.killing())}\n", file=sys.stderr, flush=True)
         # In a session of its own: another Ctrl-C is for this program.
         done = subprocess.run(
             self.killing(), stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
