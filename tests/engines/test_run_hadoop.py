@@ -216,7 +216,7 @@ def test_what_is_detached_leaves_its_job_alone(tmp_path: Path) -> None:
     assert len(asked) == 2
     assert said[-2:] == [
         f"The job goes on; to end it: {tmp_path}/bin/hadoop job -kill job_1_0001",
-        f"and to remove what it leaves: {tmp_path}/bin/hadoop fs -rm -r -skipTrash {between}",
+        f"and then, to remove what it has written: {tmp_path}/bin/hadoop fs -rm -r -skipTrash {between}",
     ]
 
 

@@ -104,7 +104,7 @@ def test_a_run_that_is_detached(client: Client, folder: str) -> None:
     """The job goes on, and the run has said how to end it, and what to remove then."""
     said = client.end(signal.SIGINT)
     kill, remove = re.findall(
-        r"^(?:The job goes on; to end it|and to remove .*?): (.*)$", said, re.M
+        r"^(?:The job goes on; to end it|and then, to remove .*?): (.*)$", said, re.M
     )
     assert final_status(said) == "UNDEFINED"
     for line in (kill, remove):

@@ -117,7 +117,7 @@ def _clean_up(started: list[Job], made: list[str], detach: bool) -> None:
         print(f"The job goes on; to end it: {shlex.join(last.killing())}", file=sys.stderr)
         removing = shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", *made])
         if made:
-            print(f"and to remove what it leaves: {removing}", file=sys.stderr)
+            print(f"and then, to remove what it has written: {removing}", file=sys.stderr)
     elif last and made and any(job.submitted for job in started):
         folders.remove(made)
 
