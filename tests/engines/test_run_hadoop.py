@@ -213,10 +213,11 @@ def test_what_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
 def test_what_is_detached_leaves_its_job_alone(tmp_path: Path) -> None:
     said, asked = stopped(signal.SIGINT, ["--detach"], tmp_path)
     between = value(asked[1].split(), "-output").removesuffix("/sums")
+    hadoop = f"{tmp_path}/bin/hadoop"
     assert len(asked) == 2
     assert said[-2:] == [
-        f"The job goes on; to end it: {tmp_path}/bin/hadoop job -kill job_1_0001",
-        f"and then, to remove what it has written: {tmp_path}/bin/hadoop fs -rm -r -skipTrash {between}",
+        f"The job goes on; to end it: {hadoop} job -kill job_1_0001",
+        f"and then, to remove what it has written: {hadoop} fs -rm -r -skipTrash {between}",
     ]
 
 
