@@ -34,6 +34,7 @@ from mrjob.step import MRStep
 
 from neardup.process.counters import Counters
 from neardup.count_stages import map_counts, order_counts, sum_counts
+from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT
 from neardup.process.errors import StageError
 from neardup.options import OPTIONS, counts_first, settings_before_counts
 from neardup.process.counters import SHUFFLED
@@ -51,11 +52,6 @@ from neardup.process.summary import describe, summarize, total
 
 GROUP = "neardup"  # of the counters
 COUNT_TOKENS = "--count-tokens"  # tells a task, and its launcher, which job it belongs to
-# Hadoop then brings the lines of a bucket in the order of whole lines, as `sort` does.
-SECONDARY_SORT = {
-    "stream.num.map.output.key.fields": 3,
-    "mapreduce.partition.keypartitioner.options": "-k1,1",
-}
 
 
 class NearDuplicates(MRJob):
@@ -97,7 +93,7 @@ class NearDuplicates(MRJob):
 
     def partitioner(self):
         if self.on_cluster():
-            return "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
+            return PARTITIONER
         return super().partitioner()
 
     def on_cluster(self):

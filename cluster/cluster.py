@@ -8,8 +8,12 @@
 
 The daemons are plain Java processes below .hadoop/, which git ignores: lib/ holds the jars, conf/
 the templates of cluster/conf filled in, data/ HDFS and the containers, logs/ what they all said,
-pids/ one file for each daemon that runs.  They listen on loopback ports that were seen to be free;
-only the shuffle and a job's master take any port, on all addresses, as Hadoop leaves no choice.
+pids/ one file for each daemon that runs.  They listen on loopback ports that were seen to be free.
+Two NodeManagers' shuffles and, while a job runs, its master take any port on all addresses: Hadoop
+has no setting for that.  On a network with strangers, close ports from 1024 up to it.
+
+The cluster trusts all users of this machine: each may submit jobs, read and remove what is in HDFS,
+and tasks run as the user who started it.
 It takes Java 17, Maven for the first start, and nothing else.
 """
 
@@ -50,8 +54,6 @@ from cluster.install import (
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-# Start and stop.
-
 
 def up() -> None:
     """Start what does not run yet; when this returns, jobs can be submitted."""
@@ -61,10 +63,15 @@ def up() -> None:
     if not (HOME / "data" / "namenode" / "current" / "VERSION").exists():
         shutil.rmtree(HOME / "data", ignore_errors=True)
         hadoop("namenode", "-format", "-nonInteractive", log="format")
+    (HOME / "data" / "tmp").mkdir(parents=True, exist_ok=True)
+    (HOME / "data" / "tmp").chmod(0o1777)  # as /tmp
     for name in DAEMONS:
         start(name)
     wait_until(healthy, "the cluster to be up")
-    hadoop("fs", "-mkdir", "-p", "/tmp", ".", log="mkdir")  # and the user's home
+    # Every user of this machine may submit jobs; and the home of this one, for relative names.
+    shared = ["/tmp", "/tmp/hadoop-yarn", "/tmp/hadoop-yarn/staging"]
+    hadoop("fs", "-mkdir", "-p", ".", *shared, log="mkdir")
+    hadoop("fs", "-chmod", "1777", *shared, log="mkdir")
 
 
 def down() -> None:
@@ -77,15 +84,6 @@ def down() -> None:
     for process in container_processes():
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
-
-
-# Whether it works.
-
-
-# What it needs.
-
-
-# The commands.
 
 
 @contextmanager

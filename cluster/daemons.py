@@ -17,7 +17,7 @@ from typing import IO
 
 SOURCE = Path(__file__).resolve().parent
 HOME = SOURCE.parent / ".hadoop"
-START_SECONDS, STOP_SECONDS, FETCH_SECONDS = 180, 20, 1200
+START_SECONDS, STOP_SECONDS, FETCH_SECONDS = 600, 60, 3600
 PORTS = (
     "namenode",
     "namenode_web",
@@ -66,7 +66,7 @@ def start(name: str) -> None:
             cwd=HOME,
             start_new_session=True,  # Ctrl-C is for this program, which stops the daemons itself
         )
-    _pid_file(name).write_text(f"{process.pid} {_start_time(process.pid)}\n")
+    _pid_file(name).write_text(f"{process.pid} {start_time(process.pid)}\n")
 
 
 def stop(name: str, how: int = signal.SIGTERM) -> None:
@@ -85,10 +85,10 @@ def pid(name: str) -> int:
         return 0
     if name in _children:
         _children[name].poll()  # so that it is gone when it has ended
-    return int(number) if _start_time(int(number)) == started else 0
+    return int(number) if start_time(int(number)) == started else 0
 
 
-def _start_time(number: int) -> str:
+def start_time(number: int) -> str:
     """In clock ticks since boot; "" where there is no such process any more."""
     try:
         state, *rest = Path(f"/proc/{number}/stat").read_text().rpartition(") ")[2].split()
@@ -112,18 +112,18 @@ def healthy() -> bool:
         if not pid(name):
             raise ClusterError(f"{name} has ended; its log is {_log(name)}")
     query = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
-    files: dict = next(iter(_ask("namenode_web", query).get("beans", [])), {})
-    running = _ask("resourcemanager_web", "/ws/v1/cluster/nodes?states=RUNNING").get("nodes") or {}
+    files: dict = next(iter(ask("namenode_web", query).get("beans", [])), {})
+    running = ask("resourcemanager_web", "/ws/v1/cluster/nodes?states=RUNNING").get("nodes") or {}
     # By name: one that was killed counts as running for some seconds.
     nodes = {
-        _ask(f"{name}_web", "/ws/v1/node/info").get("nodeInfo", {}).get("id")
+        ask(f"{name}_web", "/ws/v1/node/info").get("nodeInfo", {}).get("id")
         for name in NODEMANAGERS
     }
     return (
         files.get("NumLiveDataNodes") == 1
         and files.get("FSState") == "Operational"
         and nodes == {node["id"] for node in running.get("node", [])}
-        and "historyInfo" in _ask("historyserver_web", "/ws/v1/history/info")
+        and "historyInfo" in ask("historyserver_web", "/ws/v1/history/info")
     )
 
 
@@ -136,7 +136,7 @@ def wait_until(done: Callable[[], bool], what: str, seconds: float = START_SECON
         time.sleep(0.1)
 
 
-def _ask(port: str, path: str) -> dict:
+def ask(port: str, path: str) -> dict:
     """A page of a daemon as JSON; {} while it does not answer."""
     request = urllib.request.Request(
         f"http://localhost:{ports()[port]}{path}", headers={"Accept": "application/json"}

@@ -76,7 +76,7 @@ def configure() -> None:
         (HOME / folder).mkdir(parents=True, exist_ok=True)
     shutil.rmtree(HOME / "bin", ignore_errors=True)
     shutil.copytree(SOURCE / "bin", HOME / "bin", symlinks=True)
-    (HOME / "conf" / "ports.new").write_text(json.dumps(_free_ports()))
+    (HOME / "conf" / "ports.new").write_text(json.dumps(free_ports()))
     (HOME / "conf" / "ports.new").replace(HOME / "conf" / "ports.json")
     for page in ("hdfs", "datanode"):  # the jars lack these pages, and the servers look for them
         (HOME / "conf" / "webapps" / page).mkdir(parents=True, exist_ok=True)
@@ -87,16 +87,16 @@ def configure() -> None:
         (HOME / "conf" / template.name).write_text(text)
 
 
-def _free_ports() -> dict[str, int]:
+def free_ports() -> dict[str, int]:
     """The first that nobody listens on; below those that systems give to anyone who asks."""
-    free = filter(_is_free, range(FIRST_PORT, FIRST_PORT + 1000))
+    free = filter(is_free, range(FIRST_PORT, FIRST_PORT + 1000))
     found = dict(zip(PORTS, free))
     if len(found) < len(PORTS):
         raise ClusterError(f"too few free ports from {FIRST_PORT} to {FIRST_PORT + 999}")
     return found
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
     with socket.socket() as probe:
         try:
             probe.bind(("localhost", port))

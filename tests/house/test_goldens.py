@@ -103,6 +103,12 @@ IN
 -D mapreduce.job.maps IN OUT
 --overwrite /data/videos/today /data/videos
 --overwrite hdfs:///user/root/../data/in /user/data/
+--overwrite /data/* /data/pairs
+--overwrite /data/videos /data/*
+IN /data/{a,b}
+IN OUT\\PUT
+/data/jan,/data/feb OUT
+/data/{jan,feb}/x,y OUT
 --python /opt/it's/python IN OUT
 --thresh 0.9 IN OUT
 --threshold 2 IN OUT

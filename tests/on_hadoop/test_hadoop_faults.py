@@ -134,6 +134,24 @@ def test_a_node_dies(script: str, kind: str, videos: tuple[str, bytes], tmp_path
     lost(run_and_break(videos, fault, tmp_path), kind)
 
 
+def test_the_job_master_is_killed(videos: tuple[str, bytes], tmp_path: Path) -> None:
+    """While reducers work: a second master takes over what the maps have done, and finishes."""
+
+    def fault() -> None:
+        at_work("/reducer.py")
+        (master,) = (one for one in hadoop_cluster.processes("MRAppMaster") if is_java(one.pid))
+        assert kill(master)
+
+    job = run_and_break(videos, fault, tmp_path)
+    masters = hadoop_cluster.history(f"jobs/{job}/jobattempts")["jobAttempts"]["jobAttempt"]
+    assert len(masters) == 2
+
+
+def is_java(pid: int) -> bool:
+    """And not the shell that has started it."""
+    return os.path.basename(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]) == b"java"
+
+
 def test_the_datanode_is_restarted(videos: tuple[str, bytes], tmp_path: Path) -> None:
     """While reducers work: what they write, and the job's history, must come through.
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from cluster import daemons
 from tests.support import hadoop_cluster
-from tests.support.engines import RUN_HADOOP, VIDEOS, environment
+from tests.support.engines import RUN_HADOOP, VIDEOS
 
 pytestmark = pytest.mark.hadoop
 BAD = b"a 1 2 3\nlonely\nb 1 2 x\nc 1 2 3\nd 1 -2\ne 99999999999999999999\n\xff 1\n"
@@ -53,7 +49,8 @@ def test_nothing_to_read(tmp_path: Path) -> None:
 
 def test_an_empty_input(tmp_path: Path) -> None:
     hadoop_cluster.put(b"", "/in/empty/nothing.txt")
-    job = hadoop_cluster.submit(tmp_path, ["/in/empty"], "--reducers=2")
+    without_yarn = hadoop_cluster.WITHOUT_YARN
+    job = hadoop_cluster.submit(tmp_path, ["/in/empty"], "--reducers=2", *without_yarn)
     assert job.pairs == b""
     assert job.result.count("records") == 0
 
@@ -81,31 +78,3 @@ def test_a_very_large_video(tmp_path: Path) -> None:
         tmp_path, [hadoop_cluster.put(data, "/in/large.txt")], "--reducers=2"
     )
     assert job.pairs == b"LARGE\tLARGER\t0.952381\n"
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_client_is_stopped(number: int, tmp_path: Path) -> None:
-    """The job goes on, as Hadoop's users know it, and the client says how to end it."""
-    hadoop_cluster.put(VIDEOS.read_bytes(), "/in/stopped.txt")
-    said = tmp_path / "said"
-    with said.open("wb") as stderr:
-        client = subprocess.Popen(
-            [
-                *RUN_HADOOP,
-                "--python",
-                hadoop_cluster.PYTHON,
-                "/in/stopped.txt",
-                hadoop_cluster.new_output(),
-            ],
-            stderr=stderr,
-            env={**daemons.environment(), **environment(tmp_path)},
-            start_new_session=True,
-        )
-    hadoop_cluster.wait_for(lambda: "Submitted application" in said.read_text())
-    client.send_signal(number)
-    assert client.wait(30) == 128 + number
-    found = re.search(r"to end it: yarn (application -kill \S+)\n", said.read_text())
-    assert found
-    assert b"Killing application" in hadoop_cluster.hadoop(*found[1].split())
-    with pytest.raises(ProcessLookupError):
-        os.killpg(client.pid, 0)

@@ -16,6 +16,7 @@ from tests.support import hadoop_cluster
 from tests.support.engines import (
     ANSWER,
     JOB,
+    NEARDUP,
     ROOT,
     RUN_HADOOP,
     RUN_LOCAL,
@@ -26,7 +27,8 @@ from tests.support.engines import (
 )
 
 pytestmark = pytest.mark.hadoop
-INPUTS = ["videos", "articles", "generated"]
+# Each number of reducers once, and each input once.
+REDUCERS = {"videos": 7, "articles": 1, "generated": 3}
 
 
 class Input(NamedTuple):
@@ -51,14 +53,23 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Input]:
         "videos": Input(VIDEOS, [], ANSWER.read_bytes(), 1),
         "generated": Input(generated, [], exact.read_bytes(), 0.999),
     }
-    if ARTICLES.is_dir():
-        found["articles"] = Input(
-            ARTICLES / "articles_1000.train",
-            FLAGS,
-            (ARTICLES / "articles_1000.truth").read_bytes(),
-            1,
-        )
+    found["articles"] = real_articles() if ARTICLES.is_dir() else generated_articles(tmp)
     return found
+
+
+def real_articles() -> Input:
+    truth = (ARTICLES / "articles_1000.truth").read_bytes()
+    return Input(ARTICLES / "articles_1000.train", FLAGS, truth, 1)
+
+
+def generated_articles(tmp: Path) -> Input:
+    """Videos as texts: their shingles in order, as words."""
+    file = tmp / "texts.txt"
+    with file.open("wb") as texts:
+        for line in VIDEOS.read_bytes().splitlines():
+            name, *shingles = line.split()
+            texts.write(b"%b\t%b\n" % (name, b" ".join(sorted(set(shingles), key=int))))
+    return Input(file, FLAGS, succeed([*NEARDUP, "truth", *FLAGS, file], tmp).out, 0.999)
 
 
 class Expected(NamedTuple):
@@ -67,15 +78,13 @@ class Expected(NamedTuple):
     pairs: bytes
 
 
-@pytest.fixture(scope="module", params=INPUTS)
+@pytest.fixture(scope="module")
 def expected(
     request: pytest.FixtureRequest,
     inputs: dict[str, Input],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Expected:
     """An input in HDFS in four blocks, and what run_local.sh finds in it, checked."""
-    if request.param not in inputs:
-        pytest.skip(f"no articles in {ARTICLES}")
     file, flags, exact, promised = inputs[request.param]
     pairs = succeed([*RUN_LOCAL, *flags, file], tmp_path_factory.mktemp("local")).out
     found = {frozenset(line.split()[:2]) for line in pairs.splitlines()}
@@ -88,7 +97,7 @@ def expected(
     return Expected(hdfs, flags, pairs)
 
 
-@pytest.mark.parametrize("reducers", [1, 3, 7])
+@pytest.mark.parametrize(("expected", "reducers"), REDUCERS.items(), indirect=["expected"])
 def test_streaming(expected: Expected, reducers: int, tmp_path: Path) -> None:
     job = hadoop_cluster.submit(
         tmp_path, [expected.hdfs], "--reducers", str(reducers), *expected.flags
@@ -99,15 +108,19 @@ def test_streaming(expected: Expected, reducers: int, tmp_path: Path) -> None:
     assert job.result.count("pairs") == expected.pairs.count(b"\n")
 
 
+@pytest.mark.parametrize("expected", REDUCERS, indirect=True)
 def test_streaming_without_yarn(expected: Expected, tmp_path: Path) -> None:
-    """LocalJobRunner: Hadoop in the one JVM of its client."""
-    local = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb=100"]
-    job = hadoop_cluster.submit(tmp_path, [expected.hdfs], "--reducers=2", *local, *expected.flags)
+    without_yarn = hadoop_cluster.WITHOUT_YARN
+    job = hadoop_cluster.submit(
+        tmp_path, [expected.hdfs], "--reducers=2", *without_yarn, *expected.flags
+    )
     assert job.pairs == expected.pairs
     assert "job_local" in job.id
 
 
+@pytest.mark.parametrize("expected", ["articles"], indirect=True)
 def test_mrjob(expected: Expected, tmp_path: Path) -> None:
+    """Two steps on YARN; videos come through mrjob below."""
     command = [*JOB, "--no-conf", "-r", "hadoop", "--python-bin", hadoop_cluster.PYTHON]
     reducers = ["-D", "mapreduce.job.reduces=3"]
     result = hadoop_cluster.attempt(
@@ -146,23 +159,27 @@ def test_a_folder_of_plain_and_packed_files(videos: bytes, tmp_path: Path) -> No
     hadoop_cluster.put(b"".join(lines[:500]), "/in/mixed/plain.txt")
     hadoop_cluster.put(gzip.compress(b"".join(lines[500:1200])), "/in/mixed/packed.gz")
     hadoop_cluster.put(b"".join(lines[1200:]), "/in/mixed/deeper/rest.txt")
-    for inputs in (["/in/mixed"], ["/in/mixed/*.*", "/in/mixed/deeper"]):
-        job = hadoop_cluster.submit(tmp_path, inputs, "--reducers=2")
+    mixed = (["/in/mixed"], ["/in/mixed/*.*", "/in/mixed/deeper"], ["/in/{mixed/*.*,mixed/deeper}"])
+    for inputs in mixed:
+        job = hadoop_cluster.submit(tmp_path, inputs, "--reducers=2", *hadoop_cluster.WITHOUT_YARN)
         assert job.pairs == ANSWER.read_bytes()
 
 
 def test_the_second_reduce(tmp_path: Path) -> None:
-    """An id that stands for several records; and an output that is there already."""
+    """An id that stands for several records; an output that is there already; another user."""
     data = b"x 1 2 3\nx 1 2 3 4 5 6 7 8 9\ny 1 2 3\ny 1 2 3 4 5 6 7 8 9 10\nz 4\n"
     hdfs, output = hadoop_cluster.put(data, "/in/again.txt"), hadoop_cluster.new_output()
     command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, "--reducers=2"]
-    result = hadoop_cluster.attempt([*command, hdfs, output], tmp_path)
+    without_yarn = hadoop_cluster.WITHOUT_YARN
+    result = hadoop_cluster.attempt([*command, *without_yarn, hdfs, output], tmp_path)
     assert result.code == 0, result.err
     assert hadoop_cluster.pairs_in(output) == b"x\ty\t0.900000\nx\ty\t1.000000\n"
     result = hadoop_cluster.attempt([*command, hdfs, output], tmp_path)
     assert result.code == 1
-    assert "already exists; --overwrite removes it" in result.err.splitlines()[-1]
-    result = hadoop_cluster.attempt([*command, "--dedup", "--overwrite", hdfs, output], tmp_path)
+    assert "already exists; --overwrite removes an earlier answer" in result.err.splitlines()[-1]
+    result = hadoop_cluster.attempt(
+        [*command, "--dedup", "--overwrite", hdfs, output], tmp_path, HADOOP_USER_NAME="guest"
+    )
     assert result.code == 0, result.err
     assert hadoop_cluster.pairs_in(output) == b"x\ty\t1.000000\n"
     assert result.count("unique pairs") == 1
@@ -170,15 +187,11 @@ def test_the_second_reduce(tmp_path: Path) -> None:
 
 
 def test_a_scheme_that_counts_tokens_first(videos: bytes, tmp_path: Path) -> None:
-    """By jobs of their own, whose folders, and those of a run that was cut short, go away."""
-    hdfs, output = (
-        hadoop_cluster.put(videos, "/in/counting/videos.txt", 256 * 1024),
-        hadoop_cluster.new_output(),
-    )
-    beside = [f"{output}.sums", f"{output}.counts"]
-    for folder in beside:
-        hadoop_cluster.hadoop("fs", "-mkdir", "-p", folder)
-        hadoop_cluster.hadoop("fs", "-put", "-", f"{folder}/part-00000", stdin=b"stale\n")
+    """By jobs of their own, whose folder goes away; what others have beside the output stays."""
+    folder = hadoop_cluster.new_output()
+    output = f"{folder}/my pairs"
+    hdfs = hadoop_cluster.put(videos, f"{output}.counts/videos.txt", 256 * 1024)
+    hadoop_cluster.put(b"mine", f"{output}.sums/part-00000")
     command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, "--reducers=3"]
     result = hadoop_cluster.attempt([*command, "--exact", hdfs, output], tmp_path)
     assert result.code == 0, result.err
@@ -186,15 +199,14 @@ def test_a_scheme_that_counts_tokens_first(videos: bytes, tmp_path: Path) -> Non
     assert len(re.findall("Running job: ", result.err)) == 3
     assert re.search("^sizes 45 to .* keys, .* candidate pairs$", result.err, re.MULTILINE)
     assert result.count("records") == videos.count(b"\n")
-    left = hadoop_cluster.hadoop("fs", "-ls", "-C", "/out").decode().split()
-    assert output in left
-    assert not set(beside) & set(left)
+    assert hadoop_cluster.names_in(folder) == ["my pairs", "my pairs.counts", "my pairs.sums"]
+    assert hadoop_cluster.hadoop("fs", "-cat", f"{output}.sums/part-00000") == b"mine"
 
     # A relative name, and the one JVM of the client.
-    output = output.lstrip("/").replace("/", ".")
+    output = folder.lstrip("/").replace("/", ".")
     hadoop_cluster.hadoop("fs", "-mkdir", "-p", ".")
-    local = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb=100"]
-    result = hadoop_cluster.attempt([*command, "--scheme=prefix", *local, hdfs, output], tmp_path)
+    local = ["--scheme=prefix", *hadoop_cluster.WITHOUT_YARN]
+    result = hadoop_cluster.attempt([*command, *local, f"{folder}/my*.counts", output], tmp_path)
     assert result.code == 0, result.err
     assert hadoop_cluster.pairs_in(output) == ANSWER.read_bytes()
     assert result.count("records") == videos.count(b"\n")
@@ -209,7 +221,7 @@ def test_a_scheme_that_counts_tokens_first(videos: bytes, tmp_path: Path) -> Non
         "--scheme=prefix",
     ]
     result = hadoop_cluster.attempt(
-        [*mrjob, "-D", "mapreduce.job.reduces=3", f"hdfs://{hdfs}"], tmp_path
+        [*mrjob, "-D", "mapreduce.job.reduces=3", f"hdfs://{folder}/my?pairs.counts/*"], tmp_path
     )
     assert result.code == 0, result.err
     assert in_order(result.out) == ANSWER.read_bytes()

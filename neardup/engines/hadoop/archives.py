@@ -1,15 +1,20 @@
 """What the nodes need, as archives that Hadoop unpacks into the folder of each task.
 
-They are kept in .ship/, under the same name for the same content, so that the command which
-run_hadoop.sh prints can be run again as it stands.
+They are kept, under the same name for the same content, so that the command which run_hadoop.sh
+prints can be run again as it stands: in .ship/ where this user may write there and nobody else, and
+otherwise in the user's cache.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import hashlib
 import os
+import stat
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tempfile
 from collections.abc import Callable
@@ -18,7 +23,6 @@ from pathlib import Path
 from neardup.process.errors import StageError
 
 ROOT = Path(__file__).resolve().parents[3]
-SHIP = ROOT / ".ship"
 SCRIPTS = ("mapper.py", "reducer.py", "dedup_reducer.py", "count_tokens.py")
 
 
@@ -66,21 +70,52 @@ def virtual_environment() -> Path:
 
 
 def _kept(name: str, make: Callable[[Path], None]) -> Path:
-    """.ship/NAME, made if it is not there."""
-    return SHIP / name if (SHIP / name).exists() else _made(name, make)
+    """The archive of that name, made if it is not there."""
+    path = folder() / name
+    return path if path.exists() else _made(name, make)
 
 
 def _made(name: str, make: Callable[[Path], None]) -> Path:
-    """.ship/NAME, whole or not at all."""
-    SHIP.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=SHIP) as folder:
-        new = Path(folder) / name
+    """A new archive of that name, whole or not at all."""
+    ship = folder()
+    with tempfile.TemporaryDirectory(dir=ship) as temporary:
+        new = Path(temporary) / name
         make(new)
-        return new.replace(SHIP / name)
+        return new.replace(ship / name)
+
+
+def folder() -> Path:
+    """Where archives are kept; StageError if there is no place for them."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    cache = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
+    # Several installations, in versions of their own, share a cache.
+    installation = hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:16]
+    places = (ROOT / ".ship", Path(cache, "neardup", installation))
+    for place in places:
+        with contextlib.suppress(OSError):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _is_private(place):
+            return place
+    raise StageError(
+        f"there is no folder that is writable for this user only, neither {places[0]} nor "
+        f"{places[1]}; name another one: XDG_CACHE_HOME=FOLDER"
+    )
+
+
+def _is_private(path: Path) -> bool:
+    """Whether nobody else can put there what the nodes then run on this user's behalf."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    private = found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(found.st_mode) and private and os.access(path, os.W_OK)
 
 
 def _python() -> str:
-    return f"cp{sys.version_info.major}{sys.version_info.minor}"
+    """As cp311-linux-x86_64: a cache may be in a home that machines share."""
+    version = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    return f"{version}-{sysconfig.get_platform()}"
 
 
 def _run(*command: str) -> None:

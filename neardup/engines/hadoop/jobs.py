@@ -6,23 +6,17 @@ records → (sums → counts →) pairs (→ dedup)
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from neardup import options
 from neardup.engines.hadoop import archives
+from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT
+from neardup.engines.hadoop.installation import hadoop, streaming_jar
 from neardup.process.errors import StageError, UsageError
 
-JARS = "hadoop-streaming*[0-9g].jar"  # not its sources, nor its tests
-JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
-SECONDARY_SORT: dict[str, object] = {
-    "mapreduce.partition.keypartitioner.options": "-k1,1",
-    # KEY SIZE ID: the order in which `sort` would bring the lines, hot buckets too.
-    "stream.num.map.output.key.fields": 3,
-}
 JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
 # What is sent along is called so in a task's folder.
@@ -38,7 +32,7 @@ def pairs_job(args: argparse.Namespace, output: str, counts: str) -> list[str]:
     flags = options.as_arguments(argparse.Namespace(**{**vars(args), **there}))
     return [
         *_streaming(args, {**_reading(args), **SECONDARY_SORT}, sent),
-        *("-partitioner", "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"),
+        *("-partitioner", PARTITIONER),
         *_inputs(args),
         *("-output", output),
         *("-mapper", command(python(args), f"{CODE}/mapper.py", *flags)),
@@ -51,7 +45,7 @@ def _file_of_counts(args: argparse.Namespace, folder: str) -> list[str]:
     """What sends the token counts along, from a file here or from the job that has made them."""
     if options.counts_first(args):
         # With -files, the name of the file system would have to be told.
-        return ["-D", f"mapreduce.job.cache.files={folder}/part-00000#{COUNTS}"]
+        return ["-D", f"mapreduce.job.cache.files={quote(folder, safe='/:')}/part-00000#{COUNTS}"]
     if args.counts is None:
         return []
     path = Path(args.counts).resolve()
@@ -134,14 +128,14 @@ def _streaming(
         "stream.jobconf.truncate.limit": 20000,  # a task finds its configuration in its environment
     }
     defined = [f"{name}={value}" for name, value in {**properties, **common}.items()]
+    _check_name(archives.folder())
     sent = [f"{archives.our_code()}#{CODE}"]  # one file: each costs the client half a second
     if args.ship_numpy:
         sent.append(f"{archives.numpy()}#{NUMPY}")
     if args.ship_venv:
         sent.append(f"{archives.virtual_environment()}#{VENV}")
-    _check_name(archives.SHIP)
     return [
-        *(hadoop(), "jar", _streaming_jar()),
+        *(hadoop(), "jar", streaming_jar()),
         *(word for text in (*defined, *args.define) for word in ("-D", text)),
         *more,
         *("-archives", ",".join(sent)),
@@ -172,25 +166,3 @@ def command(*words: str) -> str:
         if re.search(r"[\s'\"\\]", word):
             raise UsageError(f"Hadoop cannot pass {word!r} on: it has a blank or a quote in it")
     return " ".join(words)
-
-
-def hadoop() -> str:
-    home = os.environ.get("HADOOP_HOME")
-    found = shutil.which("hadoop", path=f"{home}/bin" if home else None)
-    if not found:
-        where = f"in HADOOP_HOME ({home}/bin)" if home else "on the PATH; or set HADOOP_HOME"
-        raise StageError(f"there is no hadoop command {where}")
-    return found
-
-
-def _streaming_jar() -> str:
-    """Where distributions of Hadoop keep it, unless HADOOP_STREAMING_JAR tells."""
-    if told := os.environ.get("HADOOP_STREAMING_JAR"):
-        return told
-    homes = [os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME")]
-    homes += [str(Path(hadoop()).resolve().parent.parent), "/usr/lib", "/usr/lib/hadoop"]
-    for home in filter(None, homes):
-        for folder in JAR_FOLDERS:
-            if jars := sorted(Path(home, folder).glob(JARS)):
-                return str(jars[-1])
-    raise StageError("there is no hadoop-streaming jar; say where it is: HADOOP_STREAMING_JAR")

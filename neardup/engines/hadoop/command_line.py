@@ -1,0 +1,106 @@
+"""The options of run_hadoop.sh, read and checked before Hadoop is asked for anything."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from neardup import options
+from neardup.engines.hadoop import folders, jobs
+from neardup.process.errors import UsageError, shown
+
+DESCRIPTION = """Find the similar pairs of records in files on a Hadoop cluster.
+
+INPUT is a file, a folder or a pattern, plain, .gz or .bz2; OUTPUT a folder that does not exist yet,
+where the pairs will be: A TAB B TAB SIMILARITY.
+
+    ./run_hadoop.sh --reducers 40 /data/videos /data/pairs
+    ./run_hadoop.sh --input text --threshold 0.8 '/data/articles/*.txt.gz' /data/pairs
+
+Several INPUTs stand side by side; a comma is no separator, except in a pattern as {jan,feb}.
+What goes from job to job, where there are several, lies in _neardup-ID.OUTPUT beside OUTPUT.
+Ctrl-C ends the job on the cluster, too, and removes what it has written.
+
+Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy.
+"""
+
+
+def read(given: list[str]) -> argparse.Namespace:
+    """The options; UsageError for anything wrong or impossible."""
+    args = _parser().parse_intermixed_args(given)
+    options.settings_before_counts(args)
+    options.integer("--reducers", args.reducers, 1, 999999)
+    options.integer("--memory", args.memory, 512, 999999)
+    if args.ship_venv and (args.python or args.ship_numpy):
+        raise UsageError("--ship-venv brings its own Python and numpy")
+    for text in args.define:
+        if "=" not in text:
+            raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
+    for text in given:
+        if not _is_utf8(text):
+            raise UsageError(f"{shown(os.fsencode(text))} is not UTF-8, as Hadoop's names are")
+    jobs.command(jobs.python(args), *options.as_arguments(args))
+    folders.check(args.inputs, args.output_folder, args.overwrite)
+    args.output_folder = args.output_folder.rstrip("/") or "/"
+    return args
+
+
+def _is_utf8(text: str) -> bool:
+    return not any("\udc80" <= letter <= "\udcff" for letter in text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = options.parser("run_hadoop.sh", DESCRIPTION)
+    parser.add_argument("inputs", nargs="+", metavar="INPUT")
+    parser.add_argument("output_folder", metavar="OUTPUT")
+    parser.add_argument("--reducers", metavar="N", default="8", help="reduce tasks (default: 8)")
+    parser.add_argument(
+        "--memory",
+        metavar="MB",
+        default="2048",
+        help="of a task's container, shared by Hadoop's JVM and Python (default: 2048)",
+    )
+    parser.add_argument(
+        "--python", metavar="PATH", help="the nodes' Python, with numpy (default: python3)"
+    )
+    parser.add_argument(
+        "--ship-numpy",
+        action="store_true",
+        help="send numpy along, to nodes with this machine's system and Python version",
+    )
+    parser.add_argument(
+        "--ship-venv",
+        action="store_true",
+        help="send a virtual environment with numpy along, to nodes with Python where it is here",
+    )
+    parser.add_argument(
+        "--dedup",
+        action="store_true",
+        help="a second job with dedup_reducer.py: each pair once, even where an id stands for "
+        "several records",
+    )
+    parser.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="remove OUTPUT first, if it holds an earlier answer and nothing else",
+    )
+    parser.add_argument(
+        "--detach",
+        action="store_true",
+        help="on Ctrl-C, leave the job that runs to the cluster, and say how to end it",
+    )
+    parser.add_argument(
+        "--show",
+        action="store_true",
+        help="print the commands on stdout, and do not run them: nothing on the cluster changes",
+    )
+    parser.add_argument("--name", default="near-duplicates", help="of the job")
+    parser.add_argument(
+        "-D",
+        dest="define",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a property for Hadoop; may come several times, and wins over what is set here",
+    )
+    return parser

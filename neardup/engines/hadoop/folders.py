@@ -1,0 +1,145 @@
+"""The folders of a run on the cluster: what they are called, and which of them it may remove.
+
+A run makes OUTPUT and, where it is several jobs, one folder beside it for what goes from job to
+job: _neardup-ID.OUTPUT.  ID is drawn anew, so the folder is this run's and nobody else's.  Hadoop
+skips names that begin with `_` when it reads a folder or a pattern: what a killed run has left
+there is never taken for input.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import posixpath
+import re
+import secrets
+import shlex
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+from neardup.engines.hadoop.installation import hadoop
+from neardup.process.errors import StageError, UsageError
+
+SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # in patterns, and between names
+ANSWER = re.compile(r"_SUCCESS|part-\d{5,}(\.\w+)?")  # what Streaming leaves in OUTPUT
+LISTED = re.compile(r"([-d])\S+ .*? \d{4}-\d\d-\d\d \d\d:\d\d (.+)")  # by `hadoop fs -ls`
+
+
+# Names.
+
+
+def between(output: str) -> str:
+    """A new name beside `output`, for what goes from job to job."""
+    parent, slash, name = output.rpartition("/")
+    return f"{parent}{slash}_neardup-{secrets.token_hex(8)}.{name}"
+
+
+def check(inputs: list[str], output: str, overwrite: bool) -> None:
+    """UsageError for a name that Hadoop would take for something else, or that is in danger."""
+    if not all([*inputs, output]):
+        raise UsageError("INPUT and OUTPUT must not be empty")
+    if found := SPECIAL.search(output):
+        raise UsageError(
+            f"OUTPUT {output}: Hadoop would not take {found[0]} for a part of the name; "
+            "name a folder without * ? [ ] { } \\ and commas"
+        )
+    for name in inputs:
+        if "," in _without_braces(name):
+            raise UsageError(
+                f"INPUT {name}: Hadoop would take the comma for the end of a name; name each INPUT "
+                "by itself, with blanks between them, and type ? for a comma in a name"
+            )
+        if overwrite and _may_remove(output, name):
+            raise UsageError(f"--overwrite {output} might remove the input {name}")
+
+
+def _without_braces(pattern: str) -> str:
+    """
+    >>> _without_braces("/data/{a,{b,c}}/d")
+    '/data//d'
+    """
+    while (less := re.sub(r"\{[^{}]*\}", "", pattern)) != pattern:
+        pattern = less
+    return pattern
+
+
+def _may_remove(output: str, pattern: str) -> bool:
+    """Whether what a pattern stands for may lie in `output`, as far as names tell.
+
+    >>> _may_remove("/data/pairs", "/data/videos"), _may_remove("/data/pairs", "/data/vid*")
+    (False, False)
+    >>> _may_remove("/data", "/data/videos"), _may_remove("/data/pairs", "/data/*")
+    (True, True)
+    """
+    folder = _path(output)
+    literal = re.split(r"[*?\[{]", pattern)[0]
+    start = _path(literal) + "/" * (literal.endswith("/") or literal == pattern)
+    inside = f"{start}/".startswith(f"{folder}/")
+    return inside or folder == "/" or (literal != pattern and folder.startswith(start))
+
+
+def _path(uri: str) -> str:
+    """Where a URI or a relative path leads in the file system."""
+    path = urlsplit(uri).path
+    user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+    return posixpath.normpath(posixpath.join("/user", user, path))
+
+
+# What is there, and what may go.
+
+
+def exists(folder: str) -> bool:
+    command = [hadoop(), "fs", "-test", "-e", folder]
+    return not subprocess.run(
+        command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ).returncode
+
+
+def remove_answer(output: str) -> None:
+    """Remove what an earlier run has left at OUTPUT; StageError if it is anything else."""
+    command = [hadoop(), "fs", "-ls", output]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    said = done.stderr.decode("utf-8", "backslashreplace")
+    if done.returncode and "No such file or directory" in said:
+        return
+    if done.returncode:
+        sys.stderr.write(said)
+        raise StageError(f"cannot list {output}; Hadoop said why above")
+    if why := _no_answer(done.stdout.decode("utf-8", "backslashreplace").splitlines()):
+        line = shlex.join([hadoop(), "fs", "-rm", "-r", output])
+        raise StageError(f"{output} {why}; if it may go: {line}")
+    remove([output], trash=True)
+
+
+def _no_answer(listed: list[str]) -> str:
+    """Why a folder, by its listing, is not the answer of an earlier run; "" if it is, or is empty.
+
+    >>> file = "-rw-r--r--   1 me us  5 2026-01-31 09:00 /out/"
+    >>> _no_answer(["Found 2 items", f"{file}_SUCCESS", f"{file}part-00000"])
+    ''
+    >>> _no_answer(["Found 1 items", f"{file}videos.txt"])
+    'is no answer of an earlier run: it holds videos.txt'
+    >>> _no_answer([f"{file}part-00000"])
+    'is a file'
+    """
+    if not listed:
+        return ""
+    if not listed[0].startswith("Found "):
+        return "is a file"
+    found = [LISTED.fullmatch(line) for line in listed[1:]]
+    files = [posixpath.basename(one[2]) if one and one[1] == "-" else "" for one in found]
+    for line, file in zip(listed[1:], files):
+        if not ANSWER.fullmatch(file):
+            name = posixpath.basename(line)
+            if name == "_temporary":
+                return "is being written by a job, or was when that was killed"
+            return f"is no answer of an earlier run: it holds {name}"
+    return "" if "_SUCCESS" in files else "is no answer of an earlier run: it has no _SUCCESS"
+
+
+def remove(folders: list[str], trash: bool = False) -> None:
+    """Remove folders that this run has made or looked into; it need not succeed."""
+    command = [hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]
+    if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode:
+        print(f"Still to be done: {shlex.join(command)}", file=sys.stderr)

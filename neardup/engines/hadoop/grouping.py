@@ -1,0 +1,12 @@
+"""How Hadoop brings the lines of a bucket together, and in which order.
+
+A keyed line is KEY TAB SIZE TAB ID TAB SET.  The partitioner goes by KEY alone; the sort goes by
+KEY SIZE ID, the order in which `sort` would bring the lines, so that a hot bucket is compared piece
+by piece as it stands.
+"""
+
+PARTITIONER = "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
+SECONDARY_SORT = {
+    "mapreduce.partition.keypartitioner.options": "-k1,1",
+    "stream.num.map.output.key.fields": 3,
+}

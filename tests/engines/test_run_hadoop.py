@@ -1,0 +1,294 @@
+"""run_hadoop.sh before a job: what it needs, refuses, sends along, shows, and removes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from neardup.engines.hadoop import archives
+from neardup.process.errors import StageError
+from tests.support import hadoop_cluster
+from tests.support.engines import ROOT, RUN_HADOOP, Result, environment, program, run
+
+
+def test_the_package_is_the_same_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "folder", lambda: tmp_path)
+    first = archives.our_code().read_bytes()
+    assert archives.our_code().read_bytes() == first
+    with tarfile.open(archives.our_code()) as tar:
+        names = set(tar.getnames())
+        tar.extractall(tmp_path / "task")
+    assert {*archives.SCRIPTS, "neardup/stages.py"} <= names
+    assert {Path(name).suffix for name in names} == {".py"}
+    mapper = [sys.executable, tmp_path / "task" / "mapper.py"]
+    assert run(mapper, tmp_path, b"a 1 2 3\n", cwd=tmp_path).out.count(b"\n") == 15
+
+
+def test_no_hadoop_here(tmp_path: Path) -> None:
+    python = Path(shutil.which("python3") or sys.executable)
+    (tmp_path / "bin").mkdir()
+    for tool in ("bash", "dirname", "readlink"):
+        (tmp_path / "bin" / tool).symlink_to(shutil.which(tool) or tool)
+    (tmp_path / "bin" / "python3").symlink_to(python)
+    kept = {name: value for name, value in environment(tmp_path).items() if "HADOOP" not in name}
+    result = subprocess.run(
+        [*RUN_HADOOP, "in", "out"],
+        env={**kept, "PATH": str(tmp_path / "bin")},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 1
+    assert "run_hadoop.sh: there is no hadoop command on the PATH" in result.stderr
+    result = run([*RUN_HADOOP, "in", "out"], tmp_path, HADOOP_HOME=str(tmp_path))
+    assert "there is no hadoop command in HADOOP_HOME" in result.err
+    program(tmp_path / "bin" / "hadoop", "exit 0")
+    result = run([*RUN_HADOOP, "in", "out"], tmp_path, HADOOP_HOME=str(tmp_path))
+    assert "there is no hadoop-streaming jar" in result.err
+
+
+def test_the_command_that_is_shown(tmp_path: Path) -> None:
+    """Generic options first; what the user defines comes last and so wins."""
+    program(tmp_path / "bin" / "hadoop", "exit 1")
+    jars = tmp_path / "share" / "hadoop" / "tools" / "lib"
+    jars.mkdir(parents=True)
+    for name in ("3.4.2", "3.4.2-sources", "3.4.2-tests"):
+        (jars / f"hadoop-streaming-{name}.jar").touch()
+    flags = ["--threshold=0.8", "--reducers=3", "-D", "mapreduce.job.reduces=5", "--show"]
+    result = run([*RUN_HADOOP, *flags, "a", "b*", "out"], tmp_path, HADOOP_HOME=str(tmp_path))
+    assert result.code == 0, result.err
+    (line,) = result.out.decode().splitlines()
+    assert line.startswith(f"{tmp_path}/bin/hadoop jar {jars}/hadoop-streaming-3.4.2.jar -D ")
+    reduces = [word for word in line.split() if word.startswith("mapreduce.job.reduces=")]
+    assert reduces == ["mapreduce.job.reduces=3", "mapreduce.job.reduces=5"]
+    assert line.rindex(" -D ") < line.index(" -archives ") < line.index(" -input a -input 'b*' ")
+    assert "-mapper 'python3 neardup-job/mapper.py --threshold=0.8 " in line
+
+
+def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Path) -> None:
+    """In front, by a folder beside the output; the file of counts has one name in each task."""
+    flags = ["--scheme=prefix", "--dedup", "-D", "mapreduce.job.reduces=5", "--show"]
+    result = run([*RUN_HADOOP, *flags, "a", "my data/out/"], tmp_path, **installed)
+    sums, counts, pairs, dedup, removing = map(shlex.split, result.out.decode().splitlines())
+    (between,) = re.findall(
+        r"^my data/_neardup-[0-9a-f]{16}\.out(?=/sums$)", value(sums, "-output")
+    )
+    assert value(sums, "-input") == "a"
+    assert value(sums, "-mapper").startswith("python3 neardup-job/count_tokens.py map --scheme=pre")
+    assert counts.index("mapreduce.job.reduces=5") < counts.index("mapreduce.job.reduces=1")
+    assert (value(counts, "-input"), value(counts, "-output")) == (
+        f"{between}/sums",
+        f"{between}/counts",
+    )
+    file = f"{between.replace(' ', '%20')}/counts/part-00000#counts"  # a URI
+    assert f"mapreduce.job.cache.files={file}" in pairs
+    assert (value(pairs, "-input"), value(pairs, "-output")) == ("a", f"{between}/pairs")
+    assert all(" --counts=counts " in value(pairs, flag) for flag in ("-mapper", "-reducer"))
+    assert (value(dedup, "-input"), value(dedup, "-output")) == (f"{between}/pairs", "my data/out")
+    hadoop = f"{tmp_path}/bin/hadoop"
+    assert removing == [hadoop, "fs", "-rm", "-r", "-skipTrash", between]
+    again = run([*RUN_HADOOP, *flags, "a", "my data/out/"], tmp_path, **installed)
+    assert between not in again.out.decode()  # no two runs share a folder
+
+
+def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path: Path) -> None:
+    own = tmp_path / "own.tsv"
+    own.write_text("")
+    flags = ["--counts", own, "--scheme=prefix", "--show"]
+    result = run([*RUN_HADOOP, *flags, "a", "out"], tmp_path, **installed)
+    (pairs,) = result.out.decode().splitlines()
+    assert f" -files '{own}#counts' -archives " in pairs
+    assert pairs.count(" --counts=counts ") == 2
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> dict[str, str]:
+    """The environment of a Hadoop that says nothing and fails."""
+    program(tmp_path / "bin" / "hadoop", "exit 1")
+    return {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+
+
+def value(command: list[str], flag: str) -> str:
+    return command[command.index(flag) + 1]
+
+
+@pytest.mark.parametrize(
+    "names", [(b"\xff", b"out"), (b"in", b"o\xc3"), (b"--name=\xff", b"a", b"b")]
+)
+def test_names_that_are_not_utf8(
+    names: tuple[bytes, ...], installed: dict[str, str], tmp_path: Path
+) -> None:
+    result = run([*RUN_HADOOP, "--show", *map(os.fsdecode, names)], tmp_path, **installed)
+    assert result.code == 2
+    assert result.out == b""
+    assert "is not UTF-8, as Hadoop's names are" in result.err
+
+
+def test_a_hadoop_whose_folder_is_not_utf8(installed: dict[str, str], tmp_path: Path) -> None:
+    home = tmp_path / os.fsdecode(b"h\xff")
+    program(home / "bin" / "hadoop", "exit 1")
+    given = {**installed, "HADOOP_HOME": str(home)}
+    result = run([*RUN_HADOOP, "--show", "a", "b"], tmp_path, **given)
+    assert result.code == 0, result.err
+    assert result.out.startswith(b"'" + os.fsencode(home / "bin" / "hadoop") + b"' jar ")
+
+
+@pytest.mark.parametrize(
+    ("listed", "why"),
+    [
+        ("Found 1 items\n{file}videos.txt", "is no answer of an earlier run: it holds videos.txt"),
+        ("Found 1 items\n{file}part-00000", "is no answer of an earlier run: it has no _SUCCESS"),
+        ("Found 2 items\n{file}_SUCCESS\n{folder}part-00000", "it holds part-00000"),
+        ("Found 2 items\n{file}_SUCCESS\n{file}part-r-00000", "it holds part-r-00000"),  # not ours
+        ("Found 1 items\n{folder}_temporary", "is being written by a job, or was when"),
+        ("{file}part-00000", "is a file"),
+    ],
+)
+def test_overwrite_leaves_what_others_have_written(listed: str, why: str, tmp_path: Path) -> None:
+    """The same folders are in HDFS in tests/on_hadoop/test_hadoop_folders.py."""
+    kinds = {
+        kind: f"{mode}rw-r--r--   1 me  us     5 2026-01-31 09:00 /out/"
+        for kind, mode in (("file", "-"), ("folder", "d"))
+    }
+    result, asked = overwriting(listed.format(**kinds), tmp_path)
+    assert result.code == 1
+    last = result.err.splitlines()[-1]
+    assert why in last
+    assert last.endswith(f"; if it may go: {tmp_path}/bin/hadoop fs -rm -r /out")
+    assert asked == ["fs -ls /out"]
+
+
+def test_overwrite_removes_an_earlier_answer(tmp_path: Path) -> None:
+    file = "-rw-r--r--   1 me us     5 2026-01-31 09:00 /out/"
+    for names in ([], ["_SUCCESS", "part-00000", "part-00001"], ["_SUCCESS", "part-00000.gz"]):
+        lines = [f"Found {len(names)} items", *(file + name for name in names)] if names else []
+        _, asked = overwriting("\n".join(lines), tmp_path)
+        assert asked[:2] == ["fs -ls /out", "fs -rm -r -f /out"]
+        assert asked[2].startswith("jar ")
+
+
+def overwriting(listed: str, tmp_path: Path) -> tuple[Result, list[str]]:
+    """What --overwrite does where `hadoop fs -ls` says that, and what it has asked Hadoop for."""
+    (tmp_path / "listed").write_text(f"{listed}\n" if listed else "")
+    hadoop = f'case "$2" in -ls) cat {tmp_path}/listed ;; -rm) ;; *) exit 1 ;; esac'
+    program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', hadoop)
+    (tmp_path / "asked").write_text("")
+    told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+    result = run([*RUN_HADOOP, "--overwrite", "/in", "/out"], tmp_path, **told)
+    return result, (tmp_path / "asked").read_text().splitlines()
+
+
+def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
+    """Of two runs with one OUTPUT, the later one must not touch what the other one writes."""
+    said = "Output directory hdfs://localhost/out already exists"
+    hadoop = f'if [ "$1" = jar ]; then echo "ERROR: {said}" >&2; fi; exit 1'
+    program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', hadoop)
+    told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+    result = run([*RUN_HADOOP, "/in", "/out"], tmp_path, **told)
+    assert result.err.splitlines()[-1] == (
+        f"run_hadoop.sh: {said}; --overwrite removes an earlier answer"
+    )
+    assert [line.split()[0] for line in (tmp_path / "asked").read_text().splitlines()] == ["jar"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
+    """And removes its own folder; a real job is stopped in tests/on_hadoop."""
+    _, asked = stopped(number, [], tmp_path)
+    between = value(asked[1].split(), "-output").removesuffix("/sums")
+    assert re.fullmatch("/_neardup-[0-9a-f]{16}.out", between)
+    assert asked[2:] == ["job -kill job_1_0001", f"fs -rm -r -f -skipTrash {between}"]
+
+
+def test_what_is_detached_leaves_its_job_alone(tmp_path: Path) -> None:
+    said, asked = stopped(signal.SIGINT, ["--detach"], tmp_path)
+    between = value(asked[1].split(), "-output").removesuffix("/sums")
+    hadoop = f"{tmp_path}/bin/hadoop"
+    assert len(asked) == 2
+    assert said[-2:] == [
+        f"The job goes on; to end it: {hadoop} job -kill job_1_0001",
+        f"and then, to remove what it has written: {hadoop} fs -rm -r -skipTrash {between}",
+    ]
+
+
+def stopped(number: int, flags: list[str], tmp_path: Path) -> tuple[list[str], list[str]]:
+    """What a run said whose first job was on its way, and what it has asked Hadoop for."""
+    submitted = "echo INFO: Submitted application application_1_0001 >&2; exec sleep 999"
+    hadoop = f'case "$1 $2" in "fs -test") exit 1 ;; jar*) {submitted} ;; esac'
+    program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', hadoop)
+    told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+    said = tmp_path / "said"
+    with said.open("wb") as stderr:
+        process = subprocess.Popen(
+            [*RUN_HADOOP, "--exact", *flags, "/in", "/out"],
+            stderr=stderr,
+            env=environment(tmp_path, **told, PATH=f"{tmp_path}/bin:/usr/bin:/bin"),
+        )
+    hadoop_cluster.wait_for(lambda: "Submitted" in said.read_text())
+    process.send_signal(number)
+    assert process.wait(300) == 128 + number
+    return said.read_text().splitlines(), (tmp_path / "asked").read_text().splitlines()
+
+
+# Where archives are kept.
+
+
+@pytest.fixture
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(archives, "ROOT", tmp_path / "project")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+def test_archives_are_kept_beside_the_code(installation: Path) -> None:
+    assert archives.folder() == installation / ".ship"
+    assert (installation / ".ship").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mine", ["a file", "everybody's", "somebody's link"])
+def test_archives_are_kept_where_nobody_else_writes(
+    mine: str, installation: Path, tmp_path: Path
+) -> None:
+    """What lies there runs on the nodes in this user's name."""
+    if mine == "a file":
+        (installation / ".ship").touch()  # as in a folder that cannot be written
+    elif mine == "everybody's":
+        (installation / ".ship").mkdir()
+        (installation / ".ship").chmod(0o777)
+    else:
+        (tmp_path / "theirs").mkdir()
+        (installation / ".ship").symlink_to(tmp_path / "theirs")
+    kept = archives.folder()
+    assert kept.parent == tmp_path / "cache" / "neardup"
+    assert kept.stat().st_mode & 0o777 == 0o700
+    (tmp_path / "cache" / "neardup" / kept.name).chmod(0o777)
+    with pytest.raises(StageError, match="name another one: XDG_CACHE_HOME=FOLDER"):
+        archives.folder()
+
+
+def test_installations_that_share_a_cache(
+    installation: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (installation / ".ship").touch()
+    first = archives.folder()
+    monkeypatch.setattr(archives, "ROOT", installation / ".ship")  # nothing can be below it
+    assert first != archives.folder()
+
+
+def test_a_python_without_numpy(tmp_path: Path) -> None:
+    """It says so before anything else is imported."""
+    submit = ROOT / "neardup" / "engines" / "hadoop" / "submit.py"
+    result = run([sys.executable, "-S", submit, "in", "out"], tmp_path, PYTHONPATH="")
+    assert result.code == 1
+    assert "numpy" in result.err.splitlines()[-1]

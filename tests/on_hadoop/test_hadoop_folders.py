@@ -1,0 +1,113 @@
+"""What run_hadoop.sh leaves on the cluster and removes: its own, never what others have there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from cluster import daemons
+from tests.support import hadoop_cluster
+from tests.support.engines import RUN_HADOOP, VIDEOS, environment
+
+pytestmark = pytest.mark.hadoop
+
+
+@pytest.fixture
+def folder() -> str:
+    """With somebody's files beside /FOLDER/pairs, where the answer will be."""
+    folder = hadoop_cluster.new_output()
+    hadoop_cluster.put(b"mine", f"{folder}/pairs.counts/part-00000")
+    return folder
+
+
+def test_all_users_may_submit_jobs() -> None:
+    shared = ["/tmp", "/tmp/hadoop-yarn", "/tmp/hadoop-yarn/staging"]
+    assert hadoop_cluster.hadoop("fs", "-stat", "%a", *shared).split() == [b"1777"] * 3
+
+
+def test_overwrite_leaves_what_others_have_written(tmp_path: Path) -> None:
+    for number, (kept, said) in enumerate(
+        {
+            "videos.txt": "it holds videos.txt",
+            "part-00000": "it has no _SUCCESS",
+            "part-00000/deep.txt": "it holds part-00000",
+            "_temporary/1/part-00000": "is being written by a job",
+        }.items()
+    ):
+        output = f"{hadoop_cluster.new_output()}.{number}"
+        hadoop_cluster.put(b"mine", f"{output}/{kept}")
+        command = [*RUN_HADOOP, "--overwrite", "/in/any.txt", output]
+        result = hadoop_cluster.attempt(command, tmp_path)
+        assert result.code == 1
+        assert said in result.err.splitlines()[-1]
+        assert hadoop_cluster.hadoop("fs", "-cat", f"{output}/{kept}") == b"mine"
+
+
+class Client(NamedTuple):
+    process: subprocess.Popen
+    said: Path
+
+    def end(self, number: int) -> str:
+        """What it has said in all, with a job that its cluster has begun."""
+        hadoop_cluster.wait_for(lambda: " map 0% " in self.said.read_text(), 600)
+        self.process.send_signal(number)
+        assert self.process.wait(300) == 128 + number
+        with pytest.raises(ProcessLookupError):
+            os.killpg(self.process.pid, 0)  # Hadoop's client is gone as well
+        return self.said.read_text()
+
+
+@pytest.fixture
+def client(request: pytest.FixtureRequest, folder: str, tmp_path: Path) -> Iterator[Client]:
+    """run_hadoop.sh with the flags of `request`, at work in a session of its own."""
+    hadoop_cluster.put(VIDEOS.read_bytes(), "/in/stopped.txt")
+    command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, *request.param]
+    with (tmp_path / "said").open("wb") as stderr:
+        process = subprocess.Popen(
+            [*command, "/in/stopped.txt", f"{folder}/pairs"],
+            stderr=stderr,
+            env={**daemons.environment(), **environment(tmp_path)},
+            start_new_session=True,
+        )
+    yield Client(process, tmp_path / "said")
+    process.kill()
+    process.wait()
+
+
+def final_status(said: str) -> str:
+    """How YARN says that the application has ended; UNDEFINED while it has not."""
+    (application,) = re.findall(r"Submitted application (\w+)", said)
+    return daemons.ask("resourcemanager_web", f"/ws/v1/cluster/apps/{application}")["app"][
+        "finalStatus"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("client", "number"), [(["--exact"], signal.SIGINT), ([], signal.SIGTERM)], indirect=["client"]
+)
+def test_a_run_that_is_stopped(client: Client, number: int, folder: str) -> None:
+    """It ends the job, and leaves nothing."""
+    assert final_status(client.end(number)) == "KILLED"
+    assert hadoop_cluster.names_in(folder) == ["pairs.counts"]
+
+
+@pytest.mark.parametrize("client", [["--exact", "--detach"]], indirect=True)
+def test_a_run_that_is_detached(client: Client, folder: str) -> None:
+    """The job goes on, and the run has said how to end it, and what to remove then."""
+    said = client.end(signal.SIGINT)
+    kill, remove = re.findall(
+        r"^(?:The job goes on; to end it|and then, to remove .*?): (.*)$", said, re.M
+    )
+    assert final_status(said) == "UNDEFINED"
+    for line in (kill, remove):
+        subprocess.run(shlex.split(line), env=daemons.environment(), check=True, timeout=300)
+    assert final_status(said) == "KILLED"
+    assert hadoop_cluster.names_in(folder) == ["pairs.counts"]
