@@ -33,7 +33,8 @@ def text_line_parser(shingler: Shingler) -> Parser:
         ids: list[bytes] = []
         sets: list[np.ndarray] = []
         bad: list[BadLine] = []
-        position = without_spots = 0
+        without_spots: list[int] = []
+        position = 0
         for line in block.splitlines(keepends=True):
             if line.strip():
                 id_, text = _split_text_line(line)
@@ -41,14 +42,14 @@ def text_line_parser(shingler: Shingler) -> Parser:
                 if flaw:
                     bad.append(BadLine(position, line.rstrip(b"\r\n"), flaw))
                 elif not len(shingles):
-                    without_spots += 1
+                    without_spots.append(position)
                 else:
                     ids.append(id_)
                     sets.append(shingles)
             position += len(line)
         sizes = np.array([len(shingles) for shingles in sets], dtype=np.int64)
         values = np.concatenate(sets) if sets else np.empty(0, np.uint64)
-        return Batch(ids, Ragged.from_unsorted(values, sizes), without_spots), bad
+        return Batch(ids, Ragged.from_unsorted(values, sizes), tuple(without_spots)), bad
 
     return parse
 

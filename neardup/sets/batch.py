@@ -19,7 +19,7 @@ class Batch:
 
     ids: list[bytes]
     sets: Ragged
-    without_spots: int = 0  # how many more records were there, in no pair: their sets are empty
+    without_spots: tuple[int, ...] = ()  # where in its block other records begin, with empty sets
 
     def take(self, index: np.ndarray) -> Batch:
         """The records at `index` (int64 array), in that order."""
