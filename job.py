@@ -1,21 +1,18 @@
 #!/usr/bin/env python3
 """The same stages as one mrjob job: `./job.py -r inline|local|hadoop [OPTIONS] FILE...`.
 
-Lines pass through mrjob as bytes (its BytesValueProtocol).  Inside a task they are gathered into
-blocks, since the stages work in bulk: a mapper yields many keyed lines at once, and a reducer
-takes all lines of its task and finds the buckets itself.
+mrjob brings each task its lines, and sorts in between.  The stages work in bulk, so a task reads
+and writes blocks of lines itself, instead of having mrjob call it for each of them; a reducer
+finds the buckets itself.
 
 Where a scheme asks how rare tokens are, another job counts them first.
 """
 
 import argparse
-import codecs
 import glob
-import logging
 import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.append(os.getcwd())  # in a Hadoop task the package lies there, and not beside this file
@@ -29,35 +26,32 @@ from neardup.engines.mrjob_shim import provide_dropped_modules
 provide_dropped_modules()
 
 from mrjob.job import MRJob
-from mrjob.protocol import BytesValueProtocol
-from mrjob.step import MRStep
+from mrjob.step import MRStep, StepFailedException
 
-from neardup.process.counters import Counters
 from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT
-from neardup.process.errors import StageError
-from neardup.options import OPTIONS, counts_first, settings_before_counts
-from neardup.process.counters import SHUFFLED
-from neardup.stages import dedup_pairs, map_records, reduce_buckets
-from neardup.reading.blocks import (
-    BLOCK_BYTES,
-    CUT_BYTES,
-    Block,
-    check_compressed,
-    check_inputs,
-    start_of_split,
+from neardup.engines.local.folder import STDIN, working_folder
+from neardup.engines.mrjob_here import (
+    end_tasks_with_workers,
+    said_by_a_task,
+    unpack_in_blocks,
+    with_plain_names,
 )
+from neardup.options import OPTIONS, counts_first, settings_before_counts
+from neardup.process.counters import SHUFFLED, Counters
+from neardup.process.errors import StageError, UsageError
 from neardup.process.run import run
 from neardup.process.summary import describe, summarize, total
+from neardup.reading.blocks import STDIN_COPY, blocks_of, files_named, read_files
+from neardup.stages import dedup_pairs, map_records, reduce_buckets
 
 GROUP = "neardup"  # of the counters
+RUNNERS = ("inline", "local", "hadoop")
 COUNT_TOKENS = "--count-tokens"  # tells a task, and its launcher, which job it belongs to
 
 
 class NearDuplicates(MRJob):
     DIRS = ["neardup"]
-
-    INPUT_PROTOCOL = INTERNAL_PROTOCOL = OUTPUT_PROTOCOL = BytesValueProtocol
     JOBCONF = {
         "mapreduce.job.name": "near-duplicates",
         # A container is shared by Hadoop's JVM and Python.
@@ -66,7 +60,6 @@ class NearDuplicates(MRJob):
         "mapreduce.reduce.memory.mb": 2048,
         "mapreduce.reduce.java.opts": "-Xmx900m",
     }
-    steps_before = []  # the counters of those of another job
 
     def configure_args(self):
         super().configure_args()
@@ -76,18 +69,24 @@ class NearDuplicates(MRJob):
         self.add_passthru_arg(COUNT_TOKENS, action="store_true", help=argparse.SUPPRESS)
 
     def load_args(self, args):
-        super().load_args(args)
-        if not self.on_cluster() and self.options.bootstrap_mrjob is None:
-            self.options.bootstrap_mrjob = False  # tasks here have it, and need not unpack a copy
+        super().load_args(with_plain_names(args))
+        if self.options.runner not in (None, *RUNNERS):
+            use = ", ".join(f"-r {runner}" for runner in RUNNERS)
+            raise UsageError(f"-r {self.options.runner}: cannot run this job; use one of {use}")
+        if not self.on_cluster():
+            self.options.read_logs = False  # what a task said is said by `run_steps`
+            if self.options.bootstrap_mrjob is None:
+                self.options.bootstrap_mrjob = False  # tasks here have it, and need no copy
         self.settings = settings_before_counts(self.options)
 
+    def on_cluster(self):
+        return self.options.runner == "hadoop"
+
     def steps(self):
+        """The pairs, each of one bucket; then each pair once, even where an id comes twice."""
+        sorting = SECONDARY_SORT if self.on_cluster() else None
         return [
-            MRStep(
-                mapper=self.map_pairs,
-                reducer=self.reduce,
-                jobconf=SECONDARY_SORT if self.on_cluster() else None,
-            ),
+            MRStep(mapper=self.map, reducer=self.reduce, jobconf=sorting),
             MRStep(reducer=self.dedup),
         ]
 
@@ -96,107 +95,134 @@ class NearDuplicates(MRJob):
             return PARTITIONER
         return super().partitioner()
 
-    def on_cluster(self):
-        return self.options.runner not in (None, "inline", "local")
+    def dirs(self):
+        return super().dirs() if self.on_cluster() else []  # on_this_machine says where it is
 
-    # The first step: pairs, each in one bucket.
+    # What a task does: all its input at once.
 
-    def map_pairs(self, pairs, step_num=0):
-        """All lines of a map task at once; mrjob's own would call a mapper for each of them."""
-        self.counters = Counters("mapper")
-        blocks = _record_blocks((line for _, line in pairs), self.settings.max_line)
-        for _, piece in map_records(blocks, self.settings, self.counters):
-            yield None, piece[:-1]  # mrjob adds the last line end
-        self.publish()
+    def run_mapper(self, step_num=0):
+        self.stdout.writelines(self.steps()[step_num]["mapper"]())
 
-    def reduce(self, _, lines):
-        self.counters = Counters("reducer")
-        for piece in reduce_buckets(_blocks(lines), self.settings, self.counters):
-            yield None, piece[:-1]
-        self.publish()
+    def run_reducer(self, step_num=0):
+        self.stdout.writelines(self.steps()[step_num]["reducer"]())
 
-    # The second step: each pair once, even where one id stands for two different records.
+    def map(self):
+        counters = Counters("mapper")
+        for _, lines in map_records(self.blocks(), self.settings, counters):
+            yield lines
+        self.publish(counters)
 
-    def dedup(self, _, lines):
-        self.counters = Counters("dedup")
-        for piece in dedup_pairs(lines, self.counters):
-            yield None, piece[:-1]
-        self.publish()
+    def reduce(self):
+        counters = Counters("reducer")
+        yield from reduce_buckets(blocks_of(self.stdin), self.settings, counters)
+        self.publish(counters)
 
-    def publish(self):
+    def dedup(self):
+        counters = Counters("dedup")
+        yield from dedup_pairs(self.stdin, counters)
+        self.publish(counters)
+
+    def blocks(self):
+        return read_files(["-"], self.settings.max_line)
+
+    def publish(self, counters):
         if "NEARDUP_REPORT" in os.environ:
-            self.counters.report()
-        for name, count in self.counters.counts.items():
+            counters.report()
+        for name, count in counters.counts.items():
             self.increment_counter(GROUP, name, count)
 
-    # The launcher: check before, sum up after.
+    # What the launcher does: check before, sum up after.
 
     def run_job(self):
-        with tempfile.TemporaryDirectory(prefix="neardup.") as folder:
+        how = self.options
+        self.set_up_logging(quiet=how.quiet, verbose=how.verbose, stream=sys.stderr)
+        if how.local_tmp_dir:
+            os.environ["TMPDIR"] = how.local_tmp_dir
+        with working_folder() as folder:
+            how.local_tmp_dir = os.path.abspath(folder)
+            if glob.has_magic(how.local_tmp_dir):
+                message = "mrjob takes it for a pattern; set TMPDIR to another folder"
+                raise StageError(f"{how.local_tmp_dir}: {message}")
+            how.args = self.inputs()
             if self.on_cluster():
-                counters = Counters("job")
-                job = self.with_counts(folder)
-                job.run_steps()
-                counters.promise = job.settings.promise
-                steps = [*job.steps_before, *job.runner.counters()]
-                counters.counts = total(step.get(GROUP, {}) for step in steps)
-                self.say(describe([counters.as_dict()], whole=True))
+                self.on_hadoop()
             else:
-                self.check_files()
-                os.environ["NEARDUP_REPORT"] = folder  # tasks on this machine put reports there
-                self.with_counts(folder).run_steps()
-                self.say(summarize(folder))
+                self.on_this_machine()
 
-    def with_counts(self, folder):
-        """This job, or one that has the counts of tokens which it asks for."""
+    def on_hadoop(self):
+        counters = Counters("job")
+        jobs = self.run_all()
+        counters.promise = jobs[-1].settings.promise
+        steps = [step for job in jobs for step in job.runner.counters()]
+        counters.counts = total(step.get(GROUP, {}) for step in steps)
+        self.say(describe([counters.as_dict()], whole=True))
+
+    def on_this_machine(self):
+        """Tasks put their reports, and on failure their messages, below the folder of the run."""
+        folder = self.options.local_tmp_dir
+        os.environ["NEARDUP_REPORT"] = folder
+        here = os.path.dirname(os.path.realpath(__file__))
+        os.environ["PYTHONPATH"] = f"{here}:{os.environ.get('PYTHONPATH', '')}".rstrip(":")
+        unpack_in_blocks()
+        end_tasks_with_workers()
+        self.run_all()
+        self.say(summarize(folder))
+
+    def inputs(self):
+        """Names as mrjob, which takes each for a pattern, has to be told them."""
+        names = self.options.args or ["-"]
+        if names.count("-") > 1:
+            raise UsageError("-: standard input can be read only once")
+        if not self.on_cluster():
+            names = files_named(names)
+            for name in names:
+                if name != "-" and not os.path.isfile(name):
+                    raise StageError(f"{name}: not a regular file; name - and redirect it")
+        copy = os.path.join(self.options.local_tmp_dir, STDIN)
+        if "-" in names:  # which the token counts too are made of
+            with open(copy, "wb") as file:
+                shutil.copyfileobj(self.stdin, file)
+            os.environ[STDIN_COPY] = copy
+        names = [copy if name == "-" else name for name in names]
+        return names if self.on_cluster() else [glob.escape(os.path.abspath(n)) for n in names]
+
+    def run_all(self):
+        """All jobs, in order: this one, or where its scheme asks for token counts, two others."""
         if not counts_first(self.options):
-            return self
-        if "-" in (self.options.args or ["-"]):  # to be read twice
-            with open(f"{folder}/stdin", "wb") as copy:
-                shutil.copyfileobj(self.stdin, copy)
-        inputs = [f"{folder}/stdin" if p == "-" else p for p in self.options.args or ["-"]]
-        counting = CountTokens([COUNT_TOKENS, *self._cl_args])
-        counting.options.args = inputs
-        counts = counting.count(folder)
-        job = NearDuplicates([f"--counts={counts}", "--own-counts", *self._cl_args])
-        job.options.args = inputs
-        job.steps_before = counting.runner.counters()
+            self.run_steps()
+            return [self]
+        counting = self.with_flags(CountTokens, COUNT_TOKENS)
+        job = self.with_flags(NearDuplicates, f"--counts={counting.count()}", "--own-counts")
         for line in job.settings.scheme.cost():
             self.say(line)
+        job.run_steps()
+        return [counting, job]
+
+    def with_flags(self, kind, *flags):
+        """Another job of the same input."""
+        job = kind([*flags, *self._cl_args])
+        job.options.args, job.options.local_tmp_dir = self.options.args, self.options.local_tmp_dir
         return job
 
     def run_steps(self):
-        try:
-            super().run_job()
-        except SystemExit:  # mrjob has said which step failed, and we say why
-            if not self.on_cluster():
-                raise
-            from neardup.engines.hadoop.task_logs import first_message
+        with self.make_runner() as self.runner:
+            try:
+                self.runner.run()
+            except StepFailedException as error:
+                raise StageError(self.why_it_failed() or str(error)) from None
+            if self._should_cat_output():
+                self.stdout.writelines(self.runner.cat_output())
+                self.stdout.flush()
 
-            steps = [log.get("step", {}) for log in self.runner._log_interpretations]
-            application = steps[-1].get("application_id", "") if steps else ""
-            reason = first_message(application, self.runner.get_hadoop_bin()[0])
-            reason = reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above"
-            raise StageError(reason) from None
+    def why_it_failed(self):
+        if not self.on_cluster():
+            return said_by_a_task(self.options.local_tmp_dir)
+        from neardup.engines.hadoop.task_logs import first_message
 
-    def check_files(self):
-        paths = [path for path in self.options.args if not glob.has_magic(path)]
-        check_inputs(paths)
-        for path in paths:
-            if path != "-" and not os.path.isfile(path):
-                raise StageError(f"{path}: not a regular file; name - and redirect it")
-        check_compressed(paths)
-        # Tasks run in folders of their own and still name the file of a bad line.
-        self.options.args = [p if p == "-" else os.path.abspath(p) for p in self.options.args]
-
-    @classmethod
-    def set_up_logging(cls, **how):
-        if not logging.getLogger("mrjob").handlers:  # the other job has not done it
-            super().set_up_logging(**how)
-
-    def make_runner(self):
-        self.runner = super().make_runner()
-        return self.runner
+        steps = [log.get("step", {}) for log in self.runner._log_interpretations]
+        application = steps[-1].get("application_id", "") if steps else ""
+        reason = first_message(application, self.runner.get_hadoop_bin()[0])
+        return reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above"
 
     def say(self, text):
         if not self.options.quiet:
@@ -208,33 +234,29 @@ class CountTokens(NearDuplicates):
 
     def steps(self):
         return [
-            MRStep(mapper=self.map_pairs, reducer=self.sum),
+            MRStep(mapper=self.map, reducer=self.sum),
             MRStep(reducer=self.order, jobconf={"mapreduce.job.reduces": 1}),
         ]
 
-    def map_pairs(self, pairs, step_num=0):
-        self.counters = Counters("tokens")
-        blocks = _record_blocks((line for _, line in pairs), self.settings.max_line)
-        for piece in map_counts(blocks, self.settings, self.counters):
-            yield None, piece[:-1]
-        shuffled = self.counters.counts[SHUFFLED]
-        self.counters.forget()  # the other job counts the same records
-        self.counters.add(SHUFFLED, shuffled)
-        self.publish()
+    def map(self):
+        counters = Counters("tokens")
+        yield from map_counts(self.blocks(), self.settings, counters)
+        shuffled = counters.counts[SHUFFLED]
+        counters.forget()  # the other job counts the same records
+        counters.add(SHUFFLED, shuffled)
+        self.publish(counters)
 
-    def sum(self, _, lines):
-        for line in sum_counts(lines):
-            yield None, line[:-1]
+    def sum(self):
+        return sum_counts(self.stdin)
 
-    def order(self, _, lines):
-        for line in order_counts(lines):
-            yield None, line[:-1]
+    def order(self):
+        return order_counts(self.stdin)
 
-    def count(self, folder):
+    def count(self):
         """Run, and return the name of the file of counts."""
         self.options.output_dir = self.options.step_output_dir = None
         self.options.cat_output = True
-        counts = Path(folder, "counts.tsv")
+        counts = Path(self.options.local_tmp_dir, "counts.tsv")
         with counts.open("w+b") as file:
             self.sandbox(stdout=file, stderr=self.stderr)
             self.run_steps()
@@ -243,41 +265,6 @@ class CountTokens(NearDuplicates):
             lines = list(order_counts(sorted(sum_counts(sorted(file)))))
         counts.write_bytes(b"".join(lines))
         return counts
-
-
-def _record_blocks(lines, max_line):
-    """The lines of a map task, without line ends → blocks of them, and their place in the input."""
-    place, number = start_of_split()
-    held, size = [], 0
-    for line in lines:
-        if number == 1 and not held:
-            line = line.removeprefix(codecs.BOM_UTF8)
-        too_long = len(line) > max_line
-        if held and (too_long or size >= BLOCK_BYTES):
-            yield Block(place, number, b"\n".join(held) + b"\n")
-            number += len(held)
-            held, size = [], 0
-        if too_long:
-            yield Block(place, number, line[:CUT_BYTES], True)
-            number += 1
-        else:
-            held.append(line)
-            size += len(line)
-    if held:
-        yield Block(place, number, b"\n".join(held) + b"\n")
-
-
-def _blocks(lines):
-    """Lines without line ends → blocks of whole lines."""
-    held, size = [], 0
-    for line in lines:
-        held.append(line)
-        size += len(line)
-        if size >= BLOCK_BYTES:
-            yield b"\n".join(held) + b"\n"
-            held, size = [], 0
-    if held:
-        yield b"\n".join(held) + b"\n"
 
 
 if __name__ == "__main__":

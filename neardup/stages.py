@@ -83,7 +83,9 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
             line += count_lines(block.data[counted : bad.position])
             counted = bad.position
             reject(block.place, line, bad.text, bad.reason, settings, counters)
-        counters.add("records", len(batch.ids))
+        counters.add("records", len(batch.ids) + len(batch.without_spots))
+        if batch.without_spots:
+            counters.add("records without spots", len(batch.without_spots))
         if batch.ids:
             yield batch
 

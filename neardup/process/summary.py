@@ -12,6 +12,7 @@ BAD = "bad lines: "
 ORDER = (
     "records",
     "bad lines",
+    "records without spots",
     "keys",
     "records without a key",
     "bytes shuffled",

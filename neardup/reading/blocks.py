@@ -1,9 +1,13 @@
-"""Bytes in, bytes out: files and pipes as blocks of whole lines, and the place where errors end."""
+"""Bytes in, bytes out: files and pipes as blocks of whole lines.
+
+A line ends with LF, CRLF or CR, as in Hadoop, and is as long as it is without its end.
+"""
 
 from __future__ import annotations
 
 import bz2
 import codecs
+import glob
 import gzip
 import itertools
 import os
@@ -11,6 +15,7 @@ import re
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
@@ -19,6 +24,7 @@ from neardup.process.errors import StageError
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
 LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
 CUT_BYTES = 100
+STDIN_COPY = "NEARDUP_STDIN"  # the environment variable that names it, where tasks read one
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
@@ -34,44 +40,59 @@ class Block(NamedTuple):
 def check_inputs(files: list[str]) -> None:
     """Every file must be there before the first one is read."""
     for name in files:
-        if name != "-" and not Path(name).exists():
+        if name == "-":
+            continue
+        if not Path(name).exists():
             raise StageError(f"{name}: no such file")
         if Path(name).is_dir():
             raise StageError(f"{name}: is a directory; name the files in it")
 
 
-def check_compressed(files: list[str]) -> None:
-    """For engines that read one compressed part of a file, and a damaged one as a short one."""
-    for name in files:
-        if Path(name).suffix not in OPENERS:
-            continue
-        for _ in read_files([name], sys.maxsize):  # unpacked for nothing but its errors
-            pass
-        part = zlib.decompressobj(31) if Path(name).suffix == ".gz" else bz2.BZ2Decompressor()
-        with open(name, "rb") as stream:
-            while not part.eof:
-                part.decompress(stream.read(BLOCK_BYTES))
-            if (part.unused_data + stream.read(BLOCK_BYTES)).strip(b"\0"):
-                raise StageError(f"{name}: has several parts; unpack it, or use run_local.sh")
+def files_named(names: list[str]) -> list[str]:
+    """The files that are meant: by their names, or by patterns such as corpus/*.gz.
+
+    A name that is there is no pattern, whatever it looks like.
+    """
+    files: list[str] = []
+    for name in names:
+        there = name == "-" or os.path.lexists(name)
+        files += [name] if there else sorted(glob.glob(name)) or [name]
+    check_inputs(files)
+    return files
 
 
-def start_of_split() -> tuple[str, int]:
+class Start(NamedTuple):
+    """Where an input begins."""
+
+    place: str  # as in Block
+    line: int
+    of_file: bool = True
+
+
+def start_of_split() -> Start:
     """Where the input of a Hadoop or mrjob task lies, for messages, and its first line's number.
 
     Hadoop names a file and a position in it; only mrjob's local files are there to count lines in.
 
     >>> start_of_split()  # not in a task
-    ('', 1)
+    Start(place='', line=1, of_file=True)
     """
     uri = os.environ.get("mapreduce_map_input_file", "")
     start = int(os.environ.get("mapreduce_map_input_start") or 0)
-    if start and uri.startswith("file://"):
-        name = uri[len("file://") :]
-        with open(name, "rb") as stream:
-            ahead = iter(lambda: stream.read(min(BLOCK_BYTES, start - stream.tell())), b"")
-            return f"{name}: ", 1 + sum(map(count_lines, ahead))
     name = uri[len("file://") :] if uri.startswith("file://") else uri
-    return (f"{name} from byte {start}: " if start else f"{name}: " if name else ""), 1
+    place = f"{name}: " if name and name != os.environ.get(STDIN_COPY) else ""
+    if start and name != uri:
+        return Start(place, 1 + _lines_before(start, name), of_file=False)
+    return Start(f"{name} from byte {start}: " if start else place, 1, of_file=not start)
+
+
+def _lines_before(position: int, name: str) -> int:
+    count, last = 0, b""
+    with open(name, "rb") as stream:
+        for block in iter(lambda: stream.read(min(BLOCK_BYTES, position - stream.tell())), b""):
+            count += count_lines(last + block) - count_lines(last)  # CR LF may be cut in two
+            last = block[-1:]
+    return count
 
 
 def read_files(
@@ -88,18 +109,19 @@ def read_files(
     turns = turns or itertools.count()
     number, mine = 0, next(turns)
     for path, name in zip(files, names or files):
-        place = start_of_split()[0] if name == "-" else f"{name}: "
-        try:
-            with _open(path) as stream:
-                for line, data, cut in whole_lines(stream, max_line):
-                    if number == mine:
-                        yield Block(place, line, data, cut)
-                        mine = next(turns)
-                    number += 1
-        except (EOFError, zlib.error, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise StageError(f"{name}: damaged: {error}") from error
+        start = start_of_split() if name == "-" else Start(f"{name}: ", 1)
+        with _opened(path, name) as stream:
+            for line, data, cut in whole_lines(stream, max_line, start.line, start.of_file):
+                if number == mine:
+                    yield Block(start.place, line, data, cut)
+                    mine = next(turns)
+                number += 1
+
+
+def unpacked(name: str) -> Iterator[bytes]:
+    """The bytes of a file, in blocks: those inside it, where it is a .gz or .bz2."""
+    with _opened(name, name) as stream:
+        yield from iter(lambda: stream.read(BLOCK_BYTES), b"")
 
 
 def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
@@ -108,38 +130,56 @@ def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
         yield data if data.endswith(b"\n") else data + b"\n"
 
 
-def _open(name: str) -> IO[bytes]:
-    if name == "-":
-        return open(sys.stdin.fileno(), "rb", closefd=False)
-    return OPENERS.get(Path(name).suffix, open)(name, "rb")
+@contextmanager
+def _opened(path: str, name: str) -> Iterator[IO[bytes]]:
+    """A file to read from, which messages call `name`; damage is a StageError."""
+    if path == "-":
+        with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:
+            yield stdin
+        return
+    unpack = OPENERS.get(Path(path).suffix)
+    try:
+        with open(path, "rb") as file:
+            if unpack and not file.peek(1):  # which gzip would take for an end
+                raise EOFError("it is empty")
+            with unpack(file) if unpack else nullcontext(file) as stream:
+                yield stream
+    except (EOFError, zlib.error, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise StageError(f"{name}: damaged: {error}") from error
 
 
-def whole_lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes, bool]]:
-    """(number of the first line, whole lines, False), a block at a time.
+def whole_lines(
+    stream: IO[bytes], max_line: int, line: int = 1, of_file: bool = True
+) -> Iterator[tuple[int, bytes, bool]]:
+    """(number of the first line, whole lines, False), a block at a time; the first one is `line`.
 
     A line of more than `max_line` bytes (at least a block) comes alone, cut to its first bytes and
-    with True.  A last line without a line end is given one, and a byte order mark is taken away,
-    as Hadoop does.
+    with True.  A last line without a line end is given one, and a byte order mark at the start of
+    a file is taken away, as Hadoop does.
     """
-    line = 1
     held: list[bytes] = []  # the start of a line that has not ended yet
     length = 0
-    start = stream.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
-    while chunk := start + stream.read(BLOCK_BYTES):
-        start = b""
+    ahead = stream.read(len(codecs.BOM_UTF8)) if of_file else b""
+    ahead = ahead.removeprefix(codecs.BOM_UTF8)
+    while chunk := ahead + stream.read(BLOCK_BYTES):
+        ahead = b""
         if chunk.endswith(b"\r"):  # CR LF stay together
-            chunk += stream.read(1)
+            ahead = stream.read(1)
+            if ahead == b"\n":
+                chunk, ahead = chunk + ahead, b""
         first = LINE_END.search(chunk)
-        end = first.end() if first else 0
-        if length + (end or len(chunk)) > max_line + 1:
+        if length + (first.start() if first else len(chunk)) > max_line:
             held = [b"".join((*held, chunk[:CUT_BYTES]))[:CUT_BYTES]]
             length = max_line + 1  # what follows is not kept
-            if not end:
+            if not first:
                 continue
             yield line, held[0], True
             line += 1
-            held, length, chunk = [], 0, chunk[end:]
-        cut = chunk.rfind(b"\n") + 1 or chunk.rfind(b"\r") + 1
+            held, length, chunk = [], 0, chunk[first.end() :]
+        cut = chunk.rfind(b"\n") + 1
+        cut = max(cut, chunk.rfind(b"\r", cut) + 1)
         if cut:
             data = b"".join((*held, chunk[:cut]))
             yield line, data, False

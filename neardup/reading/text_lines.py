@@ -25,12 +25,15 @@ def text_line_parser(shingler: Shingler) -> Parser:
     >>> batch, bad = parse(b"a\tto be or not to be\nb to be  OR not\n")
     >>> batch.ids, batch.sets.sizes.tolist()
     ([b'a', b'b'], [4, 2])
+
+    Of spots there may be none, in a text without stop words: such records are only counted.
     """
 
     def parse(block: bytes) -> tuple[Batch, list[BadLine]]:
         ids: list[bytes] = []
         sets: list[np.ndarray] = []
         bad: list[BadLine] = []
+        without_spots: list[int] = []
         position = 0
         for line in block.splitlines(keepends=True):
             if line.strip():
@@ -38,13 +41,15 @@ def text_line_parser(shingler: Shingler) -> Parser:
                 flaw, shingles = _shingles_of_text(id_, text, shingler)
                 if flaw:
                     bad.append(BadLine(position, line.rstrip(b"\r\n"), flaw))
+                elif not len(shingles):
+                    without_spots.append(position)
                 else:
                     ids.append(id_)
                     sets.append(shingles)
             position += len(line)
         sizes = np.array([len(shingles) for shingles in sets], dtype=np.int64)
         values = np.concatenate(sets) if sets else np.empty(0, np.uint64)
-        return Batch(ids, Ragged.from_unsorted(values, sizes)), bad
+        return Batch(ids, Ragged.from_unsorted(values, sizes), tuple(without_spots)), bad
 
     return parse
 
@@ -57,7 +62,7 @@ def _split_text_line(line: bytes) -> tuple[bytes, bytes]:
 
 
 def _shingles_of_text(id_: bytes, text: bytes, shingler: Shingler) -> tuple[str, np.ndarray]:
-    """(why this is no record, or "", its shingles)."""
+    """(why this is no record, or "", its shingles); a good text may have no spots."""
     shingles = np.empty(0, np.uint64)
     flaw = "" if id_ else NO_ID
     if not flaw and b"\0" in text:
@@ -65,9 +70,10 @@ def _shingles_of_text(id_: bytes, text: bytes, shingler: Shingler) -> tuple[str,
     flaw = flaw or flaw_in_id(id_) or ""
     if not flaw:
         try:
-            shingles = shingler(text.decode("utf-8"))
+            words = text.decode("utf-8").strip()
         except UnicodeDecodeError:
             flaw = NOT_UTF8
         else:
-            flaw = "" if len(shingles) else NO_SHINGLES
+            shingles = shingler(words)
+            flaw = "" if words else NO_SHINGLES
     return flaw, shingles

@@ -15,10 +15,11 @@ from neardup.sets.ragged import Ragged
 
 @dataclass(frozen=True)
 class Batch:
-    """Records: `ids[i]` has the shingles `sets.row(i)`, ascending and distinct."""
+    """Records: `ids[i]` has the shingles `sets.row(i)`, ascending and distinct, at least one."""
 
     ids: list[bytes]
     sets: Ragged
+    without_spots: tuple[int, ...] = ()  # where in its block other records begin, with empty sets
 
     def take(self, index: np.ndarray) -> Batch:
         """The records at `index` (int64 array), in that order."""

@@ -50,7 +50,8 @@ class Survey:
         lengths = [len(line) for line in sample.lines]
         batch, bad = parse(b"".join(sample.lines))
         good = np.ones(len(lengths), dtype=bool)
-        good[np.searchsorted(np.cumsum(lengths), [line.position for line in bad], "right")] = False
+        out = [*(line.position for line in bad), *batch.without_spots]
+        good[np.searchsorted(np.cumsum(lengths), out, "right")] = False
         n = len(batch.ids)
         if n < 2:
             what = "one record" if n else "no record"
@@ -62,7 +63,7 @@ class Survey:
         found = likeness(batch.sets, measure, weights)
         block = sample.lines[:: max(1, sum(lengths) // BLOCK_BYTES)]
         parsing = seconds(lambda: parse(b"".join(block))) / len(block) * sample.total
-        whole = sample.whole and len(order) == n and n + len(bad) == round(sample.total)
+        whole = sample.whole and len(order) == n and n + len(out) == round(sample.total)
         return cls(batch, weights, whole, len(bad), parsing, measure, found)
 
     def __len__(self) -> int:

@@ -16,6 +16,8 @@ import pytest
 
 from bench.data.videos import lines as videos
 from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.reading.shingling import Shingler
+from neardup.reading.text_lines import text_line_parser
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import Cosine, Jaccard
@@ -72,6 +74,15 @@ def large_word_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def surveyed(path: Path, size: int = 2000, seed: int = 0) -> Survey:
     return Survey.of(draw([str(path)], size, seed), parse_shingle_lines, MEASURE, seed)
+
+
+def test_texts_without_spots_are_records_that_meet_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    texts = [f"t{i}\tHome | News\nu{i}\tthe storm {i % 7} arrives\n" for i in range(50)]
+    path.write_text("".join(texts) + "bad\n", "utf-8")
+    parse = text_line_parser(Shingler.parse("spot:2:1"))
+    survey = Survey.of(draw([str(path)], 1000, 0), parse, MEASURE, 0)
+    assert (len(survey), len(survey.weights.cells), survey.bad, survey.whole) == (50, 50, 1, True)
 
 
 def costs_of(survey: Survey, *names: str) -> dict[str, Cost]:

@@ -11,14 +11,23 @@ import re
 from itertools import chain, count
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.process import run as run_module
 from neardup.process.errors import StageError, UsageError
 from neardup.process.run import run, write_all
 from neardup.reading import blocks as blocks_module
-from neardup.reading.blocks import blocks_of, check_inputs, count_lines, read_files, whole_lines
+from neardup.reading.blocks import (
+    blocks_of,
+    check_inputs,
+    count_lines,
+    files_named,
+    read_files,
+    start_of_split,
+    unpacked,
+    whole_lines,
+)
 
 FAR = 1 << 40
 LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -56,6 +65,45 @@ def test_long_lines_come_alone_and_cut_with_their_number(lengths, last_ended):
     }
     kept = b"".join(block for _, block, cut in blocks if not cut).split()
     assert kept == [text for text in data.split(b"\n") if len(text) <= limit]
+
+
+def naive_lines(data):
+    """The lines of a stream, without their ends; blank ones too."""
+    lines = LINE_END.split(data)
+    return lines if lines[-1] else lines[:-1]
+
+
+texts = st.sampled_from([b"a", b"bc", b"x" * 9, b"x" * 12, b"x" * 13, b"x" * 40, b""])
+ends = st.sampled_from([b"\n", b"\r\n", b"\r", b"\r\r", b"\n\r", b"\r\r\n"])
+
+
+@given(st.lists(st.builds(bytes.__add__, texts, ends)), st.integers(1, 9))
+@example([b"x\n", *[b"a\rb\r"] * 5, b"L" * 40], 9)
+@example([b"a\r", b"\r", b"\nb\r\n"], 1)
+def test_a_line_is_what_a_naive_splitter_takes_for_one(lines, size):
+    """Whatever ends it, however long it is, and wherever the blocks end."""
+    data = b"".join(lines)
+    limit = 12
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks_module, "BLOCK_BYTES", size)
+        patch.setattr(blocks_module, "CUT_BYTES", 5)
+        blocks = list(whole_lines(io.BytesIO(data), limit))
+    found = {}
+    for line, block, cut in blocks:
+        here = [block] if cut else naive_lines(block)
+        assert cut or count_lines(block) == len(here)
+        found.update({line + i: text for i, text in enumerate(here)})
+    assert len(found) == sum(1 if cut else count_lines(block) for _, block, cut in blocks)
+    expected = dict(enumerate(naive_lines(data), 1))
+    assert found == {n: text if len(text) <= limit else text[:5] for n, text in expected.items()}
+
+
+def test_lines_in_front_of_a_long_one_are_kept():
+    """However they end; only the long one is cut."""
+    data = b"x 1\n" + b"a 1 2\rb 1 2\r" * 50 + b"L 7" + b" 8" * (1 << 19)
+    blocks = list(whole_lines(io.BytesIO(data), 1 << 20))
+    assert [(line, cut) for line, _, cut in blocks] == [(1, False), (102, True)]
+    assert count_lines(blocks[0][1]) == 101
 
 
 def test_a_file_of_carriage_returns_is_no_single_long_line(monkeypatch):
@@ -115,7 +163,7 @@ def test_shares_take_every_block_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2"])
-@pytest.mark.parametrize("damage", ["cut", "changed", "plain text"])
+@pytest.mark.parametrize("damage", ["cut", "changed", "plain text", "empty"])
 def test_damaged_files_are_named(tmp_path, suffix, damage):
     pack = gzip.compress if suffix == ".gz" else bz2.compress
     data = pack(b"".join(b"record %d\n" % i for i in range(9999)))
@@ -124,19 +172,78 @@ def test_damaged_files_are_named(tmp_path, suffix, damage):
     elif damage == "changed":
         data = data[:200] + bytes(20) + data[220:]
     else:
-        data = b"record 1\n"
+        data = b"record 1\n" if damage == "plain text" else b""
     path = tmp_path / f"records{suffix}"
     path.write_bytes(data)
-    with pytest.raises(StageError, match=f"records{suffix}: damaged"):
-        list(read_files([str(path)], FAR))
+    for read in (lambda name: read_files([name], FAR), unpacked):
+        with pytest.raises(StageError, match=f"records{suffix}: damaged"):
+            list(read(str(path)))
 
 
-def test_files_are_looked_for_before_anything_is_read(tmp_path):
+@pytest.mark.parametrize("suffix", [".gz", ".bz2"])
+def test_a_file_is_unpacked_with_all_its_parts_and_in_blocks(tmp_path, suffix):
+    pack = gzip.compress if suffix == ".gz" else bz2.compress
+    path = tmp_path / f"zeros{suffix}"
+    path.write_bytes(pack(bytes(3 << 20)) + pack(b"the rest"))
+    assert path.stat().st_size < 5000
+    blocks = list(unpacked(str(path)))
+    assert max(map(len, blocks)) <= blocks_module.BLOCK_BYTES
+    assert b"".join(blocks) == bytes(3 << 20) + b"the rest"
+
+
+@pytest.mark.parametrize("name", ["a[1].txt", "*", "-x", "two words", "\udcff", "?"])
+def test_a_name_that_is_there_is_no_pattern(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    for other in ("a1.txt", "b", name):
+        (tmp_path / other).write_bytes(b"")
+    assert files_named([name]) == [name]
+
+
+def test_other_names_are_patterns(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("b1.txt", "a1.txt", "a2.txt"):
+        (tmp_path / name).write_bytes(b"")
+    assert files_named(["-", "a[12].txt", "b*"]) == ["-", "a1.txt", "a2.txt", "b1.txt"]
+    with pytest.raises(StageError, match=r"c\*: no such file"):
+        files_named(["c*"])
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StageError, match="folder: is a directory"):
+        files_named(["f*"])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+def test_a_task_counts_the_lines_before_its_split(tmp_path, monkeypatch, size):
+    """A line end is one, also where it lies on both sides of a block's end."""
+    path = tmp_path / "split.txt"
+    head = b"a\r\nb\rc\n\r\r\n"
+    path.write_bytes(head + b"d\n")
+    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", size)
+    monkeypatch.setenv("mapreduce_map_input_file", f"file://{path}")
+    monkeypatch.setenv("mapreduce_map_input_start", str(len(head)))
+    assert start_of_split() == (f"{path}: ", 6, False)
+
+
+def test_a_byte_order_mark_inside_a_file_is_part_of_an_id(tmp_path, monkeypatch):
+    """So that it does not matter where a split of a file begins."""
+    monkeypatch.setenv("mapreduce_map_input_file", "hdfs:///x")
+    monkeypatch.setenv("mapreduce_map_input_start", "7")
+    path = tmp_path / "stdin"
+    path.write_bytes(codecs.BOM_UTF8 + b"a 1\n")
+    with path.open("rb") as stdin:
+        monkeypatch.setattr(blocks_module.sys, "stdin", stdin)
+        (block,) = read_files(["-"], FAR)
+    assert block == ("hdfs:///x from byte 7: ", 1, codecs.BOM_UTF8 + b"a 1\n", False)
+
+
+def test_files_are_looked_for_before_anything_is_read(tmp_path, monkeypatch):
     check_inputs(["-", __file__])
     with pytest.raises(StageError, match="nowhere: no such file"):
         check_inputs([__file__, "nowhere"])
     with pytest.raises(StageError, match="is a directory"):
         check_inputs([str(tmp_path)])
+    (tmp_path / "-").mkdir()
+    monkeypatch.chdir(tmp_path)
+    check_inputs(["-"])  # which is standard input all the same
 
 
 @pytest.mark.parametrize(

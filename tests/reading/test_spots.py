@@ -12,6 +12,7 @@ from neardup.reading.spots import bare_words, spots
 from neardup.reading.stopwords import ANTECEDENTS, STOP_WORDS
 from neardup.reading.text_lines import text_line_parser
 from neardup.similarity.definitions import resemblance
+from tests.support.engines import INLINE, MAPPER, RUN_LOCAL, succeed
 
 two_next = Shingler.parse("spot:2:1")
 STORY = (
@@ -121,10 +122,28 @@ def test_navigation_changes_words_but_not_spots():
 
 
 @pytest.mark.parametrize("text", ["Home | News | Sport", "the storm", "...", "of to by near"])
-def test_a_text_without_a_spot_is_a_bad_line(text):
-    batch, bad = text_line_parser(two_next)(f"a\t{text}\nb\t{STORY}\n".encode())
-    assert batch.ids == [b"b"]
-    assert [line.reason for line in bad] == ["no shingles"]
+def test_a_text_without_a_spot_is_a_record_that_is_only_counted(text):
+    batch, bad = text_line_parser(two_next)(f"a\t{text}\nb\t{STORY}\nc\t{text}\n".encode())
+    last = len(f"a\t{text}\nb\t{STORY}\n".encode())
+    assert (batch.ids, batch.without_spots, bad) == ([b"b"], (0, last), [])
+
+
+def test_no_text_is_still_no_record():
+    batch, bad = text_line_parser(two_next)("a\nb\t \u3000\n".encode())
+    assert (batch.ids, batch.without_spots) == ([], ())
+    assert [line.reason for line in bad] == ["no shingles"] * 2
+
+
+@pytest.mark.parametrize("command", [MAPPER, RUN_LOCAL, INLINE], ids=["mapper", "local", "inline"])
+def test_a_text_without_a_spot_is_not_fatal(command, tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text(f"a\tHome | News\nb\t{STORY}\nc\tHome | News\nd\t{STORY}\n", "utf-8")
+    flags = ["--input=text", "--shingle=spot:2:1", "--strict"]
+    result = succeed([*command, *flags, path], tmp_path)
+    assert (result.count("records"), result.count("bad lines")) == (4, 0)
+    assert result.count("records without spots") == 2
+    if command is not MAPPER:
+        assert result.out == b"b\td\t1.000000\n"
 
 
 def test_the_lists_of_stop_words():

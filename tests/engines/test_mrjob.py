@@ -1,0 +1,204 @@
+"""job.py around its stages: what it is given to read, how it fails, and what it leaves."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import os
+import stat
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.engines.test_interruption import PATIENCE, interrupt, session
+from tests.support.engines import ANSWER, INLINE, JOB, LOCAL, VIDEOS, in_order, run, succeed
+
+RUNNERS = {"inline": INLINE, "local": LOCAL}
+both = pytest.mark.parametrize("command", RUNNERS.values(), ids=RUNNERS)
+TWINS = b"a 1 2 3\nb 1 2 3\n"
+PAIR = b"a\tb\t1.000000\n"
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+
+
+# What it reads.
+
+
+@pytest.mark.parametrize("name", ["a[1].txt", "*", "-x", "two words", "\udcff.txt", "ä\n.txt"])
+def test_a_name_that_is_there_is_no_pattern(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for other in ("a1.txt", "b"):
+        (folder / other).write_bytes(b"wrong x\n")
+    (folder / name).write_bytes(TWINS + b"bad x\n")
+    result = run([*INLINE, "--", name], tmp_path, cwd=folder)
+    assert (result.code, result.out, result.left) == (0, PAIR, [])
+    assert "wrong" not in result.err
+    assert "line 3: not an integer: 'bad x'" in result.err
+
+
+def test_other_names_are_patterns(tmp_path: Path) -> None:
+    (tmp_path / "a1.txt").write_bytes(TWINS)
+    (tmp_path / "a2.txt").write_bytes(b"c 1 2 3\n")
+    result = succeed([*INLINE, tmp_path / "a[12].txt"], tmp_path)
+    assert result.count("records") == 3
+    wrong = run([*INLINE, tmp_path / "c*"], tmp_path)
+    assert (wrong.code, wrong.out, wrong.left) == (1, b"", [])
+    assert wrong.err.splitlines()[-1] == f"job.py: {tmp_path}/c*: no such file"
+
+
+def test_a_file_named_twice_is_read_twice(tmp_path: Path) -> None:
+    path = tmp_path / "twins.txt"
+    path.write_bytes(TWINS)
+    result = succeed([*INLINE, path, path], tmp_path)
+    assert result.out == PAIR
+    assert (result.count("records"), result.count("repeated ids")) == (4, 2)
+
+
+@pytest.mark.parametrize("flags", [[], ["--scheme=prefix"]], ids=["", "counts first"])
+def test_bad_lines_of_standard_input(flags: list[str], tmp_path: Path) -> None:
+    """The copy that is made of it is nobody's business."""
+    result = succeed([*INLINE, *flags, "-"], tmp_path, TWINS + b"bad x\n")
+    assert result.out == PAIR
+    assert "\nline 3: not an integer: 'bad x'\n" in result.err
+
+
+def test_standard_input_can_be_read_once(tmp_path: Path) -> None:
+    result = run([*INLINE, "-", "-"], tmp_path, TWINS)
+    assert (result.code, result.out) == (2, b"")
+    assert result.err.endswith("job.py: -: standard input can be read only once\n")
+
+
+def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    result = run([*INLINE, pipe], tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert result.err.endswith(f"{pipe}: not a regular file; name - and redirect it\n")
+
+
+@pytest.mark.parametrize("runner", ["emr", "dataproc", "spark"])
+def test_runners_that_cannot_run_it(runner: str, tmp_path: Path) -> None:
+    result = run([*JOB, "-r", runner, VIDEOS], tmp_path)
+    assert (result.code, result.out, result.left) == (2, b"", [])
+    message = "cannot run this job; use one of -r inline, -r local, -r hadoop"
+    assert result.err == f"job.py: -r {runner}: {message}\n"
+
+
+# Compressed files.
+
+# Runs a command and adds its peak memory, in kilobytes, to stderr.
+MEASURED = [
+    sys.executable,
+    "-c",
+    "import os, sys; pid = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]); "
+    "_, status, usage = os.wait4(pid, 0); print(usage.ru_maxrss, file=sys.stderr); "
+    "sys.exit(status != 0)",
+]
+
+
+@pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (bz2.compress, ".bz2")])
+def test_a_small_file_that_unpacks_to_a_large_one(pack, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"bomb{suffix}"
+    path.write_bytes(pack(TWINS + b" " * 300_000_000))
+    assert path.stat().st_size < 300_000
+    result = run([*MEASURED, *INLINE, path], tmp_path)
+    assert (result.code, result.out, result.left) == (0, PAIR, [])
+    assert result.count("records") == 2
+    assert int(result.err.splitlines()[-1]) < 250_000
+
+
+@pytest.mark.parametrize("name", ["empty.gz", "empty.bz2"])
+def test_a_compressed_file_without_a_byte(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"")
+    result = run([*INLINE, path], tmp_path)
+    assert (result.code, result.out, result.left) == (1, b"", [])
+    assert result.err.endswith(f"job.py: {path}: damaged: it is empty\n")
+
+
+# How it fails, and what it leaves.
+
+
+@both
+def test_the_reason_is_said_also_where_all_else_is_quiet(
+    command: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_bytes(TWINS + b"bad x\n")
+    result = run([*command, "-q", "--strict", path], tmp_path)
+    assert (result.code, result.out, result.left) == (1, b"", [])
+    assert result.err == f"job.py: {path}: line 3: not an integer: 'bad x'\n"
+
+
+@both
+def test_a_failure_leaves_nothing(command: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_bytes(TWINS + b"bad x\n")
+    result = run([*command, "--scheme=prefix", "--strict", path], tmp_path)
+    assert (result.code, result.out, result.left, result.locks) == (1, b"", [], [])
+    assert len(result.messages()) == 1
+
+
+@both
+def test_a_good_end_leaves_nothing(command: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "twins.txt"
+    path.write_bytes(TWINS)
+    result = succeed([*command, path], tmp_path)
+    assert (result.out, result.locks) == (PAIR, [])
+
+
+@pytest.mark.parametrize(
+    ("command", "place"), [(INLINE, "."), (LOCAL, "sub folder")], ids=["inline", "local"]
+)
+def test_a_folder_for_temporary_files_may_be_relative(
+    command: list[str], place: str, tmp_path: Path
+) -> None:
+    (tmp_path / "sub folder").mkdir()
+    path = tmp_path / "twins.txt"
+    path.write_bytes(TWINS)
+    before = sorted(os.listdir(tmp_path))
+    result = run([*command, "twins.txt"], tmp_path, cwd=tmp_path, TMPDIR=place)
+    assert (result.code, result.out) == (0, PAIR), result.err
+    assert sorted({*os.listdir(tmp_path)} - {"tmpdir"}) == before
+    assert os.listdir(tmp_path / "sub folder") == []
+
+
+def test_a_folder_for_temporary_files_that_is_a_pattern(tmp_path: Path) -> None:
+    """mrjob would find none of its files there, and print no pairs."""
+    (tmp_path / "a[1]").mkdir()
+    result = run([*INLINE, VIDEOS], tmp_path, TMPDIR=str(tmp_path / "a[1]"))
+    assert (result.code, result.out) == (1, b"")
+    assert result.err.endswith("mrjob takes it for a pattern; set TMPDIR to another folder\n")
+    assert os.listdir(tmp_path / "a[1]") == []
+
+
+def test_mrjobs_own_option_for_temporary_files(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    command = [*INLINE, "--local-tmp-dir", tmp_path / "here", VIDEOS]
+    result = succeed(command, tmp_path)
+    assert str(tmp_path / "here") in result.err
+    assert in_order(result.out) == ANSWER.read_bytes()
+    assert os.listdir(tmp_path / "here") == []
+
+
+@needs_proc
+@both
+@pytest.mark.parametrize("how", ["Ctrl-C", "kill"])
+def test_an_interrupted_run_leaves_nothing_and_was_private(
+    command: list[str], how: str, tmp_path: Path
+) -> None:
+    """In the middle of a mapper."""
+    path = tmp_path / "many.txt"
+    path.write_bytes(b"".join(b"v%d %d 2 3\n" % (i, i) for i in range(300_000)))
+    with session([*command, path], tmp_path) as it:
+        end = time.monotonic() + PATIENCE
+        while not list((tmp_path / "tmpdir").glob("*/*/step/000/mapper/*/stderr")):
+            assert it.process.poll() is None, it.stderr()
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        (folder,) = (tmp_path / "tmpdir").iterdir()
+        assert stat.S_IMODE(folder.stat().st_mode) == stat.S_IRWXU
+        expected = interrupt(it, how)
+        assert it.ended_clean() == expected
