@@ -9,19 +9,25 @@ SHINGLES are as `neardup.lines.set_text` writes them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from neardup.lines.keys import HASH_BITS, KEY_WIDTH, format_keys
-from neardup.lines.set_text import (
-    encode_sets,
-)
-from neardup.process.errors import WireError, shown
+from neardup.lines.set_text import CONTINUED, ZERO, encode_sets, encoded_size
+from neardup.process.errors import StageError, WireError, shown
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, chunks
 
 OUTPUT_BYTES = 8 << 20
+SIZE_WIDTH = 8
+_SIZE = KEY_WIDTH + 1  # where the size begins
+_ID = _SIZE + SIZE_WIDTH + 1
+_COLON = 3
+_LINE = re.compile(rb"[0-9a-f]{3}:[0-9a-f]{10}\t([0-9]{8})\t([^\0\t\r\n]+)\t([0-o]+)")
+_TENS = 10 ** np.arange(SIZE_WIDTH)[::-1]
 
 
 def format_keyed_lines(
@@ -62,3 +68,113 @@ def parse_keyed_lines(lines: list[bytes]) -> list[list[bytes]]:
         wrong = next(line for line in lines if line.count(b"\t") != 3)
         raise WireError(f"expected KEY SIZE ID SHINGLES, got {shown(wrong)}")
     return fields
+
+
+class Lines(NamedTuple):
+    """Where the n lines of a block start and end (int64), and their keys in two words (uint64).
+
+    The words compare as the keys do: eight characters, and then six.
+    """
+
+    starts: np.ndarray
+    ends: np.ndarray
+    high: np.ndarray
+    low: np.ndarray
+
+
+def lines_of(block: bytes, number: int) -> Lines:
+    r"""The lines of a block, each of which has the form of a keyed line.
+
+    `number` is that of the first one, for the StageError if one has not.
+
+    >>> lines = lines_of(b"000:00000000ff\t00000003\tv1\t34o8\n" * 2, 1)
+    >>> lines.starts.tolist(), lines.ends.tolist()
+    ([0, 32], [31, 63])
+    """
+    lines = _well_formed(np.frombuffer(block, dtype=np.uint8))
+    if lines is None:
+        raise _first_flaw(block, number)
+    return lines
+
+
+def _well_formed(block: np.ndarray) -> Lines | None:
+    """The lines of a block (uint8) if `flaw_in_line` finds none; a few passes for all of them."""
+    # Keys, sizes and shingles consist of characters from 0 to o: what is left are separators, and
+    # the rest of the ids.  So the last tab of a line is next to the line's end here.
+    places = np.flatnonzero(block - np.uint8(ZERO) >= 2 * CONTINUED)
+    rest = block[places]
+    line_ends, tabs = np.flatnonzero(rest == ord("\n")), np.flatnonzero(rest == ord("\t"))
+    ends = places[line_ends]
+    starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
+    if len(tabs) != 3 * len(ends) or (tabs[2::3] + 1 != line_ends).any():
+        return None
+    first, second, third = places[tabs].reshape(-1, 3).T
+    moved = (first != starts + (_SIZE - 1)) | (second != starts + (_ID - 1))
+    if (moved | (third == second + 1) | (third + 1 == ends)).any():
+        return None
+    if (rest == 0).any() or (rest == ord("\r")).any() or not _utf8(block, rest):
+        return None
+    heads = np.ndarray((len(block) - _ID + 1, _ID), np.uint8, block, strides=(1, 1))[starts]
+    if not _are_keys(heads) or (_sizes(heads) != _elements(block, third + 1, ends)).any():
+        return None
+    high, low, _ = heads.view(">u8").T
+    return Lines(starts, ends, high, low >> np.uint64(16))
+
+
+def _utf8(block: np.ndarray, rest: np.ndarray) -> bool:
+    """Whether the block is UTF-8, of which `rest` holds all that is not ASCII."""
+    try:
+        return rest.max() < 128 or bool(block.tobytes().decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
+
+
+def _are_keys(heads: np.ndarray) -> bool:
+    """Whether the first bytes of each line (n, 24) are a key and a size."""
+    digits = heads - np.uint8(ord("0")) < 10
+    letters = heads[:, :KEY_WIDTH] - np.uint8(ord("a")) < 6
+    hexadecimal = np.count_nonzero(digits[:, :KEY_WIDTH] | letters)  # which colons are not
+    colons = (heads[:, _COLON] == ord(":")).all()
+    return bool(
+        colons
+        and hexadecimal == len(heads) * (KEY_WIDTH - 1)
+        and digits[:, _SIZE : _SIZE + SIZE_WIDTH].all()
+    )
+
+
+def _sizes(heads: np.ndarray) -> np.ndarray:
+    """The sizes on the lines, int64."""
+    return (heads[:, _SIZE : _SIZE + SIZE_WIDTH] - np.uint8(ord("0"))) @ _TENS
+
+
+def _elements(block: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """How many numbers end in each encoded set."""
+    last_digits = (block < ZERO + CONTINUED).view(np.uint8)
+    sets_and_heads = np.stack((starts, ends), axis=1).ravel()
+    # The narrower, the faster; and there are no more numbers than characters.
+    dtype = np.min_scalar_type(int((ends - starts).max()))
+    return np.add.reduceat(last_digits, sets_and_heads, dtype=dtype)[::2]
+
+
+def _first_flaw(block: bytes, number: int) -> StageError:
+    lines = enumerate(block.split(b"\n")[:-1], number)
+    return next(
+        StageError(f"line {i}: {flaw}") for i, line in lines if (flaw := flaw_in_line(line))
+    )
+
+
+def flaw_in_line(line: bytes) -> str:
+    r"""Why this is no keyed line (without its line end); "" if it is one.
+
+    >>> flaw_in_line(b"000:00000000ff\t00000003\tv1\t34o8"), flaw_in_line(b"v1 3 7 1007")
+    ('', "expected KEY SIZE ID SHINGLES, as mapper.py writes them, got 'v1 3 7 1007'")
+    """
+    found = _LINE.fullmatch(line)
+    try:
+        if found is None or not found[2].decode("utf-8"):
+            raise ValueError
+    except ValueError:
+        return f"expected KEY SIZE ID SHINGLES, as mapper.py writes them, got {shown(line)}"
+    if int(found[1]) != encoded_size(found[3]):
+        return f"damaged, its size and shingles disagree; run mapper.py again: {shown(line)}"
+    return ""
