@@ -216,7 +216,11 @@ def test_pairs_are_in_byte_order_and_survive():
 
 @pytest.mark.parametrize(
     "line",
-    [b"\n", b"a\tb\n", b"a\tb\tc\td\n", b"a\tb\t0.9\n", b"a\tb\tmuch\n", b"\tb\t0.900000\n"],
+    [b"\n", b"a\tb\n", b"a\tb\tc\td\n", b"a\tb\t0.9\n", b"a\tb\tmuch\n", b"\tb\t0.900000\n"]
+    + [b"a\tb\t1.999999\n", b"a\tb\t1.000001\n", b"a\tb\t2.000000\n", b"a\tb\t0.900000\t\t\n"]
+    + [b"a\ta\t0.900000\n", b"a\t\t0.900000\n", b"a\tb\xff\t0.900000\n", b"\xc3\tb\t0.900000\n"]
+    + [b"a\0\tb\t0.900000\n", b"a\tb\r\t0.900000\n", b"a\tb\t0.900000\r\n", b"a\tb\t0.900000\n\n"]
+    + [b"a\tb\t0.900000a\tb\t0.900000\n", b"a\tb\n0.900000\n", b"a\tb\t0.9000000\n"],
 )
 def test_what_is_no_pair_is_refused(line):
     with pytest.raises(StageError, match="expected A B SIMILARITY"):
