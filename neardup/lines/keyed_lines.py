@@ -103,19 +103,18 @@ def _well_formed(block: np.ndarray) -> Lines | None:
     # the rest of the ids.  So the last tab of a line is next to the line's end here.
     places = np.flatnonzero(block - np.uint8(ZERO) >= 2 * CONTINUED)
     rest = block[places]
-    line_ends, tabs = np.flatnonzero(rest == ord("\n")), np.flatnonzero(rest == ord("\t"))
-    ends = places[line_ends]
+    line_ends, tabs = np.flatnonzero(rest == ord("\n")), rest == ord("\t")
+    ends, sets = places[line_ends], places[line_ends - 1] + 1
     starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
-    if len(tabs) != 3 * len(ends) or (tabs[2::3] + 1 != line_ends).any():
+    if np.count_nonzero(tabs) != 3 * len(ends) or not tabs[line_ends - 1].all():
         return None
-    first, second, third = places[tabs].reshape(-1, 3).T
-    moved = (first != starts + (_SIZE - 1)) | (second != starts + (_ID - 1))
-    if (moved | (third == second + 1) | (third + 1 == ends)).any():
+    if (sets < starts + _ID + 2).any() or (sets == ends).any():  # no tab, or nothing between two
         return None
     if (rest == 0).any() or (rest == ord("\r")).any() or not _utf8(block, rest):
         return None
     heads = np.ndarray((len(block) - _ID + 1, _ID), np.uint8, block, strides=(1, 1))[starts]
-    if not _are_keys(heads) or (_sizes(heads) != _elements(block, third + 1, ends)).any():
+    sizes = (heads[:, _SIZE : _SIZE + SIZE_WIDTH] - np.uint8(ord("0"))) @ _TENS
+    if not _are_heads(heads) or not _agree(sizes, block, sets, ends):
         return None
     high, low, _ = heads.view(">u8").T
     return Lines(starts, ends, high, low >> np.uint64(16))
@@ -129,31 +128,24 @@ def _utf8(block: np.ndarray, rest: np.ndarray) -> bool:
         return False
 
 
-def _are_keys(heads: np.ndarray) -> bool:
-    """Whether the first bytes of each line (n, 24) are a key and a size."""
+def _are_heads(heads: np.ndarray) -> bool:
+    """Whether the first bytes of each line (n, 24) are a key, a size, and a tab behind each."""
     digits = heads - np.uint8(ord("0")) < 10
-    letters = heads[:, :KEY_WIDTH] - np.uint8(ord("a")) < 6
-    hexadecimal = np.count_nonzero(digits[:, :KEY_WIDTH] | letters)  # which colons are not
-    colons = (heads[:, _COLON] == ord(":")).all()
-    return bool(
-        colons
-        and hexadecimal == len(heads) * (KEY_WIDTH - 1)
-        and digits[:, _SIZE : _SIZE + SIZE_WIDTH].all()
-    )
+    letters = (heads - np.uint8(ord("a")) < 6)[:, :KEY_WIDTH]
+    separators = heads[:, _COLON] == ord(":")
+    separators &= (heads[:, _SIZE - 1] == ord("\t")) & (heads[:, _ID - 1] == ord("\t"))
+    # None of the separators is a digit, so all others are.
+    count = np.count_nonzero(digits) + np.count_nonzero(letters)
+    return bool(separators.all() and count == len(heads) * (_ID - 3))
 
 
-def _sizes(heads: np.ndarray) -> np.ndarray:
-    """The sizes on the lines, int64."""
-    return (heads[:, _SIZE : _SIZE + SIZE_WIDTH] - np.uint8(ord("0"))) @ _TENS
-
-
-def _elements(block: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """How many numbers end in each encoded set."""
+def _agree(sizes: np.ndarray, block: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> bool:
+    """Whether so many (int64) numbers may end in each encoded set, as `flaw_in_line` asks."""
+    # Subtle: bytes add up three times as fast as wider integers, and so modulo 256.
     last_digits = (block < ZERO + CONTINUED).view(np.uint8)
     sets_and_heads = np.stack((starts, ends), axis=1).ravel()
-    # The narrower, the faster; and there are no more numbers than characters.
-    dtype = np.min_scalar_type(int((ends - starts).max()))
-    return np.add.reduceat(last_digits, sets_and_heads, dtype=dtype)[::2]
+    elements = np.add.reduceat(last_digits, sets_and_heads, dtype=np.uint8)[::2]
+    return bool(((sizes & 255 == elements) & (sizes <= ends - starts)).all())
 
 
 def _first_flaw(block: bytes, number: int) -> StageError:
@@ -175,6 +167,7 @@ def flaw_in_line(line: bytes) -> str:
             raise ValueError
     except ValueError:
         return f"expected KEY SIZE ID SHINGLES, as mapper.py writes them, got {shown(line)}"
-    if int(found[1]) != encoded_size(found[3]):
+    size, characters = int(found[1]), len(found[3])
+    if size > characters or (size - encoded_size(found[3])) % 256:
         return f"damaged, its size and shingles disagree; run mapper.py again: {shown(line)}"
     return ""
