@@ -18,7 +18,7 @@ from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.lines.pair_lines import parse_pair
 from neardup.options import Settings
 from neardup.process.counters import SHUFFLED, Counters
-from neardup.process.errors import StageError, shown
+from neardup.process.errors import StageError, WireError, shown
 from neardup.reading.bad_lines import LINE_TOO_LONG
 from neardup.reading.blocks import Block, count_lines
 from neardup.sets.batch import Batch
@@ -120,7 +120,7 @@ def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
     """
     counters.add("unique pairs", 0)
     counters.add("repeated pairs", 0)
-    for a, group in groupby(map(parse_pair, lines), key=lambda fields: fields[0]):
+    for a, group in groupby(_pairs_in_order(lines), key=lambda fields: fields[0]):
         best: dict[bytes, bytes] = {}
         for _, b, similarity in group:
             counters.add("repeated pairs", b in best)
@@ -128,3 +128,27 @@ def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
         counters.add("unique pairs", len(best))
         for b in sorted(best, key=lambda b: b + b"\t"):  # as whole lines sort
             yield b"%b\t%b\t%b\n" % (a, b, best[b])
+
+
+def _pairs_in_order(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """The pairs on these lines; StageError where an id could come first again, later on.
+
+    Subtle: an id may hold bytes below the tab.  `sort` orders whole lines then, and Hadoop their
+    first fields, and in either order equal ids are together.
+    """
+    as_lines = as_ids = True
+    before = b""
+    for number, line in enumerate(lines, 1):
+        try:
+            pair = parse_pair(line)
+        except WireError as error:
+            raise StageError(f"line {number}: {error}") from None
+        if pair[0] != before:
+            as_lines &= not before or before + b"\t" < pair[0] + b"\t"
+            as_ids &= before < pair[0]
+            if not (as_lines or as_ids):
+                raise StageError(
+                    f"line {number}: pairs are not in order; put LC_ALL=C sort in front"
+                )
+        before = pair[0]
+        yield pair

@@ -28,12 +28,18 @@ def format_keys(keys: np.ndarray) -> np.ndarray:
     return text.view(f"S{KEY_WIDTH}").ravel()
 
 
-def parse_key(text: bytes) -> int:
-    """The inverse of `format_keys`, for one key.
+def parse_keys(texts: list[bytes]) -> np.ndarray:
+    """The inverse of `format_keys`: uint64 (n,); WireError where a text is no key.
 
-    >>> parse_key(b"002:0000000001") == (2 << 40) + 1
+    >>> parse_keys([b"002:0000000001"]).tolist() == [(2 << 40) + 1]
     True
     """
-    if not _KEY.fullmatch(text):
-        raise WireError(f"expected a key such as 00a:0123456789, got {shown(text)}")
-    return int(text[:3], 16) << HASH_BITS | int(text[4:], 16)
+    wrong = [text for text in texts if not _KEY.fullmatch(text)]
+    if wrong:
+        raise WireError(f"expected a key such as 00a:0123456789, got {shown(wrong[0])}")
+    text = np.frombuffer(b"".join(texts), dtype=np.uint8).reshape(-1, KEY_WIDTH)
+    keys = np.zeros(len(texts), dtype=np.uint64)
+    for column, shift in enumerate(_KEY_SHIFTS):
+        if shift is not None:
+            keys |= np.searchsorted(_HEX, text[:, column]).astype(np.uint64) << np.uint64(shift)
+    return keys

@@ -9,7 +9,8 @@ import re
 
 from neardup.process.errors import WireError, shown
 
-_SIMILARITY = re.compile(rb"[01]\.[0-9]{6}")
+# Hadoop may add a tab behind a line.
+_PAIR = re.compile(rb"([^\0\t\r\n]+)\t([^\0\t\r\n]+)\t(0\.[0-9]{6}|1\.000000)\t?\n?")
 
 
 def format_pair(a: bytes, b: bytes, similarity: bytes, directed: bool = False) -> bytes:
@@ -20,10 +21,15 @@ def format_pair(a: bytes, b: bytes, similarity: bytes, directed: bool = False) -
 
 
 def parse_pair(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """(a, b, similarity) of a pair line; the tab that Hadoop may add behind it is cut off."""
-    fields = line.rstrip(b"\n").split(b"\t")
-    if len(fields) == 4 and not fields[3]:
-        fields.pop()
-    if len(fields) != 3 or not all(fields) or not _SIMILARITY.fullmatch(fields[2]):
-        raise WireError(f"expected A B SIMILARITY, got {shown(line)}")
-    return fields[0], fields[1], fields[2]
+    """(a, b, similarity) of a pair line; WireError for any other.
+
+    Either id may be the smaller one, as containment has pairs of both directions.
+    """
+    found = _PAIR.fullmatch(line)
+    try:
+        if not found or found[1] == found[2] or not (line.isascii() or line.decode("utf-8")):
+            raise ValueError
+    except ValueError:
+        message = f"expected A B SIMILARITY, as reducer.py writes them, got {shown(line)}"
+        raise WireError(message) from None
+    return found[1], found[2], found[3]

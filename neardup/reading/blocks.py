@@ -19,6 +19,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
+import numpy as np
+
 from neardup.process.errors import StageError
 
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
@@ -199,6 +201,5 @@ def count_lines(data: bytes) -> int:
     >>> count_lines(b"a\nb\r\nc\rd\n")
     4
     """
-    if b"\r" not in data:
-        return data.count(b"\n")
-    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+    feeds = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")))
+    return feeds + data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else feeds

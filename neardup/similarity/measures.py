@@ -185,14 +185,22 @@ def cosine_reached(
 
 
 def millionths(dot: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """dot / √(x·y) as a fraction of 10^6, rounded half up from the exact value (int64 arrays).
+    """dot / √(x·y) as a fraction of 10^6, rounded half-even from the exact root (int64 arrays).
 
-    >>> [column.tolist() for column in millionths(*np.array([[1, 2], [2, 2], [1, 2]]))]
-    [[707107, 1000000], [1000000, 1000000]]
+    >>> [column.tolist() for column in millionths(*np.array([[1, 125], [2, 128], [1, 128]]))]
+    [[707107, 976562], [1000000, 1000000]]
     """
     values = zip(dot.tolist(), x.tolist(), y.tolist())
-    rounded = [(isqrt(4 * 10**12 * d * d // (a * b)) + 1) // 2 for d, a, b in values]
+    rounded = [_root_in_millionths(d * d, a * b) for d, a, b in values]
     return np.array(rounded, dtype=np.int64), np.full(len(rounded), 10**6)
+
+
+def _root_in_millionths(part: int, whole: int) -> int:
+    """√(part / whole) · 10^6, rounded half-even."""
+    square = 4 * 10**12 * part  # … / whole, of twice what is asked for
+    twice = isqrt(square // whole)
+    tie = twice % 4 == 1 and twice * twice * whole == square  # only a rational root can be one
+    return (twice + 1) // 2 - tie
 
 
 def six_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:

@@ -22,9 +22,10 @@ from typing import IO
 
 import numpy as np
 
+from neardup.lines.keyed_lines import lines_of
 from neardup.lines.keys import KEY_WIDTH
 from neardup.process.counters import Counters
-from neardup.process.errors import StageError, shown
+from neardup.process.errors import StageError
 from neardup.process.parent import end_with
 
 PILE_BYTES = 1 << 20
@@ -77,7 +78,7 @@ def shared_lines(
             pile, size = [], 0
         if scan.large:
             with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
-                count, rest, in_order = _spool(unfinished, source, unsorted, counters)
+                count, rest, in_order = _spool(unfinished, source, unsorted, counters, line_number)
                 file = unsorted if in_order else _sorted(unsorted, sorted_, counters)
                 counters.add(SHARED_BUCKETS, 1)
                 yield Spool(file, bucket_bytes // 2)
@@ -104,13 +105,7 @@ class _Scan:
 
 
 def _scan(block: bytes, line_number: int, bucket_bytes: int) -> _Scan:
-    bytes_ = np.frombuffer(block, dtype=np.uint8)
-    ends = np.flatnonzero(bytes_ == ord("\n"))
-    starts = np.concatenate((np.zeros(1, np.int64), ends[:-1] + 1))
-    _check_shape(block, starts, ends, line_number)
-    # Subtle: the key's fourteen bytes as two overlapping words that compare as the bytes do.
-    words = np.ndarray((len(block) - 7,), ">u8", block, strides=(1,))
-    high, low = words[starts], words[starts + KEY_WIDTH - 8]
+    starts, ends, high, low = lines_of(block, line_number)
     equal = high[1:] == high[:-1]
     falls = (high[1:] < high[:-1]) | (equal & (low[1:] < low[:-1]))
     if falls.any():
@@ -134,24 +129,10 @@ def _out_of_order(line_number: int) -> StageError:
     return StageError(f"line {line_number}: keys are not in order; put LC_ALL=C sort in front")
 
 
-def _check_shape(block: bytes, starts: np.ndarray, ends: np.ndarray, line_number: int) -> None:
-    """Every line is long enough for a key, and the key ends with a tab."""
-    bytes_ = np.frombuffer(block, dtype=np.uint8)
-    wrong = ends - starts <= KEY_WIDTH
-    if not wrong.any():
-        wrong = bytes_[starts + KEY_WIDTH] != ord("\t")
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        raise StageError(
-            f"line {line_number + i}: expected KEY SIZE ID SHINGLES, as the mapper writes them, "
-            f"got {shown(block[starts[i] : ends[i]])}"
-        )
-
-
 def _spool(
-    start: bytes, source: Iterator[bytes], file: IO[bytes], counters: Counters
+    start: bytes, source: Iterator[bytes], file: IO[bytes], counters: Counters, line_number: int
 ) -> tuple[int, bytes, bool]:
-    """Write the bucket whose first lines are `start` to `file`.
+    """Write the bucket whose first lines are `start`, from line `line_number` on, to `file`.
 
     Returns how many lines it has, what follows it in the last block read, and whether its lines
     came in byte order, as `sort` and a secondary sort bring them.
@@ -159,6 +140,7 @@ def _spool(
     key = start[: KEY_WIDTH + 1]
     count, before, in_order = 0, b"", True
     for block in chain([start], source):
+        lines_of(block, line_number + count)  # raises where they are damaged
         lines = block.splitlines(keepends=True)
         mine = list(takewhile(lambda line: line.startswith(key), lines))
         for line in mine:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from neardup.lines.keyed_lines import parse_keyed_lines
-from neardup.lines.keys import parse_key
+from neardup.lines.keys import parse_keys
 from neardup.lines.set_text import decode_sets
 from neardup.process.errors import WireError
 from neardup.sets.ragged import Ragged, chunks, spans
@@ -63,7 +63,7 @@ class Pile:
         numbers: dict[bytes, int] = {}
         buckets = [numbers.setdefault(key, len(numbers)) for key, _, _ in holders]
         return cls(
-            keys=np.array([parse_key(key) for key in numbers], dtype=np.uint64)[buckets],
+            keys=parse_keys(list(numbers))[buckets],
             buckets=np.array(buckets, dtype=np.int64),
             nodes=np.arange(first_node, first_node + len(holders)),
             ids=list(holders.values()),

@@ -133,6 +133,28 @@ def test_pairs_may_come_in_the_order_of_lines_or_in_that_of_first_ids():
     assert deduped(*reversed(lines))[0] == lines[::-1]
 
 
+@pytest.mark.parametrize("firsts", [b"aba", b"ba", b"abcb"])
+@pytest.mark.parametrize("end", [b"\n", b"\t\n", b""])
+def test_pairs_out_of_order_are_refused_with_the_line(firsts, end):
+    lines = [b"%c\tz\t0.900000" % first + end for first in firsts]
+    message = f"^line {len(lines)}: pairs are not in order; put LC_ALL=C sort in front$"
+    with pytest.raises(StageError, match=message):
+        deduped(*lines)
+
+
+def test_pairs_must_keep_to_one_of_both_orders():
+    """Or else an id could come first twice."""
+    lines = [b"%b\tz\t0.900000\n" % id_ for id_ in (b"a\x01", b"a", b"b", b"b\x01", b"c")]
+    with pytest.raises(StageError, match=r"^line 4: pairs are not in order"):
+        deduped(*lines)
+    assert deduped(*sorted(lines))[0] == sorted(lines)
+
+
+def test_a_line_that_is_no_pair_is_refused_with_its_number():
+    with pytest.raises(StageError, match=r"^line 2: expected A B SIMILARITY, as reducer.py writes"):
+        deduped(b"a\tb\t0.900000\n", b"a\tc\t0.9\n")
+
+
 def test_no_pairs_are_no_pairs():
     assert deduped() == ([], {"unique pairs": 0, "repeated pairs": 0})
 

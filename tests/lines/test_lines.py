@@ -7,8 +7,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.lines.keyed_lines import format_keyed_lines, parse_keyed_lines
-from neardup.lines.keys import format_keys, parse_key
+from neardup.lines.keyed_lines import (
+    flaw_in_line,
+    format_keyed_lines,
+    lines_of,
+    parse_keyed_lines,
+)
+from neardup.lines.keys import format_keys, parse_keys
 from neardup.lines.pair_lines import format_pair, parse_pair
 from neardup.lines.set_text import decode_sets, encode_sets
 from neardup.process.errors import StageError, shown
@@ -42,8 +47,8 @@ def test_shingles_are_printable_characters(x):
 @given(st.lists(KEYS, min_size=2))
 def test_keys_survive_the_round_trip_and_keep_their_order(keys):
     texts = format_keys(np.array(keys, np.uint64)).tolist()
-    assert [parse_key(text) for text in texts] == keys
-    assert [parse_key(text) for text in sorted(texts)] == sorted(keys)
+    assert parse_keys(texts).tolist() == keys
+    assert parse_keys(sorted(texts)).tolist() == sorted(keys)
 
 
 @given(st.lists(KEYS, min_size=1, unique=True), st.integers(1, 5))
@@ -85,6 +90,76 @@ def test_a_damaged_line_is_refused_or_is_another_good_line(position, byte):
     assert pile.sets.row(0).tolist() == sorted(set(pile.sets.row(0).tolist()))
 
 
+BATCH = Batch(
+    [b"v1", b"-z_\x01 ~", "é…😀".encode(), b"v"],
+    Ragged.from_rows([[3, 7, 1007], range(0, 700, 2), [0], [1 << k for k in range(64)]]),
+)
+BLOCK = b"".join(
+    piece for _, piece in format_keyed_lines(BATCH, Ragged.from_rows([[255, 1 << 45]] * 4))
+)
+PLACES = st.integers(0, len(BLOCK) - 1)
+AFTER = len(b"001:00000000ff\t00000003\tv1\t34o8")
+
+
+def agree(block: bytes) -> None:
+    """`lines_of` says of a block at once what `flaw_in_line` says of its lines."""
+    lines = block.split(b"\n")[:-1]
+    flaws = [f"line {i}: {flaw}" for i, flaw in enumerate(map(flaw_in_line, lines), 7) if flaw]
+    if flaws:
+        with pytest.raises(StageError) as raised:
+            lines_of(block, 7)
+        assert str(raised.value) == flaws[0]
+        return
+    found = lines_of(block, 7)
+    bounds = zip(found.starts.tolist(), found.ends.tolist())
+    assert [block[a:b] for a, b in bounds] == lines
+    words = zip(found.high.tolist(), found.low.tolist())
+    keys = [a.to_bytes(8, "big") + b.to_bytes(6, "big") for a, b in words]
+    assert keys == [line[:14] for line in lines]
+
+
+def test_what_the_mapper_writes_has_its_form():
+    assert not any(map(flaw_in_line, BLOCK.split(b"\n")[:-1]))
+    agree(BLOCK)
+
+
+@pytest.mark.parametrize("byte", [*b"\0\t\n\r /0:`afgOPp~", 128, 195, 255])
+def test_any_byte_at_any_place_is_seen_in_a_block_as_in_a_line(byte):
+    for line in LINE, LINE.replace(b"v1", "né".encode()):
+        for place in range(len(line)):
+            agree(LINE + b"\n" + line[:place] + bytes([byte]) + line[place + 1 :] + b"\n")
+
+
+@given(PLACES, st.integers(0, 9), st.binary(max_size=4) | st.sampled_from([b"\t", b"\n", b"0"]))
+@example(AFTER, 1, b"")  # two lines joined
+@example(22, 0, b"\t")
+@example(15, 8, b"00000259")  # 3 modulo 256
+def test_damage_is_seen_in_a_block_as_in_a_line(place, cut, put):
+    agree(BLOCK[:place] + put + BLOCK[place + cut :].rstrip(b"\n") + b"\n")
+
+
+@given(PLACES, PLACES, st.integers(1, 40))
+def test_what_stands_twice_or_is_moved_is_seen_in_a_block_as_in_a_line(a, b, length):
+    agree(BLOCK[:a] + BLOCK[b : b + length] + BLOCK[a:])
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ((b"v1\t", b"\t"), "expected KEY SIZE ID SHINGLES, as mapper.py writes them, got '001:"),
+        ((b"v1", b"v\xff"), "expected KEY SIZE ID SHINGLES, as mapper.py writes them, got '001:"),
+        ((b"v1", b"v\0"), "expected KEY SIZE ID SHINGLES, as mapper.py writes them, got '001:"),
+        ((b"34o8", b""), "expected KEY SIZE ID SHINGLES, as mapper.py writes them, got '001:"),
+        ((b"\t34", b"34"), "expected KEY SIZE ID SHINGLES, as mapper.py writes them, got '001:"),
+        ((b"34o8", b"34o"), "damaged, its size and shingles disagree; run mapper.py again: '001:"),
+        ((b"003\t", b"259\t"), "damaged, its size and shingles disagree; run mapper.py again: '"),
+    ],
+)
+def test_a_flaw_is_told(damage, message):
+    assert flaw_in_line(LINE) == ""
+    assert flaw_in_line(LINE.replace(*damage)).startswith(message)
+
+
 @pytest.mark.parametrize(
     "line",
     [b"", b"x", LINE.replace(b"\t", b" "), LINE + b"\tmore", LINE[:-1] + b"p", LINE[:-1] + b"/"]
@@ -103,10 +178,10 @@ def test_no_damaged_line_passes_for_a_record(line):
 def test_a_key_is_read_only_as_it_is_written(text):
     text = text[:3] + b":" + text[4:]
     try:
-        key = parse_key(text)
+        keys = parse_keys([text])
     except StageError:
         return
-    assert format_keys(np.array([key], np.uint64)).tolist() == [text]
+    assert format_keys(keys).tolist() == [text]
 
 
 @given(st.text("01?@NOPQno", max_size=15).map(str.encode))
@@ -141,7 +216,11 @@ def test_pairs_are_in_byte_order_and_survive():
 
 @pytest.mark.parametrize(
     "line",
-    [b"\n", b"a\tb\n", b"a\tb\tc\td\n", b"a\tb\t0.9\n", b"a\tb\tmuch\n", b"\tb\t0.900000\n"],
+    [b"\n", b"a\tb\n", b"a\tb\tc\td\n", b"a\tb\t0.9\n", b"a\tb\tmuch\n", b"\tb\t0.900000\n"]
+    + [b"a\tb\t1.999999\n", b"a\tb\t1.000001\n", b"a\tb\t2.000000\n", b"a\tb\t0.900000\t\t\n"]
+    + [b"a\ta\t0.900000\n", b"a\t\t0.900000\n", b"a\tb\xff\t0.900000\n", b"\xc3\tb\t0.900000\n"]
+    + [b"a\0\tb\t0.900000\n", b"a\tb\r\t0.900000\n", b"a\tb\t0.900000\r\n", b"a\tb\t0.900000\n\n"]
+    + [b"a\tb\t0.900000a\tb\t0.900000\n", b"a\tb\n0.900000\n", b"a\tb\t0.9000000\n"],
 )
 def test_what_is_no_pair_is_refused(line):
     with pytest.raises(StageError, match="expected A B SIMILARITY"):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, isqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.similarity.measures import six_decimals
+from neardup.sets.ragged import Ragged
+from neardup.similarity.measures import MEASURES, millionths, six_decimals
 from neardup.similarity.threshold import MAX_DENOMINATOR, Threshold
 
 HUNDREDTHS = [Fraction(k, 100) for k in range(1, 101)]
@@ -93,3 +95,47 @@ def test_a_threshold_lies_above_0_and_up_to_1(text):
 def test_a_threshold_has_at_most_nine_decimals():
     with pytest.raises(ValueError, match=r"^0\.9000000001 has more than 9 decimals$"):
         Threshold.parse("0.9000000001")
+
+
+def cosine_decimals(dot, x, y):
+    """dot / √(x·y) by hundreds of digits, half to even; a tie is seen in full only if it is one."""
+    with localcontext() as context:
+        context.prec = 300
+        value = Decimal(dot) / Decimal(x * y).sqrt()
+        return int((value * 10**6).to_integral_value(ROUND_HALF_EVEN))
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 10**6), st.integers(1, 10**12), st.integers(1, 10**12)),
+        max_size=20,
+    )
+)
+@example([(125, 128, 128), (127, 128, 128), (1, 128, 128), (3, 128, 128), (1, 64, 256)])
+@example([(10**6, 10**12, 10**12 - 1), (1, 2, 1)])
+def test_a_cosine_is_rounded_from_the_exact_root(triples):
+    dot, x, y = (np.array([t[k] for t in triples], dtype=np.int64) for k in range(3))
+    part, whole = millionths(dot, x, y)
+    assert part.tolist() == [cosine_decimals(*triple) for triple in triples]
+    assert whole.tolist() == [10**6] * len(triples)
+
+
+def test_a_cosine_that_is_a_tie_goes_to_the_even_digit():
+    # d / √(128k² · 128m²) = d / 128km, which ends with …5 in the seventh decimal where km | d.
+    ties = [(d * k * m, 128 * k * k, 128 * m * m) for d in range(1, 128, 2) for k in (1, 3)
+            for m in (1, 7)]  # fmt: skip
+    part, _ = millionths(*np.array(ties).T)
+    expected = [round(Fraction(d, isqrt(x * y)) * 10**6) for d, x, y in ties]
+    assert part.tolist() == expected == [cosine_decimals(*tie) for tie in ties]
+    assert {e % 2 for e in expected} == {0}
+
+
+def test_sets_of_one_size_have_one_cosine_dice_and_overlap():
+    sets = Ragged.from_rows([range(128), *(range(k, 128 + k) for k in range(1, 128))])
+    left, right = np.zeros(127, np.int64), np.arange(1, 128)
+    texts = []
+    for name in ("cosine", "dice", "overlap"):
+        found = MEASURES[name](Threshold.parse("0.001")).verified(sets, left, right)
+        texts.append(six_decimals(found.part, found.whole))
+    assert texts[0] == texts[1] == texts[2]
+    assert texts[0][2] == b"0.976562"  # 125/128

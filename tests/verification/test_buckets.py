@@ -65,7 +65,7 @@ def test_a_spool_that_cannot_be_sorted_is_an_error(monkeypatch, tmp_path):
 
 
 def test_one_huge_line_is_no_bucket():
-    lines = [line(0, 0), line(1, 1)[:-1] + b"5" * 5000 + b"\n", line(2, 2), line(2, 3)]
+    lines = [line(0, 0), line(1, 1).replace(b"id", b"id" * 2500), line(2, 2), line(2, 3)]
     assert found(lines, 1, 100, Counters("")) == lines[2:]
 
 
@@ -90,6 +90,25 @@ def test_keys_out_of_order_are_refused_with_the_line(at_once, bucket_bytes):
 def test_lines_of_another_kind_are_refused_with_the_line(wrong, at_once):
     with pytest.raises(StageError, match="line 2: expected KEY SIZE ID SHINGLES"):
         found([line(0, 0), wrong], at_once, 1 << 20, Counters(""))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [(b"\tid", b"id"), (b"id0001", b""), (b"id", b"\xff"), (b"id", b"\0"), (b"\t5", b"\tp")]
+    + [(b"\t5", b"\t55"), (b":", b"0"), (b"0000001\t", b"000000x\t"), (b"\n", b"")],
+)
+@pytest.mark.parametrize("number", [0, 2, 3])
+@pytest.mark.parametrize("bucket_bytes", [2, 1 << 20])
+@pytest.mark.parametrize("at_once", [1, 10])
+def test_a_damaged_line_is_refused_though_its_key_occurs_once(
+    damage, number, bucket_bytes, at_once
+):
+    """Or in a large bucket (0), before what it goes on with."""
+    lines = [line(0, 0), line(0, 0), line(0, 0), line(number, 1), line(4, 2), line(5, 3)]
+    lines[3] = lines[3].replace(*damage)
+    lines = b"".join(lines).splitlines(keepends=True)
+    with pytest.raises(StageError, match=r"^line 4: (expected KEY SIZE ID SHINGLES|damaged)"):
+        found(lines, at_once, bucket_bytes, Counters(""))
 
 
 def test_nothing_gives_nothing():
