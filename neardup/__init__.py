@@ -3,6 +3,18 @@
 A *scheme* gives each record its keys; two records are a candidate pair exactly when they share a
 key.  The reducer turns the records of one key, a bucket, into pairs whose similarity it has
 verified exactly.  Start reading at `neardup.stages`, where the whole flow stands on one screen.
+
+A room of this house imports only from those before it, and its docstring says from which:
+
+    process, sets
+    reading, token_counts, similarity
+    lines
+    schemes, joins
+    verification
+    options, stages, count_stages
+    engines
+    evaluation, tuning
+    commands
 """
 
 __version__ = "0.1.0"

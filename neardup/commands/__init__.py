@@ -2,5 +2,5 @@
 
 In: a command line, in `main` of each.
 Out: tables, pair lines and pictures; the exit code.
-May import: everything.
+May import: everything before.
 """

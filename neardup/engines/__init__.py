@@ -2,5 +2,5 @@
 
 In: command lines and files.
 Out: pair lines.
-May import: everything but schemes, evaluation, tuning and commands.
+May import: everything before but schemes.
 """

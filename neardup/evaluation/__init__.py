@@ -2,5 +2,5 @@
 
 In: records, pairs, counts of hits.
 Out: samples, intervals, explanations, pictures.
-May import: everything but engines, tuning and commands.
+May import: everything before but engines.
 """

@@ -2,6 +2,10 @@
 
 All give the same pairs.  Simplest first: read them in the order of the table.  `ppjoin_plus` is
 the one to use; the others show, each in a few lines, what a filter is and what it saves.
+
+In: rows of tokens, and a threshold.
+Out: pairs of rows, with what they have in common.
+May import: sets, similarity.
 """
 
 from __future__ import annotations

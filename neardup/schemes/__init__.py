@@ -2,6 +2,10 @@
 
 A scheme is one file here and one line in `SCHEMES`; the tests that every scheme must pass take it
 from this table.
+
+In: sets, a threshold, and token counts where they are known.
+Out: keys, and what a run can promise.
+May import: process, sets, token_counts, similarity, lines.
 """
 
 from neardup.schemes.auto import Auto

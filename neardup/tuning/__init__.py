@@ -5,5 +5,5 @@
 
 In: files.
 Out: costs of settings.
-May import: everything but engines, evaluation and commands.
+May import: everything before but evaluation.
 """

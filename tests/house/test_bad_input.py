@@ -337,7 +337,7 @@ SCRIPTS = pytest.mark.parametrize("name", ["mapper", "reducer", "dedup", "run_lo
 def test_a_full_disk(name: str, stages: Stages, tmp_path: Path) -> None:
     command, data = stages[name]
     with open("/dev/full", "wb") as full:
-        result = run(command, tmp_path, data, stdout=full.fileno())
+        result = run(command, tmp_path, data, stdout=full.fileno(), process=True)
     assert result.code == 1
     assert "No space left on device" in result.err.splitlines()[-1]
     assert not result.left

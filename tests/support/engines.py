@@ -1,122 +1,63 @@
 """The ways to run the whole job, for tests: each an *engine*, from an input to its pair lines.
 
-Every program runs in a session of its own with a TMPDIR of its own, so a test can tell what it
-left behind; none may ever show a traceback.
+With `process=True` its programs start as in real life, see `tests.support.programs`.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import shlex
-import signal
-import stat
-import subprocess
-import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Union
+from typing import NamedTuple, Protocol
 from zlib import crc32
 
-ROOT = Path(__file__).resolve().parents[2]
-VIDEOS = ROOT / "data" / "videos.txt"
-ANSWER = ROOT / "data" / "videos.pairs.tsv"
-MAPPER, REDUCER, DEDUP, COUNT_TOKENS, JOB = (
-    [sys.executable, str(ROOT / name)]
-    for name in ("mapper.py", "reducer.py", "dedup_reducer.py", "count_tokens.py", "job.py")
+from tests.support.programs import (
+    ANSWER,
+    COUNT_TOKENS,
+    DEDUP,
+    INLINE,
+    JOB,
+    LOCAL,
+    MAPPER,
+    NEARDUP,
+    REDUCER,
+    ROOT,
+    RUN_HADOOP,
+    RUN_LOCAL,
+    VIDEOS,
+    Command,
+    Result,
+    environment,
+    in_order,
+    program,
+    run,
+    succeed,
 )
-NEARDUP = [sys.executable, "-m", "neardup"]  # in the folder ROOT
-RUN_LOCAL = [str(ROOT / "run_local.sh")]
-RUN_HADOOP = [str(ROOT / "run_hadoop.sh")]
-INLINE = [*JOB, "--no-conf", "-r", "inline"]
-LOCAL = [*JOB, "--no-conf", "-r", "local", "--num-cores", "1"]  # two tasks a stage
-COVERAGE = re.compile("COV_CORE|COVERAGE", re.IGNORECASE)
-HIDDEN = re.compile(f"NEARDUP|MAPREDUCE|MAPRED_|MRJOB|COLUMNS|{COVERAGE.pattern}", re.IGNORECASE)
-Command = Sequence[Union[str, Path]]
 
-
-class Result(NamedTuple):
-    code: int
-    out: bytes
-    err: str
-    left: list[str]  # the names in TMPDIR afterwards
-    locks: list[Path]  # what mrjob's local runner leaves in /tmp, gone by now
-
-    def lines(self) -> list[bytes]:
-        return sorted(self.out.splitlines(keepends=True))
-
-    def messages(self) -> list[str]:
-        """The lines on stderr that speak of a line of the input."""
-        return [line for line in self.err.splitlines() if re.search(r"\bline \d+: ", line)]
-
-    def count(self, name: str) -> int:
-        """A number in the summary."""
-        found = re.search(rf"^{re.escape(name)}\s+([\d,]+)", self.err, re.MULTILINE)
-        assert found, f"no {name!r} in:\n{self.err}"
-        return int(found[1].replace(",", ""))
-
-
-def environment(tmp: Path, **more: str) -> dict[str, str]:
-    """This process's, without what would steer the scripts; TMPDIR is `tmp`/tmpdir."""
-    folder = tmp / "tmpdir"
-    folder.mkdir(exist_ok=True)
-    kept = {name: value for name, value in os.environ.items() if not HIDDEN.match(name)}
-    return {**kept, "TMPDIR": str(folder), **more}
-
-
-def _covered(command: Command) -> dict[str, str]:
-    """Coverage follows the tools; the job's programs are tested with full disks, and killed."""
-    tool = list(command[: len(NEARDUP)]) == NEARDUP
-    return {name: value for name, value in os.environ.items() if tool and COVERAGE.match(name)}
-
-
-def run(
-    command: Command,
-    tmp: Path,
-    stdin: bytes = b"",
-    stdout: int = subprocess.PIPE,
-    cwd: Path = ROOT,
-    seconds: int = 60,
-    **env: str,
-) -> Result:
-    """Run to the end; a traceback, or a program that hangs, fails the test."""
-    with subprocess.Popen(
-        list(map(str, command)),
-        stdin=subprocess.PIPE,
-        stdout=stdout,
-        stderr=subprocess.PIPE,
-        cwd=cwd,
-        env=environment(tmp, **_covered(command), **env),
-        start_new_session=True,
-    ) as process:
-        try:
-            out, err = process.communicate(stdin, timeout=seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    text = err.decode("utf-8", "backslashreplace")
-    keys = set(re.findall(r"job\.\w+\.\d{8}\.\d{6}\.\d{6}", text))
-    locks = [lock for key in keys for lock in Path("/tmp").glob(f"wrapper.lock.{key}")]
-    for lock in locks:
-        lock.unlink()
-    assert "Traceback" not in text, text
-    return Result(process.returncode, out or b"", text, sorted(os.listdir(tmp / "tmpdir")), locks)
-
-
-def succeed(command: Command, tmp: Path, stdin: bytes = b"", **env: str) -> Result:
-    """Run a command that must end well and leave nothing behind."""
-    result = run(command, tmp, stdin, **env)
-    assert result.code == 0, result.err
-    assert not result.left
-    return result
-
-
-def program(path: Path, *lines: str) -> Path:
-    """A shell script at `path`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(["#!/bin/sh", *lines]) + "\n")
-    path.chmod(stat.S_IRWXU)
-    return path
+__all__ = [  # with the programs, which tests of engines need too
+    "ANSWER",
+    "COUNT_TOKENS",
+    "DEDUP",
+    "ENGINES",
+    "INLINE",
+    "JOB",
+    "LOCAL",
+    "MAPPER",
+    "NEARDUP",
+    "REDUCER",
+    "ROOT",
+    "RUN_HADOOP",
+    "RUN_LOCAL",
+    "VIDEOS",
+    "Command",
+    "Engine",
+    "Input",
+    "Result",
+    "environment",
+    "in_order",
+    "program",
+    "run",
+    "succeed",
+]
 
 
 class Input(NamedTuple):
@@ -125,31 +66,46 @@ class Input(NamedTuple):
     data: bytes
     files: list[str]
 
+    def stdin(self) -> bytes:
+        return self.data if "-" in self.files else b""
 
-def pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
+
+class Engine(Protocol):
+    """From an input and options to pair lines."""
+
+    def __call__(
+        self, given: Input, flags: list[str], tmp: Path, process: bool = False
+    ) -> bytes: ...
+
+
+def pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
     """cat FILE | ./mapper.py | LC_ALL=C sort | ./reducer.py"""
-    line = f"{shlex.join([*MAPPER, *flags])} | LC_ALL=C sort | {shlex.join([*REDUCER, *flags])}"
-    return succeed(["bash", "-o", "pipefail", "-c", line], tmp, given.data).out
+    if process:
+        line = f"{shlex.join([*MAPPER, *flags])} | LC_ALL=C sort | {shlex.join([*REDUCER, *flags])}"
+        return succeed(["bash", "-o", "pipefail", "-c", line], tmp, given.data).out
+    keyed = in_order(succeed([*MAPPER, *flags], tmp, given.data).out)
+    return succeed([*REDUCER, *flags], tmp, keyed).out
 
 
-def counted_pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
+def pipe_dedup(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
+    pairs = in_order(pipe(given, flags, tmp, process))
+    return succeed(DEDUP, tmp, pairs, process).out
+
+
+def counted_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
     """The tokens are counted first: count_tokens.py between sorts."""
-    lines = in_order(succeed([*COUNT_TOKENS, "map", *flags], tmp, given.data).out)
-    sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp, lines).out)
+    lines = in_order(succeed([*COUNT_TOKENS, "map", *flags], tmp, given.data, process).out)
+    sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp, lines, process).out)
     counts = tmp / "counts.tsv"
-    counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp, sums).out)
-    return pipe_dedup(given, [*flags, f"--counts={counts}"], tmp)
+    counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp, sums, process).out)
+    return pipe_dedup(given, [*flags, f"--counts={counts}"], tmp, process)
 
 
-def pipe_dedup(given: Input, flags: list[str], tmp: Path) -> bytes:
-    return succeed(DEDUP, tmp, in_order(pipe(given, flags, tmp))).out
-
-
-def split_pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
+def split_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
     """Three mappers, each for a third of the lines; three reducers, each for a third of keys."""
     lines = given.data.splitlines(keepends=True)
-    thirds = [lines[i * len(lines) // 3 : (i + 1) * len(lines) // 3] for i in range(3)]
-    mapped = b"".join(succeed([*MAPPER, *flags], tmp, b"".join(part)).out for part in thirds)
+    thirds = [b"".join(lines[i * len(lines) // 3 : (i + 1) * len(lines) // 3]) for i in range(3)]
+    mapped = b"".join(succeed([*MAPPER, *flags], tmp, part, process).out for part in thirds)
     pairs = b""
     for number in range(3):
         mine = [
@@ -157,34 +113,28 @@ def split_pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
             for line in in_order(mapped).splitlines(keepends=True)
             if crc32(line.split(b"\t")[0]) % 3 == number
         ]
-        pairs += succeed([*REDUCER, *flags], tmp, b"".join(mine)).out
-    return succeed(DEDUP, tmp, in_order(pairs)).out
+        pairs += succeed([*REDUCER, *flags], tmp, b"".join(mine), process).out
+    return succeed(DEDUP, tmp, in_order(pairs), process).out
 
 
-def run_local(jobs: int) -> Callable[[Input, list[str], Path], bytes]:
-    def engine(given: Input, flags: list[str], tmp: Path) -> bytes:
-        stdin = given.data if "-" in given.files else b""
+def run_local(jobs: int) -> Engine:
+    def engine(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
         command = [*RUN_LOCAL, "--jobs", str(jobs), *flags, *given.files]
-        out = succeed(command, tmp, stdin).out
+        out = succeed(command, tmp, given.stdin(), process).out
         assert out == in_order(out)
         return out
 
     return engine
 
 
-def mrjob(command: list[str]) -> Callable[[Input, list[str], Path], bytes]:
-    def engine(given: Input, flags: list[str], tmp: Path) -> bytes:
-        stdin = given.data if "-" in given.files else b""
-        return succeed([*command, *flags, *given.files], tmp, stdin).out
+def mrjob(command: list[str]) -> Engine:
+    def engine(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
+        return succeed([*command, *flags, *given.files], tmp, given.stdin(), process).out
 
     return engine
 
 
-def in_order(data: bytes) -> bytes:
-    return b"".join(sorted(data.splitlines(keepends=True)))
-
-
-ENGINES = {
+ENGINES: dict[str, Engine] = {
     "pipe": pipe,
     "pipe+dedup": pipe_dedup,
     "counted pipe": counted_pipe,

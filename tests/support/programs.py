@@ -1,0 +1,173 @@
+"""The programs, and how a test runs one: to its end, with what it printed and left behind.
+
+Every program runs in a session of its own with a TMPDIR of its own; none may ever show a traceback.
+Those of this repository are children of a process that has their modules loaded, see `fork_server`.
+With `process=True`, or where the environment speaks to Python itself, they start as in real life.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import NamedTuple, Union
+
+from tests.support.fork_server import run_forked
+
+ROOT = Path(__file__).resolve().parents[2]
+VIDEOS = ROOT / "data" / "videos.txt"
+ANSWER = ROOT / "data" / "videos.pairs.tsv"
+MAPPER, REDUCER, DEDUP, COUNT_TOKENS, JOB = (
+    [sys.executable, str(ROOT / name)]
+    for name in ("mapper.py", "reducer.py", "dedup_reducer.py", "count_tokens.py", "job.py")
+)
+NEARDUP = [sys.executable, "-m", "neardup"]  # in the folder ROOT
+RUN_LOCAL = [str(ROOT / "run_local.sh")]
+RUN_HADOOP = [str(ROOT / "run_hadoop.sh")]
+INLINE = [*JOB, "--no-conf", "-r", "inline"]
+LOCAL = [*JOB, "--no-conf", "-r", "local", "--num-cores", "1"]  # two tasks a stage
+RUNNERS = {
+    RUN_LOCAL[0]: "neardup/engines/local/run.py",
+    RUN_HADOOP[0]: "neardup/engines/hadoop/submit.py",
+}
+COVERAGE = re.compile("COV_CORE|COVERAGE", re.IGNORECASE)
+HIDDEN = re.compile(
+    f"PYTHONUNBUFFERED|NEARDUP|MAPREDUCE|MAPRED_|MRJOB|COLUMNS|{COVERAGE.pattern}", re.IGNORECASE
+)
+AT_START = re.compile("PYTHON|LC_|LANG")  # what an interpreter looks at when it starts
+Command = Sequence[Union[str, Path]]
+
+
+class Result(NamedTuple):
+    code: int
+    out: bytes
+    err: str
+    left: list[str]  # the names in TMPDIR afterwards
+    locks: list[Path]  # what mrjob's local runner leaves in /tmp, gone by now
+
+    def lines(self) -> list[bytes]:
+        return sorted(self.out.splitlines(keepends=True))
+
+    def messages(self) -> list[str]:
+        """The lines on stderr that speak of a line of the input."""
+        return [line for line in self.err.splitlines() if re.search(r"\bline \d+: ", line)]
+
+    def count(self, name: str) -> int:
+        """A number in the summary."""
+        found = re.search(rf"^{re.escape(name)}\s+([\d,]+)", self.err, re.MULTILINE)
+        assert found, f"no {name!r} in:\n{self.err}"
+        return int(found[1].replace(",", ""))
+
+
+def environment(tmp: Path, **more: str) -> dict[str, str]:
+    """This process's, without what would steer the scripts; TMPDIR is `tmp`/tmpdir."""
+    folder = tmp / "tmpdir"
+    folder.mkdir(exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if not HIDDEN.match(name)}
+    return {**kept, "TMPDIR": str(folder), **more}
+
+
+def _covered(command: Command) -> dict[str, str]:
+    """Coverage follows the tools; the job's programs are tested with full disks, and killed."""
+    tool = list(command[: len(NEARDUP)]) == NEARDUP
+    return {name: value for name, value in os.environ.items() if tool and COVERAGE.match(name)}
+
+
+def run(
+    command: Command,
+    tmp: Path,
+    stdin: bytes = b"",
+    stdout: int = subprocess.PIPE,
+    cwd: Path = ROOT,
+    seconds: int = 300,
+    process: bool = False,
+    **env: str,
+) -> Result:
+    """Run to the end; a traceback, or a program that hangs, fails the test."""
+    words = list(map(str, command))
+    ours = None if process or any(map(AT_START.match, env)) else _ours(words, cwd)
+    env = environment(tmp, **_covered(command), **env)
+    if ours:
+        code, out, err = _forked(ours, cwd, env, stdin, stdout, seconds)
+    else:
+        code, out, err = _started(words, cwd, env, stdin, stdout, seconds)
+    text = err.decode("utf-8", "backslashreplace")
+    keys = set(re.findall(r"job\.\w+\.\d{8}\.\d{6}\.\d{6}", text))
+    locks = [lock for key in keys for lock in Path("/tmp").glob(f"wrapper.lock.{key}")]
+    for lock in locks:
+        lock.unlink()
+    assert "Traceback" not in text, text
+    return Result(code, out, text, sorted(os.listdir(tmp / "tmpdir")), locks)
+
+
+def _ours(words: list[str], cwd: Path) -> list[str] | None:
+    """The script, or -m and the module, with its arguments, of a command that the server knows."""
+    if words[0] in RUNNERS:
+        return [str(ROOT / RUNNERS[words[0]]), *words[1:]]
+    python, first, *_ = [*words, ""]
+    script = Path(first).parent == ROOT and first.endswith(".py")
+    module = first == "-m" and cwd == ROOT
+    return words[1:] if python == sys.executable and (script or module) else None
+
+
+def _forked(
+    words: list[str], cwd: Path, env: dict[str, str], stdin: bytes, stdout: int, seconds: int
+) -> tuple[int, bytes, bytes]:
+    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+        given.write(stdin)
+        given.seek(0)
+        target = out.fileno() if stdout == subprocess.PIPE else stdout
+        streams = given.fileno(), target, err.fileno()
+        code = run_forked(words, cwd, env, streams, seconds)
+        for file in (out, err):
+            file.seek(0)
+        return code, out.read(), err.read()
+
+
+def _started(
+    words: list[str], cwd: Path, env: dict[str, str], stdin: bytes, stdout: int, seconds: int
+) -> tuple[int, bytes, bytes]:
+    with subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        cwd=cwd,
+        env=env,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(stdin, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, out or b"", err
+
+
+def succeed(
+    command: Command, tmp: Path, stdin: bytes = b"", process: bool = False, **env: str
+) -> Result:
+    """Run a command that must end well and leave nothing behind."""
+    result = run(command, tmp, stdin, process=process, **env)
+    assert result.code == 0, result.err
+    assert not result.left
+    return result
+
+
+def program(path: Path, *lines: str) -> Path:
+    """A shell script at `path`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(["#!/bin/sh", *lines]) + "\n")
+    path.chmod(stat.S_IRWXU)
+    return path
+
+
+def in_order(data: bytes) -> bytes:
+    """Its lines as `LC_ALL=C sort` brings them."""
+    return b"".join(sorted(data.splitlines(keepends=True)))
