@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from neardup.lines.count_lines import read_counts
 from neardup.process.interpreter import require
 
 require("numpy", name="run_hadoop.sh")
@@ -29,6 +28,7 @@ require("numpy", name="run_hadoop.sh")
 from neardup import options
 from neardup.engines.hadoop import jobs
 from neardup.engines.hadoop.task_logs import first_message, first_of_ours
+from neardup.lines.count_lines import read_counts
 from neardup.options import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
