@@ -41,8 +41,8 @@ from mrjob.step import MRStep
 
 from neardup.process.counters import Counters
 from neardup.count_stages import map_counts, order_counts, sum_counts
-from neardup.process.errors import StageError
-from neardup.options import OPTIONS, counts_first, settings_before_counts
+from neardup.process.errors import StageError, UsageError
+from neardup.options import OPTIONS, counts_first, settings_before_counts, value_of
 from neardup.process.counters import SHUFFLED
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 from neardup.reading.blocks import (
@@ -88,6 +88,9 @@ class NearDuplicates(MRJob):
 
     def load_args(self, args):
         super().load_args(args)
+        for flag in OPTIONS:
+            if value_of(self.options, flag) == []:  # what argparse makes of --flag=--
+                raise UsageError(f"{flag}: '--' is no value")
         if not self.on_cluster() and self.options.bootstrap_mrjob is None:
             self.options.bootstrap_mrjob = False  # tasks here have it, and need not unpack a copy
         self.settings = settings_before_counts(self.options)

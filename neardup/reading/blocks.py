@@ -34,8 +34,8 @@ class Block(NamedTuple):
 def check_inputs(files: list[str]) -> None:
     """Every file must be there before the first one is read."""
     for name in files:
-        if name != "-" and not Path(name).exists():
-            raise StageError(f"{name}: no such file")
+        if name != "-" and not (name and Path(name).exists()):
+            raise StageError(f"{name or 'an empty name'}: no such file")
         if Path(name).is_dir():
             raise StageError(f"{name}: is a directory; name the files in it")
 
