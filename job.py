@@ -15,7 +15,14 @@ import shutil
 import sys
 from pathlib import Path
 
-sys.path.append(os.getcwd())  # in a Hadoop task the package lies there, and not beside this file
+# The package lies beside this file or, in a Hadoop task, beside the link to it; and it alone is
+# taken from there.
+sys.path[:0] = [os.path.dirname(of(__file__)) for of in (os.path.realpath, os.path.abspath)]
+try:
+    import neardup  # noqa: F401
+except ImportError:
+    sys.exit(os.path.basename(__file__) + ": needs the folder neardup beside it; ship both")
+del sys.path[:2]
 
 from neardup.process.interpreter import require
 
@@ -37,7 +44,7 @@ from neardup.engines.mrjob_here import (
     unpack_in_blocks,
     with_plain_names,
 )
-from neardup.options import OPTIONS, counts_first, settings_before_counts
+from neardup.options import OPTIONS, counts_first, settings_before_counts, value_of
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
 from neardup.process.run import run
@@ -70,6 +77,9 @@ class NearDuplicates(MRJob):
 
     def load_args(self, args):
         super().load_args(with_plain_names(args))
+        for flag in OPTIONS:
+            if value_of(self.options, flag) == []:  # what argparse makes of --flag=--
+                raise UsageError(f"{flag}: '--' is no value")
         if self.options.runner not in (None, *RUNNERS):
             use = ", ".join(f"-r {runner}" for runner in RUNNERS)
             raise UsageError(f"-r {self.options.runner}: cannot run this job; use one of {use}")

@@ -4,7 +4,14 @@
 import os
 import sys
 
-sys.path.append(os.getcwd())  # in a Hadoop task the package lies there, and not beside this file
+# The package lies beside this file or, in a Hadoop task, beside the link to it; and it alone is
+# taken from there.
+sys.path[:0] = [os.path.dirname(of(__file__)) for of in (os.path.realpath, os.path.abspath)]
+try:
+    import neardup  # noqa: F401
+except ImportError:
+    sys.exit(os.path.basename(__file__) + ": needs the folder neardup beside it; ship both")
+del sys.path[:2]
 
 from neardup.process.interpreter import require
 

@@ -3,6 +3,9 @@
 import sys
 from importlib import import_module
 
+if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):
+    del sys.path[0]  # the current folder: the package has come, and nothing else shall from there
+
 from neardup.process.interpreter import require
 
 require("numpy", name="neardup", module="neardup")

@@ -190,12 +190,19 @@ def parser(
 
 def bare_parser(name: str, description: str) -> argparse.ArgumentParser:
     """One without options of its own, that shows `description` as it is laid out."""
-    return argparse.ArgumentParser(
+    return _Parser(
         prog=name,
         description=description,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+
+
+class _Parser(argparse.ArgumentParser):
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """`--rows=--` has a value, which Python before 3.13 takes away."""
+        alone = action.nargs is None and arg_strings == ["--"]
+        return "--" if alone else super()._get_values(action, arg_strings)
 
 
 def as_arguments(args: argparse.Namespace) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable
-from math import isnan
 
 import numpy as np
 
@@ -55,8 +54,8 @@ def share(flag: str, text: str) -> float:
         value = float(text)
     except ValueError:
         raise UsageError(f"{flag}: {text!r} is no number") from None
-    if isnan(value) or not 0 < value < 1:
-        raise UsageError(f"{flag}: {text} is outside 0 < P < 1")
+    if not (0 < value < 1 and 0 < 1 - value < 1):  # where 1 - P is 1, too
+        raise UsageError(f"{flag}: {text} is outside 0 < P < 1, or too near an end")
     return value
 
 

@@ -1,9 +1,11 @@
 """The interpreter a script needs, before anything is imported that might be missing."""
 
+import codecs
 import importlib.util
 import os
 import signal
 import sys
+from types import TracebackType
 
 TRIED = "NEARDUP_PYTHON"  # the environment variable that keeps one exec from leading to another
 
@@ -19,8 +21,10 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     script = os.path.realpath(sys.argv[0])
     name = name or os.path.basename(script)
     _open_streams(name)
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
+    _print_whatever_there_is()
+    missing = [package for package in packages if not _is_there(package)]
     if sys.version_info >= (3, 9) and not missing:
+        _say_why_imports_fail(name)
         return
     folder = os.path.dirname(os.path.dirname(script) if module else script)
     python = os.path.join(folder, ".venv", "bin", "python")
@@ -32,6 +36,12 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
         "%s: needs %s, and %s has not; run make, or: python3 -m pip install %s"
         % (name, need, sys.executable, " ".join(missing) or "numpy")
     )
+
+
+def _is_there(package: str) -> bool:
+    """Whether it can be imported; any folder of its name could, but as an empty package."""
+    spec = importlib.util.find_spec(package)
+    return spec is not None and spec.has_location
 
 
 def _end_quietly_on_ctrl_c() -> None:
@@ -48,3 +58,37 @@ def _open_streams(name: str) -> None:
         sys.exit("%s: standard output is closed" % name)
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def _print_whatever_there_is() -> None:
+    """On any terminal: bytes of a file's name as they are, other letters that it lacks as \\x…."""
+    as_bytes, as_text = map(codecs.lookup_error, ("surrogateescape", "backslashreplace"))
+
+    def written(error: UnicodeError) -> tuple:
+        try:
+            return as_bytes(error)
+        except UnicodeError:
+            return as_text(error)
+
+    codecs.register_error("neardup", written)
+    if sys.version_info >= (3, 7):
+        sys.stdout.reconfigure(errors="neardup")  # type: ignore[union-attr]
+
+
+def _say_why_imports_fail(name: str) -> None:
+    """In a line: memory may not suffice for them, and a numpy be made for another Python."""
+
+    def say(
+        kind: "type[BaseException]", error: BaseException, trace: "TracebackType | None"
+    ) -> None:
+        if issubclass(kind, MemoryError):
+            sys.stderr.write("%s: out of memory\n" % name)
+        elif issubclass(kind, ImportError):
+            while error.__cause__ is not None:  # what numpy says itself fills a page
+                error = error.__cause__
+            why = "too little memory, or made for another Python than %s" % sys.executable
+            sys.stderr.write("%s: cannot be loaded: %s; %s\n" % (name, error, why))
+        else:
+            sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = say

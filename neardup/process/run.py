@@ -39,7 +39,18 @@ def run(name: str, main: Callable[[], None]) -> int:
         return _end(FAILED, f"{name}: out of memory")
     except OSError as error:
         where = error.filename or "standard input or output"
-        return _end(FAILED, f"{name}: {where}: {error.strerror or error}")
+        return _end(FAILED, f"{name}: {where}: {_reason(error)}")
+
+
+def _reason(error: OSError) -> str:
+    """
+    >>> _reason(OSError(28, "No space left on device")), _reason(OSError("damaged"))
+    ('No space left on device', 'damaged')
+    >>> _reason(BlockingIOError())
+    'BlockingIOError'
+    """
+    said = [error.strerror, *error.args, type(error).__name__]
+    return str(next(filter(None, said)))
 
 
 def _end(code: int, message: str = "") -> int:

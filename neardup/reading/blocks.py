@@ -44,8 +44,8 @@ def check_inputs(files: list[str]) -> None:
     for name in files:
         if name == "-":
             continue
-        if not Path(name).exists():
-            raise StageError(f"{name}: no such file")
+        if not name or not Path(name).exists():
+            raise StageError(f"{name or 'an empty name'}: no such file")
         if Path(name).is_dir():
             raise StageError(f"{name}: is a directory; name the files in it")
 

@@ -195,7 +195,7 @@ def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]
                 raise
             raise StageError(f"{name}: damaged: {error}") from error
         status = os.fstat(raw.fileno())
-        known = stat.S_ISREG(status.st_mode) and raw.tell() / status.st_size
+        known = stat.S_ISREG(status.st_mode) and raw.tell() / max(status.st_size, 1)
     lines = data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
     if more:
         lines = lines[:-1]  # which may have no end yet

@@ -1,0 +1,228 @@
+"""Every option of every program gets nonsense, and every program every kind of file name.
+
+Nothing ends in a traceback, or in silence: the exit code is 0, 1 or 2, and what refuses names the
+program and what it refuses.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from neardup.__main__ import COMMANDS
+from neardup.options import OPTIONS
+from tests.support import many_calls
+from tests.support.engines import ROOT, environment, program
+
+NO_TEXT = "\udcff"  # the byte 0xff in sys.argv
+VALUES = (
+    *("", "--", "-", "-1", "0", "1", "nan", "inf", "1e400", "1e-17", "0.99999999999999999", "1/3"),
+    *(NO_TEXT, "a b", "９", "1:2", ":", "9" * 5000, "x" * 5000, "\n", "%s", "{}", "/"),
+)
+RECORDS = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
+SOME = ("", "--", "-1", NO_TEXT)  # for options that one program had all of already
+PAIRS = b"a\tb\t1.000000\n"
+
+
+class Call(NamedTuple):
+    words: Sequence[str]
+    stdin: str = ""
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Program(NamedTuple):
+    """path: or the module's name; loads: the module to load before; names: what messages begin
+    with; before, after: words without which it does nothing."""
+
+    path: str
+    loads: str
+    names: tuple[str, ...]
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+def script(name: str, *words: str) -> Program:
+    return Program(str(ROOT / name), "neardup.engines.scripts", (name,), words)
+
+
+def tool(name: str, *after: str) -> Program:
+    names = (f"neardup {name}", f"python3 -m neardup {name}")
+    return Program("neardup", f"neardup.commands.{name}", names, (name,), after)
+
+
+LOCAL, HADOOP = (str(ROOT / "neardup" / "engines" / name) for name in ("local", "hadoop"))
+PROGRAMS = {
+    "mapper.py": script("mapper.py"),
+    "reducer.py": script("reducer.py"),
+    "dedup_reducer.py": script("dedup_reducer.py"),
+    "count_tokens.py map": script("count_tokens.py", "map"),
+    "count_tokens.py sum": script("count_tokens.py", "sum"),
+    "job.py": Program(
+        str(ROOT / "job.py"), "mrjob.job", ("job.py", "usage: job.py"), ("--no-conf", "-r=inline")
+    ),
+    "run_local.sh": Program(
+        f"{LOCAL}/run.py", "neardup.commands.tune", ("run_local.sh",), (), ("-",)
+    ),
+    "run_hadoop.sh": Program(
+        f"{HADOOP}/submit.py", "neardup.stages", ("run_hadoop.sh",), ("--show",), ("in", "out")
+    ),
+    "curve": tool("curve"),
+    "tune": tool("tune", "-"),
+    "truth": tool("truth", "-"),
+    "audit": tool("audit", "records.txt", "pairs.tsv"),
+    "why": tool("why", "-", "a", "b"),
+    "evaluate": tool("evaluate", "pairs.tsv", "pairs.tsv"),
+}
+every_program = pytest.mark.parametrize("name", PROGRAMS)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the programs run."""
+    (tmp_path / "records.txt").write_bytes(RECORDS)
+    (tmp_path / "pairs.tsv").write_bytes(PAIRS)
+    (tmp_path / "hadoop" / "bin").mkdir(parents=True)
+    program(tmp_path / "hadoop" / "bin" / "hadoop", "echo This is no Hadoop. >&2; exit 1")
+    (tmp_path / "hadoop" / "hadoop-streaming-3.jar").touch()
+    return tmp_path
+
+
+def results(it: Program, calls: list[Call], folder: Path) -> list[Result]:
+    done = subprocess.run(
+        [sys.executable, many_calls.__file__, it.path, it.loads],
+        input=json.dumps(calls).encode(),
+        capture_output=True,
+        cwd=folder,
+        env=environment(
+            folder,
+            OPENBLAS_NUM_THREADS="1",
+            PYTHONPATH=str(ROOT),
+            HADOOP_HOME=str(folder / "hadoop"),
+        ),
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return [Result(*each) for each in json.loads(done.stdout)]
+
+
+def check(it: Program, call: Call, result: Result) -> None:
+    """Whatever it was: a message, or a result."""
+    about = f"{call}\n{result}"
+    assert result.code in (0, 1, 2), about
+    assert "Traceback" not in result.err, about
+    assert "None" not in result.err, about
+    if result.code:
+        last = [line for line in result.err.splitlines() if line.startswith(it.names)]
+        assert last, about
+
+
+def flags_of(it: Program, folder: Path) -> list[str]:
+    """Those that take a value, by its own --help."""
+    (help_,) = results(it, [Call([*it.before, "--help"])], folder)
+    assert help_.code == 0, help_
+    found = re.findall(r"^  (?:-\w \S+, )?(--?[\w-]+) [A-Z]", help_.out, re.MULTILINE)
+    return [flag for flag in found if it.loads != "mrjob.job" or flag in OPTIONS]
+
+
+@every_program
+def test_every_option_gets_nonsense(name: str, folder: Path) -> None:
+    it = PROGRAMS[name]
+    flags = flags_of(it, folder)
+    assert flags or name in ("dedup_reducer.py", "count_tokens.py sum")
+    stdin = RECORDS.decode() if name in COMMANDS or name in ("mapper.py", "run_local.sh") else ""
+    calls = [
+        Call([*it.before, *words, *it.after], stdin)
+        for flag in flags
+        for value in (SOME if flag in OPTIONS and name != "mapper.py" else VALUES)
+        for words in [[f"{flag}={value}"], [flag, value]][: 1 + (value in SOME[1:3])]
+    ]
+    calls += [Call([*it.before, word, *it.after], stdin) for word in ("--=", "--=x", "-=", "---")]
+    done = results(it, calls, folder)
+    for call, result in zip(calls, done):
+        check(it, call, result)
+        flag, equals, _ = call.words[len(it.before)].partition("=")
+        if result.code == 2 and equals:
+            assert flag.strip("-") in result.err, (call, result)
+    assert any(result.code == 2 for result in done)
+
+
+# Files.
+
+TAKES_FILES = [name for name in PROGRAMS if not name.endswith(("reducer.py", " sum"))]
+NAMES = (
+    *("-x.txt", "a[1].txt", f"{NO_TEXT}.txt", "a b.txt", "ä.txt", "a\nb.txt", "%s{}.txt", "--"),
+    *("folder", "folder.gz", "missing", "missing.gz", "empty.txt", "empty.gz", "empty.bz2"),
+    *("none.gz", "none.bz2", "blank.txt", "blank.gz", "x" * 300, "records.txt/under", ""),
+    *("/dev/null", "cut.gz", "one.txt"),
+)
+
+
+def write_files(folder: Path) -> None:
+    for name in NAMES[:8]:
+        (folder / name).write_bytes(RECORDS)
+    for name in ("folder", "folder.gz"):
+        (folder / name).mkdir()
+    for name in ("empty.txt", "empty.gz", "empty.bz2"):
+        (folder / name).touch()
+    for name in ("none.gz", "none.bz2"):
+        (folder / name).write_bytes(b"no archive")
+    (folder / "blank.txt").write_bytes(b"\n \n\n")
+    (folder / "blank.gz").write_bytes(gzip.compress(b""))
+    (folder / "cut.gz").write_bytes(gzip.compress(RECORDS * 1000)[:-20])
+    (folder / "one.txt").write_bytes(b"a 1 2 3\n")
+
+
+def calls_with(name: str, it: Program, file: str) -> list[Call]:
+    """A file of this name in each place that there is for one."""
+    alone = [*it.before, "--", file]
+    first, last = [*alone, "pairs.tsv"], [*it.before, "--", "records.txt", file]
+    counts = [*it.before, "--scheme=prefix", f"--counts={file}", *(it.after or ["-"])]
+    lines = {
+        "mapper.py": [alone, counts],
+        "audit": [first, last],
+        "evaluate": [first, last],
+        "why": [[*alone, "a", "b"], counts],
+        "run_hadoop.sh": [[*alone, "out"]],
+        "curve": [[*it.before, f"--svg={file}"]],
+        "tune": [alone, last],
+    }
+    return [Call(words) for words in lines.get(name, [alone])]
+
+
+@pytest.mark.parametrize("name", TAKES_FILES)
+def test_every_kind_of_file_name(name: str, folder: Path) -> None:
+    it = PROGRAMS[name]
+    write_files(folder)
+    calls = [(file, call) for file in NAMES for call in calls_with(name, it, file)]
+    done = results(it, [call for _, call in calls], folder)
+    for (file, call), result in zip(calls, done):
+        check(it, call, result)
+        if result.code:
+            shown = os.fsencode(file).decode("utf-8", "backslashreplace").strip() or "mpty"
+            others = ("pairs.tsv", "records.txt", "INPUT")
+            assert shown in result.err or any(each in result.err for each in others), (call, result)
+    assert 0 in {result.code for result in done}
+
+
+def test_forks_are_the_program(folder: Path) -> None:
+    """What these tests call is what a person calls."""
+    (quick,) = results(PROGRAMS["mapper.py"], [Call([], RECORDS.decode())], folder)
+    command = [sys.executable, ROOT / "mapper.py"]
+    real = subprocess.run(command, input=RECORDS, capture_output=True, check=True, cwd=folder)
+    assert os.fsencode(quick.out) == real.stdout
+    assert quick.out

@@ -1,0 +1,187 @@
+"""Before anything is imported: whose code runs, under which Python, and on which terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import NEARDUP, ROOT, VIDEOS, Result, run
+
+RECORDS = b"a 1 2 3\nb 1 2 3\n"
+SCRIPTS = ("mapper.py", "reducer.py", "dedup_reducer.py", "count_tokens.py", "job.py")
+# What the scripts, numpy and mrjob import, or would if it were there.
+TEMPTING = (
+    *("numpy", "mrjob", "ujson", "simplejson", "rapidjson", "yaml", "pyspark", "boto3", "botocore"),
+    *("google", "signal", "argparse", "json", "tempfile", "threading", "secrets", "bz2", "fcntl"),
+)
+BARE = [sys.executable, "-S"]  # without what was installed
+HINT = "run make, or: python3 -m pip install"
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Path:
+    """A folder of files that nobody asked to run."""
+    folder = tmp_path / "trap"
+    folder.mkdir()
+    for name in TEMPTING:
+        (folder / f"{name}.py").write_text("raise SystemExit('a file of the current folder ran')\n")
+    return folder
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The programs in another place, where no virtual environment takes over."""
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for name in (*SCRIPTS, "neardup", "run_hadoop.sh", "run_local.sh"):
+        copied = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copied(ROOT / name, folder / name)
+    return folder
+
+
+def arguments(script: str) -> list[str]:
+    return {"count_tokens.py": ["order"], "job.py": ["--no-conf", "-"]}.get(script, [])
+
+
+def lacks(result: Result, *packages: str) -> bool:
+    """Whether it said which of these it needs, and nothing else."""
+    need = " and ".join(packages)
+    return bool(
+        result.code == 1
+        and result.out == b""
+        and re.fullmatch(rf"\S+: needs {need}, and \S+ has not; {HINT} .*\n", result.err)
+    )
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_current_folder_is_no_place_for_code(script: str, trap: Path, copy: Path) -> None:
+    """Neither where a package is missing, nor where all are there."""
+    result = run([*BARE, copy / script, *arguments(script)], trap.parent, cwd=trap)
+    assert lacks(result, *(("numpy", "mrjob") if script == "job.py" else ("numpy",))), result.err
+    result = run([sys.executable, copy / script, *arguments(script)], trap.parent, cwd=trap)
+    assert result.code == 0, result.err
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_nor_is_the_folder_of_a_task(script: str, trap: Path, copy: Path) -> None:
+    """There are links to what was shipped, and beside the files they lead to is no package."""
+    cache = trap.parent / "filecache"
+    cache.mkdir()
+    shutil.move(copy / script, cache / script)
+    (trap / script).symlink_to(cache / script)
+    (trap / "neardup").symlink_to(copy / "neardup")
+    packages = ("numpy", "mrjob") if script == "job.py" else ("numpy",)
+    command = [script, *arguments(script)]
+    assert lacks(run([*BARE, *command], trap.parent, cwd=trap), *packages)
+    result = run([sys.executable, *command], trap.parent, cwd=trap)
+    assert result.code == 0, result.err
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_alone_says_what_it_misses(script: str, copy: Path) -> None:
+    alone = copy.parent / "alone"
+    alone.mkdir()
+    shutil.copy(copy / script, alone / script)
+    result = run([*BARE, alone / script, *arguments(script)], copy.parent, cwd=alone)
+    assert result.code == 1
+    assert result.err.startswith(f"{script}: needs the folder neardup beside it")
+
+
+@pytest.mark.parametrize("script", ["mapper.py", "job.py"])
+def test_a_folder_called_numpy_is_no_numpy(script: str, copy: Path, tmp_path: Path) -> None:
+    (copy / "numpy").mkdir()
+    assert run([*BARE, copy / script], tmp_path, cwd=copy).err.startswith(f"{script}: needs numpy")
+
+
+def test_the_tools_run_no_file_of_the_current_folder(trap: Path, tmp_path: Path) -> None:
+    """python3 -m puts it first on the path."""
+    command = [*NEARDUP, "truth", str(VIDEOS)]
+    result = run(command, tmp_path, cwd=trap, PYTHONPATH=str(ROOT))
+    assert result.code == 0, result.err
+    result = run([*BARE, *command[1:]], tmp_path, cwd=trap, PYTHONPATH=str(ROOT), NEARDUP_PYTHON="")
+    assert lacks(result, "numpy"), result.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *([sys.executable, str(ROOT / script), *arguments(script)] for script in SCRIPTS),
+        [str(ROOT / "run_local.sh"), "-"],
+        [str(ROOT / "run_hadoop.sh"), "--help"],
+        [*NEARDUP, "truth", "-"],
+    ],
+    ids=lambda command: Path(command[1]).name,
+)
+def test_a_safe_path(command: list[str], tmp_path: Path) -> None:
+    """PYTHONSAFEPATH: neither a script's folder nor the current one is on Python's path."""
+    home = {"PYTHONPATH": str(ROOT)} if command[1] == "-m" else {}
+    result = run(command, tmp_path, cwd=tmp_path, PYTHONSAFEPATH="1", **home)
+    assert result.code == 0, result.err
+
+
+def test_the_current_folder_is_gone(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    line = f'cd "{gone}" && rmdir "{gone}" && exec "$@"'
+    result = run(["bash", "-c", line, "-", sys.executable, ROOT / "mapper.py"], tmp_path, RECORDS)
+    assert result.code == 0, result.err
+    assert result.out
+
+
+def test_hadoop_without_numpy(copy: Path, tmp_path: Path) -> None:
+    submit = copy / "neardup" / "engines" / "hadoop" / "submit.py"
+    assert lacks(run([*BARE, submit, "--help"], tmp_path), "numpy")
+
+
+# Terminals.
+
+LATIN = {"PYTHONIOENCODING": "latin-1"}
+ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *([sys.executable, str(ROOT / script), "--help"] for script in SCRIPTS),
+        [str(ROOT / "run_local.sh"), "--help"],
+        [*NEARDUP, "--help"],
+        [*NEARDUP, "tune", str(VIDEOS)],
+        [*NEARDUP, "curve", "--threshold=0.8", "--max-bands=32"],
+        [*NEARDUP, "why", "--measure=cosine", "--scheme=prefix", "-", "ä", "ö"],
+    ],
+    ids=lambda command: " ".join(Path(word).name for word in command[1:]),
+)
+def test_letters_that_a_terminal_lacks(command: list[str], tmp_path: Path) -> None:
+    records = "ä 1 2 3\nö 1 2 3\n".encode()
+    result = run(command, tmp_path, records, **ASCII)
+    assert result.code == 0, result.err
+    assert result.out
+
+
+def test_a_name_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
+    """So that the command `tune` recommends can be typed."""
+    path = os.fsencode(tmp_path) + b"/\xff.txt"
+    Path(os.fsdecode(path)).write_bytes(RECORDS)
+    for terminal in (LATIN, ASCII, {"PYTHONUTF8": "1"}):
+        result = run([*NEARDUP, "tune", os.fsdecode(path)], tmp_path, **terminal)
+        assert result.code == 0, result.err
+        assert path in result.out
+
+
+# Too little memory.
+
+
+@pytest.mark.parametrize("kibibytes", [60_000, 110_000, 140_000, 160_000])
+@pytest.mark.parametrize("script", ["mapper.py", "job.py"])
+def test_too_little_memory_to_begin(script: str, kibibytes: int, tmp_path: Path) -> None:
+    """How little that is depends on the machine, but a traceback (see `run`) it never is."""
+    command = [sys.executable, ROOT / script, *arguments(script)]
+    limited = ["bash", "-c", f'ulimit -v {kibibytes}; exec "$@"', "-", *command]
+    result = run(limited, tmp_path, RECORDS, OPENBLAS_NUM_THREADS="1")
+    assert result.code in (0, 1)
+    assert result.code == 0 or result.err
