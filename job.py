@@ -36,6 +36,7 @@ from mrjob.job import MRJob
 from mrjob.step import MRStep, StepFailedException
 
 from neardup.count_stages import map_counts, order_counts, sum_counts
+from neardup.engines.counting_first import cost_told
 from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT
 from neardup.engines.local.folder import STDIN, working_folder
 from neardup.engines.mrjob_here import (
@@ -199,12 +200,12 @@ class NearDuplicates(MRJob):
     def run_all(self):
         """All jobs, in order: this one, or where its scheme asks for token counts, two others."""
         if not counts_first(self.options):
+            cost_told(self.settings)
             self.run_steps()
             return [self]
         counting = self.with_flags(CountTokens, COUNT_TOKENS)
         job = self.with_flags(NearDuplicates, f"--counts={counting.count()}", "--own-counts")
-        for line in job.settings.scheme.cost():
-            self.say(line)
+        cost_told(job.settings)
         job.run_steps()
         return [counting, job]
 

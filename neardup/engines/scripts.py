@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from neardup import options
 from neardup.count_stages import map_counts, order_counts, sum_counts
+from neardup.engines.counting_first import cost_told
 from neardup.options import Settings
 from neardup.process.counters import Counters
 from neardup.process.run import run, write_all
@@ -75,7 +76,7 @@ def count_tokens() -> int:
 
 def _map() -> None:
     args = _with_files(options.parser("mapper.py", MAPPER)).parse_args()
-    settings = Settings.of(args)
+    settings = cost_told(Settings.of(args))
     counters = Counters("mapper", progress="records")
     blocks = _blocks(args.files, settings)
     write_all(piece for _, piece in map_records(blocks, settings, counters))

@@ -22,15 +22,16 @@ from neardup.process.interpreter import require
 require("numpy", name="run_hadoop.sh")
 
 from neardup import options
+from neardup.engines.counting_first import first_settings, settings_with_counts
 from neardup.engines.hadoop import command_line, folders, jobs
 from neardup.engines.hadoop.installation import hadoop
 from neardup.engines.hadoop.watching import Job
 from neardup.lines.count_lines import read_counts
-from neardup.options import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
 from neardup.process.run import run
 from neardup.process.summary import describe
+from neardup.token_counts.counts import TokenCounts
 
 
 def main() -> None:
@@ -80,14 +81,13 @@ def carry_out(plan: Plan, args: argparse.Namespace) -> None:
     """Run the jobs; in the end nothing is left but OUTPUT, and after a failure not even that."""
     counting, pairing = (list(map(Job, commands)) for commands in (plan.counting, plan.pairing))
     counters = Counters("job")
-    counters.promise = options.settings_before_counts(args).promise
+    counters.promise = first_settings(args).promise
     started: list[Job] = []
     try:
         for job in counting:
             _run(job, started, counters)
         if counting:
-            for line in _with_counts(args, f"{plan.between}/counts/part-00000").scheme.cost():
-                print(line, file=sys.stderr)
+            settings_with_counts(args, _counts(f"{plan.between}/counts/part-00000"))
         for job in pairing:
             _run(job, started, counters)
     except BaseException as error:
@@ -122,13 +122,13 @@ def _clean_up(started: list[Job], made: list[str], detach: bool) -> None:
         folders.remove(made)
 
 
-def _with_counts(args: argparse.Namespace, path: str) -> Settings:
-    """With the token counts of a file on the cluster."""
+def _counts(path: str) -> TokenCounts:
+    """From a file on the cluster."""
     with tempfile.NamedTemporaryFile() as file:
         command = [hadoop(), "fs", "-cat", path]
         if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file).returncode:
             raise StageError(f"cannot read {path}; Hadoop said why above")
-        return Settings.of(args, read_counts(file.name, own=True))
+        return read_counts(file.name, own=True)
 
 
 if __name__ == "__main__":

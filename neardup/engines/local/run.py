@@ -29,6 +29,7 @@ require("numpy", name="run_local.sh")
 import numpy as np
 
 from neardup import options
+from neardup.engines.counting_first import first_settings, settings_with_counts
 from neardup.engines.local.entries import ENTRY_BYTES, EntryWriter, partitions_for
 from neardup.engines.local.folder import (
     STDIN,
@@ -93,7 +94,7 @@ Source = Callable[[Plan, int, Counters], Generator[Batch, None, None]]  # the re
 def main() -> None:
     args = command_line()
     counts_first = options.counts_first(args)
-    settings = options.settings_before_counts(args)
+    settings = first_settings(args)
     asked = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
     check_inputs(args.files)
     check_read_once(args.files)
@@ -191,9 +192,7 @@ def with_counts(crew: Crew, plan: Plan, args: argparse.Namespace) -> Plan:
     everywhere(crew, plan, "mapper", lambda k: tally(plan, k))
     everywhere(crew, plan, "tally", lambda k: sums(plan, k))
     counts = read_tally(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
-    settings = Settings.of(args, counts)
-    for line in settings.scheme.cost():
-        print(line, file=sys.stderr)
+    settings = settings_with_counts(args, counts)
     return replace(plan, settings=settings)
 
 
