@@ -8,6 +8,7 @@ otherwise in the user's cache.
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import gzip
 import hashlib
 import os
@@ -76,12 +77,16 @@ def _kept(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def _made(name: str, make: Callable[[Path], None]) -> Path:
-    """A new archive of that name, whole or not at all."""
+    """A new archive of that name, whole or not at all; one with the same content stays as it is.
+
+    Hadoop gives up where a file changes, be it in date only, while another run sends it along.
+    """
     ship = folder()
     with tempfile.TemporaryDirectory(dir=ship) as temporary:
-        new = Path(temporary) / name
+        new, old = Path(temporary) / name, ship / name
         make(new)
-        return new.replace(ship / name)
+        same = old.exists() and filecmp.cmp(new, old, shallow=False)
+        return old if same else new.replace(old)
 
 
 def folder() -> Path:
