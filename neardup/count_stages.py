@@ -12,22 +12,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import Callable, TypeVar
 
 from neardup.lines.count_lines import (
     TOKEN_WIDTH,
     format_counts,
     parse_partial,
     parse_sum,
+    place_of_sum,
 )
 from neardup.lines.set_text import encode_sets, encoded_size
 from neardup.options import Settings
 from neardup.process.counters import SHUFFLED, Counters
-from neardup.process.errors import StageError, shown
+from neardup.process.errors import StageError, WireError, shown
 from neardup.reading.blocks import Block
 from neardup.stages import parsed
 from neardup.token_counts import counts, sample
 from neardup.token_counts.counts import partial_counts
 from neardup.token_counts.sample import Sample
+
+Fields = TypeVar("Fields", bound="tuple[bytes, ...]")
 
 
 def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[bytes]:
@@ -52,32 +56,42 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
     >>> list(sum_counts(lines))
     [b'000000000000:s00000000000000000003\t2\n', b'999999999997:t00000000000000000007\t2\n']
     """
-    before = b""
-    for key, group in groupby(map(parse_partial, lines), key=lambda fields: fields[0]):
-        if key < before:
-            raise StageError(f"not in order: {shown(key)}; sort the lines first")
-        before = key
+    for key, group in groupby(_in_order(lines, parse_partial), key=lambda fields: fields[0]):
         if key.startswith(b"r"):
-            yield b"%012d:%b\t%b\n" % (0, *next(group))
-            continue
-        count = sum(int(n) for _, n in group)
-        if key.startswith(b"s"):
-            yield b"%012d:%b\t%d\n" % (0, key, count)
-        elif count > 1:
-            yield b"%012d:%b\t%d\n" % (counts.MOST - count, key, count)
+            _, value = next(group)
+        else:
+            value = b"%d" % sum(int(n) for _, n in group)
+        if value != b"1" or not key.startswith(b"t"):
+            yield b"%b\t%b\n" % (place_of_sum(key, value), value)
 
 
 def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Sums in order → all sizes, and of sample and tokens the first; all lines are read."""
     taken, elements, before = {b"r": 0, b"s": 0, b"t": 0}, 0, b""
     most = {b"r": sample.MOST_SETS, b"s": sys.maxsize, b"t": counts.MOST_TOKENS}
-    for line in lines:
-        place, key, value = parse_sum(line)
-        if place < before:
-            raise StageError(f"not in order: {shown(line)}; sort the lines first")
+    for place, key, value in _in_order(lines, parse_sum):
+        if place == before:
+            raise StageError(f"{shown(key)} has two sums; count_tokens.py sum must take all lines")
         before = place
         kind = key[:1]
         taken[kind] += 1
         elements += encoded_size(value) if kind == b"r" else 0
         if taken[kind] <= most[kind] and (kind != b"r" or elements <= sample.MOST_TOKENS):
             yield b"%b\t%b\n" % (key, value)
+
+
+def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Iterator[Fields]:
+    """The fields of each line, of which the first ones ascend; StageError with the line's number.
+
+    First fields are of one width, so that all engines have them in this order.
+    """
+    before = b""
+    for number, line in enumerate(lines, 1):
+        try:
+            fields = parse(line)
+        except WireError as error:
+            raise StageError(f"line {number}: {error}") from None
+        if fields[0] < before:
+            raise StageError(f"line {number}: not in order; put LC_ALL=C sort in front")
+        before = fields[0]
+        yield fields

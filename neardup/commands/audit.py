@@ -32,7 +32,7 @@ from neardup.process.errors import StageError
 from neardup.process.run import run
 from neardup.reading.blocks import read_files
 from neardup.sets.batch import Batch
-from neardup.similarity.measures import Jaccard
+from neardup.similarity.measures import SetMeasure
 from neardup.stages import parsed
 
 NAME = "neardup audit"
@@ -117,7 +117,7 @@ class _Silent(Counters):
         pass
 
 
-def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Jaccard) -> dict[Pair, bytes]:
+def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: SetMeasure) -> dict[Pair, bytes]:
     """All pairs with a sampled id, and how similar they are."""
     true: dict[Pair, bytes] = {}
     for line in _true_lines(batches, drawn, measure):
@@ -126,7 +126,7 @@ def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Jaccard) -> dic
     return true
 
 
-def _true_lines(batches: Iterable[Batch], drawn: Batch, measure: Jaccard) -> Iterator[bytes]:
+def _true_lines(batches: Iterable[Batch], drawn: Batch, measure: SetMeasure) -> Iterator[bytes]:
     index, unused = Index.of(drawn.sets), Counters("")
     for batch in batches:
         for asking, holder, common in index.overlaps(batch.sets):

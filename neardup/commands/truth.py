@@ -16,7 +16,7 @@ from neardup.process.errors import UsageError
 from neardup.process.run import run, write_all
 from neardup.reading.blocks import read_files
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import Jaccard
+from neardup.similarity.measures import SetMeasure
 from neardup.stages import dedup_pairs, parsed
 
 NAME = "neardup truth"
@@ -65,7 +65,7 @@ def _command_line() -> argparse.Namespace:
     return parser.parse_intermixed_args()
 
 
-def _join(args: argparse.Namespace, measure: Jaccard) -> Callable[[Ragged], Joined]:
+def _join(args: argparse.Namespace, measure: SetMeasure) -> Callable[[Ragged], Joined]:
     """From the sets to the candidates that the measure decides about."""
     if args.join not in (None, *JOINS):
         raise UsageError(f"--join: {args.join!r} is not one of {', '.join(JOINS)}")

@@ -13,7 +13,7 @@ from neardup.process.errors import UsageError
 from neardup.reading.blocks import check_inputs
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import MEASURES, Jaccard
+from neardup.similarity.measures import MEASURES, SetMeasure
 
 EXACT = ("--threshold", "--input", "--shingle", "--max-line", "--strict")
 
@@ -32,7 +32,7 @@ def exact_parser(
     return parser
 
 
-def exact_settings(args: argparse.Namespace) -> tuple[Settings, Jaccard]:
+def exact_settings(args: argparse.Namespace) -> tuple[Settings, SetMeasure]:
     """The settings, of which the scheme means nothing, and the measure."""
     if args.measure not in MEASURES:
         raise UsageError(f"--measure: {args.measure!r} is not one of {', '.join(MEASURES)}")

@@ -17,7 +17,7 @@ from neardup.schemes.scheme import Scheme
 from neardup.schemes.scheme import shown as shown_chance
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity.measures import MEASURES, Jaccard, Measure
+from neardup.similarity.measures import MEASURES, Jaccard, Measure, SetMeasure
 
 SHOWN = 5  # shingles, and keys
 WIDTH = 12  # of the names
@@ -130,7 +130,7 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
     if chance == 1:
         return f"{'':{WIDTH}}which cannot be by the promise: please report it"
     advice = []
-    if isinstance(settings.measure, Jaccard):  # and not one that only this scheme has
+    if isinstance(settings.measure, SetMeasure):  # and not one that only this scheme has
         exact = "--exact" if name in SCHEMES["exact"].measures else "--scheme prefix"
         advice += [f"{exact} finds every pair"]
     advice += [option.finds_more for option in settings.scheme.options if option.finds_more]

@@ -37,7 +37,7 @@ def pair_lines(
     for i, j, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):
         a, b = records.ids[i], records.ids[j]
         if a == b:
-            counters.add("repeated ids", 1)
+            counters.repeated_id(a)
         else:
             yield format_pair(a, b, similarity, measure.directed)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from neardup.schemes.simhash import BITS, Hamming
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity.measures import Jaccard, Measure, six_decimals
+from neardup.similarity.measures import Measure, SetMeasure, six_decimals
 from neardup.similarity.threshold import MAX_DENOMINATOR, Threshold
 
 LEAST = Threshold(1, MAX_DENOMINATOR)  # that all but strangers reach
@@ -30,7 +30,7 @@ def similarity(measure: Measure, name: str, sets: Ragged) -> Similarity:
     Similarity(text='2/4 = 0.500000', value=0.5)
     Similarity(text='2/√(4·2) = 0.707107', value=0.707107)
     """
-    if not isinstance(measure, Jaccard):
+    if not isinstance(measure, SetMeasure):
         return _by_scheme(measure, sets)
     common = shared(sets, FIRST, SECOND).sizes
     x, y = sets.sizes[:1], sets.sizes[1:2]

@@ -16,11 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from neardup.similarity.filters import (
-    Size,
-    overlap_needed,
-)
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.filters import overlap_needed
+from neardup.similarity.threshold import Size, Threshold
 
 
 def most_common(x: Size, y: Size, i: Size, j: Size, met: Size) -> Size:

@@ -15,7 +15,7 @@ import numpy as np
 from neardup.joins.joined import Joined
 from neardup.sets.ragged import Ragged, chunks, spans
 from neardup.sets.runs import starts_of_runs
-from neardup.similarity.measures import Jaccard
+from neardup.similarity.measures import SetMeasure
 
 STEP = 1 << 20
 
@@ -62,7 +62,7 @@ class Index:
             yield low + met // m, met % m, cells[met]
 
 
-def all_against_all(sets: Ragged, measure: Jaccard) -> Joined:
+def all_against_all(sets: Ragged, measure: SetMeasure) -> Joined:
     """The pairs of rows that may reach the threshold by a measure, though it bounds no resemblance.
 
     >>> from neardup.similarity.measures import Containment

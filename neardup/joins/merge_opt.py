@@ -19,7 +19,7 @@ from heapq import merge
 from neardup.joins.joined import Joined
 from neardup.joins.token_order import Ordered
 from neardup.sets.ragged import Ragged
-from neardup.similarity.filters import least_partner, overlap_needed
+from neardup.similarity.filters import overlap_needed
 from neardup.similarity.threshold import Threshold
 
 
@@ -39,7 +39,7 @@ def merge_opt(rows: Ragged, threshold: Threshold) -> Joined:
     found = []
     for y, tokens in enumerate(records.tokens()):
         lists = sorted((index[token] for token in tokens), key=len)
-        cut = len(lists) - (least_partner(threshold, len(tokens)) - 1)
+        cut = len(lists) - (threshold.smallest_partner(len(tokens)) - 1)
         short, long = lists[:cut], lists[cut:]
         places = [0] * len(long)
         starts = (bisect_left(list_, first[y]) for list_ in short)

@@ -15,7 +15,6 @@ import numpy as np
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged
 from neardup.sets.runs import first_of_run
-from neardup.similarity.filters import least_partner
 from neardup.similarity.threshold import Threshold
 
 BLOCK = 1 << 15  # values hashed at once: they stay in the cache
@@ -73,7 +72,7 @@ class Ordered:
         >>> records.first_partner(Threshold.parse("0.6")).tolist()
         [0, 1, 1]
         """
-        return np.searchsorted(self.sizes, least_partner(t, self.sizes))
+        return np.searchsorted(self.sizes, t.smallest_partner(self.sizes))
 
     def counts(self, first: np.ndarray) -> dict[str, int]:
         """How many pairs there are, and how many the length filter leaves."""

@@ -18,13 +18,14 @@ import numpy as np
 from neardup.lines.set_text import decode_sets
 from neardup.process.errors import StageError, WireError, shown
 from neardup.sets.ragged import Ragged
-from neardup.token_counts.counts import TokenCounts
+from neardup.token_counts.counts import MOST, TokenCounts
 
 TOKEN_WIDTH = 20  # digits of 2^64 - 1
 ROWS_AT_ONCE = 1 << 16
-# Hadoop may add a tab behind a line.
-_PARTIAL = re.compile(rb"(?:([st][0-9]{20})\t([0-9]{1,12})|(r[0-9]{20})\t([0-o]+))\t?\n?")
-_SUMMED = re.compile(rb"([0-9]{12}:([rst][0-9]{20}))\t([0-o]+)\t?\n?")
+_FIELDS = rb"(?:([st][0-9]{20})\t([1-9][0-9]{0,11})|(r[0-9]{20})\t([0-o]+))\t?\n?"
+_PARTIAL = re.compile(_FIELDS)  # Hadoop may add a tab behind a line
+_SUMMED = re.compile(rb"[0-9]{12}:" + _FIELDS)
+_LARGEST = b"%020d" % ((1 << 64) - 1)
 
 
 def read_counts(path: str, own: bool = False) -> TokenCounts:
@@ -82,19 +83,45 @@ def _no_counts(path: str) -> StageError:
 def parse_partial(line: bytes) -> tuple[bytes, bytes]:
     """(key, value) of a partial count."""
     found = _PARTIAL.fullmatch(line)
-    if not found:
-        raise WireError(f"expected TOKEN COUNT, got {shown(line)}")
-    key, value = filter(None, found.groups())
-    return key, value
+    if found:
+        key, value = filter(None, found.groups())
+        if _possible(key, value):
+            return key, value
+    raise WireError(f"expected TOKEN COUNT, as count_tokens.py map writes them, got {shown(line)}")
 
 
 def parse_sum(line: bytes) -> tuple[bytes, bytes, bytes]:
     """(the key with its place in front, the key, the value) of a sum."""
     found = _SUMMED.fullmatch(line)
-    if not found:
-        raise WireError(f"expected ORDER:TOKEN COUNT, got {shown(line)}")
-    place, key, value = found.groups()
-    return place, key, value
+    if found:
+        key, value = filter(None, found.groups())
+        place = place_of_sum(key, value)
+        if line.startswith(place) and _possible(key, value):
+            return place, key, value
+    raise WireError(
+        f"expected ORDER:TOKEN COUNT, as count_tokens.py sum writes them, got {shown(line)}"
+    )
+
+
+def place_of_sum(key: bytes, value: bytes) -> bytes:
+    """The key of a sum with its place in front.
+
+    >>> place_of_sum(b"t00000000000000000042", b"17")
+    b'999999999982:t00000000000000000042'
+    """
+    return b"%012d:%b" % (MOST - int(value) if key.startswith(b"t") else 0, key)
+
+
+def _possible(key: bytes, value: bytes) -> bool:
+    """Whether the number is one of 64 bits, and a set can be read."""
+    if key[1:] > _LARGEST:
+        return False
+    if key.startswith(b"r"):
+        try:
+            decode_sets([value])
+        except WireError:
+            return False
+    return True
 
 
 def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ import sys
 import time
 from tempfile import NamedTemporaryFile
 
-from neardup.process.summary import describe
+from neardup.process.summary import REPEATED, describe, first_repeated
 
 SHOWN_BAD_LINES = 10
 PROGRESS_SECONDS = 0.5  # on a terminal
@@ -33,6 +33,7 @@ class Counters:
         self.counts: dict[str, int] = {}
         self.bad_lines: list[tuple[str, int, str]] = []
         self.promise = ""
+        self.repeated = b""  # the smallest id that was met again
         self.started = time.time()
         self._progress = progress
         self._worker = os.environ.get("NEARDUP_WORKER", "")
@@ -68,10 +69,17 @@ class Counters:
                     self._show("")
                 print(f"{self.stage}: {place}line {line}: {message}", file=sys.stderr)
 
+    def repeated_id(self, id_: bytes) -> None:
+        """Count an id that was met again; the smallest of them is named."""
+        self.add(REPEATED, 1)
+        if not self.repeated or id_ < self.repeated:
+            self.repeated = id_
+
     def forget(self) -> None:
         """Report no more than the time, where another stage has counted the same."""
         self.counts.clear()
         self.bad_lines.clear()
+        self.repeated = b""
 
     def report(self) -> None:
         """Say what was counted; see the head of this file."""
@@ -83,6 +91,11 @@ class Counters:
         elif self._in_hadoop:
             for name, count in self.counts.items():
                 print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
+            if self.repeated:
+                print(
+                    f"{self.stage}: {REPEATED}: {first_repeated(self.repeated.decode())}",
+                    file=sys.stderr,
+                )
         else:
             print(describe([self.as_dict()]), file=sys.stderr)
 
@@ -93,9 +106,13 @@ class Counters:
             "counts": self.counts,
             "bad_lines": self.bad_lines,
             "promise": self.promise,
+            "repeated": self._repeated(),
             "started": self.started,
             "ended": time.time(),
         }
+
+    def _repeated(self) -> str:
+        return self.repeated.decode("utf-8", "backslashreplace")
 
     def _show(self, text: str) -> None:
         sys.stderr.write(f"\r\x1b[K{text}")

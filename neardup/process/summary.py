@@ -7,8 +7,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from neardup.process.errors import shown
+
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
+REPEATED = "repeated ids"
 ORDER = (
     "records",
     "bad lines",
@@ -20,7 +23,7 @@ ORDER = (
     "buckets with more than one record",
     "candidate pairs",
     "pairs",
-    "repeated ids",
+    REPEATED,
     "unique pairs",
     "repeated pairs",
 )
@@ -44,6 +47,10 @@ def describe(reports: list[dict], whole: bool = False) -> str:
     if counts.get("bad lines"):
         listed = ", ".join(f"{n:,} {name[len(BAD) :]}" for name, n in sorted(reasons.items()))
         lines = [line + f"  ({listed})" if line.startswith("bad") else line for line in lines]
+    ids = sorted(filter(None, (report.get("repeated") for report in reports)))
+    if ids:
+        told = f"  ({first_repeated(ids[0])})"
+        lines = [line + told if line.startswith(REPEATED) else line for line in lines]
     promise = next((report["promise"] for report in reports if report["promise"]), "")
     if promise:
         lines.append(f"{'promise':33} {promise}")
@@ -53,6 +60,15 @@ def describe(reports: list[dict], whole: bool = False) -> str:
     if pairs == 0 and any(counts.get(name) for name in read):
         lines.append("No two records are similar enough to form a pair.")
     return "\n".join(lines)
+
+
+def first_repeated(id_: str) -> str:
+    """What to know of ids that were met again, of which this is the smallest.
+
+    >>> first_repeated("VIDEO_7")
+    "the first: 'VIDEO_7'; records of one id form no pair"
+    """
+    return f"the first: {shown(id_.encode())}; records of one id form no pair"
 
 
 def total(counts: Iterable[dict[str, int]]) -> dict[str, int]:

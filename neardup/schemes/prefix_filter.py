@@ -27,7 +27,7 @@ def prefix_sizes(sizes: np.ndarray, threshold: Threshold | None) -> np.ndarray:
     """
     if threshold is None:
         return sizes
-    return sizes + 1 - -(-sizes * threshold.num // threshold.den)
+    return sizes + 1 - threshold.smallest_partner(sizes)
 
 
 def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged:

@@ -31,7 +31,7 @@ from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
 from neardup.similarity.bitmaps import popcount
-from neardup.similarity.measures import ANY_SIZE, MEASURES, Measure, Verified
+from neardup.similarity.measures import MEASURES, Measure, UnboundedMeasure, Verified
 from neardup.similarity.threshold import Threshold
 from neardup.similarity.weights import Idf
 
@@ -131,17 +131,10 @@ def most_blocks(distance: int, max_keys: int) -> int:
 
 
 @dataclass(frozen=True)
-class Hamming:
+class Hamming(UnboundedMeasure):
     """Pairs whose fingerprints differ in no more bits than the scheme's distance."""
 
     scheme: SimHash
-    directed: ClassVar[bool] = False
-
-    def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        return np.full(len(size), ANY_SIZE)
-
-    def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.ones(len(common), dtype=bool)
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
         some, place = np.unique(np.concatenate((left, right)), return_inverse=True)

@@ -94,7 +94,7 @@ class SpotSigs(Scheme):
 
     def _partitions(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The first sizes of the partitions of each size: its own, and its smallest partner's."""
-        smallest = -(-sizes * self.resemblance.num // self.resemblance.den)
+        smallest = self.resemblance.smallest_partner(sizes)
         return first_sizes(self.resemblance, sizes), first_sizes(self.resemblance, smallest)
 
 

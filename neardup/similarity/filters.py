@@ -5,22 +5,7 @@ Letters: t the threshold (9/10), x and y the sizes of two sets (35 and 38).
 
 from __future__ import annotations
 
-from typing import TypeVar
-
-import numpy as np
-
-from neardup.similarity.threshold import Threshold
-
-Size = TypeVar("Size", int, np.ndarray)
-
-
-def least_partner(t: Threshold, size: Size) -> Size:
-    """Length: no smaller set, ⌈t·size⌉, can pair with one of `size`.
-
-    >>> least_partner(Threshold.parse("0.9"), 11)
-    10
-    """
-    return -(-size * t.num // t.den)
+from neardup.similarity.threshold import Size, Threshold
 
 
 def probing_prefix(t: Threshold, size: Size) -> Size:
@@ -29,7 +14,7 @@ def probing_prefix(t: Threshold, size: Size) -> Size:
     >>> probing_prefix(Threshold.parse("0.9"), 35)
     4
     """
-    return size - least_partner(t, size) + 1
+    return size - t.smallest_partner(size) + 1
 
 
 def indexing_prefix(t: Threshold, size: Size) -> Size:

@@ -59,14 +59,8 @@ class Measure(Protocol):
 
 
 @dataclass(frozen=True)
-class Jaccard:
-    """The others differ in their fraction, and in what follows from it.
-
-    >>> sets = Ragged.from_rows([[1, 2, 3], [2, 3, 4], [9]])
-    >>> found = Jaccard(Threshold.parse("0.5")).verified(sets, np.array([0, 0]), np.array([1, 2]))
-    >>> [column.tolist() for column in found]
-    [[0], [1], [2], [4]]
-    """
+class SetMeasure:
+    """A fraction of two sets' sizes and of what they share, and what follows from it."""
 
     threshold: Threshold
     directed: ClassVar[bool] = False
@@ -74,16 +68,16 @@ class Jaccard:
     @property
     def resemblance(self) -> Threshold | None:
         """The least that pairs have; None where any will do."""
-        return self.threshold
+        raise NotImplementedError
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        return self.threshold.largest_partner(size)
+        raise NotImplementedError
 
     def fraction(
         self, common: np.ndarray, x: np.ndarray, y: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """(part, whole): the similarity of sets of x and y elements with `common` in both."""
-        return common, x + y - common
+        raise NotImplementedError
 
     def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return self.threshold.reached(*self.fraction(common, x, y))
@@ -95,7 +89,41 @@ class Jaccard:
         return Verified(left[good], right[good], *self.fraction(common[good], x[good], y[good]))
 
 
-class Dice(Jaccard):
+class UnboundedMeasure:
+    """One that neither sizes nor common tokens rule out pairs of: a base for `Measure`s."""
+
+    directed: ClassVar[bool] = False
+
+    def largest_partner(self, size: np.ndarray) -> np.ndarray:
+        return np.full(len(size), ANY_SIZE)
+
+    def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.ones(len(common), dtype=bool)
+
+
+class Jaccard(SetMeasure):
+    """The resemblance.
+
+    >>> sets = Ragged.from_rows([[1, 2, 3], [2, 3, 4], [9]])
+    >>> found = Jaccard(Threshold.parse("0.5")).verified(sets, np.array([0, 0]), np.array([1, 2]))
+    >>> [column.tolist() for column in found]
+    [[0], [1], [2], [4]]
+    """
+
+    @property
+    def resemblance(self) -> Threshold:
+        return self.threshold
+
+    def largest_partner(self, size: np.ndarray) -> np.ndarray:
+        return self.threshold.largest_partner(size)
+
+    def fraction(
+        self, common: np.ndarray, x: np.ndarray, y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return common, x + y - common
+
+
+class Dice(SetMeasure):
     """Dice = 2J / (1 + J), so it reaches t exactly where J reaches t / (2 - t)."""
 
     @property
@@ -112,7 +140,7 @@ class Dice(Jaccard):
         return 2 * common, x + y
 
 
-class Cosine(Jaccard):
+class Cosine(SetMeasure):
     """A set inside one 1/t² times as large is at t exactly, with J = t²; all others are above."""
 
     @property
@@ -133,7 +161,7 @@ class Cosine(Jaccard):
         return cosine_reached(self.threshold, common, x, y)
 
 
-class Overlap(Jaccard):
+class Overlap(SetMeasure):
     """The larger of both containments, the overlap coefficient."""
 
     @property
@@ -163,7 +191,7 @@ class Containment(Overlap):
         return Verified(both[0][good], both[1][good], common[good], whole[good])
 
 
-MEASURES = {
+MEASURES: dict[str, type[SetMeasure]] = {
     "jaccard": Jaccard,
     "dice": Dice,
     "cosine": Cosine,

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
+
+Size = TypeVar("Size", int, np.ndarray)
 
 MAX_DENOMINATOR = 10**9  # keeps denominator · size inside int64 for sets of up to 10^9 elements
 
@@ -67,6 +70,14 @@ class Threshold:
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
         """The length filter: no set larger than this, ⌊size/t⌋, can pair with one of `size`."""
         return size * self.den // self.num
+
+    def smallest_partner(self, size: Size) -> Size:
+        """The length filter: no set smaller than this, ⌈t·size⌉, can pair with one of `size`.
+
+        >>> NINE_TENTHS.smallest_partner(11)
+        10
+        """
+        return -(-size * self.num // self.den)
 
 
 NINE_TENTHS = Threshold(9, 10)

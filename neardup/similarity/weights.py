@@ -13,12 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
-from typing import ClassVar
 
 import numpy as np
 
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity.measures import ANY_SIZE, Verified, cosine_reached, millionths
+from neardup.similarity.measures import UnboundedMeasure, Verified, cosine_reached, millionths
 from neardup.similarity.threshold import Threshold
 from neardup.token_counts.counts import TokenCounts
 
@@ -55,7 +54,7 @@ def _root16(value: int) -> int:
 
 
 @dataclass(frozen=True)
-class WeightedCosine:
+class WeightedCosine(UnboundedMeasure):
     """Σ w² of the common tokens / √(Σ w² of the one set · Σ w² of the other).
 
     >>> sets = Ragged.from_rows([[1, 2], [2, 3], [2], [2, 3]])  # 2 weighs 1, 3 weighs 8
@@ -67,13 +66,6 @@ class WeightedCosine:
 
     threshold: Threshold
     idf: Idf
-    directed: ClassVar[bool] = False
-
-    def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        return np.full(len(size), ANY_SIZE)
-
-    def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.ones(len(common), dtype=bool)
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
         some, place = np.unique(np.concatenate((left, right)), return_inverse=True)

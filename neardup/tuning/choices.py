@@ -19,7 +19,7 @@ from neardup.schemes import SCHEMES, banding
 from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import Jaccard
+from neardup.similarity.measures import SetMeasure
 from neardup.tuning.estimates import Meetings, meetings
 from neardup.tuning.survey import Survey, seconds
 
@@ -66,10 +66,11 @@ class Cost(NamedTuple):
     seconds: float
 
 
-def choices(measure: Jaccard, name: str, recall: float) -> Iterator[Choice]:
+def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
     """All settings that promise this recall by a measure of this name.
 
     >>> from neardup.similarity.threshold import NINE_TENTHS
+    >>> from neardup.similarity.measures import Jaccard
     >>> found = list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))
     >>> found[2]
     Choice(name='8 × 3', flags=['--bands=8', '--rows=3'])

@@ -13,7 +13,7 @@ from neardup.reading.bad_lines import Parser
 from neardup.reading.blocks import BLOCK_BYTES
 from neardup.sets.batch import Batch
 from neardup.sets.runs import distinct
-from neardup.similarity.measures import Jaccard
+from neardup.similarity.measures import SetMeasure
 from neardup.token_counts.counts import TokenCounts
 from neardup.tuning.estimates import Likeness, Weights, comparable, likeness
 from neardup.tuning.line_sample import Sample
@@ -41,11 +41,11 @@ class Survey:
     whole: bool
     bad: int
     parsing: float
-    measure: Jaccard
+    measure: SetMeasure
     likeness: Likeness
 
     @classmethod
-    def of(cls, sample: Sample, parse: Parser, measure: Jaccard, seed: int) -> Survey:
+    def of(cls, sample: Sample, parse: Parser, measure: SetMeasure, seed: int) -> Survey:
         """StageError where there are no two records."""
         lengths = [len(line) for line in sample.lines]
         batch, bad = parse(b"".join(sample.lines))

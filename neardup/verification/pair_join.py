@@ -15,6 +15,7 @@ import numpy as np
 from neardup.lines.pair_lines import format_pair
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
+from neardup.process.summary import REPEATED
 from neardup.schemes.scheme import Scheme
 from neardup.similarity.bitmaps import may_reach
 from neardup.similarity.measures import Measure, Verified, six_decimals
@@ -50,11 +51,15 @@ class PairJoin:
 
     def _join(self, pile: Pile) -> Iterator[bytes]:
         self._check(pile)
-        several = np.flatnonzero([len(ids) > 1 for ids in pile.ids] | (pile.repeats > 0))
+        several = np.flatnonzero(
+            [len(ids) > 1 or bool(again) for ids, again in zip(pile.ids, pile.repeats)]
+        )
         # The copies of a set have their turn in the bucket of its smallest key.
         several = several[self.meetings.alone_before(pile, several)]
-        self.counters.add("repeated ids", int(pile.repeats[several].sum()))
+        self.counters.add(REPEATED, 0)
         for i in several.tolist():
+            for id_ in pile.repeats[i]:
+                self.counters.repeated_id(id_)
             for a, b in self._copies(pile.ids[i]):
                 yield self._line(a, b, IDENTICAL)
                 if self.measure.directed:
@@ -100,7 +105,7 @@ class PairJoin:
             for i, j, similarity in zip(left.tolist(), right.tolist(), six_decimals(part, whole)):
                 for a, b in self._matches(pile.ids[i], pile.ids[j]):
                     if a == b:
-                        self.counters.add("repeated ids", 1)
+                        self.counters.repeated_id(a)
                     else:
                         yield self._line(a, b, similarity)
 

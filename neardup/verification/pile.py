@@ -30,14 +30,14 @@ class Pile:
 
     keys: uint64 (n,), the bucket's key; buckets: int64 (n,), the bucket's number from 0; nodes:
     int64 (n,), the set's number in the join as a whole; ids: n lists, each ascending and distinct;
-    repeats: int64 (n,), how often one of these ids came again; sets: n rows.
+    repeats: n lists, those of these ids that came again, each time; sets: n rows.
     """
 
     keys: np.ndarray
     buckets: np.ndarray
     nodes: np.ndarray
     ids: list[list[bytes]]
-    repeats: np.ndarray
+    repeats: list[list[bytes]]
     sets: Ragged
 
     @classmethod
@@ -47,12 +47,12 @@ class Pile:
         Byte order is the order of a pile, so the result does not depend on the engine's.
         """
         holders: dict[tuple[bytes, bytes, bytes], list[bytes]] = {}
-        repeats: dict[tuple[bytes, bytes, bytes], int] = {}
+        repeats: dict[tuple[bytes, bytes, bytes], list[bytes]] = {}
         for key, size, id_, shingles in parse_keyed_lines(sorted(lines)):
             set_ = key, size, shingles
             ids = holders.setdefault(set_, [])
             if ids and ids[-1] == id_:
-                repeats[set_] = repeats.get(set_, 0) + 1
+                repeats.setdefault(set_, []).append(id_)
             else:
                 ids.append(id_)
         sets = decode_sets([shingles for _, _, shingles in holders])
@@ -67,7 +67,7 @@ class Pile:
             buckets=np.array(buckets, dtype=np.int64),
             nodes=np.arange(first_node, first_node + len(holders)),
             ids=list(holders.values()),
-            repeats=np.array([repeats.get(set_, 0) for set_ in holders], dtype=np.int64),
+            repeats=[repeats.get(set_, []) for set_ in holders],
             sets=sets,
         )
 
@@ -89,7 +89,7 @@ class Pile:
             np.concatenate((self.buckets, later.buckets)),
             np.concatenate((self.nodes, later.nodes)),
             self.ids + later.ids,
-            np.concatenate((self.repeats, later.repeats)),
+            self.repeats + later.repeats,
             self.sets.beside(later.sets),
         )
 

@@ -20,7 +20,7 @@ from neardup.reading.shingling import Shingler
 from neardup.reading.text_lines import text_line_parser
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
-from neardup.similarity.measures import Cosine, Jaccard
+from neardup.similarity.measures import Cosine, Jaccard, SetMeasure
 from neardup.similarity.threshold import NINE_TENTHS, Threshold
 from neardup.tuning.choices import Cost, best, cost
 from neardup.tuning.choices import choices as settings
@@ -224,7 +224,7 @@ def surveyed_sets() -> Ragged:
 
 
 @pytest.mark.parametrize("measure", [MEASURE, Cosine(Threshold(9, 10)), Jaccard(Threshold(1, 2))])
-def test_a_whole_file_is_no_estimate(measure: Jaccard) -> None:
+def test_a_whole_file_is_no_estimate(measure: SetMeasure) -> None:
     """The matches and the mean number of candidates, pair by pair, are those of the sets."""
     sets = surveyed_sets()
     n = len(sets)

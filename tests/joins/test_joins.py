@@ -19,7 +19,6 @@ from neardup.joins.token_order import Ordered, ranks
 from neardup.sets.ragged import Ragged
 from neardup.similarity.filters import (
     indexing_prefix,
-    least_partner,
     overlap_needed,
     probing_prefix,
 )
@@ -188,10 +187,10 @@ def keeps_pairs_and_drops_some(t, passes, cases):
 def test_length_keeps_every_pair(t):
     t = Threshold.parse(t)
     keeps_pairs_and_drops_some(
-        t, lambda x, y: len(x) >= least_partner(t, len(y)), pairs_of_subsets()
+        t, lambda x, y: len(x) >= t.smallest_partner(len(y)), pairs_of_subsets()
     )
     for x, y in pairs_of_subsets():  # the bounds of either side say the same
-        assert (len(x) >= least_partner(t, len(y))) == (len(y) <= t.largest_partner(len(x)))
+        assert (len(x) >= t.smallest_partner(len(y))) == (len(y) <= t.largest_partner(len(x)))
 
 
 @every_threshold

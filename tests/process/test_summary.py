@@ -163,3 +163,28 @@ def test_no_terminal_is_shown_no_progress(capsys, monkeypatch):
     monkeypatch.setattr(counters_module, "PROGRESS_SECONDS", -1)
     Counters("mapper", progress="records").add("records", 1234)
     assert capsys.readouterr().err == ""
+
+
+def test_the_smallest_repeated_id_of_all_workers_is_named():
+    reports = []
+    for ids in (b"v9", b"v2"), (), (b"v10", b"v7"), ("é\x1b".encode(),):
+        counters = Counters("reducer")
+        for id_ in ids:
+            counters.repeated_id(id_)
+        reports.append(json.loads(json.dumps(counters.as_dict())))
+    told = "(the first: 'v10'; records of one id form no pair)"
+    assert f"repeated ids                               5  {told}" in describe(reports)
+    assert describe(reports).count("the first") == describe(reports[::-1]).count(told) == 1
+    assert r"(the first: 'é\x1b'; records" in describe(reports[3:])
+    assert "the first" not in describe(reports[1:2])
+
+
+def test_hadoop_counters_hold_no_ids_so_a_line_does(monkeypatch, capsys):
+    monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1")
+    counters = Counters("reducer")
+    counters.repeated_id(b"v7")
+    counters.report()
+    assert capsys.readouterr().err.splitlines() == [
+        "reporter:counter:neardup,repeated ids,1",
+        "reducer: repeated ids: the first: 'v7'; records of one id form no pair",
+    ]

@@ -26,7 +26,7 @@ from neardup.reading.blocks import Block
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged
 from neardup.token_counts import counts, sample
-from neardup.token_counts.counts import TokenCounts, partial_counts
+from neardup.token_counts.counts import MOST, TokenCounts, partial_counts
 from neardup.token_counts.sample import MOST_SETS, Sample
 from tests.support.drawn import record_lines, settings_of, shingle_sets
 from tests.support.engines import COUNT_TOKENS, INLINE, JOB, RUN_LOCAL, in_order, run, succeed
@@ -133,18 +133,34 @@ def test_the_most_frequent_stay_and_of_equals_the_smallest(
 
 @pytest.mark.parametrize(
     "line",
-    [b"\n", b"t1\t1\n", b"t%020d\n" % 5, b"x%020d\t1\n" % 5, b"t%020d\t-1\n" % 5, b"a\tb\t0.9\n"],
+    [b"\n", b"t1\t1\n", b"t%020d\n" % 5, b"x%020d\t1\n" % 5, b"t%020d\t-1\n" % 5, b"a\tb\t0.9\n"]
+    + [b"t%020d\t0\n" % 5, b"t%020d\t07\n" % 5, b"t%020d\t1\n" % (1 << 64), b"r%020d\t5o\n" % 5]
+    + [b"r%020d\tP5\n" % 5, b"t%020d\t1t%020d\t1\n" % (5, 5), b"t%020d\to8\n" % 5],
 )
 def test_a_line_that_is_no_count(line: bytes) -> None:
-    with pytest.raises(StageError, match="expected TOKEN COUNT, got '"):
+    with pytest.raises(StageError, match=r"^line 2: expected TOKEN COUNT, as .* map"):
         list(sum_counts([b"t%020d\t2\n" % 1, line]))
-    with pytest.raises(StageError, match="expected ORDER:TOKEN COUNT, got '"):
-        list(order_counts([b"%012d:t%020d\t2\n" % (5, 1), line]))
+    with pytest.raises(StageError, match=r"^line 2: expected ORDER:TOKEN COUNT, as .* sum"):
+        list(order_counts([b"%012d:t%020d\t2\n" % (MOST - 2, 1), b"%012d:" % (MOST - 1) + line]))
+
+
+@pytest.mark.parametrize(
+    "line", [b"%012d:t%020d\t2\n" % (MOST - 3, 1), b"%012d:s%020d\t2\n" % (MOST - 2, 1)]
+)
+def test_a_sum_stands_where_its_count_says(line: bytes) -> None:
+    with pytest.raises(StageError, match=r"^line 1: expected ORDER:TOKEN COUNT, as .* sum"):
+        list(order_counts([line]))
+
+
+def test_a_token_with_two_sums() -> None:
+    line = b"%012d:t%020d\t2\n" % (MOST - 2, 1)
+    with pytest.raises(StageError, match=r"has two sums; count_tokens.py sum must take all"):
+        list(order_counts([line, line]))
 
 
 def test_sums_that_nobody_has_sorted() -> None:
     lines = sorted(sum_counts(sorted(mapped([lines_of(some_sets(50))]))))
-    with pytest.raises(StageError, match=r"not in order: '.*; sort the lines first"):
+    with pytest.raises(StageError, match=r"^line 2: not in order; put LC_ALL=C sort in front"):
         list(order_counts(reversed(lines)))
 
 
@@ -333,7 +349,7 @@ def test_usage(arguments: str, tmp_path: Path) -> None:
 
 def test_lines_that_nobody_has_sorted() -> None:
     lines = mapped([lines_of(some_sets(50)), lines_of(some_sets(50, seed=1))])
-    with pytest.raises(StageError, match=r"not in order: .*sort the lines first"):
+    with pytest.raises(StageError, match=r"^line \d+: not in order; put LC_ALL=C sort in front"):
         list(sum_counts(lines))
 
 

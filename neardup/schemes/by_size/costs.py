@@ -115,7 +115,7 @@ def _allowed(groups: Groups, counts: TokenCounts) -> np.ndarray:
     t, sizes = groups.threshold, counts.sample.sizes
     ends = np.append(0, np.cumsum(counts.holders))
     largest = np.searchsorted(counts.sizes, t.largest_partner(sizes), "right")
-    smallest = np.searchsorted(counts.sizes, -(-sizes * t.num // t.den))
+    smallest = np.searchsorted(counts.sizes, t.smallest_partner(sizes))
     return (ends[largest] - ends[smallest]) / counts.records
 
 
