@@ -60,8 +60,12 @@ def _end(code: int, message: str = "") -> int:
         with contextlib.suppress(OSError):  # if nobody hears it, the exit code still tells
             print(message, file=sys.stderr)
     signal.signal(signal.SIGTERM, before)
-    # What stdout could not take must not be tried again at exit.
+    # What stdout, or stderr, could not take must not be tried again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+    try:
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return code
 
 

@@ -11,8 +11,6 @@ import random
 import shlex
 import sys
 from collections.abc import Callable, Hashable
-from fractions import Fraction
-from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -28,21 +26,9 @@ from tests.support.engines import (
     run,
     succeed,
 )
+from tests.support.oracle import pair_lines
 
 Records = list[tuple[bytes, frozenset[Hashable]]]
-
-
-def exact(records: Records, threshold: str) -> bytes:
-    """The pair lines: each pair of ids once, with the highest similarity."""
-    best: dict[tuple[bytes, bytes], Fraction] = {}
-    for (a, x), (b, y) in combinations(records, 2):
-        similarity = Fraction(len(x & y), len(x | y))
-        if a != b and similarity >= Fraction(threshold):
-            pair = min(a, b), max(a, b)
-            best[pair] = max(similarity, best.get(pair, similarity))
-    assert 0 < len(best) < len(records) * (len(records) - 1) // 2
-    lines = [b"%b\t%b\t%.6f\n" % (a, b, round(s * 10**6) / 10**6) for (a, b), s in best.items()]
-    return b"".join(sorted(lines))
 
 
 def shuffled(rng: random.Random, items: list) -> list:
@@ -102,7 +88,7 @@ def texts(folder: Path) -> tuple[Input, bytes]:
         records.append((b"t%d" % i, frozenset(zip(folded, folded[1:]))))
     path = folder / "texts.txt"
     path.write_bytes(b"".join(lines))
-    return Input(b"".join(lines), [str(path)]), exact(records, "0.8")
+    return Input(b"".join(lines), [str(path)]), pair_lines(records, "0.8")
 
 
 def videos() -> Input:
@@ -134,7 +120,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if request.param == "prefix":  # which asks how rare tokens are
         return videos(), ["--scheme", "prefix"], ANSWER.read_bytes()
     given = odd_files(folder)
-    expected = exact(repeating_records(), "0.9")
+    expected = pair_lines(repeating_records(), "0.9")
     if request.param == "odd files":
         return given, [], expected
     if request.param == "prefix, odd files":

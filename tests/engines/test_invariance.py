@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.drawn import components, mapped, pairs_in, reduced, settings_of
+from tests.support.drawn import mapped, pairs_in, reduced, settings_of
 from tests.support.engines import DEDUP, MAPPER, REDUCER, RUN_LOCAL, in_order, succeed
+from tests.support.oracle import components
 
 FLAGS = [[], ["--output", "links"], ["--threshold", "0.6", "--bands", "60", "--rows", "2"]]
 

@@ -217,7 +217,7 @@ def test_the_longest_line(command: list[str], tmp_path: Path) -> None:
     ]
 
 
-@each("run_local", "inline", "local")
+@each("run_local", "inline")
 def test_ids_that_come_again(command: list[str], tmp_path: Path) -> None:
     """With the same set: counted.  With another: both count.  Never paired with itself."""
     path = tmp_path / "again.txt"

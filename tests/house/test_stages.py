@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from itertools import combinations
-
 import pytest
 
 from neardup import stages
@@ -12,9 +9,9 @@ from neardup.process.counters import Counters
 from neardup.process.errors import StageError
 from neardup.reading.bad_lines import REASONS
 from neardup.reading.blocks import Block
-from neardup.similarity.definitions import resemblance
 from neardup.stages import dedup_pairs, keyed, parsed, reduce_buckets
 from tests.support.drawn import mapped, pairs_in, record_lines, settings_of
+from tests.support.oracle import nested_loop
 
 RECORDS = {
     b"a": range(20),
@@ -98,11 +95,7 @@ def test_texts_are_paired_by_their_runs_of_words():
     flags = ("--input=text", "--shingle=word:2", "--threshold=0.9", "--bands=200", "--rows=1")
     settings = settings_of(*flags)
     runs = {id_: frozenset(zip(t.split(), t.split()[1:])) for id_, t in texts.items()}
-    expected = [
-        (a, b)
-        for a, b in combinations(sorted(runs), 2)
-        if resemblance(runs[a], runs[b]) >= Fraction(9, 10)
-    ]
+    expected = nested_loop(runs, settings.threshold)
     assert 0 < len(expected) < 45
     found = reduce_buckets([b"".join(mapped(data, settings))], settings, Counters(""))
     assert sorted(pairs_in(found)) == expected

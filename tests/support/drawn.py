@@ -6,22 +6,22 @@ The shuffle of `job` is Python's `sorted`, which orders bytes as `LC_ALL=C sort`
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from hypothesis import strategies as st
 
 from neardup import options
-from neardup.joins import JOINS
 from neardup.options import Settings
 from neardup.process.counters import Counters
 from neardup.reading.blocks import Block
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
-from neardup.similarity.threshold import Threshold
 from neardup.stages import map_records
 from neardup.token_counts.counts import TokenCounts
 from neardup.verification.buckets import BUCKET_BYTES, shared_lines
+from tests.support.oracle import components as components  # whom many tests ask here
+from tests.support.oracle import nested_loop as nested_loop
 
 TOP = (1 << 64) - 1
 Records = Mapping[bytes, Iterable[int]]
@@ -97,23 +97,6 @@ def job(records: Records, *flags: str, counts: TokenCounts | None = None) -> lis
     return sorted(reduced(mapped(record_lines(records), settings), settings))
 
 
-def nested_loop(records: Records, threshold: Threshold) -> list[tuple[bytes, bytes]]:
-    """The oracle: every pair of ids (a < b) whose sets reach the threshold."""
-    ids = sorted(records)
-    joined = JOINS["nested_loop"](Ragged.from_rows([[*records[id_]] for id_ in ids]), threshold)
-    return [(ids[i], ids[j]) for i, j in zip(joined.left.tolist(), joined.right.tolist())]
-
-
 def pairs_in(lines: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
     """The (a, b) of pair lines."""
     return [(a, b) for a, b, _ in (line.split(b"\t") for line in lines)]
-
-
-def components(pairs: Iterable[tuple[bytes, bytes]]) -> Iterator[frozenset[bytes]]:
-    """What pairs connect, the naive way."""
-    groups: list[frozenset[bytes]] = []
-    for pair in pairs:
-        touched = [group for group in groups if not group.isdisjoint(pair)]
-        groups = [group for group in groups if group.isdisjoint(pair)]
-        groups.append(frozenset(pair).union(*touched))
-    return iter(groups)
