@@ -49,8 +49,8 @@ def check_compressed(files: list[str]) -> None:
             pass
         part = zlib.decompressobj(31) if Path(name).suffix == ".gz" else bz2.BZ2Decompressor()
         with open(name, "rb") as stream:
-            while not part.eof:
-                part.decompress(stream.read(BLOCK_BYTES))
+            while not part.eof and (data := stream.read(BLOCK_BYTES)):  # an empty file has no end
+                part.decompress(data)
             if (part.unused_data + stream.read(BLOCK_BYTES)).strip(b"\0"):
                 raise StageError(f"{name}: has several parts; unpack it, or use run_local.sh")
 
