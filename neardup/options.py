@@ -8,7 +8,8 @@ the stages see.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -203,6 +204,14 @@ class _Parser(argparse.ArgumentParser):
         """`--rows=--` has a value, which Python before 3.13 takes away."""
         alone = action.nargs is None and arg_strings == ["--"]
         return "--" if alone else super()._get_values(action, arg_strings)
+
+    def parse_known_intermixed_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """What stands behind `--` is no option; the same Pythons read it twice, and forget."""
+        given = sys.argv[1:] if args is None else list(args)
+        known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
+        return known(given, namespace)
 
 
 def as_arguments(args: argparse.Namespace) -> list[str]:

@@ -39,6 +39,8 @@ def _curve() -> None:
     parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, ASKED)
     parser.add_argument("--svg", metavar="FILE", help="write the curve as a picture, too")
     args = parser.parse_args()
+    if args.svg == "":
+        raise UsageError("--svg: the name of the file is empty")
     settings = options.settings_before_counts(args)
     scheme = settings.scheme
     fine = [(i / FINE_STEPS, scheme.recall(i / FINE_STEPS)) for i in range(FINE_STEPS + 1)]
