@@ -23,7 +23,7 @@ MOST_BY_CHANCE = 1e-3
 
 
 class Auto(BySize):
-    """See the head of this file."""
+    """Partition for some sizes, MinHash for the others: `choice` says which."""
 
     options = MinHash.options
     keeps_recall = True

@@ -84,7 +84,7 @@ class Plan:
         return self.folder / ".".join([kind, *map(str, numbers)])
 
     def paths(self, kind: str, *numbers: int) -> list[Path]:
-        """The same of all workers."""
+        """The files of this kind, one of each worker."""
         return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
 
 
