@@ -48,7 +48,7 @@ from neardup.engines.mrjob_here import (
 from neardup.options import OPTIONS, counts_first, settings_before_counts, value_of
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
-from neardup.process.run import run
+from neardup.process.program import run
 from neardup.process.summary import describe, summarize, total
 from neardup.reading.blocks import STDIN_COPY, blocks_of, files_named, read_files
 from neardup.stages import dedup_pairs, map_records, reduce_buckets

@@ -11,7 +11,7 @@ from neardup.process.interpreter import require
 require("numpy", name="neardup", module="neardup")
 
 from neardup.process.errors import UsageError
-from neardup.process.run import run
+from neardup.process.program import run
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {

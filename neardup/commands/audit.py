@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neardup import options
-from neardup.evaluation.command_line import check_files, exact_parser, exact_settings, share
+from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
 from neardup.evaluation.id_sample import IdSample
 from neardup.evaluation.pair_files import pair_lines, read_pairs
 from neardup.evaluation.precision_recall import interval, ratio, row
@@ -29,7 +29,7 @@ from neardup.joins.inverted_index import Index
 from neardup.lines.pair_lines import parse_pair
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
-from neardup.process.run import run
+from neardup.process.program import run
 from neardup.reading.blocks import read_files
 from neardup.sets.batch import Batch
 from neardup.similarity.measures import SetMeasure

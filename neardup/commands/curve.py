@@ -13,7 +13,7 @@ from neardup import options
 from neardup.evaluation.svg import picture
 from neardup.options import SCHEME_OPTIONS, Settings
 from neardup.process.errors import UsageError
-from neardup.process.run import run
+from neardup.process.program import run
 from neardup.schemes.scheme import shown
 from neardup.similarity.measures import MEASURES
 

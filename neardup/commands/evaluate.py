@@ -17,10 +17,10 @@ from __future__ import annotations
 import sys
 
 from neardup import options
-from neardup.evaluation.command_line import check_files, share
+from neardup.evaluation.exact_options import check_files, share
 from neardup.evaluation.pair_files import read_pairs
 from neardup.evaluation.precision_recall import interval, ratio, row
-from neardup.process.run import run
+from neardup.process.program import run
 
 NAME = "neardup evaluate"
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.

@@ -6,14 +6,14 @@ import argparse
 import sys
 from typing import Callable
 
-from neardup.evaluation.command_line import check_files, exact_parser, exact_settings, gathered
+from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, gathered
 from neardup.evaluation.pair_files import pair_lines
 from neardup.joins import JOINS
 from neardup.joins.inverted_index import all_against_all
 from neardup.joins.joined import Joined
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
-from neardup.process.run import run, write_all
+from neardup.process.program import run, write_all
 from neardup.reading.blocks import read_files
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import SetMeasure

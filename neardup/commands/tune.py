@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from math import floor
 
 from neardup import options
-from neardup.evaluation.command_line import check_files, exact_parser, exact_settings, share
+from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
 from neardup.evaluation.precision_recall import row
-from neardup.process.run import cores, run
+from neardup.process.program import cores, run
 from neardup.schemes.banding import DEFAULT_RECALL
 from neardup.tuning.choices import (
     ENOUGH_SEEN,
@@ -21,7 +21,7 @@ from neardup.tuning.choices import (
     not_compared,
     worth_showing,
 )
-from neardup.tuning.line_sample import Sample, draw
+from neardup.tuning.line_sample import LineSample, draw
 from neardup.tuning.survey import Survey
 
 NAME = "neardup tune"
@@ -109,7 +109,7 @@ def _spaced(flags: list[str]) -> list[str]:
     return [word for flag in flags for word in flag.split("=", 1)]
 
 
-def _about(survey: Survey, sample: Sample) -> Iterator[str]:
+def _about(survey: Survey, sample: LineSample) -> Iterator[str]:
     known = survey.likeness
     about = "" if survey.whole else f"about, by {len(survey):,} of them; "
     yield row("records", _number(survey.records), about + sample.origin)

@@ -8,15 +8,15 @@ import os
 import numpy as np
 
 from neardup import options
-from neardup.evaluation.command_line import check_files, gathered
+from neardup.evaluation.exact_options import check_files, gathered
 from neardup.evaluation.explanation import WIDTH, explained
 from neardup.options import OPTIONS, Settings
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, UsageError, shown
-from neardup.process.run import run
+from neardup.process.program import run
 from neardup.reading.blocks import read_files
 from neardup.stages import parsed
-from neardup.token_counts.in_memory import TokenTally
+from neardup.token_counts.in_memory import TokenCounter
 
 NAME = "neardup why"
 DESCRIPTION = """Explain two records: what they share, how similar they are, and whether they meet.
@@ -40,12 +40,12 @@ def _why() -> None:
     counting = options.counts_first(args)
     settings = options.settings_before_counts(args)
     check_files(args.files)
-    tally = TokenTally()
+    counter = TokenCounter()
     counters = Counters("why", progress="records")
     held = []
     for batch in parsed(read_files(args.files, settings.max_line), settings, counters):
         if counting:
-            tally.add(batch.sets)
+            counter.add(batch.sets)
         mine = [i for i, id_ in enumerate(batch.ids) if id_ in ids]
         held.append(batch.take(np.array(mine, dtype=np.int64)))
     records = gathered(held)
@@ -53,7 +53,7 @@ def _why() -> None:
         if id_ not in records.ids:
             raise StageError(f"none of {counters.counts['records']:,} records is {shown(id_)}")
     if counting:
-        settings = Settings.of(args, tally.counts())
+        settings = Settings.of(args, counter.counts())
     for name, text in explained(records, ids, settings, args.measure):
         print(f"{name:{WIDTH}}{text}")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from neardup.process.run import FAILED
+from neardup.process.program import FAILED
 from neardup.reading.blocks import unpacked
 
 
@@ -63,7 +63,7 @@ def with_plain_names(arguments: list[str]) -> list[str]:
 def said_by_a_task(folder: str) -> str:
     """The message of the task that failed, from the `stderr` files below a folder; "" if none.
 
-    That is the one line that `neardup.process.run` writes, and otherwise all that is no counter.
+    That is the one line that `process.program` writes, and otherwise all that is no counter.
     """
     said = []
     for path in sorted(Path(folder).rglob("stderr")):

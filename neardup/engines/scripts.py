@@ -14,7 +14,7 @@ from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.engines.counting_first import cost_told
 from neardup.options import Settings
 from neardup.process.counters import Counters
-from neardup.process.run import run, write_all
+from neardup.process.program import run, write_all
 from neardup.reading.blocks import Block, blocks_of, check_inputs, read_files
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 from neardup.token_counts.counts import TokenCounts

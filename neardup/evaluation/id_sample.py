@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from neardup.evaluation.command_line import gathered
+from neardup.evaluation.exact_options import gathered
 from neardup.sets.batch import Batch
 
 

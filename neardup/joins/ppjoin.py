@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from neardup.joins.filters import most_common
 from neardup.joins.joined import Joined
+from neardup.joins.positional_filters import most_common
 from neardup.joins.token_order import Ordered
 from neardup.sets.ragged import Ragged
 from neardup.similarity.filters import indexing_prefix, overlap_needed, probing_prefix

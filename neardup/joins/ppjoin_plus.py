@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.joins import filters
 from neardup.joins.joined import Joined
 from neardup.joins.token_order import Ordered, offsets_of, token_of
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, spans
@@ -124,18 +123,18 @@ def _together(
 
 def _positional(records: Ordered, t: Threshold, c: Candidates) -> Candidates:
     x_size, y_size = records.sizes[c.x], records.sizes[c.y]
-    most = filters.most_common(x_size, y_size, c.i, c.j, c.met)
+    most = positional_filters.most_common(x_size, y_size, c.i, c.j, c.met)
     return c.only(most >= overlap_needed(t, x_size, y_size))
 
 
 def _suffix(records: Ordered, t: Threshold, c: Candidates) -> Candidates:
-    most = filters.most_apart(t, records.sizes[c.x], records.sizes[c.y], c.i, c.j, c.met)
+    most = positional_filters.most_apart(t, records.sizes[c.x], records.sizes[c.y], c.i, c.j, c.met)
     step = (c.x - c.y).astype(np.uint64) << np.uint64(records.bits)
     x, y = _rest(records, c.x, c.i), _rest(records, c.y, c.j)
-    return c.only(filters.least_apart(records.keys, step, x, y, SUFFIX_DEPTH) <= most)
+    return c.only(positional_filters.least_apart(records.keys, step, x, y, SUFFIX_DEPTH) <= most)
 
 
-def _rest(records: Ordered, record: np.ndarray, seen: np.ndarray) -> filters.Parts:
+def _rest(records: Ordered, record: np.ndarray, seen: np.ndarray) -> positional_filters.Parts:
     """Where among the keys the tokens after the first `seen` of each record are."""
     return records.offsets[record] + seen, records.offsets[record + 1]
 

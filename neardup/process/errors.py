@@ -1,4 +1,4 @@
-"""The ways a stage can end early; `neardup.process.run` turns them into messages."""
+"""The ways a stage can end early; `neardup.process.program` turns them into messages."""
 
 from __future__ import annotations
 

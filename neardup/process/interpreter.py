@@ -45,7 +45,7 @@ def _is_there(package: str) -> bool:
 
 
 def _end_quietly_on_ctrl_c() -> None:
-    """While modules are loaded; `neardup.process.run.run` handles it from then on."""
+    """While modules are loaded; `neardup.process.program.run` handles it from then on."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -7,7 +7,7 @@ import ctypes
 import os
 import signal
 
-from neardup.process.run import FAILED
+from neardup.process.program import FAILED
 
 PR_SET_PDEATHSIG = 1  # sys/prctl.h
 

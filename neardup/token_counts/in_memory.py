@@ -14,18 +14,18 @@ from neardup.token_counts.counts import TOKENS_AT_ONCE, TokenCounts, most_freque
 from neardup.token_counts.sample import Sample
 
 
-class TokenTally:
+class TokenCounter:
     """
-    >>> tally = TokenTally()
-    >>> tally.add(Ragged.from_rows([[5, 7], [5]]))
-    >>> tally.add(Ragged.from_rows([[5, 9]]))
-    >>> counts = tally.counts()
+    >>> counter = TokenCounter()
+    >>> counter.add(Ragged.from_rows([[5, 7], [5]]))
+    >>> counter.add(Ragged.from_rows([[5, 9]]))
+    >>> counts = counter.counts()
     >>> counts.records, counts.of(np.array([5, 7], np.uint64)).tolist()
     (3, [3, 1])
     """
 
     def __init__(self) -> None:
-        self._sizes, self._tokens = Tally(np.int64), Tally(np.uint64)
+        self._sizes, self._tokens = ValueCounter(np.int64), ValueCounter(np.uint64)
         self._sample = Sample()
 
     def add(self, sets: Ragged) -> None:
@@ -38,7 +38,7 @@ class TokenTally:
         return TokenCounts(*self._sizes.total(), *tokens, self._sample.sets)
 
 
-class Tally:
+class ValueCounter:
     """How often each value has come."""
 
     def __init__(self, kind: type) -> None:

@@ -1,7 +1,7 @@
 """What the job would find and cost with other settings, estimated from a sample of its input.
 
     line_sample → survey → estimates → choices
-    lines         records  meetings    settings, their costs, and the one to take
+    lines         records  candidates  settings, their costs, and the one to take
 
 In: files.
 Out: costs of settings.

@@ -20,7 +20,7 @@ from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import SetMeasure
-from neardup.tuning.estimates import Meetings, meetings
+from neardup.tuning.estimates import CandidateCounts, candidate_counts
 from neardup.tuning.survey import Survey, seconds
 
 MOST_BANDS = 64
@@ -50,8 +50,8 @@ class Cost(NamedTuple):
     """What a setting finds and costs in the whole input.
 
     at_threshold, of_pairs: recall, of a pair at the threshold and of all that there are; met,
-    verified: pairs, see `Meetings`; shuffled: bytes that mapper.py writes; entries: bytes of the
-    entries of run_local.sh.
+    verified: pairs, see `CandidateCounts`; shuffled: bytes that mapper.py writes; entries: bytes
+    of the entries of run_local.sh.
     """
 
     choice: Choice
@@ -112,7 +112,7 @@ def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
     keys = scheme.keys(part.batch.sets)
     block = part.block
     keying = seconds(lambda: scheme.keys(block.sets)) / len(block.ids) * survey.records
-    met = _meetings(part, scheme, keys)
+    met = _candidate_counts(part, scheme, keys)
     each = part.weights.records
     shuffled = sum(len(lines) for _, lines in format_keyed_lines(part.batch, keys)) * each
     line = shuffled / max(len(keys.values) * each, 1)
@@ -135,8 +135,8 @@ def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
     )
 
 
-def _meetings(survey: Survey, scheme: Scheme, keys: Ragged) -> Meetings:
-    found = meetings(survey.batch.sets, keys, survey.measure, survey.weights)
+def _candidate_counts(survey: Survey, scheme: Scheme, keys: Ragged) -> CandidateCounts:
+    found = candidate_counts(survey.batch.sets, keys, survey.measure, survey.weights)
     known = survey.likeness
     if survey.whole and found:
         return found
@@ -148,7 +148,7 @@ def _meetings(survey: Survey, scheme: Scheme, keys: Ragged) -> Meetings:
     else:
         met, verified = found.candidates, found.verified
     pairs = float(known.matches.sum())  # all of them are found
-    return Meetings(max(met, pairs), max(verified, pairs), 0)
+    return CandidateCounts(max(met, pairs), max(verified, pairs), 0)
 
 
 def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:

@@ -3,8 +3,8 @@
 All pairs of the sample are compared, exactly, and kept as histograms of their resemblance.  Each
 stands for many pairs of the file (`line_sample`), so for banding the candidates in the
 whole file are the sum of P(s) = 1 - (1 - s^r)^b over a histogram, without bias, and as a mean of
-all seeds.  `meetings` counts the pairs of the sample that share a key, for any scheme and with the
-hash functions that the run will have; where it sees many of them, it is the better estimate.
+all seeds.  `candidate_counts` are of the pairs of the sample that share a key, for any scheme and
+with the hash functions that the run will have; where many are seen, they are the better estimate.
 
 Letters: n records in the sample (3,000), s resemblance, b bands, r rows.
 Cost: n²/2 pairs, and one addition for each token that two records share.
@@ -21,7 +21,7 @@ from neardup.sets.ragged import Ragged, chunks, spans
 from neardup.sets.runs import distinct, starts_of_runs
 from neardup.similarity.bitmaps import may_reach, wide_bitmaps
 from neardup.similarity.measures import Measure
-from neardup.tuning.line_sample import Sample
+from neardup.tuning.line_sample import LineSample
 
 BINS = 256
 COMPARED_AT_ONCE = 1 << 20  # pairs of records
@@ -44,7 +44,7 @@ class Weights:
     records: float
 
     @classmethod
-    def of_sample(cls, sample: Sample, good: np.ndarray) -> Weights:
+    def of_sample(cls, sample: LineSample, good: np.ndarray) -> Weights:
         """For those of its lines that are records (bool)."""
         lines = max(len(sample.lines), 1)
         return cls(sample.cells[good], sample.within, sample.between, sample.total / lines)
@@ -82,7 +82,7 @@ class Likeness:
 
 
 @dataclass(frozen=True)
-class Meetings:
+class CandidateCounts:
     """Pairs of the files that share a key: those that the length filter leaves, and of them those
     that bitmaps leave, to be verified; seen: how many of them are in the sample."""
 
@@ -148,7 +148,9 @@ def comparable(sets: Ragged) -> int:
     return int(len(sets) * min(1.0, (MOST_SHARED / max(shared, 1)) ** 0.5))
 
 
-def meetings(sets: Ragged, keys: Ragged, measure: Measure, weights: Weights) -> Meetings | None:
+def candidate_counts(
+    sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
+) -> CandidateCounts | None:
     """The pairs of records that share a key; None where they are too many to look at."""
     met = _met(keys)
     if met is None:
@@ -160,7 +162,7 @@ def meetings(sets: Ragged, keys: Ragged, measure: Measure, weights: Weights) -> 
     left, right = left[near], right[near]
     weight = weights.of(left, right)
     verified = weight @ may_reach(measure, wide_bitmaps(sets), sizes, left, right)
-    return Meetings(float(weight.sum()), float(verified), len(left))
+    return CandidateCounts(float(weight.sum()), float(verified), len(left))
 
 
 def _met(keys: Ragged) -> tuple[np.ndarray, np.ndarray] | None:

@@ -40,7 +40,7 @@ MOST_LINE_BYTES = 1 << 20  # of one line
 
 
 @dataclass(frozen=True)
-class Sample:
+class LineSample:
     """Lines, and what they stand for.
 
     lines: each with its line end, none blank; cells: int64 (n,), the number of the cell of each;
@@ -59,7 +59,7 @@ class Sample:
     between: float
 
 
-def draw(files: list[str], lines: int, seed: int) -> Sample:
+def draw(files: list[str], lines: int, seed: int) -> LineSample:
     """At most this many lines of all the files (`-` is stdin)."""
     dice = np.random.default_rng(seed)
     if all(_is_plain(name) for name in files):
@@ -72,7 +72,7 @@ def _is_plain(name: str) -> bool:
     return plain and stat.S_ISREG(os.stat(name).st_mode)
 
 
-def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Sample:
+def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> LineSample:
     sizes = np.array([os.path.getsize(name) for name in files], dtype=np.int64)
     ends = np.cumsum(-(-sizes // CELL_BYTES))  # file f has the cells ends[f-1] … ends[f]-1
     count = int(ends[-1])
@@ -107,7 +107,7 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Samp
     in_two = int(_pairs(len(kept))) - in_one
     scale = _pairs(total) / max(within * in_one + between * in_two, 1)
     places = "everything was read" if whole else f"{drawn:,} places all over the input were read"
-    return Sample(
+    return LineSample(
         [found[i] for i in kept.tolist()],
         its_cells,
         total,
@@ -159,7 +159,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
     return lines[: len(lines) - too_long], int(too_long), len(data)
 
 
-def _from_start(files: list[str], lines: int, dice: np.random.Generator) -> Sample:
+def _from_start(files: list[str], lines: int, dice: np.random.Generator) -> LineSample:
     """Of the first bytes of each file, as many from each."""
     found: list[bytes] = []
     total, too_long = 0.0, 0
@@ -178,7 +178,7 @@ def _from_start(files: list[str], lines: int, dice: np.random.Generator) -> Samp
         origin = "only the start was read, as packed files and pipes allow"
     if None in shares:
         origin += "; how much more a pipe holds is unknown, and not in these figures"
-    return Sample(
+    return LineSample(
         [found[i] for i in kept.tolist()], kept, total, whole, too_long, origin, *[stands_for] * 2
     )
 

@@ -16,7 +16,7 @@ from neardup.sets.runs import distinct
 from neardup.similarity.measures import SetMeasure
 from neardup.token_counts.counts import TokenCounts
 from neardup.tuning.estimates import Likeness, Weights, comparable, likeness
-from neardup.tuning.line_sample import Sample
+from neardup.tuning.line_sample import LineSample
 
 TRIALS = 3
 BLOCK_TOKENS = BLOCK_BYTES // 7
@@ -45,7 +45,7 @@ class Survey:
     likeness: Likeness
 
     @classmethod
-    def of(cls, sample: Sample, parse: Parser, measure: SetMeasure, seed: int) -> Survey:
+    def of(cls, sample: LineSample, parse: Parser, measure: SetMeasure, seed: int) -> Survey:
         """StageError where there are no two records."""
         lengths = [len(line) for line in sample.lines]
         batch, bad = parse(b"".join(sample.lines))

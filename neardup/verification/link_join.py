@@ -34,7 +34,7 @@ class LinkJoin(PairJoin):
             left, right, part, whole = self.measure.verified(pile.sets, left, right)
             nodes = zip(pile.nodes[left].tolist(), pile.nodes[right].tolist())
             edge = np.array([self.forest.join(a, b) for a, b in nodes], dtype=bool)
-            edge[edge] = self.meetings.first_at(pile, left[edge], right[edge])
+            edge[edge] = self.smallest_key.first_at(pile, left[edge], right[edge])
             yield Verified(left[edge], right[edge], part[edge], whole[edge])
 
     def _open(

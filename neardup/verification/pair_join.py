@@ -21,7 +21,7 @@ from neardup.similarity.bitmaps import may_reach
 from neardup.similarity.measures import Measure, Verified, six_decimals
 from neardup.verification.buckets import Spool
 from neardup.verification.pile import Pile
-from neardup.verification.smallest_key import Meetings
+from neardup.verification.smallest_key import SmallestKey
 
 IDENTICAL = b"1.000000"
 SAMPLE = 16
@@ -32,7 +32,7 @@ class PairJoin:
     """Turns the keyed lines of whole buckets into the lines of all pairs."""
 
     def __init__(self, scheme: Scheme, measure: Measure, counters: Counters):
-        self.meetings = Meetings(scheme)
+        self.smallest_key = SmallestKey(scheme)
         self.measure = measure
         self.counters = counters
         self._crowded = False
@@ -55,7 +55,7 @@ class PairJoin:
             [len(ids) > 1 or bool(again) for ids, again in zip(pile.ids, pile.repeats)]
         )
         # The copies of a set have their turn in the bucket of its smallest key.
-        several = several[self.meetings.alone_before(pile, several)]
+        several = several[self.smallest_key.alone_before(pile, several)]
         self.counters.add(REPEATED, 0)
         for i in several.tolist():
             for id_ in pile.repeats[i]:
@@ -92,7 +92,7 @@ class PairJoin:
 
     def _check(self, pile: Pile) -> None:
         """Whether the keys on the lines are those of their sets: a sample tells."""
-        if not self.meetings.owned(pile, np.arange(0, len(pile), SAMPLE)).all():
+        if not self.smallest_key.owned(pile, np.arange(0, len(pile), SAMPLE)).all():
             raise StageError(
                 "these keys do not come from the options given here: mapper and reducer need the "
                 "same --scheme and all that belongs to it, --measure, --threshold, --seed, --counts"
@@ -115,7 +115,7 @@ class PairJoin:
         everyone = np.arange(len(pile))
         for left, right in pile.pairs(everyone, first, stop, everyone):
             left, right = self._possible(pile, left, right)
-            mine = self.meetings.first_at(pile, left, right)
+            mine = self.smallest_key.first_at(pile, left, right)
             left, right = left[mine], right[mine]
             self.counters.add("candidate pairs", int(np.dot(records[left], records[right])))
             yield self.measure.verified(pile.sets, left, right)

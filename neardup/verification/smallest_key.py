@@ -17,7 +17,7 @@ from neardup.sets.runs import first_of_run
 from neardup.verification.pile import Pile
 
 
-class Meetings:
+class SmallestKey:
     """What the keys of a pile's sets tell."""
 
     def __init__(self, scheme: Scheme):

@@ -24,7 +24,7 @@ from neardup.similarity.measures import Cosine, Jaccard, SetMeasure
 from neardup.similarity.threshold import NINE_TENTHS, Threshold
 from neardup.tuning.choices import Cost, best, cost
 from neardup.tuning.choices import choices as settings
-from neardup.tuning.estimates import Weights, common_tokens, likeness, meetings
+from neardup.tuning.estimates import Weights, common_tokens, likeness
 from neardup.tuning.line_sample import MOST_BYTES, MOST_LINE_BYTES, draw
 from neardup.tuning.survey import Survey
 from tests.support.drawn import mapped, settings_of
@@ -297,9 +297,9 @@ def test_too_many_pairs_to_look_at() -> None:
     n = 6000
     sets = Ragged.from_rows([[1, 2, 3, 4, i + 10] for i in range(n)])
     same = Ragged(np.zeros(n, np.uint64), np.arange(n + 1))
-    assert meetings(sets, same, MEASURE, Weights(np.arange(n), 1, 1, 1)) is None
+    assert candidate_counts(sets, same, MEASURE, Weights(np.arange(n), 1, 1, 1)) is None
     none = Ragged(np.arange(n, dtype=np.uint64), np.arange(n + 1))
-    assert meetings(sets, none, MEASURE, Weights(np.arange(n), 1, 1, 1)).candidates == 0
+    assert candidate_counts(sets, none, MEASURE, Weights(np.arange(n), 1, 1, 1)).candidates == 0
 
 
 # The recommendation.

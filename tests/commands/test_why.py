@@ -16,7 +16,7 @@ from neardup.schemes.banding import recall
 from neardup.sets.ragged import Ragged
 from neardup.token_counts import in_memory
 from neardup.token_counts.counts import TokenCounts
-from neardup.token_counts.in_memory import TokenTally
+from neardup.token_counts.in_memory import TokenCounter
 from tests.support.drawn import settings_of, shingle_sets
 from tests.support.engines import (
     ANSWER,
@@ -250,7 +250,7 @@ def test_texts_in_several_files(tmp_path: Path) -> None:
 def test_tokens_are_counted_as_if_all_were_at_hand(batches: list, at_once: int) -> None:
     before, in_memory.TOKENS_AT_ONCE = in_memory.TOKENS_AT_ONCE, at_once
     try:
-        counted = TokenTally()
+        counted = TokenCounter()
         for batch in batches:
             counted.add(Ragged.from_rows([[*x] for x in batch]))
         counts = counted.counts()

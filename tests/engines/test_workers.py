@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from neardup.engines.local.workers import Crew, program, turns
+from neardup.engines.local.workers import Workers, program, turns
 from neardup.process.errors import StageError
-from neardup.process.run import write_all
+from neardup.process.program import write_all
 
 
 def write(path: Path, text: str) -> None:
@@ -21,17 +21,17 @@ def write(path: Path, text: str) -> None:
 def test_tasks_run_at_the_same_time(tmp_path: Path) -> None:
     """Each waits for what the other one writes."""
     os.mkfifo(tmp_path / "a")
-    with Crew("test") as crew:
-        crew.start("writer", lambda: write(tmp_path / "a", "hello"))
-        crew.start("reader", lambda: write(tmp_path / "b", (tmp_path / "a").read_text()))
-        crew.together()
+    with Workers("test") as workers:
+        workers.start("writer", lambda: write(tmp_path / "a", "hello"))
+        workers.start("reader", lambda: write(tmp_path / "b", (tmp_path / "a").read_text()))
+        workers.together()
     assert (tmp_path / "b").read_text() == "hello"
 
 
 def test_a_program_writes_where_it_should(tmp_path: Path) -> None:
-    with Crew("test") as crew, open(tmp_path / "out", "wb") as out:
-        crew.start("echo", program(["echo", "hello"], out.fileno()))
-        crew.together()
+    with Workers("test") as workers, open(tmp_path / "out", "wb") as out:
+        workers.start("echo", program(["echo", "hello"], out.fileno()))
+        workers.together()
     assert (tmp_path / "out").read_text() == "hello\n"
 
 
@@ -41,45 +41,45 @@ def fails() -> None:
 
 def test_one_that_fails_ends_the_others(capfd: pytest.CaptureFixture[str]) -> None:
     started = time.monotonic()
-    with Crew("test") as crew:
-        crew.start("sleeper", lambda: time.sleep(60))
-        crew.start("failing", fails)
+    with Workers("test") as workers:
+        workers.start("sleeper", lambda: time.sleep(60))
+        workers.start("failing", fails)
         with pytest.raises(SystemExit) as end:
-            crew.together()
+            workers.together()
     assert end.value.code == 1
     assert time.monotonic() - started < 50
     assert capfd.readouterr().err == "test: line 3: no shingles\n"
 
 
 def test_one_that_is_killed(capfd: pytest.CaptureFixture[str]) -> None:
-    with Crew("test") as crew:
-        crew.start("sleeper", lambda: time.sleep(60))
-        crew.start("victim", lambda: os.kill(os.getpid(), signal.SIGKILL))
+    with Workers("test") as workers:
+        workers.start("sleeper", lambda: time.sleep(60))
+        workers.start("victim", lambda: os.kill(os.getpid(), signal.SIGKILL))
         with pytest.raises(StageError, match=r"^victim was killed, as systems do"):
-            crew.together()
+            workers.together()
     assert capfd.readouterr().err == ""
 
 
 def test_a_program_that_fails(tmp_path: Path) -> None:
-    with Crew("test") as crew:
-        crew.start("false", program(["sh", "-c", "exit 3"], 1))
+    with Workers("test") as workers:
+        workers.start("false", program(["sh", "-c", "exit 3"], 1))
         with pytest.raises(StageError, match=r"^false ended with status 3$"):
-            crew.together()
+            workers.together()
 
 
 def test_a_program_that_is_not_there(capfd: pytest.CaptureFixture[str]) -> None:
-    with Crew("test") as crew:
-        crew.start("nothing", program(["no-such-program"], 1))
+    with Workers("test") as workers:
+        workers.start("nothing", program(["no-such-program"], 1))
         with pytest.raises(SystemExit):
-            crew.together()
+            workers.together()
     assert "no-such-program" in capfd.readouterr().err
 
 
 def test_a_mistake_in_a_task_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
-    with Crew("test") as crew:
-        crew.start("wrong", lambda: print(1 // 0))
+    with Workers("test") as workers:
+        workers.start("wrong", lambda: print(1 // 0))
         with pytest.raises(SystemExit):
-            crew.together()
+            workers.together()
     assert "ZeroDivisionError" in capfd.readouterr().err
 
 
@@ -87,9 +87,9 @@ def test_whatever_ends_the_block_ends_the_tasks() -> None:
     pids = []
 
     def interrupted() -> None:
-        with Crew("test") as crew:
-            crew.start("sleeper", lambda: time.sleep(60))
-            pids.extend(crew._names)
+        with Workers("test") as workers:
+            workers.start("sleeper", lambda: time.sleep(60))
+            pids.extend(workers._names)
             raise KeyError
 
     with pytest.raises(KeyError):
@@ -110,12 +110,12 @@ def test_a_program_that_nobody_reads(tmp_path: Path) -> None:
     read, write = os.pipe()
     nobody, stdout = os.pipe()
     os.close(nobody)
-    with Crew("test") as crew:
-        crew.start("yes", program(["yes"], write))
+    with Workers("test") as workers:
+        workers.start("yes", program(["yes"], write))
         os.close(write)
-        crew.start("reader", lambda: read_once(read, tmp_path / "out", stdout))
+        workers.start("reader", lambda: read_once(read, tmp_path / "out", stdout))
         os.close(read)
-        crew.together()
+        workers.together()
     os.close(stdout)
     assert (tmp_path / "out").read_bytes() == b"y"
 
@@ -123,13 +123,13 @@ def test_a_program_that_nobody_reads(tmp_path: Path) -> None:
 def test_a_program_that_ends_as_if_nobody_read(tmp_path: Path) -> None:
     """Its reader takes a part for the whole, and ends well."""
     read, write = os.pipe()
-    with Crew("test") as crew:
-        crew.start("short", program(["sh", "-c", "echo 1; kill -PIPE $$"], write))
+    with Workers("test") as workers:
+        workers.start("short", program(["sh", "-c", "echo 1; kill -PIPE $$"], write))
         os.close(write)
-        crew.start("reader", lambda: read_to_the_end(read, tmp_path / "out"))
+        workers.start("reader", lambda: read_to_the_end(read, tmp_path / "out"))
         os.close(read)
         with pytest.raises(StageError, match=r"^short ended with signal SIGPIPE$"):
-            crew.together()
+            workers.together()
     assert (tmp_path / "out").read_bytes() == b"1\n"
 
 
@@ -140,20 +140,20 @@ def read_to_the_end(read: int, path: Path) -> None:
 
 def test_the_reader_is_to_blame_for_a_broken_pipe() -> None:
     read, write = os.pipe()
-    with Crew("test") as crew:
-        crew.start("yes", program(["yes"], write))
+    with Workers("test") as workers:
+        workers.start("yes", program(["yes"], write))
         os.close(write)
-        crew.start("reader", lambda: os.kill(os.getpid(), signal.SIGKILL))
+        workers.start("reader", lambda: os.kill(os.getpid(), signal.SIGKILL))
         os.close(read)
         with pytest.raises(StageError, match=r"^reader was killed"):
-            crew.together()
+            workers.together()
 
 
 def test_a_signal_without_a_name() -> None:
-    with Crew("test") as crew:
-        crew.start("victim", lambda: os.kill(os.getpid(), 37))
+    with Workers("test") as workers:
+        workers.start("victim", lambda: os.kill(os.getpid(), 37))
         with pytest.raises(StageError, match=r"^victim ended with signal 37$"):
-            crew.together()
+            workers.together()
 
 
 def test_processes_take_turns(tmp_path: Path) -> None:
@@ -173,10 +173,10 @@ def test_processes_take_turns(tmp_path: Path) -> None:
                 break
         (tmp_path / name).write_text(" ".join(map(str, numbers)))
 
-    with Crew("test") as crew:
-        crew.start("one", lambda: take("one"))
-        crew.start("other", lambda: take("other"))
-        crew.together()
+    with Workers("test") as workers:
+        workers.start("one", lambda: take("one"))
+        workers.start("other", lambda: take("other"))
+        workers.together()
     taken = [list(map(int, (tmp_path / name).read_text().split())) for name in ("one", "other")]
     assert sorted(taken[0] + taken[1]) == list(range(102))
     assert min(map(len, taken)) > 1

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.joins import JOINS, filters, nested_loop, ppjoin_plus
+from neardup.joins import JOINS, nested_loop, positional_filters, ppjoin_plus
 from neardup.joins.merge_opt import doubling_search
 from neardup.joins.token_order import Ordered, ranks
 from neardup.sets.ragged import Ragged
@@ -230,7 +230,7 @@ def test_positional_keeps_every_pair(t):
     t = Threshold.parse(t)
 
     def passes(x, y, i, j, met):
-        most = filters.most_common(len(x), len(y), i, j, met)
+        most = positional_filters.most_common(len(x), len(y), i, j, met)
         return most >= overlap_needed(t, len(x), len(y))
 
     keeps_pairs_and_drops_some(t, passes, CASES)
@@ -246,7 +246,7 @@ def least_apart(cases, depth):
     i, j = (np.array([case[k] for case in cases]) for k in (2, 3))
     x, y = (ends[:-1:2] + i, ends[1::2]), (ends[1:-1:2] + j, ends[2::2])
     step = np.full(len(cases), -(1 << shift)).astype(np.uint64)
-    return filters.least_apart(np.array(keys, np.uint64), step, x, y, depth).tolist()
+    return positional_filters.least_apart(np.array(keys, np.uint64), step, x, y, depth).tolist()
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])
@@ -262,8 +262,8 @@ def test_a_part_without_tokens_differs_in_all_of_the_other(depth):
     keys = np.array([1, 2, 16 + 1, 16 + 2], np.uint64)
     nothing, all_ = (np.array([0]), np.array([0])), (np.array([2]), np.array([4]))
     step = np.array([16], np.uint64)
-    assert filters.least_apart(keys, step, all_, nothing, depth).tolist() == [2]
-    assert filters.least_apart(keys, -step, nothing, all_, depth).tolist() == [2]
+    assert positional_filters.least_apart(keys, step, all_, nothing, depth).tolist() == [2]
+    assert positional_filters.least_apart(keys, -step, nothing, all_, depth).tolist() == [2]
 
 
 def test_a_deeper_suffix_bound_is_no_lower():
@@ -281,7 +281,7 @@ def test_suffix_keeps_every_pair(t, depth):
 
     def passes(*case):
         x, y, i, j, met = case
-        return bound[case] <= filters.most_apart(t, len(x), len(y), i, j, met)
+        return bound[case] <= positional_filters.most_apart(t, len(x), len(y), i, j, met)
 
     keeps_pairs_and_drops_some(t, passes, LONG_CASES)
 

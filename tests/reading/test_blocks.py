@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.process import run as run_module
+from neardup.process import program as run_module
 from neardup.process.errors import StageError, UsageError
-from neardup.process.run import run, write_all
+from neardup.process.program import run, write_all
 from neardup.reading import blocks as blocks_module
 from neardup.reading.blocks import (
     blocks_of,

@@ -223,15 +223,15 @@ def tallied(sets: Sets, folder: Path, jobs: int, partitions: int) -> TokenCounts
             sizes = stack.enter_context(open(path("sizes", k), "wb"))
             drawn = stack.enter_context(open(path("sample", k), "wb"))
             batches = map(ragged, ([x] for x in sets[k::jobs]))
-            written = token_counts.write_tally(batches, tokens, sizes, drawn)
+            written = token_counts.write_counts(batches, tokens, sizes, drawn)
         files = [*paths, path("sizes", k), path("sample", k)]
         assert written == sum(file.stat().st_size for file in files)
     for k in range(jobs):
         mine = range(k, partitions, jobs)
         sources = ([path("tokens", j, part) for j in range(jobs)] for part in mine)
-        token_counts.sum_tally(sources, path("best", k))
+        token_counts.sum_counts(sources, path("best", k))
     kinds = ("best", "sizes", "sample")
-    return token_counts.read_tally(*([path(kind, k) for k in range(jobs)] for kind in kinds))
+    return token_counts.counts_of_all(*([path(kind, k) for k in range(jobs)] for kind in kinds))
 
 
 @pytest.mark.parametrize("at_once", [10, 500, 10**6])

@@ -29,7 +29,7 @@ from neardup.engines.hadoop.watching import Job
 from neardup.lines.count_lines import read_counts
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
-from neardup.process.run import run
+from neardup.process.program import run
 from neardup.process.summary import describe
 from neardup.token_counts.counts import TokenCounts
 

@@ -12,15 +12,15 @@ from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 
 
-def spill(batch: Batch, file: BinaryIO) -> None:
+def keep_batch(batch: Batch, file: BinaryIO) -> None:
     """Write a batch, its shingles as the narrowest integers that hold them."""
     values = batch.sets.values
     narrow = values.astype(np.min_scalar_type(int(values.max(initial=0))))
     pickle.dump((batch.ids, narrow, batch.sets.offsets), file, protocol=5)
 
 
-def spilled(file: BinaryIO) -> Iterator[Batch]:
-    """The batches that `spill` wrote, one at a time."""
+def kept_batches(file: BinaryIO) -> Iterator[Batch]:
+    """The batches that `keep_batch` wrote, one at a time."""
     while True:
         try:
             ids, values, offsets = pickle.load(file)

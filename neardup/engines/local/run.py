@@ -39,15 +39,15 @@ from neardup.engines.local.folder import (
     size_of,
     working_folder,
 )
-from neardup.engines.local.kept_records import numbers, spill, spilled
+from neardup.engines.local.kept_records import keep_batch, kept_batches, numbers
 from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
-from neardup.engines.local.token_counts import read_tally, sum_tally, write_tally
-from neardup.engines.local.workers import Crew, program, turns
+from neardup.engines.local.token_counts import counts_of_all, sum_counts, write_counts
+from neardup.engines.local.workers import Workers, program, turns
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import UsageError
-from neardup.process.run import cores, run, write_all
+from neardup.process.program import cores, run, write_all
 from neardup.process.summary import summarize
 from neardup.reading.blocks import BLOCK_BYTES, blocks_of, check_inputs, read_files
 from neardup.sets.batch import Batch
@@ -107,19 +107,19 @@ def main() -> None:
         plan = Plan(
             settings, files, args.files, jobs, partitions, turns(), args.sort_memory, folder
         )
-        with Crew(NAME) as crew:
+        with Workers(NAME) as workers:
             source: Source = new_records
             if counts_first:
-                plan, source = with_counts(crew, plan, args), kept_records
-            everywhere(crew, plan, "mapper", lambda k: count(plan, k, source))
-            everywhere(crew, plan, "sieve", lambda k: sieve(plan, k))
-            everywhere(crew, plan, "mapper", lambda k: send(plan, k))
-            buckets = [sort(crew, plan, plan.paths("lines", k)) for k in range(jobs)]
-            everywhere(crew, plan, "reducer", lambda k: reduce(plan, k, buckets[k]))
-            pairs = sort(crew, plan, plan.paths("pairs"))
-            crew.start("dedup", lambda: dedup(pairs))
+                plan, source = with_counts(workers, plan, args), kept_records
+            everywhere(workers, plan, "mapper", lambda k: count(plan, k, source))
+            everywhere(workers, plan, "sieve", lambda k: sieve(plan, k))
+            everywhere(workers, plan, "mapper", lambda k: send(plan, k))
+            buckets = [sort(workers, plan, plan.paths("lines", k)) for k in range(jobs)]
+            everywhere(workers, plan, "reducer", lambda k: reduce(plan, k, buckets[k]))
+            pairs = sort(workers, plan, plan.paths("pairs"))
+            workers.start("dedup", lambda: dedup(pairs))
             os.close(pairs)  # so that this sort ends when nobody reads on
-            crew.together()
+            workers.together()
         print(summarize(str(folder)), file=sys.stderr)
 
 
@@ -171,7 +171,7 @@ def workers_for(asked: int, input_bytes: int) -> int:
     return min(asked, FEW_WORKERS + max(1, blocks), MOST_WORKERS)
 
 
-def everywhere(crew: Crew, plan: Plan, name: str, task: Callable[[int], None]) -> None:
+def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[int], None]) -> None:
     """The same task in N processes, each with its number from 0."""
 
     def numbered(k: int) -> Callable[[], None]:
@@ -183,15 +183,15 @@ def everywhere(crew: Crew, plan: Plan, name: str, task: Callable[[int], None]) -
         return work
 
     for k in range(plan.jobs):
-        crew.start(f"{name} {k + 1}", numbered(k))
-    crew.together()
+        workers.start(f"{name} {k + 1}", numbered(k))
+    workers.together()
 
 
-def with_counts(crew: Crew, plan: Plan, args: argparse.Namespace) -> Plan:
+def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
     """The same plan, its scheme knowing the tokens of all records, which are parsed by now."""
-    everywhere(crew, plan, "mapper", lambda k: tally(plan, k))
-    everywhere(crew, plan, "tally", lambda k: sums(plan, k))
-    counts = read_tally(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
+    everywhere(workers, plan, "mapper", lambda k: count_tokens(plan, k))
+    everywhere(workers, plan, "counts", lambda k: sum_tokens(plan, k))
+    counts = counts_of_all(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
     settings = settings_with_counts(args, counts)
     return replace(plan, settings=settings)
 
@@ -206,7 +206,7 @@ def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None
         open(plan.path("traits", k), "wb") as known,
     ):
         for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
-            spill(batch, records)
+            keep_batch(batch, records)
             known.write(traits(batch.sets).tobytes())
             # What tells of a record from afar is as long as an entry.
             counters.add(SHUFFLED, ENTRY_BYTES * len(batch.ids))
@@ -216,10 +216,10 @@ def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None
 def kept_records(plan: Plan, k: int, _: Counters) -> Generator[Batch, None, None]:
     """The same records once more."""
     with open(plan.path("records", k), "rb") as records:
-        yield from spilled(records)
+        yield from kept_batches(records)
 
 
-def tally(plan: Plan, k: int) -> None:
+def count_tokens(plan: Plan, k: int) -> None:
     """Count the tokens of a share of the records."""
     counters = Counters("tokens", progress="records")
     with ExitStack() as stack:
@@ -229,14 +229,14 @@ def tally(plan: Plan, k: int) -> None:
         sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
         sample = stack.enter_context(open(plan.path("sample", k), "wb"))
         batches = (batch.sets for batch in records)
-        counters.add(SHUFFLED, write_tally(batches, tokens, sizes, sample))
+        counters.add(SHUFFLED, write_counts(batches, tokens, sizes, sample))
     counters.report()
 
 
-def sums(plan: Plan, k: int) -> None:
+def sum_tokens(plan: Plan, k: int) -> None:
     """Every N-th partition of the tokens of all mappers."""
     mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
-    sum_tally(mine, plan.path("best", k))
+    sum_counts(mine, plan.path("best", k))
     for paths in mine:
         for path in paths:
             path.unlink()
@@ -277,7 +277,7 @@ def send(plan: Plan, k: int) -> None:
         reducers = range(plan.jobs)
         targets = [stack.enter_context(open(plan.path("lines", k, r), "wb")) for r in reducers]
         done = 0
-        for batch in spilled(records):
+        for batch in kept_batches(records):
             keys = shared.keys(numbers(done, batch, k, plan.jobs))
             done += len(batch.ids)
             some = np.flatnonzero(keys.sizes)
@@ -302,14 +302,14 @@ def dedup(descriptor: int) -> None:
     counters.report()
 
 
-def sort(crew: Crew, plan: Plan, files: list[Path]) -> int:
+def sort(workers: Workers, plan: Plan, files: list[Path]) -> int:
     """The descriptor of a pipe with the sorted lines of these files.
 
     The system's sort takes any number of them, and keeps what memory cannot hold on disk.
     """
     read, write = os.pipe()
     flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
-    crew.start("sort", program(["sort", *flags, "--", *map(str, files)], stdout=write))
+    workers.start("sort", program(["sort", *flags, "--", *map(str, files)], stdout=write))
     os.close(write)
     return read
 

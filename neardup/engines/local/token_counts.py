@@ -32,7 +32,7 @@ from neardup.token_counts.counts import TokenCounts, most_frequent, partial_coun
 from neardup.token_counts.sample import Sample
 
 
-def write_tally(
+def write_counts(
     batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
 ) -> int:
     """The partial counts of one mapper's records, a file for each partition of the tokens.
@@ -49,7 +49,7 @@ def write_tally(
     return written + drawn.tell()
 
 
-def sum_tally(partitions: Iterable[list[Path]], target: Path) -> None:
+def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
     """Of each partition all mappers' files: the most frequent tokens of all go to `target`."""
     none = TokenCounts.empty()
     best = none.tokens, none.frequencies
@@ -63,7 +63,7 @@ def sum_tally(partitions: Iterable[list[Path]], target: Path) -> None:
     target.write_bytes(np.stack((best[0], best[1].astype(np.uint64)), axis=1).tobytes())
 
 
-def read_tally(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> TokenCounts:
+def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> TokenCounts:
     """From what all workers have found."""
     sample = Sample()
     for path in drawn:

@@ -13,23 +13,23 @@ from typing import Callable
 
 from neardup.process.errors import StageError
 from neardup.process.parent import end_with
-from neardup.process.run import FAILED, OK, run
+from neardup.process.program import FAILED, OK, run
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ENOUGH = 113  # what a worker that ended early and well exits with: the reader of stdout has left
 NOBODY_READS = -signal.SIGPIPE  # of a program: no failure where its reader had enough
 
 
-class Crew:
+class Workers:
     """Tasks that run at the same time, each in a process of its own; `together` waits for them.
 
     A task that fails, or is killed, ends the others.  Whatever ends the block, or this process,
     ends all of them.
 
-        with Crew("run_local.sh") as crew:
-            crew.start("mapper 1", lambda: …)
-            crew.start("mapper 2", lambda: …)
-            crew.together()
+        with Workers("run_local.sh") as workers:
+            workers.start("mapper 1", lambda: …)
+            workers.start("mapper 2", lambda: …)
+            workers.together()
     """
 
     def __init__(self, program: str):
@@ -37,7 +37,7 @@ class Crew:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some supervisors have it ignored
         self._names: dict[int, str] = {}  # of the living, by process id
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
