@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.joins import positional_filters
 from neardup.joins.joined import Joined
 from neardup.joins.token_order import Ordered, offsets_of, token_of
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, spans

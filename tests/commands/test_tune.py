@@ -24,7 +24,7 @@ from neardup.similarity.measures import Cosine, Jaccard, SetMeasure
 from neardup.similarity.threshold import NINE_TENTHS, Threshold
 from neardup.tuning.choices import Cost, best, cost
 from neardup.tuning.choices import choices as settings
-from neardup.tuning.estimates import Weights, common_tokens, likeness
+from neardup.tuning.estimates import Weights, candidate_counts, common_tokens, likeness
 from neardup.tuning.line_sample import MOST_BYTES, MOST_LINE_BYTES, draw
 from neardup.tuning.survey import Survey
 from tests.support.drawn import mapped, settings_of

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neardup.schemes.request import Request
+from neardup.schemes.weighting import IDF, WEIGHTS, asked_idf
 from neardup.sets.ragged import Ragged
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.threshold import NINE_TENTHS, Threshold
 from neardup.similarity.weights import Idf, WeightedCosine
 from neardup.token_counts.counts import TokenCounts
 from tests.support.drawn import COUNTS, shingle_sets
@@ -114,5 +116,5 @@ def test_a_weighted_cosine_that_is_a_tie_goes_to_the_even_digit():
 
 def test_weights_need_counts():
     with pytest.raises(ValueError, match="--counts"):
-        Idf.asked(True, None)
-    assert Idf.asked(False, None) is None
+        asked_idf(Request(NINE_TENTHS, None, values={WEIGHTS.flag: IDF}))
+    assert asked_idf(Request(NINE_TENTHS, None)) is None
