@@ -50,7 +50,7 @@ def main() -> None:
     carry_out(plan, args)
 
 
-class Plan(NamedTuple):
+class Commands(NamedTuple):
     """The commands of a run."""
 
     counting: list[list[str]]
@@ -63,7 +63,7 @@ class Plan(NamedTuple):
         return "".join(f"{shlex.join(command)}\n" for command in commands)
 
 
-def planned(args: argparse.Namespace) -> Plan:
+def planned(args: argparse.Namespace) -> Commands:
     """records → (sums → counts →) pairs (→ dedup)"""
     output, counts_first = args.output_folder, options.counts_first(args)
     between = folders.between(output) if counts_first or args.dedup else ""
@@ -74,10 +74,10 @@ def planned(args: argparse.Namespace) -> Plan:
         counting = [jobs.sums_job(args, sums), jobs.counts_job(args, sums, counts)]
     if args.dedup:
         pairing.append(jobs.dedup_job(args, pairs, output))
-    return Plan(counting, pairing, between)
+    return Commands(counting, pairing, between)
 
 
-def carry_out(plan: Plan, args: argparse.Namespace) -> None:
+def carry_out(plan: Commands, args: argparse.Namespace) -> None:
     """Run the jobs; in the end nothing is left but OUTPUT, and after a failure not even that."""
     counting, pairing = (list(map(Job, commands)) for commands in (plan.counting, plan.pairing))
     counters = Counters("job")
