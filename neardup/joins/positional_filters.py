@@ -40,14 +40,10 @@ def most_apart(t: Threshold, x: Size, y: Size, i: Size, j: Size, met: Size) -> S
     return x + y - 2 * overlap_needed(t, x, y) - (i + j - 2 * met)
 
 
-Suffixes = tuple[
-    np.ndarray, np.ndarray
-]  # from, to: positions among the keys (int64), for each pair
+Parts = tuple[np.ndarray, np.ndarray]  # from, to: positions among the keys (int64), for each pair
 
 
-def least_apart(
-    keys: np.ndarray, step: np.ndarray, x: Suffixes, y: Suffixes, depth: int
-) -> np.ndarray:
+def least_apart(keys: np.ndarray, step: np.ndarray, x: Parts, y: Parts, depth: int) -> np.ndarray:
     """Suffix: in so many tokens, or more, differ the parts x and y of two records.
 
     keys: record·2^k + token for all records, ascending (uint64); step: the record of x minus that

@@ -135,7 +135,7 @@ def _suffix(records: Ordered, t: Threshold, c: Candidates) -> Candidates:
     return c.only(positional_filters.least_apart(records.keys, step, x, y, SUFFIX_DEPTH) <= most)
 
 
-def _rest(records: Ordered, record: np.ndarray, seen: np.ndarray) -> positional_filters.Suffixes:
+def _rest(records: Ordered, record: np.ndarray, seen: np.ndarray) -> positional_filters.Parts:
     """Where among the keys the tokens after the first `seen` of each record are."""
     return records.offsets[record] + seen, records.offsets[record + 1]
 

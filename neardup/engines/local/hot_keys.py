@@ -80,7 +80,7 @@ class HotKeys:
 
 
 @dataclass(frozen=True)
-class Parts:
+class KeyParts:
     """Which entries are in memory together; those of hot keys never are."""
 
     count: int
@@ -88,8 +88,8 @@ class Parts:
     hot: HotKeys
 
     @classmethod
-    def of(cls, sources: list[Path], at_once: int, most: int, members: int) -> Parts:
-        """Parts of about `at_once` entries, or more where that makes more than `most` parts."""
+    def of(cls, sources: list[Path], at_once: int, most: int, members: int) -> KeyParts:
+        """KeyParts of about `at_once` entries, or more where that makes more than `most` parts."""
         sizes = np.zeros(1 << SLOT_BITS, dtype=np.int64)
         for entries in _pieces(sources):
             sizes += np.bincount(slots(entries[:, 0]), minlength=len(sizes))

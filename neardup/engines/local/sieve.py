@@ -30,7 +30,7 @@ from typing import IO
 import numpy as np
 
 from neardup.engines.local.entries import ENTRIES_AT_ONCE, ENTRY_BYTES, all_of
-from neardup.engines.local.hot_keys import Parts, group_hashes
+from neardup.engines.local.hot_keys import KeyParts, group_hashes
 from neardup.sets.ragged import Ragged, chunks, spans
 from neardup.sets.runs import first_of_run, starts_of_runs
 from neardup.similarity.bitmaps import bitmaps, may_reach
@@ -86,7 +86,7 @@ def sift(
         _sift_part([all_of(source) for source in sources], _files(targets, 0), known, measure)
         return
     most = max(1, MOST_FILES // partitions - 1)
-    parts = Parts.of(sources, ENTRIES_AT_ONCE, most, LARGE_BUCKET)
+    parts = KeyParts.of(sources, ENTRIES_AT_ONCE, most, LARGE_BUCKET)
     for part in range(parts.count):
         pieces = [parts.entries(source, part) for source in sources]
         _sift_part(pieces, _files(targets, part), known, measure)
