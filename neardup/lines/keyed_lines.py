@@ -101,7 +101,7 @@ def _well_formed(block: np.ndarray) -> Lines | None:
     """The lines of a block (uint8) if `flaw_in_line` finds none; a few passes for all of them."""
     # Keys, sizes and shingles consist of characters from 0 to o: what is left are separators, and
     # the rest of the ids.  So the last tab of a line is next to the line's end here.
-    places = _places(block - np.uint8(ZERO) >= 2 * CONTINUED)
+    places = np.flatnonzero(block - np.uint8(ZERO) >= 2 * CONTINUED)
     rest = block[places]
     line_ends, tabs = np.flatnonzero(rest == ord("\n")), rest == ord("\t")
     ends, sets = places[line_ends], places[line_ends - 1] + 1
@@ -118,19 +118,6 @@ def _well_formed(block: np.ndarray) -> Lines | None:
         return None
     high, low, _ = heads.view(">u8").T
     return Lines(starts, ends, high, low >> np.uint64(16))
-
-
-def _places(few: np.ndarray) -> np.ndarray:
-    """`np.flatnonzero` of a mask with few True, of which eight at a time are looked at first.
-
-    >>> _places(np.arange(20) % 9 == 8).tolist()
-    [8, 17]
-    """
-    whole = len(few) // 8 * 8
-    words = np.flatnonzero(few[:whole].view(np.uint64) != 0)
-    places = np.flatnonzero(few[:whole].reshape(-1, 8)[words])
-    rest = np.flatnonzero(few[whole:]) + whole
-    return np.concatenate((words[places >> 3] * 8 + (places & 7), rest))
 
 
 def _utf8(block: np.ndarray, rest: np.ndarray) -> bool:
