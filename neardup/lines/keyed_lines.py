@@ -64,7 +64,7 @@ def format_keyed_lines(
 def parse_keyed_lines(lines: list[bytes]) -> list[list[bytes]]:
     """[KEY, SIZE, ID, SHINGLES] of each line (without its line end)."""
     fields = [line.split(b"\t") for line in lines]
-    if any(len(parts) != 4 for parts in fields):
+    if set(map(len, fields)) - {4}:
         wrong = next(line for line in lines if line.count(b"\t") != 3)
         raise WireError(f"expected KEY SIZE ID SHINGLES, got {shown(wrong)}")
     return fields

@@ -127,9 +127,16 @@ def unpacked(name: str) -> Iterator[bytes]:
 
 
 def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """A stream as blocks of whole lines, however long."""
-    for _, data, _ in whole_lines(stream, sys.maxsize):
-        yield data if data.endswith(b"\n") else data + b"\n"
+    """A stream of lines that end with LF as blocks of whole ones, however long."""
+    held: list[bytes] = []  # the start of a line that has not ended yet
+    while chunk := stream.read(BLOCK_BYTES):
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            yield b"".join((*held, memoryview(chunk)[:cut]))
+            held = []
+        held.append(chunk[cut:])
+    if any(held):
+        yield b"".join((*held, b"\n"))
 
 
 @contextmanager

@@ -58,7 +58,8 @@ class Pile:
         sets = decode_sets([shingles for _, _, shingles in holders])
         if not sets.sizes.all():
             raise WireError("expected shingles, got a set without any")
-        if [size for _, size, _ in holders] != [b"%08d" % size for size in sets.sizes.tolist()]:
+        written = b"".join([size + b" " for _, size, _ in holders])
+        if written != b"%08d " * len(sets) % tuple(sets.sizes.tolist()):
             raise WireError("a line from the mapper was damaged: its size and shingles disagree")
         numbers: dict[bytes, int] = {}
         buckets = [numbers.setdefault(key, len(numbers)) for key, _, _ in holders]
