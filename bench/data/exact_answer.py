@@ -27,7 +27,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from neardup.sets.hashing import mix
-from neardup.sets.ragged import Ragged, chunks, shared, spans
+from neardup.sets.ragged import Ragged, chunks, shared
+from neardup.sets.runs import spans
 from neardup.similarity.measures import six_decimals
 from neardup.similarity.threshold import Threshold
 

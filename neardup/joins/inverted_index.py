@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from neardup.joins.joined import Joined
-from neardup.sets.ragged import Ragged, chunks, spans
-from neardup.sets.runs import starts_of_runs
+from neardup.sets.ragged import Ragged, chunks
+from neardup.sets.runs import spans, starts_of_runs
 from neardup.similarity.measures import SetMeasure
 
 STEP = 1 << 20

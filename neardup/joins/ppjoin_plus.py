@@ -20,8 +20,8 @@ import numpy as np
 from neardup.joins import positional_filters
 from neardup.joins.joined import Joined
 from neardup.joins.token_order import Ordered, offsets_of, token_of
-from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, spans
-from neardup.sets.runs import starts_of_runs
+from neardup.sets.ragged import PAIR_STEP, Ragged, chunks
+from neardup.sets.runs import spans, starts_of_runs
 from neardup.similarity.filters import indexing_prefix, overlap_needed, probing_prefix
 from neardup.similarity.threshold import Threshold
 

@@ -12,7 +12,8 @@ import numpy as np
 from neardup.lines.keys import HASH_BITS
 from neardup.process.errors import StageError
 from neardup.sets.hashing import mix, random_words
-from neardup.sets.ragged import Ragged, chunks, spans
+from neardup.sets.ragged import Ragged, chunks
+from neardup.sets.runs import spans
 from neardup.similarity.threshold import Threshold
 from neardup.token_counts.counts import TokenCounts
 

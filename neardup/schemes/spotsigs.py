@@ -28,8 +28,8 @@ from neardup.schemes.prefix_filter import prefix_sizes, rarest
 from neardup.schemes.request import Request
 from neardup.schemes.scheme import Scheme
 from neardup.sets.hashing import combine, mix, random_words
-from neardup.sets.ragged import Ragged, spans
-from neardup.sets.runs import first_of_run
+from neardup.sets.ragged import Ragged
+from neardup.sets.runs import first_of_run, spans
 from neardup.similarity.threshold import NINE_TENTHS, Threshold
 from neardup.token_counts.counts import TokenCounts
 

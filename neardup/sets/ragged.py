@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.sets.runs import first_of_run
+from neardup.sets.runs import first_of_run, spans
 
 PAIR_STEP = 1 << 20  # values merged in one vector step: about 8 MB each for a handful of arrays
 
@@ -85,16 +85,6 @@ class Ragged:
             np.concatenate((self.values, more.values)),
             np.concatenate((self.offsets, more.offsets[1:] + self.offsets[-1])),
         )
-
-
-def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The positions starts[i], starts[i]+1, … (sizes[i] of them), for all i end to end.
-
-    >>> spans(np.array([10, 40]), np.array([3, 2])).tolist()
-    [10, 11, 12, 40, 41]
-    """
-    shift = starts - (np.cumsum(sizes) - sizes)
-    return np.arange(sizes.sum()) + np.repeat(shift, sizes)
 
 
 def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:

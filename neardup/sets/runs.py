@@ -30,3 +30,33 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values = np.sort(values)
     starts = starts_of_runs(values)
     return values[starts], np.diff(starts, append=len(values))
+
+
+def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The positions starts[i], starts[i]+1, … (sizes[i] of them), for all i end to end.
+
+    >>> spans(np.array([10, 40]), np.array([3, 2])).tolist()
+    [10, 11, 12, 40, 41]
+    """
+    shift = starts - (np.cumsum(sizes) - sizes)
+    return np.arange(sizes.sum()) + np.repeat(shift, sizes)
+
+
+def later_in_run(members: np.ndarray) -> np.ndarray:
+    """How many values follow each in its run (int64), of runs of so many members, end to end.
+
+    >>> later_in_run(np.array([2, 1, 3])).tolist()
+    [1, 0, 0, 2, 1, 0]
+    """
+    ends = np.cumsum(members)
+    return np.repeat(ends, members) - np.arange(members.sum()) - 1
+
+
+def pairs_in_runs(later: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(left, right): each position with as many after it as `later` says; int64.
+
+    >>> [column.tolist() for column in pairs_in_runs(np.array([2, 1, 0, 0]))]
+    [[0, 0, 1], [1, 2, 2]]
+    """
+    everyone = np.arange(len(later))
+    return np.repeat(everyone, later), spans(everyone + 1, later)

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.sets.ragged import Ragged, chunks, spans
-from neardup.sets.runs import distinct, starts_of_runs
+from neardup.sets.ragged import Ragged, chunks
+from neardup.sets.runs import distinct, later_in_run, pairs_in_runs, spans, starts_of_runs
 from neardup.similarity.bitmaps import may_reach, wide_bitmaps
 from neardup.similarity.measures import Measure
 from neardup.tuning.line_sample import LineSample
@@ -174,8 +174,6 @@ def _met(keys: Ragged) -> tuple[np.ndarray, np.ndarray] | None:
     members = np.diff(starts, append=len(order))
     if not len(order) or float(members @ (members - 1)) / 2 > MOST_MET:
         return None if len(order) else (np.empty(0, np.int64),) * 2
-    later = np.repeat(starts + members, members) - np.arange(len(order)) - 1
-    left = np.repeat(owner, later)
-    right = owner[spans(np.arange(len(order)) + 1, later)]
-    pairs, _ = distinct(left * n + right)
+    left, right = pairs_in_runs(later_in_run(members))
+    pairs, _ = distinct(owner[left] * n + owner[right])
     return pairs // n, pairs % n

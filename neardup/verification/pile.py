@@ -16,7 +16,8 @@ from neardup.lines.keyed_lines import parse_keyed_lines
 from neardup.lines.keys import parse_keys
 from neardup.lines.set_text import decode_sets
 from neardup.process.errors import WireError
-from neardup.sets.ragged import Ragged, chunks, spans
+from neardup.sets.ragged import Ragged, chunks
+from neardup.sets.runs import spans
 from neardup.similarity.bitmaps import wide_bitmaps
 from neardup.similarity.measures import Measure
 

@@ -31,8 +31,8 @@ import numpy as np
 
 from neardup.engines.local.entries import ENTRIES_AT_ONCE, ENTRY_BYTES, all_of
 from neardup.engines.local.hot_keys import KeyParts, group_hashes
-from neardup.sets.ragged import Ragged, chunks, spans
-from neardup.sets.runs import first_of_run, starts_of_runs
+from neardup.sets.ragged import Ragged, chunks
+from neardup.sets.runs import first_of_run, later_in_run, pairs_in_runs, starts_of_runs
 from neardup.similarity.bitmaps import bitmaps, may_reach
 from neardup.similarity.measures import Measure
 
@@ -147,12 +147,10 @@ def _may_match(
 ) -> np.ndarray:
     """Which of the records of some buckets, laid end to end, may match one of the same bucket."""
     sizes, maps = known.of(records)
-    everyone = np.arange(len(records))
-    later = np.repeat(np.cumsum(members), members) - everyone - 1
+    later = later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)
     for low, high in chunks(later, PAIRS_AT_ONCE):
-        left = np.repeat(everyone[low:high], later[low:high])
-        right = spans(everyone[low:high] + 1, later[low:high])
+        left, right = (low + position for position in pairs_in_runs(later[low:high]))
         possible = may_reach(measure, maps, sizes, left, right)
         wanted[left[possible]] = True
         wanted[right[possible]] = True

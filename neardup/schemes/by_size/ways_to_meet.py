@@ -22,7 +22,8 @@ from neardup.schemes.by_size.groups import Groups
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.prefix_filter import first_tokens, prefix_sizes, token_keys
 from neardup.sets.hashing import combine, mix, random_words
-from neardup.sets.ragged import Ragged, chunks, spans
+from neardup.sets.ragged import Ragged, chunks
+from neardup.sets.runs import spans
 from neardup.similarity.threshold import Threshold
 from neardup.token_counts.counts import TokenCounts
 
