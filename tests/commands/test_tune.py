@@ -198,7 +198,7 @@ def test_packed_files_and_pipes_are_read_from_the_start(tmp_path: Path, video_fi
     assert "start" in sample.origin
     assert sample.total == pytest.approx(40_000, rel=0.05)
     assert set(sample.lines) <= set(data[:MOST_BYTES].splitlines(keepends=True))
-    result = succeed([*TUNE, "--sample=300", "-"], tmp_path, data)
+    result = succeed([*TUNE, "--sample=300", "-"], tmp_path, data, process=True)
     assert "how much more a pipe holds is unknown" in result.out.decode()
     packed.write_bytes(packed.read_bytes()[:-9000])
     short = tmp_path / "short.gz"
@@ -402,7 +402,7 @@ def test_nothing_to_tune(tmp_path: Path, data: bytes, message: str, piped: bool)
     ("flags", "code", "message"),
     [
         (["nowhere.txt"], 1, "nowhere.txt: no such file"),
-        (["--recall=1", "-"], 2, "--recall: 1 is outside 0 < P < 1"),
+        (["--recall=1", "-"], 2, "--recall: 1 is outside 0 < P < 1, or too near an end"),
         (["--threshold=2", "-"], 2, "--threshold: 2 is outside 0 < t <= 1"),
         (["--sample=1", "-"], 2, "--sample: '1' is not an integer from 2 to 20000"),
         (["--seed=x", "-"], 2, f"--seed: 'x' is not an integer from 0 to {2**64 - 1}"),

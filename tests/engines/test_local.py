@@ -67,7 +67,7 @@ def test_a_pipe_that_is_named_twice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("second", ["/dev/stdin", "/dev/fd/0"])
 def test_standard_input_by_two_names(second: str, tmp_path: Path) -> None:
-    result = run([*RUN_LOCAL, "-", second], tmp_path, GOOD)
+    result = run([*RUN_LOCAL, "-", second], tmp_path, GOOD, process=True)  # by a pipe
     assert (result.code, result.err) == (2, stuck("-", second) + "; name it once\n")
 
 
