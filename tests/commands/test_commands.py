@@ -97,7 +97,8 @@ def test_a_line_that_is_no_pair(command: str, line: bytes, shown: str, tmp_path:
     result = run(call(command, tmp_path, pairs=PAIRS + b"\n" + line + b"\n"), tmp_path)
     assert result.code == 1
     place = f"{tmp_path}/pairs.tsv: line 3"
-    message = f"neardup {command}: {place}: expected A B SIMILARITY, as reducer.py writes them, got {shown}"
+    expected = "expected A B SIMILARITY, as reducer.py writes them"
+    message = f"neardup {command}: {place}: {expected}, got {shown}"
     assert result.err.splitlines()[-1] == message
 
 
