@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from neardup.engines.local import folder as module
-from neardup.engines.local.folder import LOCKED, new_folder, sweep, working_folder
+from neardup.engines.local.folder import LOCKED, OWNER, new_folder, sweep, working_folder
 from tests.support.engines import ROOT
 
 MOST_LINES = 500  # far more than a folder's life has
@@ -121,6 +121,12 @@ def test_what_a_dead_run_has_is_swept(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+def test_what_was_killed_before_it_had_anything_is_swept(tmp_path: Path) -> None:
+    (tmp_path / f"{LOCKED}empty").mkdir()
+    sweep(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
 def test_nothing_else_is_swept(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir()
@@ -128,11 +134,16 @@ def test_nothing_else_is_swept(tmp_path: Path) -> None:
     (tmp_path / f"{LOCKED}link").symlink_to(theirs)
     (tmp_path / f"{LOCKED}file").write_text("x")
     (tmp_path / "neardup.abcdefgh").mkdir()  # as older runs and other engines have
+    named = tmp_path / f"{LOCKED}results"  # by a user, who has something in it
+    elsewhere = tmp_path / f"{LOCKED}elsewhere"  # of a run on another machine
+    for folder, file in ((named, "pairs.tsv"), (elsewhere, OWNER)):
+        folder.mkdir()
+        (folder / file).write_text("x")
     before = sorted(tmp_path.rglob("*"))
     sweep(tmp_path)
     sweep(tmp_path / "nowhere")
     assert sorted(tmp_path.rglob("*")) == before
-    assert len(before) == 5
+    assert len(before) == 9
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make a folder for somebody else")

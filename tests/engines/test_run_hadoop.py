@@ -175,15 +175,28 @@ def test_overwrite_removes_an_earlier_answer(tmp_path: Path) -> None:
     file = "-rw-r--r--   1 me us     5 2026-01-31 09:00 /out/"
     for names in ([], ["_SUCCESS", "part-00000", "part-00001"], ["_SUCCESS", "part-00000.gz"]):
         lines = [f"Found {len(names)} items", *(file + name for name in names)] if names else []
-        _, asked = overwriting("\n".join(lines), tmp_path)
-        assert asked[:2] == ["fs -ls /out", "fs -rm -r -f /out"]
-        assert asked[2].startswith("jar ")
+        _, asked = overwriting("\n".join(lines), tmp_path, r"a\tb\t0.900000\n")
+        looked = [f"fs -text /out/{name}" for name in names if name.startswith("part-")][:1]
+        assert asked[:-1] == ["fs -ls /out", *looked, "fs -rm -r -f /out"]
+        assert asked[-1].startswith("jar ")
 
 
-def overwriting(listed: str, tmp_path: Path) -> tuple[Result, list[str]]:
-    """What --overwrite does where `hadoop fs -ls` says that, and what it has asked Hadoop for."""
+@pytest.mark.parametrize("text", [r"the\t3\n", r"VIDEO_1 1 2 3\n", r"\377\n"])
+def test_overwrite_leaves_the_answer_of_another_job(text: str, tmp_path: Path) -> None:
+    """All of them leave _SUCCESS and part-00000."""
+    file = "-rw-r--r--   1 me us     5 2026-01-31 09:00 /out/"
+    listed = f"Found 2 items\n{file}_SUCCESS\n{file}part-00000"
+    result, asked = overwriting(listed, tmp_path, text)
+    assert result.code == 1
+    assert "there are no pairs in /out/part-00000" in result.err
+    assert asked == ["fs -ls /out", "fs -text /out/part-00000"]
+
+
+def overwriting(listed: str, tmp_path: Path, text: str = "") -> tuple[Result, list[str]]:
+    """What --overwrite does where `hadoop fs -ls` and `-text` say that, and what it has asked."""
     (tmp_path / "listed").write_text(f"{listed}\n" if listed else "")
-    hadoop = f'case "$2" in -ls) cat {tmp_path}/listed ;; -rm) ;; *) exit 1 ;; esac'
+    texts = f'-ls) cat {tmp_path}/listed ;; -text) printf "{text}" ;;'
+    hadoop = f'case "$2" in {texts} -rm) ;; *) exit 1 ;; esac'
     program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', hadoop)
     (tmp_path / "asked").write_text("")
     told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}

@@ -181,3 +181,22 @@ def test_processes_take_turns(tmp_path: Path) -> None:
     assert sorted(taken[0] + taken[1]) == list(range(102))
     assert min(map(len, taken)) > 1
     assert all(numbers == sorted(numbers) for numbers in taken)
+
+
+def test_workers_end_where_sigterm_is_ignored(tmp_path: Path) -> None:
+    """As under a supervisor that ignores it, and hands that on."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def sleep() -> None:
+        time.sleep(60)
+        (tmp_path / "slept").touch()
+
+    try:
+        with Workers("x") as workers:
+            workers.start("sleeping", sleep)
+            workers.start("failing", lambda: os._exit(3))
+            with pytest.raises(StageError, match="failing ended with status 3"):
+                workers.together()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert not (tmp_path / "slept").exists()

@@ -19,11 +19,15 @@ import sys
 from urllib.parse import urlsplit
 
 from neardup.engines.hadoop.installation import hadoop
-from neardup.process.errors import StageError, UsageError
+from neardup.engines.hadoop.watching import say
+from neardup.lines.pair_lines import parse_pair
+from neardup.process.errors import StageError, UsageError, WireError
 
 SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # in patterns, and between names
+MOST_LINE = 1 << 20  # of two ids
 ANSWER = re.compile(r"_SUCCESS|part-\d{5,}(\.\w+)?")  # what Streaming leaves in OUTPUT
-LISTED = re.compile(r"([-d])\S+ .*? \d{4}-\d\d-\d\d \d\d:\d\d (.+)")  # by `hadoop fs -ls`
+# By `hadoop fs -ls`: folder or file, size, name.
+LISTED = re.compile(r"([-d])\S+ .*? (\d+) \d{4}-\d\d-\d\d \d\d:\d\d (.+)")
 
 
 # Names.
@@ -65,15 +69,19 @@ def _without_braces(pattern: str) -> str:
 
 
 def _may_remove(output: str, pattern: str) -> bool:
-    """Whether what a pattern stands for may lie in `output`, as far as names tell.
+    r"""Whether what a pattern stands for may lie in `output`, as far as names tell.
 
     >>> _may_remove("/data/pairs", "/data/videos"), _may_remove("/data/pairs", "/data/vid*")
     (False, False)
     >>> _may_remove("/data", "/data/videos"), _may_remove("/data/pairs", "/data/*")
     (True, True)
+    >>> [_may_remove("/data/pairs", name) for name in (r"/data/pair\s", "/x/*/../../data/pairs")]
+    [True, True]
     """
     folder = _path(output)
-    literal = re.split(r"[*?\[{]", pattern)[0]
+    literal, *after = re.split(r"[*?\[{\\]", pattern, maxsplit=1)
+    if after and ".." in after[0]:
+        return True
     start = _path(literal) + "/" * (literal.endswith("/") or literal == pattern)
     inside = f"{start}/".startswith(f"{folder}/")
     return inside or folder == "/" or (literal != pattern and folder.startswith(start))
@@ -106,7 +114,8 @@ def remove_answer(output: str) -> None:
     if done.returncode:
         sys.stderr.write(said)
         raise StageError(f"cannot list {output}; Hadoop said why above")
-    if why := _no_answer(done.stdout.decode("utf-8", "backslashreplace").splitlines()):
+    listed = done.stdout.decode("utf-8", "backslashreplace").splitlines()
+    if why := _no_answer(listed) or _no_pairs(listed):
         line = shlex.join([hadoop(), "fs", "-rm", "-r", output])
         raise StageError(f"{output} {why}; if it may go: {line}")
     remove([output], trash=True)
@@ -128,7 +137,7 @@ def _no_answer(listed: list[str]) -> str:
     if not listed[0].startswith("Found "):
         return "is a file"
     found = [LISTED.fullmatch(line) for line in listed[1:]]
-    files = [posixpath.basename(one[2]) if one and one[1] == "-" else "" for one in found]
+    files = [posixpath.basename(one[3]) if one and one[1] == "-" else "" for one in found]
     for line, file in zip(listed[1:], files):
         if not ANSWER.fullmatch(file):
             name = posixpath.basename(line)
@@ -138,8 +147,32 @@ def _no_answer(listed: list[str]) -> str:
     return "" if "_SUCCESS" in files else "is no answer of an earlier run: it has no _SUCCESS"
 
 
+def _no_pairs(listed: list[str]) -> str:
+    """Why the files of a folder are not ours, though they are called so; "" if they may be."""
+    found = [LISTED.fullmatch(line) for line in listed]
+    parts = [one[3] for one in found if one and int(one[2]) and "/part-" in one[3]]
+    if not parts:
+        return ""
+    command = [hadoop(), "fs", "-text", parts[0]]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as reading:
+        assert reading.stdout
+        line = reading.stdout.readline(MOST_LINE)
+        reading.kill()
+    try:
+        parse_pair(line)
+    except WireError:
+        return f"is no answer of an earlier run: there are no pairs in {parts[0]}"
+    return ""
+
+
 def remove(folders: list[str], trash: bool = False) -> None:
     """Remove folders that this run has made or looked into; it need not succeed."""
     command = [hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]
-    if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr).returncode:
-        print(f"Still to be done: {shlex.join(command)}", file=sys.stderr)
+    # In a session of its own: another Ctrl-C is for this program.
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
+    )
+    if done.returncode:
+        say(f"Still to be done: {shlex.join(command)}")

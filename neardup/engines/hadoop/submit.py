@@ -25,7 +25,7 @@ from neardup import options
 from neardup.engines.counting_first import first_settings, settings_with_counts
 from neardup.engines.hadoop import command_line, folders, jobs
 from neardup.engines.hadoop.installation import hadoop
-from neardup.engines.hadoop.watching import Job
+from neardup.engines.hadoop.watching import Job, say
 from neardup.lines.count_lines import read_counts
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
@@ -114,10 +114,10 @@ def _clean_up(started: list[Job], made: list[str], detach: bool) -> None:
     """After a run that was cut short: end the job, and remove the folders that the run has made."""
     last = started[-1] if started else None
     if last and last.may_run and (detach or not last.kill()):
-        print(f"The job goes on; to end it: {shlex.join(last.killing())}", file=sys.stderr)
+        say(f"The job goes on; to end it: {shlex.join(last.killing())}")
         removing = shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", *made])
         if made:
-            print(f"and then, to remove what it has written: {removing}", file=sys.stderr)
+            say(f"and then, to remove what it has written: {removing}")
     elif last and made and any(job.submitted for job in started):
         folders.remove(made)
 

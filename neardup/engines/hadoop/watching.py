@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
 from itertools import takewhile
 from typing import IO
 
@@ -20,6 +21,12 @@ EXPLAINED = re.compile(
 )
 SUBMITTED = re.compile(r"(?:Submitted application application|Running job: job)_(\w+)")
 ENDED = re.compile(r"Job job_\w+ (?:completed|failed) ")
+
+
+def say(text: str) -> None:
+    """On stderr, if anybody listens: what is to be done is done all the same."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 class Job:
@@ -46,7 +53,8 @@ class Job:
                 client.wait()
                 # It may have said meanwhile that it has submitted the job.
                 os.set_blocking(client.stderr.fileno(), False)
-                self._listen(client.stderr)
+                with suppress(OSError):  # where it is stderr that is closed
+                    self._listen(client.stderr)
                 raise
         if client.returncode:
             raise StageError(self._reason() or "Hadoop gave up, and said why above")
@@ -84,7 +92,7 @@ class Job:
         """End it, if it may still run; whether it has surely ended."""
         if not self.may_run:
             return True
-        print(f"\n{shlex.join(self.killing())}\n", file=sys.stderr, flush=True)
+        say(f"\n{shlex.join(self.killing())}\n")
         # In a session of its own: another Ctrl-C is for this program.
         done = subprocess.run(
             self.killing(), stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True

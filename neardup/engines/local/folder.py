@@ -1,7 +1,8 @@
 """Where a run on this machine keeps what it has on disk, and what it was sent through a pipe.
 
-A folder is locked as long as the run, or a worker of it, lives.  So what a run that was killed has
-left behind tells by itself that nobody needs it, and the next run removes it.
+A folder is locked as long as the run, or a worker of it, lives, and a file in it says whose it is.
+So what a run that was killed has left behind tells by itself that nobody needs it, and the next
+run on this machine removes it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from neardup.process.errors import UsageError
 from neardup.reading.blocks import OPENERS
 
 PREFIX = "neardup."
-LOCKED = "neardup.run."  # subtle: nothing else has such a name, so what has no lock is left over
+LOCKED = "neardup.run."
+OWNER = ".owner"  # a file that says which machine's run a folder is; nobody else has it
 STDIN = "stdin"  # what was read from there, as a file of the folder
 PACKED = 4  # how many times larger a compressed file is taken to be
 COPIED_AT_ONCE = 1 << 20
@@ -73,7 +75,8 @@ def new_folder(where: Path) -> Path:
         except OSError:  # a file system without locks, where nothing can tell what is left over
             folder.rmdir()
             return Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
-        if folder.exists():
+        with contextlib.suppress(FileNotFoundError):
+            (folder / OWNER).write_text(machine(), encoding="utf-8")
             return folder
 
 
@@ -90,9 +93,27 @@ def _sweep_one(folder: Path) -> None:
         descriptor = lock(folder)
         try:
             if os.fstat(descriptor).st_uid == os.geteuid():
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove_left_over(folder)
         finally:
             os.close(descriptor)
+
+
+def _remove_left_over(folder: Path) -> None:
+    """If it is known to be a run's; one that was killed before it could say so has left it empty.
+
+    Where machines share a file system, a lock may hold on one of them only.
+    """
+    try:
+        owner = (folder / OWNER).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        folder.rmdir()
+    else:
+        if owner == machine():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def machine() -> str:
+    return os.uname().nodename
 
 
 def lock(folder: Path) -> int:

@@ -115,7 +115,10 @@ def main() -> None:
             everywhere(workers, plan, "sieve", lambda k: sieve(plan, k))
             everywhere(workers, plan, "mapper", lambda k: send(plan, k))
             buckets = [sort(workers, plan, plan.paths("lines", k)) for k in range(jobs)]
-            everywhere(workers, plan, "reducer", lambda k: reduce(plan, k, buckets[k]))
+            start_everywhere(workers, plan, "reducer", lambda k: reduce(plan, k, buckets))
+            for descriptor in buckets:
+                os.close(descriptor)  # so that a sort ends when its reducer does not read on
+            workers.together()
             pairs = sort(workers, plan, plan.paths("pairs"))
             workers.start("dedup", lambda: dedup(pairs))
             os.close(pairs)  # so that this sort ends when nobody reads on
@@ -172,7 +175,12 @@ def workers_for(asked: int, input_bytes: int) -> int:
 
 
 def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[int], None]) -> None:
-    """The same task in N processes, each with its number from 0."""
+    """The same task in N processes, each with its number from 0, to the end of all."""
+    start_everywhere(workers, plan, name, task)
+    workers.together()
+
+
+def start_everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[int], None]) -> None:
 
     def numbered(k: int) -> Callable[[], None]:
         def work() -> None:
@@ -184,7 +192,6 @@ def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[int], No
 
     for k in range(plan.jobs):
         workers.start(f"{name} {k + 1}", numbered(k))
-    workers.together()
 
 
 def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
@@ -288,9 +295,12 @@ def send(plan: Plan, k: int) -> None:
     counters.report()
 
 
-def reduce(plan: Plan, k: int, descriptor: int) -> None:
+def reduce(plan: Plan, k: int, buckets: list[int]) -> None:
+    """One of the pipes of sorted lines, to pairs."""
+    for other in buckets[:k] + buckets[k + 1 :]:
+        os.close(other)
     counters = Counters("reducer", progress="pairs")
-    with open(descriptor, "rb") as stream, open(plan.path("pairs", k), "wb") as file:
+    with open(buckets[k], "rb") as stream, open(plan.path("pairs", k), "wb") as file:
         file.writelines(reduce_buckets(blocks_of(stream), plan.settings, counters))
     counters.report()
 

@@ -101,6 +101,7 @@ class Workers:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup
                     signal.signal(number, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which the parent ends this, always
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             with contextlib.suppress(OSError):  # for ps and top, where there is /proc
                 Path("/proc/self/comm").write_text(name)
