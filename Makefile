@@ -8,7 +8,7 @@ VENV := .venv/bin/python
 run: .venv/.run
 	@./run_local.sh data/videos.txt
 
-test: .venv/.test
+test: .venv/.test # about ten minutes on two cores
 	$(VENV) -m pytest --numprocesses=auto --cov --cov-fail-under=95
 
 # A real cluster on this machine, for as long as the tests take; HADOOP_TESTS=skip leaves them out.
