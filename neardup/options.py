@@ -13,7 +13,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
+from neardup.decisions import RULES
+from neardup.decisions.rule import Rule
 from neardup.lines.count_lines import read_counts
+from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag
+from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.reading.bad_lines import Parser
 from neardup.reading.shingle_lines import parse_shingle_lines
@@ -25,7 +29,8 @@ from neardup.schemes.scheme import Scheme
 from neardup.similarity.measures import MEASURES, Measure
 from neardup.similarity.threshold import Threshold
 from neardup.token_counts.counts import TokenCounts
-from neardup.verification import OUTPUTS, Output
+from neardup.verification import OUTPUTS, RECORDS, Output
+from neardup.verification.pair_join import PairJoin
 
 DEFAULT_SCHEME, DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "minhash", "0.9", "word:3"
 MAX_LINE_MIB = 64
@@ -106,6 +111,32 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         help="; ".join(f"{name}: {output.help}" for name, output in OUTPUTS.items())
         + f" (default: {next(iter(OUTPUTS))})",
     ),
+    "--rule": dict(
+        metavar="NAME",
+        help="who goes, with --output kept or removed; "
+        + "; ".join(f"{name}: {rule.help}" for name, rule in RULES.items())
+        + f" (default: {next(iter(RULES))})",
+    ),
+    "--keep": dict(
+        metavar="WHICH",
+        help="who stays of records that are alike, with --output kept or removed; "
+        + "; ".join(f"{name}: {tag.help}" for name, tag in PRIORITIES.items())
+        + f" (default: {next(iter(PRIORITIES))})",
+    ),
+    "--against": dict(
+        metavar="FILE",
+        action="append",
+        help="old records: pairs have one new record at least; --output kept or removed is of new "
+        "records, and old ones always stay; may come several times",
+    ),
+    "--between": dict(
+        action="store_true", help="with --against: no pairs of two new records"
+    ),
+    "--input-files": dict(
+        metavar="FILE",
+        help="for tasks, that each read a part of the input: its files in order, a line each, OLD "
+        "or NEW, tab, name; run_hadoop.sh and job.py make it by themselves",
+    ),
     "--max-line": dict(
         metavar="MIB",
         default="32",
@@ -124,6 +155,11 @@ class Settings:
     scheme: Scheme
     parse: Parser
     output: Output
+    tag: Tag | None  # where ids travel with one
+    rule: type[Rule]
+    against: bool
+    between: bool
+    input_files: str | None
     max_line: int  # bytes
     strict: bool
 
@@ -146,6 +182,7 @@ class Settings:
             raise UsageError(str(error)) from None
         measure = scheme.measure(request.measure, request.threshold)
         kind = _read("--output", one_of(*OUTPUTS), args.output)
+        tag, rule = _decision(args, kind)
         if measure.directed and not OUTPUTS[kind].directed:
             raise UsageError(
                 f"--output {kind} have no direction, and --measure {request.measure} has"
@@ -156,9 +193,20 @@ class Settings:
             scheme=scheme,
             parse=text_line_parser(shingler) if input_ == "text" else parse_shingle_lines,
             output=OUTPUTS[kind],
+            tag=tag,
+            rule=rule,
+            against=bool(args.against),
+            between=args.between,
+            input_files=args.input_files,
             max_line=integer("--max-line", args.max_line, 1, MAX_LINE_MIB) << 20,
             strict=args.strict,
         )
+
+    def join(self, counters: Counters) -> PairJoin:
+        """What verifies the buckets."""
+        if self.against and self.output.across:
+            return self.output.across(self.scheme, self.measure, counters, self.between)
+        return self.output.join(self.scheme, self.measure, counters)
 
     @property
     def promise(self) -> str:
@@ -216,10 +264,13 @@ class _Parser(argparse.ArgumentParser):
 
 def as_arguments(args: argparse.Namespace) -> list[str]:
     """The table's options as they were given, for another script's command line."""
-    values = {flag: value_of(args, flag) for flag in OPTIONS}
+    given = ((flag, value_of(args, flag)) for flag in OPTIONS)
+    values = (
+        (flag, one) for flag, some in given for one in (some if isinstance(some, list) else [some])
+    )
     return [
         flag if value is True else f"{flag}={value}"
-        for flag, value in values.items()
+        for flag, value in values
         if value not in (None, False)
     ]
 
@@ -257,6 +308,27 @@ def _scheme_values(args: argparse.Namespace, scheme: type[Scheme]) -> dict[str, 
         for option, text in given
         if text is not None
     }
+
+
+def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, type[Rule]]:
+    """How ids are tagged, and who goes."""
+    output = OUTPUTS[kind]
+    users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
+    for flag in ("--rule", "--keep"):
+        if value_of(args, flag) is not None and output.decides != RECORDS:
+            raise UsageError(f"{flag} is for --output {users}, and --output is {kind}")
+    if args.against and not output.across:
+        able = " or ".join(name for name, other in OUTPUTS.items() if other.across)
+        raise UsageError(f"--against is for --output {able}, and --output is {kind}")
+    if args.between and not args.against:
+        raise UsageError("--between leaves out pairs of new records, and needs --against")
+    rule = _read("--rule", one_of(*RULES), _given(args.rule, next(iter(RULES))))
+    keep = _read("--keep", one_of(*PRIORITIES), _given(args.keep, next(iter(PRIORITIES))))
+    if output.decides:
+        tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
+    else:
+        tag = COLLECTION if args.against else None
+    return tag, RULES[rule].rule
 
 
 def _request(args: argparse.Namespace, name: str, counts: TokenCounts | None) -> Request:

@@ -10,6 +10,7 @@ A stage takes blocks of whole lines and yields bytes to write; what carries the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -20,7 +21,9 @@ from neardup.options import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
 from neardup.reading.bad_lines import LINE_TOO_LONG
+from neardup.process.summary import OLD_RECORDS
 from neardup.reading.blocks import Block, count_lines
+from neardup.reading.places import NEW
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, chunks
 from neardup.verification.buckets import shared_lines
@@ -36,9 +39,14 @@ def map_records(
 ) -> Iterator[tuple[int, bytes]]:
     """Record lines → (partition, keyed lines): every record once for each of its keys."""
     for batch, keys in keyed(blocks, settings, counters):
-        for part, lines in format_keyed_lines(batch, keys, partitions):
+        for part, lines in format_keyed_lines(tagged(batch, settings), keys, partitions):
             counters.add(SHUFFLED, len(lines))
             yield part, lines
+
+
+def tagged(batch: Batch, settings: Settings) -> Batch:
+    """The same records, as they travel."""
+    return settings.tag.tagged(batch) if settings.tag else batch
 
 
 def keyed(
@@ -84,10 +92,12 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
             counted = bad.position
             reject(block.place, line, bad.text, bad.reason, settings, counters)
         counters.add("records", len(batch.ids) + len(batch.without_spots))
+        if block.first < NEW:
+            counters.add(OLD_RECORDS, len(batch.ids) + len(batch.without_spots))
         if batch.without_spots:
             counters.add("records without spots", len(batch.without_spots))
         if batch.ids:
-            yield batch
+            yield replace(batch, places=batch.places + np.uint64(block.first))
 
 
 def reject(
@@ -107,7 +117,7 @@ def reduce_buckets(
     counters.promise = settings.promise
     for name in ("keyed lines", "candidate pairs", "pairs"):
         counters.add(name, 0)
-    join = settings.output.join(settings.scheme, settings.measure, counters)
+    join = settings.join(counters)
     for work in shared_lines(blocks, counters):
         yield from join(work)
 
@@ -121,16 +131,17 @@ def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
     counters.add("unique pairs", 0)
     counters.add("repeated pairs", 0)
     for a, group in groupby(_pairs_in_order(lines), key=lambda fields: fields[0]):
-        best: dict[bytes, bytes] = {}
-        for _, b, similarity in group:
-            counters.add("repeated pairs", b in best)
-            best[b] = max(similarity, best.get(b, b""))
+        best: dict[tuple[bytes, bytes], bytes] = {}
+        for _, b, similarity, rest in group:
+            counters.add("repeated pairs", (b, rest) in best)
+            best[b, rest] = max(similarity, best.get((b, rest), b""))
         counters.add("unique pairs", len(best))
-        for b in sorted(best, key=lambda b: b + b"\t"):  # as whole lines sort
-            yield b"%b\t%b\t%b\n" % (a, b, best[b])
+        yield from sorted(
+            b"%b\t%b\t%b%b\n" % (a, b, similarity, rest) for (b, rest), similarity in best.items()
+        )
 
 
-def _pairs_in_order(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, bytes]]:
+def _pairs_in_order(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, bytes, bytes]]:
     """The pairs on these lines; StageError where an id could come first again, later on.
 
     Subtle: an id may hold bytes below the tab.  `sort` orders whole lines then, and Hadoop their

@@ -1,5 +1,8 @@
 """Pair lines, `A TAB B TAB SIMILARITY`: parse beside format.
 
+Of two collections (--against) they have a fourth field, and a fifth where pairs have a direction;
+see `verification.across_join`.
+
 The similarity has six decimals, so that the order of lines is the order of similarities.
 """
 
@@ -10,7 +13,10 @@ import re
 from neardup.process.errors import WireError, shown
 
 # Hadoop may add a tab behind a line.
-_PAIR = re.compile(rb"([^\0\t\r\n]+)\t([^\0\t\r\n]+)\t(0\.[0-9]{6}|1\.000000)\t?\n?")
+_PAIR = re.compile(
+    rb"([^\0\t\r\n]+)\t([^\0\t\r\n]+)\t(0\.[0-9]{6}|1\.000000)"
+    rb"((?:\t(?:old|new)(?:\tcontain(?:s|ed))?)?)\t?\n?"
+)
 
 
 def format_pair(a: bytes, b: bytes, similarity: bytes, directed: bool = False) -> bytes:
@@ -20,16 +26,17 @@ def format_pair(a: bytes, b: bytes, similarity: bytes, directed: bool = False) -
     return b"%b\t%b\t%b\n" % (a, b, similarity)
 
 
-def parse_pair(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """(a, b, similarity) of a pair line; WireError for any other.
+def parse_pair(line: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+    """(a, b, similarity, the rest) of a pair line; WireError for any other.
 
     Either id may be the smaller one, as containment has pairs of both directions.
     """
     found = _PAIR.fullmatch(line)
     try:
-        if not found or found[1] == found[2] or not (line.isascii() or line.decode("utf-8")):
+        same = found and found[1] == found[2] and not found[4].startswith(b"\told")
+        if not found or same or not (line.isascii() or line.decode("utf-8")):
             raise ValueError
     except ValueError:
         message = f"expected A B SIMILARITY, as reducer.py writes them, got {shown(line)}"
         raise WireError(message) from None
-    return found[1], found[2], found[3]
+    return found[1], found[2], found[3], found[4]

@@ -12,8 +12,15 @@ from neardup.process.errors import shown
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
 REPEATED = "repeated ids"
+OLD_RECORDS = "… old ones"
+REMOVED = "records removed"
+STAYING = "records that stay"
+CHAINED = "… that only a chain would remove"
+CHAINED_AWAY = "… removed by a chain alone"
+IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
 ORDER = (
     "records",
+    OLD_RECORDS,
     "bad lines",
     "records without spots",
     "keys",
@@ -26,6 +33,13 @@ ORDER = (
     REPEATED,
     "unique pairs",
     "repeated pairs",
+    REMOVED,
+    CHAINED_AWAY,
+    STAYING,
+    CHAINED,
+    IN_CLUSTERS,
+    CLUSTERS,
+    LARGEST,
 )
 
 
@@ -43,6 +57,8 @@ def describe(reports: list[dict], whole: bool = False) -> str:
     if "records" in counts:
         reasons = {name: n for name, n in counts.items() if name.startswith(BAD)}
         counts["bad lines"] = sum(reasons.values())
+    if "records" in counts and REMOVED in counts:
+        counts[STAYING] = counts["records"] - counts.get(OLD_RECORDS, 0) - counts[REMOVED]
     lines = [f"{name:33} {counts[name]:>10,}" for name in ORDER if name in counts]
     if counts.get("bad lines"):
         listed = ", ".join(f"{n:,} {name[len(BAD) :]}" for name, n in sorted(reasons.items()))

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
@@ -22,6 +22,7 @@ from typing import IO, Any, Callable, NamedTuple
 import numpy as np
 
 from neardup.process.errors import StageError
+from neardup.reading.places import NEW, first_place
 
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
 LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
@@ -37,6 +38,7 @@ class Block(NamedTuple):
     line: int  # the number of the first one, from 1
     data: bytes
     cut: bool = False  # no whole lines, but the first bytes of one that is too long
+    first: int = NEW  # the place of the first one, see `places`
 
 
 def check_inputs(files: list[str]) -> None:
@@ -69,6 +71,7 @@ class Start(NamedTuple):
     place: str  # as in Block
     line: int
     of_file: bool = True
+    byte: int = 0  # in the file, where a line's number counts from there
 
 
 def start_of_split() -> Start:
@@ -77,7 +80,7 @@ def start_of_split() -> Start:
     Hadoop names a file and a position in it; only mrjob's local files are there to count lines in.
 
     >>> start_of_split()  # not in a task
-    Start(place='', line=1, of_file=True)
+    Start(place='', line=1, of_file=True, byte=0)
     """
     uri = os.environ.get("mapreduce_map_input_file", "")
     start = int(os.environ.get("mapreduce_map_input_start") or 0)
@@ -85,7 +88,8 @@ def start_of_split() -> Start:
     place = f"{name}: " if name and name != os.environ.get(STDIN_COPY) else ""
     if start and name != uri:
         return Start(place, 1 + _lines_before(start, name), of_file=False)
-    return Start(f"{name} from byte {start}: " if start else place, 1, of_file=not start)
+    told = f"{name} from byte {start}: " if start else place
+    return Start(told, 1, of_file=not start, byte=start)
 
 
 def _lines_before(position: int, name: str) -> int:
@@ -102,20 +106,23 @@ def read_files(
     max_line: int,
     turns: Iterator[int] | None = None,
     names: list[str] | None = None,
+    places: Sequence[int] | None = None,
 ) -> Iterator[Block]:
     """The blocks of all files (`-` is stdin; .gz and .bz2 are unpacked), one after another.
 
     With `turns`, only the blocks of these numbers (ascending, from 0), so that several mappers can
-    share the files; every one of them knows the line numbers.  Messages call the files `names`.
+    share the files; every one of them knows the line numbers.  Messages call the files `names`;
+    `places` are those of their first lines.
     """
     turns = turns or itertools.count()
     number, mine = 0, next(turns)
-    for path, name in zip(files, names or files):
+    places = places or [first_place(i) for i in range(len(files))]
+    for path, name, first in zip(files, names or files, places):
         start = start_of_split() if name == "-" else Start(f"{name}: ", 1)
         with _opened(path, name) as stream:
             for line, data, cut in whole_lines(stream, max_line, start.line, start.of_file):
                 if number == mine:
-                    yield Block(start.place, line, data, cut)
+                    yield Block(start.place, line, data, cut, first + start.byte + line - 1)
                     mine = next(turns)
                 number += 1
 

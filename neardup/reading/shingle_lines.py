@@ -39,11 +39,14 @@ def parse_shingle_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
     starts, ends = edges[0::2], edges[1::2]  # of every token: the block ends with a separator
     ends_line = bytes_ == ord("\n")
     if b"\r" in block:
-        ends_line |= bytes_ == ord("\r")
+        returns = np.flatnonzero(bytes_ == ord("\r"))
+        after = np.minimum(returns + 1, len(bytes_) - 1)
+        ends_line[returns[bytes_[after] != ord("\n")]] = True  # CR LF is one end
     line_ends = np.flatnonzero(ends_line)
     last = np.searchsorted(starts, line_ends)  # tokens up to the end of each line
     first = np.concatenate((np.zeros(1, np.int64), last[:-1]))
-    first, last = first[first < last], last[first < last]
+    lines = np.flatnonzero(first < last)  # that are not blank
+    first, last = first[lines], last[lines]
 
     sizes = last - first - 1
     is_shingle = np.ones(len(starts), dtype=bool)
@@ -63,9 +66,10 @@ def parse_shingle_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
     if bad:
         keep = ~flawed
         values = values[np.repeat(keep, sizes)]
-        sizes = sizes[keep]
+        sizes, lines = sizes[keep], lines[keep]
         ids = [id_ for id_, kept in zip(ids, keep.tolist()) if kept]
-    return Batch(ids, Ragged.from_unsorted(values, sizes)), bad
+    places = lines.astype(np.uint64)
+    return Batch(ids, Ragged.from_unsorted(values, sizes), places=places), bad
 
 
 def _parse_integers(

@@ -34,8 +34,9 @@ def text_line_parser(shingler: Shingler) -> Parser:
         sets: list[np.ndarray] = []
         bad: list[BadLine] = []
         without_spots: list[int] = []
+        places: list[int] = []
         position = 0
-        for line in block.splitlines(keepends=True):
+        for number, line in enumerate(block.splitlines(keepends=True)):
             if line.strip():
                 id_, text = _split_text_line(line)
                 flaw, shingles = _shingles_of_text(id_, text, shingler)
@@ -46,10 +47,12 @@ def text_line_parser(shingler: Shingler) -> Parser:
                 else:
                     ids.append(id_)
                     sets.append(shingles)
+                    places.append(number)
             position += len(line)
         sizes = np.array([len(shingles) for shingles in sets], dtype=np.int64)
         values = np.concatenate(sets) if sets else np.empty(0, np.uint64)
-        return Batch(ids, Ragged.from_unsorted(values, sizes), tuple(without_spots)), bad
+        records = Ragged.from_unsorted(values, sizes)
+        return Batch(ids, records, tuple(without_spots), np.array(places, np.uint64)), bad
 
     return parse
 

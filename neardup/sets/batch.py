@@ -6,7 +6,8 @@ of `split` and `int`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -20,7 +21,10 @@ class Batch:
     ids: list[bytes]
     sets: Ragged
     without_spots: tuple[int, ...] = ()  # where in its block other records begin, with empty sets
+    # uint64 (n,): the line of each, in its block or as `reading.places` counts them.
+    places: np.ndarray = field(default_factory=partial(np.empty, 0, np.uint64))
 
     def take(self, index: np.ndarray) -> Batch:
         """The records at `index` (int64 array), in that order."""
-        return Batch([self.ids[i] for i in index.tolist()], self.sets.take(index))
+        places = self.places[index] if len(self.places) else self.places
+        return Batch([self.ids[i] for i in index.tolist()], self.sets.take(index), places=places)

@@ -9,27 +9,45 @@ An output is a join in a file of its own here, and one line in `OUTPUTS`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
+from neardup.verification.across_join import AcrossJoin
+from neardup.verification.edge_join import EdgeJoin, LinkEdgeJoin
 from neardup.verification.link_join import LinkJoin
 from neardup.verification.pair_join import PairJoin
 
 
 class Output(NamedTuple):
     """join: turns the lines of buckets into pair lines; directed: whether it may write (x, y) and
-    (y, x), as containment has them; help: what --help says of it."""
+    (y, x), as containment has them; help: what --help says of it.
+
+    across: the join of two collections, that takes `between`; None if it has none.  decides: what a
+    decision makes of the edges that the join writes: "records", or "clusters"; "" without one.
+    """
 
     join: type[PairJoin]
     directed: bool
     help: str
+    across: Callable[..., PairJoin] | None = None
+    decides: str = ""
 
 
+RECORDS = "records"
 OUTPUTS = {
-    "pairs": Output(PairJoin, True, "every pair"),
+    "pairs": Output(PairJoin, True, "every pair", AcrossJoin),
     "links": Output(
         LinkJoin,
         False,
         "only the edges that a spanning forest of each bucket needs, so a thousand copies give 999 "
         "lines and not 499,500",
+    ),
+    "kept": Output(
+        EdgeJoin, False, "the lines of the input that stay, without near-duplicates", EdgeJoin, RECORDS
+    ),
+    "removed": Output(
+        EdgeJoin, False, "each record that goes, and because of whom", EdgeJoin, RECORDS
+    ),
+    "clusters": Output(
+        LinkEdgeJoin, False, "each record of each cluster, behind its smallest id", None, "clusters"
     ),
 }

@@ -14,7 +14,7 @@ import contextlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, takewhile
@@ -79,7 +79,9 @@ def shared_lines(
         if scan.large:
             with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
                 count, rest, in_order = _spool(unfinished, source, unsorted, counters, line_number)
-                file = unsorted if in_order else _sorted(unsorted, sorted_, counters)
+                if not in_order:
+                    sort_lines(unsorted, sorted_, counters)
+                file = unsorted if in_order else sorted_
                 counters.add(SHARED_BUCKETS, 1)
                 yield Spool(file, bucket_bytes // 2)
             line_number += count
@@ -155,12 +157,17 @@ def _spool(
     return count, b"", in_order
 
 
-def _sorted(file: IO[bytes], result: IO[bytes], counters: Counters) -> IO[bytes]:
-    """The lines of `file` in byte order; the system's sort needs little memory for any size."""
+def sort_lines(
+    file: IO[bytes], result: IO[bytes], counters: Counters, order: Sequence[str] = ()
+) -> None:
+    """The distinct lines of `file`, to `result`: in byte order, or in that of some keys of `sort`.
+
+    The system's sort needs little memory for any size.
+    """
     file.seek(0)  # which also writes out what is buffered
     environment = {**os.environ, "LC_ALL": "C"}
     sort = subprocess.Popen(
-        ["sort", "-u", "-S", "32M"],
+        ["sort", "-u", "-S", "32M", *order],
         stdin=file,
         stdout=result,
         env=environment,
@@ -173,4 +180,3 @@ def _sorted(file: IO[bytes], result: IO[bytes], counters: Counters) -> IO[bytes]
                 sort.wait(1)
     if sort.returncode:
         raise StageError(f"cannot sort a large bucket: sort ended with status {sort.returncode}")
-    return result

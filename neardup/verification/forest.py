@@ -16,11 +16,11 @@ class Forest:
     """
 
     def __init__(self, size: int):
-        self.parents = np.arange(size)
+        self.parents = np.arange(size, dtype=np.int32 if size < 1 << 31 else np.int64)
 
     def join(self, a: int, b: int) -> bool:
         """Connect two nodes; False when they already were connected."""
-        a, b = self._root(a), self._root(b)
+        a, b = self.root(a), self.root(b)
         self.parents[max(a, b)] = min(a, b)
         return a != b
 
@@ -32,7 +32,7 @@ class Forest:
         self.parents[nodes] = roots
         return roots
 
-    def _root(self, node: int) -> int:
+    def root(self, node: int) -> int:
         parents = self.parents
         while parents[node] != node:
             parents[node] = parents[parents[node]]

@@ -11,14 +11,21 @@ first in the order of keys, and prints edges enough to connect the two.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
+from typing import IO
 
 import numpy as np
 
 from neardup.similarity.measures import Verified
+from neardup.verification.buckets import Spool, sort_lines
 from neardup.verification.forest import Forest
 from neardup.verification.pair_join import Found, PairJoin
 from neardup.verification.pile import Pile
+
+COPIES_AT_ONCE = 1 << 12
+BY_SET = ["-t", "\t", "-k2,2", "-k4,4", "-k3,3"]  # and the first id of each set first
 
 
 class LinkJoin(PairJoin):
@@ -28,14 +35,19 @@ class LinkJoin(PairJoin):
         self.forest = Forest(sets)
 
     def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
+        for edges in self._edges(pile, first, stop):
+            mine = self.smallest_key.first_at(pile, edges.left, edges.right)
+            yield Verified(*(column[mine] for column in edges))
+
+    def _edges(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
+        """The edges of the forest, wherever they are printed."""
         for left, right in self._open(pile, first, stop):
             left, right = self._possible(pile, left, right)
             self.counters.add("candidate pairs", len(left))
-            left, right, part, whole = self.measure.verified(pile.sets, left, right)
-            nodes = zip(pile.nodes[left].tolist(), pile.nodes[right].tolist())
+            found = self.measure.verified(pile.sets, left, right)
+            nodes = zip(pile.nodes[found.left].tolist(), pile.nodes[found.right].tolist())
             edge = np.array([self.forest.join(a, b) for a, b in nodes], dtype=bool)
-            edge[edge] = self.smallest_key.first_at(pile, left[edge], right[edge])
-            yield Verified(left[edge], right[edge], part[edge], whole[edge])
+            yield Verified(*(column[edge] for column in found))
 
     def _open(
         self, pile: Pile, first: np.ndarray, stop: np.ndarray
@@ -64,12 +76,49 @@ class LinkJoin(PairJoin):
                 still = roots[a] != roots[b]
                 yield a[still], b[still]
 
+    def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
+        """Equal sets first, since those of a bucket may be in any two of its pieces."""
+        with tempfile.TemporaryFile() as by_set, tempfile.TemporaryFile() as distinct:
+            sort_lines(spool.file, by_set, self.counters, BY_SET)
+            firsts = Spool(distinct, spool.piece_bytes)
+            distinct.writelines(next(group) for _, group in _sets(by_set))
+            turns = [turn for start in firsts.starts() for turn in self._turns(firsts.piece(start))]
+            for turn, (_, group) in zip(turns, _sets(by_set)):
+                yield from self._later_copies(group) if turn else ()
+            yield from self._join_distinct(firsts)
+
+    def _join_distinct(self, spool: Spool) -> Iterator[bytes]:
+        """The same, of distinct sets."""
+        return super()._join_pieces(spool)
+
+    def _turns(self, lines: list[bytes]) -> list[bool]:
+        """Whether the copies of the set on each line have their turn in this bucket."""
+        pile = Pile.of_lines(lines)
+        turns = np.empty(len(lines), dtype=bool)
+        in_pile = sorted(range(len(lines)), key=lines.__getitem__)
+        turns[in_pile] = self.smallest_key.alone_before(pile, np.arange(len(pile)))
+        return turns.tolist()
+
+    def _later_copies(self, lines: Iterator[bytes]) -> Iterator[bytes]:
+        """From the lines of one set to those of its copies."""
+        first, *later = (line.split(b"\t", 3)[2] for line in islice(lines, COPIES_AT_ONCE))
+        while later:
+            self.counters.alive()
+            yield from self._copy_lines([first, *later])
+            later = [line.split(b"\t", 3)[2] for line in islice(lines, COPIES_AT_ONCE)]
+
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         self.counters.add("candidate pairs", len(ids) - 1)
         return [(ids[0], id_) for id_ in ids[1:]]
 
     def _matches(self, ids: list[bytes], others: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         return [(ids[0], others[0])]
+
+
+def _sets(file: IO[bytes]) -> Iterator[tuple[list[bytes], Iterator[bytes]]]:
+    """The keyed lines of each set, of a file in order of sets."""
+    file.seek(0)
+    return groupby(file, key=lambda line: line.rstrip(b"\n").split(b"\t")[1::2])
 
 
 def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:

@@ -60,19 +60,15 @@ class PairJoin:
         for i in several.tolist():
             for id_ in pile.repeats[i]:
                 self.counters.repeated_id(id_)
-            for a, b in self._copies(pile.ids[i]):
-                yield self._line(a, b, IDENTICAL)
-                if self.measure.directed:
-                    yield self._line(b, a, IDENTICAL)
+            yield from self._copy_lines(pile.ids[i])
         first, stop = pile.windows(self.measure)
         yield from self._lines(pile, first, stop)
 
     def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
         """Each piece by itself, and with every later one that the sizes allow."""
-        starts, counts = [], []
-        for start in spool.starts():
+        starts, counts = list(spool.starts()), []
+        for start in starts:
             self.counters.alive()
-            starts.append(start)
             counts.append(len(Pile.of_lines(spool.piece(start))))
         nodes = np.cumsum([0, *counts]).tolist()
         self._begin(nodes[-1])
@@ -101,13 +97,24 @@ class PairJoin:
     def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         # In buckets of two or three, bitmaps cost more than the comparisons that they save.
         self._crowded = int(np.maximum(stop - first, 0).sum()) > len(pile)
-        for left, right, part, whole in self._found(pile, first, stop):
-            for i, j, similarity in zip(left.tolist(), right.tolist(), six_decimals(part, whole)):
-                for a, b in self._matches(pile.ids[i], pile.ids[j]):
-                    if a == b:
-                        self.counters.repeated_id(a)
-                    else:
-                        yield self._line(a, b, similarity)
+        for found in self._found(pile, first, stop):
+            yield from self._found_lines(pile, found)
+
+    def _found_lines(self, pile: Pile, found: Verified) -> Iterator[bytes]:
+        left, right, part, whole = found
+        for i, j, similarity in zip(left.tolist(), right.tolist(), six_decimals(part, whole)):
+            for a, b in self._matches(pile.ids[i], pile.ids[j]):
+                if a == b:
+                    self.counters.repeated_id(a)
+                else:
+                    yield self._line(a, b, similarity)
+
+    def _copy_lines(self, ids: list[bytes]) -> Iterator[bytes]:
+        """The lines of records with one and the same set."""
+        for a, b in self._copies(ids):
+            yield self._line(a, b, IDENTICAL)
+            if self.measure.directed:
+                yield self._line(b, a, IDENTICAL)
 
     def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
         """The pairs of set i and sets first[i] ≤ j < stop[i] that are printed here."""
@@ -134,7 +141,7 @@ class PairJoin:
         return format_pair(a, b, similarity, self.measure.directed)
 
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
-        """The pairs of records with one and the same set."""
+        """The pairs of them that are printed."""
         self.counters.add("candidate pairs", len(ids) * (len(ids) - 1) // 2)
         return combinations(ids, 2)
 

@@ -20,7 +20,7 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable
+from typing import BinaryIO, Callable
 
 from neardup.process.interpreter import require
 
@@ -29,7 +29,9 @@ require("numpy", name="run_local.sh")
 import numpy as np
 
 from neardup import options
+from neardup.decision_stages import decide_edges
 from neardup.engines.counting_first import first_settings, settings_with_counts
+from neardup.engines.local.decision import keep, whole_or_not, without_places
 from neardup.engines.local.entries import ENTRY_BYTES, EntryWriter, partitions_for
 from neardup.engines.local.folder import (
     STDIN,
@@ -47,11 +49,12 @@ from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import UsageError
-from neardup.process.program import cores, run, write_all
+from neardup.process.program import STDOUT, cores, run, write_all
 from neardup.process.summary import summarize
 from neardup.reading.blocks import BLOCK_BYTES, blocks_of, check_inputs, read_files
+from neardup.reading.places import NEW, first_place
 from neardup.sets.batch import Batch
-from neardup.stages import dedup_pairs, parsed, portions, reduce_buckets, with_keys
+from neardup.stages import dedup_pairs, parsed, portions, reduce_buckets, tagged, with_keys
 
 NAME = "run_local.sh"
 DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.
@@ -74,6 +77,7 @@ class Plan:
     settings: Settings
     files: list[str]
     names: list[str]  # by which the user knows them
+    places: list[int]  # of their first lines
     jobs: int
     partitions: int  # of the keys
     turns: Callable[[], Iterator[int]]  # whose is the next block of the input?
@@ -96,16 +100,22 @@ def main() -> None:
     counts_first = options.counts_first(args)
     settings = first_settings(args)
     asked = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
-    check_inputs(args.files)
-    check_read_once(args.files)
-    with working_folder() as folder:
+    old = args.against or []
+    names = [*old, *args.files]
+    check_inputs(names)
+    check_read_once(names)
+    places = [first_place(i, new=False) for i in range(len(old))]
+    places += [first_place(i) for i in range(len(args.files))]
+    with ExitStack() as stack:
+        removed = args.removed and stack.enter_context(whole_or_not(args.removed, names))
+        folder = stack.enter_context(working_folder())
         os.environ["NEARDUP_REPORT"] = str(folder)
-        files = [kept(name, folder, i) for i, name in enumerate(args.files)]
+        files = [kept(name, folder, i) for i, name in enumerate(names)]
         size = sum(size_of(name, folder) for name in files)
         partitions = partitions_for(size)
         jobs = workers_for(asked, size)
         plan = Plan(
-            settings, files, args.files, jobs, partitions, turns(), args.sort_memory, folder
+            settings, files, names, places, jobs, partitions, turns(), args.sort_memory, folder
         )
         with Workers(NAME) as workers:
             source: Source = new_records
@@ -120,9 +130,12 @@ def main() -> None:
                 os.close(descriptor)  # so that a sort ends when its reducer does not read on
             workers.together()
             pairs = sort(workers, plan, plan.paths("pairs"))
-            workers.start("dedup", lambda: dedup(pairs))
+            task = decide if settings.output.decides else dedup
+            workers.start(task.__name__, lambda: task(plan, pairs))
             os.close(pairs)  # so that this sort ends when nobody reads on
             workers.together()
+            if settings.output.decides:
+                finish(workers, plan, args.output, removed)
         print(summarize(str(folder)), file=sys.stderr)
 
 
@@ -143,7 +156,14 @@ def command_line() -> argparse.Namespace:
         default="256M",
         help="what each of N sorts may hold in memory, as 256M or 2G (default: 256M)",
     )
+    parser.add_argument(
+        "--removed",
+        metavar="FILE",
+        help="with --output kept: what --output removed prints, into this file",
+    )
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
+    if args.removed is not None and args.output != "kept":
+        raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
     if not re.fullmatch(r"[1-9][0-9]{0,5}[KMGT]", args.sort_memory):
         raise UsageError(f"--sort-memory: {args.sort_memory!r} is not a size such as 256M")
     if args.files.count("-") > 1:
@@ -207,7 +227,9 @@ def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None
     """The records of a share of the blocks, which are kept on disk."""
     if "-" in plan.files:
         os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
-    blocks = read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names)
+    blocks = read_files(
+        plan.files, plan.settings.max_line, plan.turns(), plan.names, plan.places
+    )
     with (
         open(plan.path("records", k), "wb") as records,
         open(plan.path("traits", k), "wb") as known,
@@ -288,7 +310,8 @@ def send(plan: Plan, k: int) -> None:
             keys = shared.keys(numbers(done, batch, k, plan.jobs))
             done += len(batch.ids)
             some = np.flatnonzero(keys.sizes)
-            for part, lines in format_keyed_lines(batch.take(some), keys.take(some), plan.jobs):
+            batch = tagged(batch.take(some), plan.settings)
+            for part, lines in format_keyed_lines(batch, keys.take(some), plan.jobs):
                 targets[part].write(lines)
                 counters.add(SHUFFLED, len(lines))
     plan.path("records", k).unlink()
@@ -305,23 +328,56 @@ def reduce(plan: Plan, k: int, buckets: list[int]) -> None:
     counters.report()
 
 
-def dedup(descriptor: int) -> None:
+def dedup(plan: Plan, pairs: int) -> None:
     counters = Counters("dedup")
-    with open(descriptor, "rb") as lines:
+    with open(pairs, "rb") as lines:
         write_all(dedup_pairs(lines, counters))
     counters.report()
 
 
-def sort(workers: Workers, plan: Plan, files: list[Path]) -> int:
-    """The descriptor of a pipe with the sorted lines of these files.
+def decide(plan: Plan, edges: int) -> None:
+    counters = Counters("decide")
+    with open(edges, "rb") as lines, open(plan.path("decided"), "wb") as file:
+        file.writelines(decide_edges(blocks_of(lines), plan.settings, counters))
+    counters.report()
 
-    The system's sort takes any number of them, and keeps what memory cannot hold on disk.
-    """
+
+def finish(workers: Workers, plan: Plan, output: str, removed: BinaryIO | None) -> None:
+    """From decided lines to what the user asked for."""
+    decided, reasons = plan.path("decided"), plan.path("reasons")
+    if output == "clusters":
+        sort_to(workers, plan, decided, STDOUT)
+    elif output == "kept":
+        by_place = plan.path("by_place")
+        with open(by_place, "wb") as file:
+            sort_to(workers, plan, decided, file.fileno())
+            workers.together()
+        new = [i for i, place in enumerate(plan.places) if place >= NEW]
+        files = [plan.path(STDIN) if plan.files[i] == "-" else plan.files[i] for i in new]
+        workers.start("keep", lambda: keep(by_place, files, [plan.places[i] for i in new]))
+    if output == "removed" or removed:
+        without_places(decided, reasons)
+        sort_to(workers, plan, reasons, removed.fileno() if removed else STDOUT)
+    workers.together()
+
+
+def sort(workers: Workers, plan: Plan, files: list[Path]) -> int:
+    """The descriptor of a pipe with the sorted lines of these files."""
     read, write = os.pipe()
-    flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
-    workers.start("sort", program(["sort", *flags, "--", *map(str, files)], stdout=write))
+    workers.start("sort", sorting(plan, files, write))
     os.close(write)
     return read
+
+
+def sort_to(workers: Workers, plan: Plan, file: Path, descriptor: int) -> None:
+    """Write the sorted lines of a file."""
+    workers.start("sort", sorting(plan, [file], descriptor))
+
+
+def sorting(plan: Plan, files: list[Path], descriptor: int) -> Callable[[], None]:
+    """The system's sort takes any number of files, and keeps what memory cannot hold on disk."""
+    flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
+    return program(["sort", *flags, "--", *map(str, files)], stdout=descriptor)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,40 @@
+"""From pairs to a clean collection, on one screen.
+
+    keyed lines ~ shuffle ~ buckets → edges ~ sort ~ decision → records that go → the input's lines
+                  reduce_buckets              decide_edges       ~ sort ~ keep_lines
+
+`reduce_buckets` of `stages` writes edges where the output asks for a decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from neardup.decisions.decide import clusters, decided
+from neardup.decisions.edge_file import EdgeFile
+from neardup.lines.decided_lines import format_decided
+from neardup.options import Settings
+from neardup.process.counters import Counters
+from neardup.verification import RECORDS
+
+
+def decide_edges(
+    blocks: Iterable[bytes], settings: Settings, counters: Counters
+) -> Iterator[bytes]:
+    """Edge lines in order of records → decided lines, in order of priority; or members of clusters,
+    CLUSTER TAB ID, in order of ids.
+
+    All edges go through one such stage.  It holds 24 bytes for each record that is in a pair.
+    """
+    counters.promise = settings.promise
+    tag = settings.tag
+    assert tag
+    edges = EdgeFile(blocks, tag, counters)
+    if settings.output.decides == RECORDS:
+        for record, reason in decided(edges, settings.rule, settings.measure, counters):
+            place = int(record[tag.place], 16)
+            kept = tag.id_of(reason.kept)
+            yield format_decided(place, tag.id_of(record), kept, reason.similarity)
+    else:
+        for first, record in clusters(edges, counters):
+            yield b"%b\t%b\n" % (tag.id_of(first), tag.id_of(record))

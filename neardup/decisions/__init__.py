@@ -1,0 +1,33 @@
+"""Pairs → a decision: which records stay, and because of whom the others go.
+
+In: edge lines in order of records, which is the order of priority.
+Out: a line for each record that goes, with its reason; or each member of each cluster.
+May import: process, sets, reading, similarity, lines, verification.
+
+A rule is a class in a file of its own here, and one line in `RULES`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from neardup.decisions.direct import Direct
+from neardup.decisions.rule import Rule
+from neardup.decisions.whole_clusters import WholeClusters
+
+
+class RuleKind(NamedTuple):
+    rule: type[Rule]
+    help: str
+
+
+RULES = {
+    "direct": RuleKind(
+        Direct,
+        "a record goes because of one that stays before it and is a pair with it, and for nothing "
+        "else",
+    ),
+    "cluster": RuleKind(
+        WholeClusters, "of each cluster one record stays, though others may be no pair with it"
+    ),
+}

@@ -1,0 +1,43 @@
+"""Decided lines: a record that goes, where it stands, and because of whom; parse beside format.
+
+    PLACE TAB ID TAB KEPT TAB SIMILARITY
+
+PLACE is the record's place in the input (`reading.places`), as sixteen hexadecimal digits.  The
+rest is what `--output removed` prints; the similarity is `-` where the two are no pair.
+"""
+
+from __future__ import annotations
+
+import re
+
+from neardup.lines.tagged_ids import PLACE_DIGITS
+from neardup.process.errors import WireError, shown
+
+_LINE = re.compile(
+    rb"([0-9a-f]{16})\t([^\0\t\r\n]+\t[^\0\t\r\n]+\t(?:0\.[0-9]{6}|1\.000000|-))\t?\n?"
+)
+
+
+def format_decided(place: int, id_: bytes, kept: bytes, similarity: bytes) -> bytes:
+    return b"%016x\t%b\t%b\t%b\n" % (place, id_, kept, similarity)
+
+
+def parse_place(line: bytes) -> int:
+    """The place on a decided line; WireError where it is none."""
+    return int(_fields(line)[1], 16)
+
+
+def removed_line(line: bytes) -> bytes:
+    """The same without the place.
+
+    >>> removed_line(b"8000000000000001\\tb\\ta\\t0.900000\\n")
+    b'b\\ta\\t0.900000\\n'
+    """
+    return _fields(line)[2] + b"\n"
+
+
+def _fields(line: bytes) -> re.Match[bytes]:
+    found = _LINE.fullmatch(line)
+    if not found:
+        raise WireError(f"expected PLACE ID KEPT SIMILARITY, got {shown(line)}")
+    return found

@@ -1,0 +1,98 @@
+r"""Ids that say where a record stands in the order in which records are decided: parse beside format.
+
+Where a decision is asked for, an id travels with a tag, so that tagged ids, compared byte by byte,
+are in order of priority.  Old records (see --against) come before all new ones.
+
+    --keep first      1 PLACE ID           PLACE: sixteen hexadecimal digits, see `reading.places`
+    --keep longest    1 SIZE PLACE ID      SIZE: eight digits, of 2^32-1 less the number of shingles
+    --keep smallest   1 ID \1 PLACE        a \1 in the id itself becomes \1 DEL, so that it stays in order
+    pairs             1 ID
+                      └ 0 for an old record
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.process.errors import WireError, shown
+from neardup.reading.places import NEW
+from neardup.sets.batch import Batch
+
+OLD = ord("0")
+PLACE_DIGITS = 16
+_MOST = (1 << 32) - 1
+_END, _ESCAPED = b"\1", b"\1\x7f"
+
+
+class Tag(NamedTuple):
+    """How ids are tagged; the bounds of PLACE and ID in a tagged one."""
+
+    help: str
+    place: slice
+    id: slice
+    escaped: bool = False
+
+    def tagged(self, batch: Batch) -> Batch:
+        """The same records under tagged ids."""
+        places = batch.places.tolist()
+        if self.escaped:
+            ids = [
+                b"%d%b\1%016x" % (place >= NEW, id_.replace(_END, _ESCAPED), place)
+                for id_, place in zip(batch.ids, places)
+            ]
+        elif self.id.start == 1:
+            ids = [b"%d%b" % (place >= NEW, id_) for id_, place in zip(batch.ids, places)]
+        elif self.place.start == 1:
+            ids = [b"%d%016x%b" % (p >= NEW, p, id_) for id_, p in zip(batch.ids, places)]
+        else:
+            ids = [
+                b"%d%08x%016x%b" % (place >= NEW, _MOST - size, place, id_)
+                for id_, place, size in zip(batch.ids, places, batch.sets.sizes.tolist())
+            ]
+        return Batch(ids, batch.sets, places=batch.places)
+
+    def id_of(self, tagged: bytes) -> bytes:
+        """The id without its tag.
+
+        >>> batch = Batch([b"v\\1"], Ragged.from_rows([[3, 4]]), places=np.array([7], np.uint64))
+        >>> ids = [tag.tagged(batch).ids[0] for tag in (*PRIORITIES.values(), COLLECTION)]
+        >>> {tag.id_of(id_) for tag, id_ in zip((*PRIORITIES.values(), COLLECTION), ids)}
+        {b'v\\x01'}
+        """
+        id_ = tagged[self.id]
+        return id_.replace(_ESCAPED, _END) if self.escaped else id_
+
+    def places(self, tagged: list[bytes]) -> np.ndarray:
+        """uint64: the places of tagged ids; WireError where one has none."""
+        digits = [id_[self.place] for id_ in tagged]
+        try:
+            if any(len(some) != PLACE_DIGITS for some in digits):
+                raise ValueError
+            found = np.frombuffer(bytes.fromhex(b"".join(digits).decode("ascii")), dtype=">u8")
+        except ValueError:
+            wrong = next((id_ for id_, some in zip(tagged, digits) if not _is_place(some)), b"")
+            raise WireError(
+                f"expected a record with its place, as reducer.py writes them where it takes the "
+                f"same --output and --keep, got {shown(wrong)}"
+            ) from None
+        return found.astype(np.uint64)
+
+
+def _is_place(digits: bytes) -> bool:
+    return len(digits) == PLACE_DIGITS and not set(digits) - set(b"0123456789abcdef")
+
+
+PRIORITIES = {
+    "first": Tag("the one that comes first in the input", slice(1, 17), slice(17, None)),
+    "longest": Tag(
+        "the one with most shingles, of several the first", slice(9, 25), slice(25, None)
+    ),
+    "smallest": Tag("the one with the smallest id, bytewise", slice(-16, None), slice(1, -17), True),
+}
+COLLECTION = Tag("which collection it is of", slice(0, 0), slice(1, None))
+
+
+def is_old(tagged: bytes) -> bool:
+    return tagged[0] == OLD
