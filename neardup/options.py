@@ -129,9 +129,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         help="old records: pairs have one new record at least; --output kept or removed is of new "
         "records, and old ones always stay; may come several times",
     ),
-    "--between": dict(
-        action="store_true", help="with --against: no pairs of two new records"
-    ),
+    "--between": dict(action="store_true", help="with --against: no pairs of two new records"),
     "--input-files": dict(
         metavar="FILE",
         help="for tasks, that each read a part of the input: its files in order, a line each, OLD "
@@ -324,6 +322,8 @@ def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, type[Rul
         raise UsageError("--between leaves out pairs of new records, and needs --against")
     rule = _read("--rule", one_of(*RULES), _given(args.rule, next(iter(RULES))))
     keep = _read("--keep", one_of(*PRIORITIES), _given(args.keep, next(iter(PRIORITIES))))
+    if args.against and rule == "cluster":
+        raise UsageError("--rule cluster is for one collection; with --against use --rule direct")
     if output.decides:
         tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
     else:

@@ -60,9 +60,7 @@ class Crowds:
     def _compare(self, candidates: Iterable[tuple[Head, int]]) -> None:
         """Add an edge where a record is a pair with the earlier one whose line begins there."""
         earlier = cache(self.edges.member_at)
-        pairs = [
-            (head, *earlier(line)) for head, line in candidates if not is_old(head.record)
-        ]
+        pairs = [(head, *earlier(line)) for head, line in candidates if not is_old(head.record)]
         texts = [(head.crowds[0].set_text, text) for head, _, text in pairs]
         weights = np.array([len(a) + len(b) for a, b in texts], dtype=np.int64)
         for low, high in chunks(weights, TOKENS_AT_ONCE):

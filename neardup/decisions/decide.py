@@ -36,7 +36,8 @@ def decided(
         chained = components.would_go() - gone
     counters.add(REMOVED, gone)
     counters.add(CHAINED if not known_first else CHAINED_AWAY, chained)
-    counters.add(LARGEST, components.largest())
+    if not edges.old:  # of two collections, only edges to new records are known
+        counters.add(LARGEST, components.largest())
 
 
 def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes]]:

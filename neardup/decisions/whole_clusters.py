@@ -1,4 +1,4 @@
-"""--rule cluster: of each connected component the first record stays, and old ones.
+"""--rule cluster: of each connected component the first record stays.
 
 The others go because of it, also those that are no pair with it: these were only chained to it, and
 their line says `-` for the similarity.
@@ -10,7 +10,6 @@ from neardup.decisions.components import Components
 from neardup.decisions.edge_file import EdgeFile, Head
 from neardup.decisions.rule import MILLION, Reason, Rule, as_decimals, as_millionths, integers
 from neardup.lines.edge_lines import SAME_SET
-from neardup.lines.tagged_ids import is_old
 
 NOBODY, STAYS = -1, -1
 NO_PAIR = b"-"
@@ -30,14 +29,13 @@ class WholeClusters(Rule):
         return self.similarity[number] == STAYS
 
     def may_stay(self, head: Head) -> bool:
-        return is_old(head.record) or self.kept[self.components.of_record(head.number)] == NOBODY
+        return self.kept[self.components.of_record(head.number)] == NOBODY
 
     def decide(self, head: Head) -> Reason | None:
         component = self.components.of_record(head.number)
         if self.may_stay(head):
             self.similarity[head.number] = STAYS
-            if self.kept[component] == NOBODY:
-                self.kept[component] = head.position
+            self.kept[component] = head.position
             return None
         kept = self.edges.record_at(self.kept[component])
         for near in head.edges:

@@ -89,7 +89,9 @@ PRIORITIES = {
     "longest": Tag(
         "the one with most shingles, of several the first", slice(9, 25), slice(25, None)
     ),
-    "smallest": Tag("the one with the smallest id, bytewise", slice(-16, None), slice(1, -17), True),
+    "smallest": Tag(
+        "the one with the smallest id, bytewise", slice(-16, None), slice(1, -17), True
+    ),
 }
 COLLECTION = Tag("which collection it is of", slice(0, 0), slice(1, None))
 

@@ -42,7 +42,11 @@ OUTPUTS = {
         "lines and not 499,500",
     ),
     "kept": Output(
-        EdgeJoin, False, "the lines of the input that stay, without near-duplicates", EdgeJoin, RECORDS
+        EdgeJoin,
+        False,
+        "the lines of the input that stay, without near-duplicates",
+        EdgeJoin,
+        RECORDS,
     ),
     "removed": Output(
         EdgeJoin, False, "each record that goes, and because of whom", EdgeJoin, RECORDS

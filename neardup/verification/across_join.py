@@ -27,9 +27,7 @@ from neardup.verification.pile import Pile
 class AcrossJoin(PairJoin):
     """Pairs of which at least one record is new; `between`: and the other one old."""
 
-    def __init__(
-        self, scheme: Scheme, measure: Measure, counters: Counters, between: bool = False
-    ):
+    def __init__(self, scheme: Scheme, measure: Measure, counters: Counters, between: bool = False):
         super().__init__(scheme, measure, counters)
         self.between = between
 

@@ -40,9 +40,13 @@ CROWD = 64
 class LinkEdgeJoin(LinkJoin):
     """The links between records with tagged ids, as edge lines: all that clusters need."""
 
-    def _begin(self, sets: int) -> None:
-        super()._begin(sets)
-        self._present: set[bytes] = set()
+    def __init__(self, scheme: Scheme, measure: Measure, counters: Counters):
+        super().__init__(scheme, measure, counters)
+        self._present: set[bytes] = set()  # records that have a line of their own by now
+
+    def __call__(self, work: list[bytes] | Spool) -> Iterator[bytes]:
+        self._present.clear()
+        return super().__call__(work)
 
     def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         self.counters.add("pairs", 1)
@@ -61,9 +65,7 @@ class EdgeJoin(LinkEdgeJoin):
     `between`: two new records are no pair.
     """
 
-    def __init__(
-        self, scheme: Scheme, measure: Measure, counters: Counters, between: bool = False
-    ):
+    def __init__(self, scheme: Scheme, measure: Measure, counters: Counters, between: bool = False):
         super().__init__(scheme, measure, counters)
         self.between = between
         self._in_pieces = False
@@ -71,9 +73,12 @@ class EdgeJoin(LinkEdgeJoin):
     def _possible(
         self, pile: Pile, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        # Old records always stay, and the copies of one go because of it.
         old = np.array([is_old(ids[0]) for ids in pile.ids])
-        wanted = old[left] != old[right] if self.between else ~(old[left] & old[right])
+        if self.between:
+            new = np.array([not is_old(ids[-1]) for ids in pile.ids])
+            wanted = (old[left] & new[right]) | (new[left] & old[right])
+        else:  # old records always stay, and the copies of one go because of it
+            wanted = ~(old[left] & old[right])
         return super()._possible(pile, left[wanted], right[wanted])
 
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
@@ -88,8 +93,8 @@ class EdgeJoin(LinkEdgeJoin):
     def _matches(self, ids: list[bytes], others: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         if not self.between:
             return [(ids[0], others[0])]
-        old, news = (ids, others) if is_old(ids[0]) else (others, ids)
-        return [(old[0], id_) for id_ in news]
+        both = (ids, others), (others, ids)
+        return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
 
     def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         if self._in_pieces:
@@ -134,7 +139,9 @@ class EdgeJoin(LinkEdgeJoin):
             yield format_member(pile.ids[i][0], member)
 
     def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
-        yield from PairJoin._join_pieces(self, spool) if self.between else super()._join_pieces(spool)
+        yield from (
+            PairJoin._join_pieces(self, spool) if self.between else super()._join_pieces(spool)
+        )
 
     def _join_distinct(self, spool: Spool) -> Iterator[bytes]:
         """Every tree of a bucket that is too large for memory is a crowd."""

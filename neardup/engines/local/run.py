@@ -227,9 +227,7 @@ def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None
     """The records of a share of the blocks, which are kept on disk."""
     if "-" in plan.files:
         os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
-    blocks = read_files(
-        plan.files, plan.settings.max_line, plan.turns(), plan.names, plan.places
-    )
+    blocks = read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names, plan.places)
     with (
         open(plan.path("records", k), "wb") as records,
         open(plan.path("traits", k), "wb") as known,

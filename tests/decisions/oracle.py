@@ -1,0 +1,88 @@
+"""What a decision must be, in a few lines: over the nested loop of pairs, record after record."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    """A record of the input, by its place."""
+
+    id: bytes
+    set: frozenset[int]
+    old: bool = False
+
+
+class Gone(NamedTuple):
+    place: int
+    kept: int
+    similarity: str  # as it is printed
+
+
+def jaccard(a: Line, b: Line) -> Fraction:
+    return Fraction(len(a.set & b.set), len(a.set | b.set))
+
+
+def printed(similarity: Fraction) -> str:
+    return f"{round(similarity * 10**6) / 10**6:.6f}"
+
+
+def similarities(lines: list[Line], threshold: Fraction) -> dict[tuple[int, int], str]:
+    """Both ways, as they are printed; no two old records are a pair."""
+    return {
+        (i, j): printed(jaccard(a, b))
+        for i, a in enumerate(lines)
+        for j, b in enumerate(lines)
+        if i != j and not (a.old and b.old) and jaccard(a, b) >= threshold
+    }
+
+
+def order(lines: list[Line], keep: str) -> list[int]:
+    """Places in order of priority; old records first."""
+
+    def rank(i: int) -> tuple:
+        first = {"first": i, "longest": -len(lines[i].set), "smallest": lines[i].id}[keep]
+        return not lines[i].old, first, i
+
+    return sorted(range(len(lines)), key=rank)
+
+
+def direct(lines: list[Line], pairs: dict[tuple[int, int], str], keep: str) -> list[Gone]:
+    """The greedy algorithm: the lexicographically first maximal independent set."""
+    kept: list[int] = []
+    gone = []
+    for i in order(lines, keep):
+        reasons = [k for k in kept if (i, k) in pairs]
+        if lines[i].old or not reasons:
+            kept.append(i)
+        else:  # the first of the best, as `kept` is in order of priority
+            best = max(reasons, key=lambda k: (lines[k].old, pairs[i, k]))
+            gone.append(Gone(i, best, pairs[i, best]))
+    return gone
+
+
+def components(count: int, pairs: dict[tuple[int, int], str]) -> list[set[int]]:
+    """Those of two records and more, by walking."""
+    found: list[set[int]] = []
+    for start in range(count):
+        if not any(start in component for component in found):
+            component, ahead = {start}, [start]
+            while ahead:
+                i = ahead.pop()
+                more = {j for j in range(count) if (i, j) in pairs} - component
+                component |= more
+                ahead += more
+            found.append(component)
+    return [component for component in found if len(component) > 1]
+
+
+def cluster(lines: list[Line], pairs: dict[tuple[int, int], str], keep: str) -> list[Gone]:
+    """One of each component stays, and old ones."""
+    ranks = {i: rank for rank, i in enumerate(order(lines, keep))}
+    gone = []
+    for component in components(len(lines), pairs):
+        first = min(component, key=ranks.__getitem__)
+        others = (i for i in component - {first} if not lines[i].old)
+        gone += [Gone(i, first, pairs.get((i, first), "-")) for i in others]
+    return gone
