@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator
 
 from neardup.decisions.decide import clusters, decided
@@ -29,12 +30,13 @@ def decide_edges(
     counters.promise = settings.promise
     tag = settings.tag
     assert tag
-    edges = EdgeFile(blocks, tag, counters)
-    if settings.output.decides == RECORDS:
-        for record, reason in decided(edges, settings.rule, settings.measure, counters):
-            place = int(record[tag.place], 16)
-            kept = tag.id_of(reason.kept)
-            yield format_decided(place, tag.id_of(record), kept, reason.similarity)
-    else:
-        for first, record in clusters(edges, counters):
-            yield b"%b\t%b\n" % (tag.id_of(first), tag.id_of(record))
+    with tempfile.TemporaryFile() as file:
+        edges = EdgeFile(file, blocks, tag, counters)
+        if settings.output.decides == RECORDS:
+            for record, reason in decided(edges, settings.rule, settings.measure, counters):
+                place = int(record[tag.place], 16)
+                kept = tag.id_of(reason.kept)
+                yield format_decided(place, tag.id_of(record), kept, reason.similarity)
+        else:
+            for first, record in clusters(edges, counters):
+                yield b"%b\t%b\n" % (tag.id_of(first), tag.id_of(record))

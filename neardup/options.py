@@ -324,10 +324,9 @@ def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, type[Rul
     keep = _read("--keep", one_of(*PRIORITIES), _given(args.keep, next(iter(PRIORITIES))))
     if args.against and rule == "cluster":
         raise UsageError("--rule cluster is for one collection; with --against use --rule direct")
+    tag: Tag | None = COLLECTION if args.against else None
     if output.decides:
         tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
-    else:
-        tag = COLLECTION if args.against else None
     return tag, RULES[rule].rule
 
 

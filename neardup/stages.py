@@ -20,8 +20,8 @@ from neardup.lines.pair_lines import parse_pair
 from neardup.options import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
-from neardup.reading.bad_lines import LINE_TOO_LONG
 from neardup.process.summary import OLD_RECORDS
+from neardup.reading.bad_lines import LINE_TOO_LONG
 from neardup.reading.blocks import Block, count_lines
 from neardup.reading.places import NEW
 from neardup.sets.batch import Batch

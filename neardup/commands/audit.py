@@ -121,7 +121,7 @@ def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: SetMeasure) -> 
     """All pairs with a sampled id, and how similar they are."""
     true: dict[Pair, bytes] = {}
     for line in _true_lines(batches, drawn, measure):
-        a, b, similarity = parse_pair(line)
+        a, b, similarity, _ = parse_pair(line)
         true[a, b] = max(similarity, true.get((a, b), b""))
     return true
 

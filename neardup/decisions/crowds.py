@@ -15,7 +15,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from neardup.decisions.edge_file import EdgeFile, Head, Near
+from neardup.decisions.edge_file import EdgeFile, Head
 from neardup.decisions.rule import Rule
 from neardup.lines.set_text import decode_sets
 from neardup.lines.tagged_ids import is_old

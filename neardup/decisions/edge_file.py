@@ -6,10 +6,9 @@ What is held is a place for each record that is in a pair, eight bytes.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -52,10 +51,13 @@ class Head(NamedTuple):
 class EdgeFile:
     """Edge lines, to be gone through in order of records; `count` records begin a line."""
 
-    def __init__(self, blocks: Iterable[bytes], tag: Tag, counters: Counters):
-        """`blocks` hold whole lines; StageError where they are not in order, or no edges."""
+    def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
+        """Put `blocks` of whole lines into an empty file, which stays open as long as this is used.
+
+        StageError where the lines are not in order, or no edges.
+        """
         self.tag = tag
-        self.file = tempfile.TemporaryFile()
+        self.file = file
         places = [np.empty(0, np.uint64)]
         before = b""
         for block in blocks:

@@ -14,7 +14,7 @@ MILLION = 10**6
 
 
 class Reason(NamedTuple):
-    """Because of whom a record goes: its tagged id, and the similarity, or `-` if they are no pair."""
+    """The tagged id of the record that stays, and the similarity, or `-` if they are no pair."""
 
     kept: bytes
     similarity: bytes

@@ -16,7 +16,7 @@ NO_PAIR = b"-"
 
 
 class WholeClusters(Rule):
-    """For each record four bytes, and eight: its similarity to the one that stays, and where that is."""
+    """For each record four bytes, and eight: how similar it is to the one that stays, and its place."""
 
     components_first = True
 

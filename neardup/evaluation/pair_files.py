@@ -49,6 +49,6 @@ def read_pairs(file: str) -> Iterator[tuple[bytes, bytes, bytes]]:
             if not line:
                 continue
             try:
-                yield parse_pair(line)
+                yield parse_pair(line)[:3]
             except WireError as error:
                 raise StageError(f"{block.place}line {number}: {error}") from None

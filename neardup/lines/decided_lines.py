@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 
-from neardup.lines.tagged_ids import PLACE_DIGITS
 from neardup.process.errors import WireError, shown
 
 _LINE = re.compile(

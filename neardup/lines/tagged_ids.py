@@ -1,13 +1,16 @@
-r"""Ids that say where a record stands in the order in which records are decided: parse beside format.
+r"""Ids that say where a record stands in the order of decisions: parse beside format.
 
 Where a decision is asked for, an id travels with a tag, so that tagged ids, compared byte by byte,
 are in order of priority.  Old records (see --against) come before all new ones.
 
-    --keep first      1 PLACE ID           PLACE: sixteen hexadecimal digits, see `reading.places`
-    --keep longest    1 SIZE PLACE ID      SIZE: eight digits, of 2^32-1 less the number of shingles
-    --keep smallest   1 ID \1 PLACE        a \1 in the id itself becomes \1 DEL, so that it stays in order
+    --keep first      1 PLACE ID
+    --keep longest    1 SIZE PLACE ID
+    --keep smallest   1 ID \1 PLACE
     pairs             1 ID
                       └ 0 for an old record
+
+PLACE has sixteen hexadecimal digits (`reading.places`), SIZE eight, of 2^32-1 less the number of
+shingles.  A \1 in an id becomes \1 DEL, so that shorter ids still come first.
 """
 
 from __future__ import annotations

@@ -139,9 +139,10 @@ class EdgeJoin(LinkEdgeJoin):
             yield format_member(pile.ids[i][0], member)
 
     def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
-        yield from (
-            PairJoin._join_pieces(self, spool) if self.between else super()._join_pieces(spool)
-        )
+        if self.between:
+            yield from PairJoin._join_pieces(self, spool)
+        else:
+            yield from super()._join_pieces(spool)
 
     def _join_distinct(self, spool: Spool) -> Iterator[bytes]:
         """Every tree of a bucket that is too large for memory is a crowd."""

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from neardup.decisions.keep_lines import kept_lines, places_from
 from neardup.engines.local.folder import naming
@@ -41,7 +41,7 @@ def keep(by_place: Path, files: Sequence[str], places: Sequence[int]) -> None:
 
 
 @contextmanager
-def whole_or_not(name: str, inputs: Sequence[str]) -> Iterator[BinaryIO]:
+def whole_or_not(name: str, inputs: Sequence[str]) -> Iterator[IO[bytes]]:
     """A file to write, that has its name only when all of it is written.
 
     UsageError if it is one of the inputs.
@@ -55,19 +55,19 @@ def whole_or_not(name: str, inputs: Sequence[str]) -> Iterator[BinaryIO]:
         return
     path = Path(os.path.realpath(name))
     try:
-        file = tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False)
+        descriptor, half = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
         raise StageError(f"--removed {name}: {error.strerror}") from None
     try:
-        with file:
+        with open(descriptor, "wb") as file:
             yield file
             with naming(path):
                 file.flush()
-                os.fsync(file.fileno())
-        _as_others(Path(file.name), path)
-        os.replace(file.name, path)
+                os.fsync(descriptor)
+        _as_others(Path(half), path)
+        os.replace(half, path)
     except BaseException:
-        Path(file.name).unlink(missing_ok=True)
+        Path(half).unlink(missing_ok=True)
         raise
 
 

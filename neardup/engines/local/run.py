@@ -20,7 +20,7 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, Callable
+from typing import IO, Callable
 
 from neardup.process.interpreter import require
 
@@ -340,7 +340,7 @@ def decide(plan: Plan, edges: int) -> None:
     counters.report()
 
 
-def finish(workers: Workers, plan: Plan, output: str, removed: BinaryIO | None) -> None:
+def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None) -> None:
     """From decided lines to what the user asked for."""
     decided, reasons = plan.path("decided"), plan.path("reasons")
     if output == "clusters":
@@ -351,7 +351,7 @@ def finish(workers: Workers, plan: Plan, output: str, removed: BinaryIO | None) 
             sort_to(workers, plan, decided, file.fileno())
             workers.together()
         new = [i for i, place in enumerate(plan.places) if place >= NEW]
-        files = [plan.path(STDIN) if plan.files[i] == "-" else plan.files[i] for i in new]
+        files = [str(plan.path(STDIN)) if plan.files[i] == "-" else plan.files[i] for i in new]
         workers.start("keep", lambda: keep(by_place, files, [plan.places[i] for i in new]))
     if output == "removed" or removed:
         without_places(decided, reasons)
