@@ -16,7 +16,7 @@ NO_PAIR = b"-"
 
 
 class WholeClusters(Rule):
-    """For each record four bytes, and eight: how similar it is to the one that stays, and its place."""
+    """For each record four bytes, and eight: its similarity to who stays, and where that stands."""
 
     components_first = True
 

@@ -6,18 +6,25 @@ Each function here is the `main` of one script and returns its exit code.
 from __future__ import annotations
 
 import sys
-from argparse import SUPPRESS, ArgumentParser
+import tempfile
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Iterator
 
 from neardup import options
 from neardup.count_stages import map_counts, order_counts, sum_counts
+from neardup.decision_stages import decide_edges
 from neardup.engines.counting_first import cost_told
+from neardup.engines.inputs import input_blocks, kept_of_input
+from neardup.lines.decided_lines import removed_line
 from neardup.options import Settings
 from neardup.process.counters import Counters
+from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
-from neardup.reading.blocks import Block, blocks_of, check_inputs, read_files
+from neardup.reading.blocks import Block, blocks_of, check_inputs
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 from neardup.token_counts.counts import TokenCounts
+from neardup.verification import OUTPUTS
+from neardup.verification.buckets import sort_lines
 
 MAPPER = """Write each record once for each of its keys.
 
@@ -36,6 +43,27 @@ DEDUP = """Write each pair once: for merging the pairs of several runs.
 Reads sorted pairs; a pair that comes with several similarities keeps the highest:
 
     LC_ALL=C sort PAIRS… | ./dedup_reducer.py
+"""
+DECIDE = """Decide which records go, or find the clusters.
+
+Reads sorted edges, the output of reducer.py, and takes the same options as it:
+
+    ./mapper.py --output removed FILE… | LC_ALL=C sort | ./reducer.py --output removed \\
+        | LC_ALL=C sort | ./decide_reducer.py --output removed > removed.tsv
+
+With --output kept it writes what keep_mapper.py takes: the same lines, and in front of each the
+record's place in the input.  All edges go to one such process, which holds 24 bytes for each record
+that is in a pair.
+"""
+KEEP = """Write the lines of an input without those of the records that go.
+
+Takes what decide_reducer.py wrote with --output kept, and the files that mapper.py was given, in
+the same order:
+
+    ./mapper.py --output kept FILE… | LC_ALL=C sort | ./reducer.py --output kept \\
+        | LC_ALL=C sort | ./decide_reducer.py --output kept > decided.tsv
+    ./keep_mapper.py --decided decided.tsv FILE… > clean.txt
+    cut -f 2- decided.tsv > removed.tsv
 """
 COUNT = """Count in how many records each token is, for the schemes that ask how rare a token is.
 
@@ -70,6 +98,14 @@ def dedup_reducer() -> int:
     return run("dedup_reducer.py", _dedup)
 
 
+def decide_reducer() -> int:
+    return run("decide_reducer.py", _decide)
+
+
+def keep_mapper() -> int:
+    return run("keep_mapper.py", _keep)
+
+
 def count_tokens() -> int:
     return run("count_tokens.py", _count)
 
@@ -78,7 +114,7 @@ def _map() -> None:
     args = _with_files(options.parser("mapper.py", MAPPER)).parse_args()
     settings = cost_told(Settings.of(args))
     counters = Counters("mapper", progress="records")
-    blocks = _blocks(args.files, settings)
+    blocks = _blocks(args, settings)
     write_all(piece for _, piece in map_records(blocks, settings, counters))
     counters.report()
 
@@ -96,6 +132,36 @@ def _dedup() -> None:
     counters = Counters("dedup")
     write_all(dedup_pairs(sys.stdin.buffer, counters))
     counters.report()
+
+
+def _decide() -> None:
+    args = options.parser("decide_reducer.py", DECIDE).parse_args()
+    settings = Settings.of(args)
+    if not settings.output.decides:
+        able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
+        raise UsageError(f"decides where --output is {able}, and --output is {args.output}")
+    counters = Counters("decide")
+    lines = decide_edges(blocks_of(sys.stdin.buffer), settings, counters)
+    if args.output == "removed":
+        lines = map(removed_line, lines)
+    with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as in_order:
+        unsorted.writelines(lines)
+        sort_lines(unsorted, in_order, counters)
+        in_order.seek(0)
+        write_all(in_order)
+    counters.report()
+
+
+def _keep() -> None:
+    parser = _with_files(options.bare_parser("keep_mapper.py", KEEP))
+    parser.add_argument(
+        "--decided", metavar="FILE", required=True, help="what decide_reducer.py wrote"
+    )
+    parser.add_argument("--input-files", metavar="FILE", help="as for mapper.py")
+    args = parser.parse_args()
+    check_inputs([args.decided])
+    with open(args.decided, "rb") as decided:
+        write_all(kept_of_input(decided, args.files or ["-"], args.input_files))
 
 
 def _count() -> None:
@@ -117,7 +183,7 @@ def _count_map(arguments: list[str]) -> None:
     args = parser.parse_args(arguments)
     settings = Settings.of(args, TokenCounts.empty())
     counters = Counters("tokens", progress="records")
-    write_all(map_counts(_blocks(args.files, settings), settings, counters))
+    write_all(map_counts(_blocks(args, settings), settings, counters))
     counters.report()
 
 
@@ -126,7 +192,5 @@ def _with_files(parser: ArgumentParser) -> ArgumentParser:
     return parser
 
 
-def _blocks(files: list[str], settings: Settings) -> Iterator[Block]:
-    files = files or ["-"]
-    check_inputs(files)
-    return read_files(files, settings.max_line)
+def _blocks(args: Namespace, settings: Settings) -> Iterator[Block]:
+    return input_blocks(args.against or [], args.files or ["-"], settings)

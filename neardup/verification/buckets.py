@@ -80,7 +80,7 @@ def shared_lines(
             with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
                 count, rest, in_order = _spool(unfinished, source, unsorted, counters, line_number)
                 if not in_order:
-                    sort_lines(unsorted, sorted_, counters)
+                    sort_lines(unsorted, sorted_, counters, ["-u"])
                 file = unsorted if in_order else sorted_
                 counters.add(SHARED_BUCKETS, 1)
                 yield Spool(file, bucket_bytes // 2)
@@ -158,16 +158,16 @@ def _spool(
 
 
 def sort_lines(
-    file: IO[bytes], result: IO[bytes], counters: Counters, order: Sequence[str] = ()
+    file: IO[bytes], result: IO[bytes], counters: Counters, flags: Sequence[str] = ()
 ) -> None:
-    """The distinct lines of `file`, to `result`: in byte order, or in that of some keys of `sort`.
+    """The lines of `file` in byte order, or as the flags say, to `result`.
 
     The system's sort needs little memory for any size.
     """
     file.seek(0)  # which also writes out what is buffered
     environment = {**os.environ, "LC_ALL": "C"}
     sort = subprocess.Popen(
-        ["sort", "-u", "-S", "32M", *order],
+        ["sort", "-S", "32M", *flags],
         stdin=file,
         stdout=result,
         env=environment,
@@ -179,4 +179,4 @@ def sort_lines(
             with contextlib.suppress(subprocess.TimeoutExpired):
                 sort.wait(1)
     if sort.returncode:
-        raise StageError(f"cannot sort a large bucket: sort ended with status {sort.returncode}")
+        raise StageError(f"cannot sort: sort ended with status {sort.returncode}")

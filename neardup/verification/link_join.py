@@ -25,7 +25,7 @@ from neardup.verification.pair_join import Found, PairJoin
 from neardup.verification.pile import Pile
 
 COPIES_AT_ONCE = 1 << 12
-BY_SET = ["-t", "\t", "-k2,2", "-k4,4", "-k3,3"]  # and the first id of each set first
+BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3,3"]  # and the first id of each set first
 
 
 class LinkJoin(PairJoin):

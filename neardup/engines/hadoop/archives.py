@@ -24,7 +24,14 @@ from pathlib import Path
 from neardup.process.errors import StageError
 
 ROOT = Path(__file__).resolve().parents[3]
-SCRIPTS = ("mapper.py", "reducer.py", "dedup_reducer.py", "count_tokens.py")
+SCRIPTS = (
+    "mapper.py",
+    "reducer.py",
+    "dedup_reducer.py",
+    "count_tokens.py",
+    "decide_reducer.py",
+    "keep_mapper.py",
+)
 
 
 def our_code() -> Path:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 
 SECONDS = 60  # how long after a job's end its logs may take to appear
-OUR_MESSAGE = re.compile(r"(?:mapper|reducer|dedup_reducer|job)\.py: .*")
+OUR_MESSAGE = re.compile(r"(?:(?:keep_)?mapper|(?:dedup_|decide_)?reducer|job)\.py: .*")
 STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")
 
 

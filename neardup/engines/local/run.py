@@ -52,7 +52,8 @@ from neardup.process.errors import UsageError
 from neardup.process.program import STDOUT, cores, run, write_all
 from neardup.process.summary import summarize
 from neardup.reading.blocks import BLOCK_BYTES, blocks_of, check_inputs, read_files
-from neardup.reading.places import NEW, first_place
+from neardup.reading.input_files import file_places
+from neardup.reading.places import NEW
 from neardup.sets.batch import Batch
 from neardup.stages import dedup_pairs, parsed, portions, reduce_buckets, tagged, with_keys
 
@@ -104,8 +105,7 @@ def main() -> None:
     names = [*old, *args.files]
     check_inputs(names)
     check_read_once(names)
-    places = [first_place(i, new=False) for i in range(len(old))]
-    places += [first_place(i) for i in range(len(args.files))]
+    places = file_places(len(old), len(args.files))
     with ExitStack() as stack:
         removed = args.removed and stack.enter_context(whole_or_not(args.removed, names))
         folder = stack.enter_context(working_folder())

@@ -1,0 +1,55 @@
+"""What a script or a task reads: files that it was told, or its own part of a job's input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import IO
+
+from neardup.decisions.keep_lines import kept_lines, places_from
+from neardup.options import Settings
+from neardup.process.errors import UsageError
+from neardup.reading.blocks import (
+    BLOCK_BYTES,
+    Block,
+    check_inputs,
+    read_files,
+    start_of_split,
+    unpacked,
+)
+from neardup.reading.input_files import file_places, in_task, task_blocks, task_place
+
+
+def input_blocks(old: Sequence[str], files: Sequence[str], settings: Settings) -> Iterator[Block]:
+    """The blocks of old files and of new ones; of a task, those of its part."""
+    if not in_task():
+        check_inputs([*old, *files])
+        places = file_places(len(old), len(files))
+        return read_files([*old, *files], settings.max_line, places=places)
+    if settings.tag:
+        return task_blocks(_told(settings.input_files), settings.max_line)
+    return read_files(["-"], settings.max_line)
+
+
+def kept_of_input(
+    decided: IO[bytes], files: Sequence[str], input_files: str | None
+) -> Iterator[bytes]:
+    """The lines that stay of some files, or of a task's part of its input."""
+    if not in_task():
+        check_inputs(list(files))
+        for name, first in zip(files, file_places(0, len(files))):
+            yield from kept_lines(unpacked(name), first, places_from(decided, first))
+        return
+    first = task_place(_told(input_files))
+    chunks = iter(lambda: sys.stdin.buffer.read(BLOCK_BYTES), b"")
+    whole = start_of_split().of_file
+    yield from kept_lines(chunks, first, places_from(decided, first), whole)
+
+
+def _told(input_files: str | None) -> str:
+    if input_files is None:
+        raise UsageError(
+            "a task does not know where its part of the input stands; give it --input-files, as "
+            "run_hadoop.sh and job.py do"
+        )
+    return input_files

@@ -1,0 +1,80 @@
+"""The files of a job's input in order, as each of its tasks is told them: parse beside format.
+
+    old TAB NAME
+    new TAB NAME
+
+A task knows the name of its own file from Hadoop, or from mrjob, and here finds where that stands.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+
+from neardup.process.errors import StageError
+from neardup.reading.blocks import Block, read_files, start_of_split
+from neardup.reading.places import first_place
+
+TASK_FILE, TASK_BYTES = "mapreduce_map_input_file", "mapreduce_map_input_length"
+_FILE_SYSTEM = re.compile("[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
+
+
+def in_task() -> bool:
+    return bool(os.environ.get(TASK_FILE))
+
+
+def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
+    """The list, of absolute names; StageError where a file is named twice."""
+    names = [("old", name) for name in old] + [("new", name) for name in new]
+    seen: set[str] = set()
+    for _, name in names:
+        if _path(name) in seen:
+            raise StageError(f"{name}: is named twice; a task cannot tell which of them it reads")
+        seen.add(_path(name))
+    return os.fsencode("".join(f"{kind}\t{name}\n" for kind, name in names))
+
+
+def task_blocks(input_files: str, max_line: int) -> Iterator[Block]:
+    """The blocks of this task's part of the input, each with its place in the whole."""
+    name, length = os.environ[TASK_FILE], int(os.environ.get(TASK_BYTES) or 0)
+    for block in read_files(["-"], max_line, places=[_file_place(input_files, name)]):
+        if name.endswith(".bz2") and block.line > length > 0:
+            raise StageError(
+                f"{name}: a split of it has more lines than bytes, so that they cannot be told "
+                "apart from those of the next; make it one split, by -D "
+                "mapreduce.input.fileinputformat.split.minsize=1000000000000"
+            )
+        yield block
+
+
+def task_place(input_files: str) -> int:
+    """The place of the first line that this task reads."""
+    start = start_of_split()
+    return _file_place(input_files, os.environ[TASK_FILE]) + start.byte + start.line - 1
+
+
+def file_places(old: int, new: int) -> list[int]:
+    """The places of the first lines of so many files."""
+    return [first_place(i, new=False) for i in range(old)] + [first_place(i) for i in range(new)]
+
+
+def _file_place(input_files: str, name: str) -> int:
+    """That of the first line of a file."""
+    with open(input_files, encoding="utf-8", errors="surrogateescape") as lines:
+        named = [line.rstrip("\n").partition("\t") for line in lines]
+    for kind in ("old", "new"):
+        mine = [_path(other) for of, _, other in named if of == kind]
+        if _path(name) in mine:
+            return first_place(mine.index(_path(name)), new=kind == "new")
+    raise StageError(f"{name}: is not in the list of input files, {input_files}")
+
+
+def _path(name: str) -> str:
+    """A name without its file system, which Hadoop adds where it was not told.
+
+    >>> _path("hdfs://node:9000/data/a.txt"), _path("file:/data/a.txt"), _path("/data/a.txt")
+    ('/data/a.txt', '/data/a.txt', '/data/a.txt')
+    """
+    found = _FILE_SYSTEM.match(name)
+    return name[found.end() :] if found else name
