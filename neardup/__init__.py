@@ -11,7 +11,8 @@ A room of this house imports only from those before it, and its docstring says f
     lines
     schemes, joins
     verification
-    options, stages, count_stages
+    decisions
+    options, stages, count_stages, decision_stages
     engines
     evaluation, tuning
     commands

@@ -27,6 +27,9 @@ def decided(
         counters.alive()
         crowds.with_edges(heads, rule)
         for head in heads:
+            id_ = edges.tag.id_of(head.record)
+            if any(edges.tag.id_of(near.record) == id_ for near in head.edges):
+                counters.repeated_id(id_)
             if reason := rule.decide(head):
                 gone += 1
                 chained += reason.similarity == NO_PAIR

@@ -13,7 +13,7 @@ import sys
 import time
 from tempfile import NamedTemporaryFile
 
-from neardup.process.summary import REPEATED, describe, first_repeated
+from neardup.process.summary import REMOVED, REPEATED, describe, first_repeated
 
 SHOWN_BAD_LINES = 10
 PROGRESS_SECONDS = 0.5  # on a terminal
@@ -93,7 +93,7 @@ class Counters:
                 print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
             if self.repeated:
                 print(
-                    f"{self.stage}: {REPEATED}: {first_repeated(self.repeated.decode())}",
+                    f"{self.stage}: {REPEATED}: {first_repeated(self.repeated.decode(), REMOVED in self.counts)}",
                     file=sys.stderr,
                 )
         else:

@@ -65,7 +65,7 @@ def describe(reports: list[dict], whole: bool = False) -> str:
         lines = [line + f"  ({listed})" if line.startswith("bad") else line for line in lines]
     ids = sorted(filter(None, (report.get("repeated") for report in reports)))
     if ids:
-        told = f"  ({first_repeated(ids[0])})"
+        told = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
         lines = [line + told if line.startswith(REPEATED) else line for line in lines]
     promise = next((report["promise"] for report in reports if report["promise"]), "")
     if promise:
@@ -78,13 +78,14 @@ def describe(reports: list[dict], whole: bool = False) -> str:
     return "\n".join(lines)
 
 
-def first_repeated(id_: str) -> str:
+def first_repeated(id_: str, decided: bool = False) -> str:
     """What to know of ids that were met again, of which this is the smallest.
 
     >>> first_repeated("VIDEO_7")
     "the first: 'VIDEO_7'; records of one id form no pair"
     """
-    return f"the first: {shown(id_.encode())}; records of one id form no pair"
+    what = "each line is a record of its own" if decided else "records of one id form no pair"
+    return f"the first: {shown(id_.encode())}; {what}"
 
 
 def total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
