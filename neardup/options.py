@@ -57,6 +57,9 @@ def _default_measures() -> str:
     return f"{usual}, but {', and '.join(others)}"
 
 
+# What is made of the pairs: nothing that two records have by themselves.
+OUTPUT_OPTIONS = {"--output", "--rule", "--keep", "--against", "--between", "--input-files"}
+
 # Values stay text until `Settings.of` reads them, so that all complaints come from one place.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--scheme": dict(
@@ -132,8 +135,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--between": dict(action="store_true", help="with --against: no pairs of two new records"),
     "--input-files": dict(
         metavar="FILE",
-        help="for tasks, that each read a part of the input: its files in order, a line each, OLD "
-        "or NEW, tab, name; run_hadoop.sh and job.py make it by themselves",
+        help="for tasks, that each read a part of the input: its files in order, a line each, old "
+        "or new, tab, name; run_hadoop.sh and job.py make it by themselves",
     ),
     "--max-line": dict(
         metavar="MIB",
@@ -164,8 +167,9 @@ class Settings:
     @classmethod
     def of(cls, args: argparse.Namespace, counts: TokenCounts | None = None) -> Settings:
         """UsageError for anything wrong or impossible; `counts` are instead of --counts."""
-        if args.counts == "":
-            raise UsageError("--counts: expected the name of a file, got ''")
+        for flag in ("--counts", "--against", "--input-files"):
+            if (name := value_of(args, flag)) == "" or (isinstance(name, list) and "" in name):
+                raise UsageError(f"{flag}: expected the name of a file, got ''")
         if counts is None and args.counts is not None:
             counts = read_counts(args.counts, args.own_counts)
         input_ = _read("--input", one_of("shingles", "text"), args.input)
@@ -183,7 +187,8 @@ class Settings:
         tag, rule = _decision(args, kind)
         if measure.directed and not OUTPUTS[kind].directed:
             raise UsageError(
-                f"--output {kind} have no direction, and --measure {request.measure} has"
+                f"--measure {request.measure} has a direction, and --output {kind} has none; use "
+                "--measure overlap, the larger of both directions"
             )
         return cls(
             threshold=request.threshold,

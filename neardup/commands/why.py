@@ -10,7 +10,7 @@ import numpy as np
 from neardup import options
 from neardup.evaluation.exact_options import check_files, gathered
 from neardup.evaluation.explanation import WIDTH, explained
-from neardup.options import OPTIONS, Settings
+from neardup.options import OPTIONS, OUTPUT_OPTIONS, Settings
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, UsageError, shown
 from neardup.process.program import run
@@ -59,7 +59,7 @@ def _why() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, OPTIONS.keys() - {"--output"})
+    parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
     )

@@ -1,6 +1,6 @@
 """All that travels between the stages: parse beside format, and a round trip in the tests.
 
-In: batches and keys, pairs, token counts.
+In: batches and keys, pairs, edges, decisions, token counts.
 Out: lines of bytes, and back.
-May import: process, sets, token_counts.
+May import: process, sets, reading, token_counts.
 """

@@ -23,8 +23,7 @@ def run(name: str, main: Callable[[], None]) -> int:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     keep_freed_memory()
     try:
-        main()
-        sys.stdout.flush()
+        _and_flush(main)
         return OK
     except BrokenPipeError:
         # The reader of stdout may have all it wants; a reader of stderr must not cost lines.
@@ -40,6 +39,15 @@ def run(name: str, main: Callable[[], None]) -> int:
     except OSError as error:
         where = error.filename or "standard input or output"
         return _end(FAILED, f"{name}: {where}: {_reason(error)}")
+
+
+def _and_flush(main: Callable[[], None]) -> None:
+    try:
+        main()
+    except SystemExit:  # as after --help, which nobody but the interpreter would flush
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
 
 
 def _reason(error: OSError) -> str:

@@ -75,7 +75,15 @@ REFUSED = """
 --input text --shingle word:0
 --input text --shingle char:101
 --input text --shingle line:3
---output clusters
+--output groups
+--rule direct
+--keep longest --output clusters
+--output kept --rule all
+--output removed --keep last
+--output kept --scheme prefix --measure containment
+--output links --against old.txt
+--output kept --against old.txt --rule cluster
+--between
 --max-line 0
 --max-line 65
 --max-line 1.5
@@ -87,6 +95,7 @@ RUN_LOCAL_REFUSED = """
 --jobs two FILE
 --sort-memory 1 FILE
 --sort-memory 10% FILE
+--removed removed.tsv FILE
 - -
 --treshold 0.9 FILE
 --thresh 0.9 FILE

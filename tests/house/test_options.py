@@ -56,7 +56,7 @@ def test_the_defaults():
         (["--shingle=word:3"], ["--shingle", "--input"]),
         (["--input=text", "--shingle=word:0"], ["--shingle", "word:0"]),
         (["--input=text", "--shingle=letter:3"], ["--shingle", "letter:3"]),
-        (["--output=clusters"], ["--output", "clusters", "links"]),
+        (["--output=groups"], ["--output", "groups", "links", "clusters"]),
         (
             ["--scheme=prefix", "--measure=containment", "--output=links"],
             ["--output links", "containment"],

@@ -211,7 +211,7 @@ def test_pairs_are_in_byte_order_and_survive():
     assert format_pair(b"b", b"a", b"0.900000", directed=True) == b"b\ta\t0.900000\n"
     assert format_pair("é".encode(), b"z", b"1.000000").startswith(b"z\t")
     for line in (b"a\tb\t0.900000\n", b"a\tb\t0.900000\t\n", b"a\tb\t0.900000"):
-        assert parse_pair(line) == (b"a", b"b", b"0.900000")
+        assert parse_pair(line) == (b"a", b"b", b"0.900000", b"")
 
 
 @pytest.mark.parametrize(

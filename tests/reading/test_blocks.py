@@ -28,6 +28,7 @@ from neardup.reading.blocks import (
     unpacked,
     whole_lines,
 )
+from neardup.reading.places import first_place
 
 FAR = 1 << 40
 LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -220,7 +221,7 @@ def test_a_task_counts_the_lines_before_its_split(tmp_path, monkeypatch, size):
     monkeypatch.setattr(blocks_module, "BLOCK_BYTES", size)
     monkeypatch.setenv("mapreduce_map_input_file", f"file://{path}")
     monkeypatch.setenv("mapreduce_map_input_start", str(len(head)))
-    assert start_of_split() == (f"{path}: ", 6, False)
+    assert start_of_split() == (f"{path}: ", 6, False, 0)
 
 
 def test_a_byte_order_mark_inside_a_file_is_part_of_an_id(tmp_path, monkeypatch):
@@ -232,7 +233,8 @@ def test_a_byte_order_mark_inside_a_file_is_part_of_an_id(tmp_path, monkeypatch)
     with path.open("rb") as stdin:
         monkeypatch.setattr(blocks_module.sys, "stdin", stdin)
         (block,) = read_files(["-"], FAR)
-    assert block == ("hdfs:///x from byte 7: ", 1, codecs.BOM_UTF8 + b"a 1\n", False)
+    assert block[:4] == ("hdfs:///x from byte 7: ", 1, codecs.BOM_UTF8 + b"a 1\n", False)
+    assert block.first == first_place(0, 7)
 
 
 def test_files_are_looked_for_before_anything_is_read(tmp_path, monkeypatch):

@@ -60,7 +60,7 @@ def test_a_spool_that_cannot_be_sorted_is_an_error(monkeypatch, tmp_path):
     (tmp_path / "sort").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert found([line(0, 0), line(0, 1)], 2, 2, Counters("")) != []
-    with pytest.raises(StageError, match="cannot sort a large bucket: sort ended with status 2"):
+    with pytest.raises(StageError, match="cannot sort: sort ended with status 2"):
         found([line(0, 1), line(0, 0)], 2, 2, Counters(""))
 
 
