@@ -13,6 +13,7 @@ from typing import Callable, NamedTuple
 
 from neardup.verification.across_join import AcrossJoin
 from neardup.verification.edge_join import EdgeJoin, LinkEdgeJoin
+from neardup.verification.edges_across_join import edges_across
 from neardup.verification.link_join import LinkJoin
 from neardup.verification.pair_join import PairJoin
 
@@ -45,11 +46,11 @@ OUTPUTS = {
         EdgeJoin,
         False,
         "the lines of the input that stay, without near-duplicates",
-        EdgeJoin,
+        edges_across,
         RECORDS,
     ),
     "removed": Output(
-        EdgeJoin, False, "each record that goes, and because of whom", EdgeJoin, RECORDS
+        EdgeJoin, False, "each record that goes, and because of whom", edges_across, RECORDS
     ),
     "clusters": Output(
         LinkEdgeJoin, False, "each record of each cluster, behind its smallest id", None, "clusters"

@@ -34,8 +34,7 @@ class AcrossJoin(PairJoin):
     def _possible(
         self, pile: Pile, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        old = np.array([is_old(ids[0]) for ids in pile.ids])
-        new = np.array([not is_old(ids[-1]) for ids in pile.ids])
+        old, new = pile.has_old, pile.has_new
         wanted = (old[left] & new[right]) | (new[left] & old[right])
         if not self.between:
             wanted |= new[left] & new[right]

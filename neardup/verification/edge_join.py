@@ -11,7 +11,7 @@ alike.  So crowds cost about n comparisons and n lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from neardup.lines.edge_lines import (
 )
 from neardup.lines.keys import format_keys
 from neardup.lines.set_text import encode_sets
-from neardup.lines.tagged_ids import is_old
 from neardup.process.counters import Counters
 from neardup.schemes.scheme import Scheme
 from neardup.sets.runs import later_in_run, pairs_in_runs, starts_of_runs
@@ -37,8 +36,8 @@ from neardup.verification.pile import Pile
 CROWD = 64
 
 
-class LinkEdgeJoin(LinkJoin):
-    """The links between records with tagged ids, as edge lines: all that clusters need."""
+class EdgeLines(PairJoin):
+    """Writes edge lines instead of pairs."""
 
     def __init__(self, scheme: Scheme, measure: Measure, counters: Counters):
         super().__init__(scheme, measure, counters)
@@ -47,6 +46,10 @@ class LinkEdgeJoin(LinkJoin):
     def __call__(self, work: list[bytes] | Spool) -> Iterator[bytes]:
         self._present.clear()
         return super().__call__(work)
+
+    def _copy_lines(self, ids: list[bytes]) -> Iterator[bytes]:
+        for a, b in self._copies(ids):
+            yield self._line(a, b, SAME_SET)
 
     def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         self.counters.add("pairs", 1)
@@ -59,48 +62,20 @@ class LinkEdgeJoin(LinkJoin):
         return format_presence(record)
 
 
-class EdgeJoin(LinkEdgeJoin):
-    """Turns the keyed lines of whole buckets into edge lines and members of crowds.
+class LinkEdgeJoin(EdgeLines, LinkJoin):
+    """Only the edges of a spanning forest: all that clusters need."""
 
-    `between`: two new records are no pair.
-    """
 
-    def __init__(self, scheme: Scheme, measure: Measure, counters: Counters, between: bool = False):
-        super().__init__(scheme, measure, counters)
-        self.between = between
-        self._in_pieces = False
+class EdgeJoin(EdgeLines, LinkJoin):
+    """Turns the keyed lines of whole buckets into edge lines and members of crowds."""
 
-    def _possible(
-        self, pile: Pile, left: np.ndarray, right: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        old = np.array([is_old(ids[0]) for ids in pile.ids])
-        if self.between:
-            new = np.array([not is_old(ids[-1]) for ids in pile.ids])
-            wanted = (old[left] & new[right]) | (new[left] & old[right])
-        else:  # old records always stay, and the copies of one go because of it
-            wanted = ~(old[left] & old[right])
-        return super()._possible(pile, left[wanted], right[wanted])
-
-    def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
-        if self.between and not is_old(ids[0]):
-            return []
-        return [(ids[0], id_) for id_ in ids[1:] if not is_old(id_)]
-
-    def _copy_lines(self, ids: list[bytes]) -> Iterator[bytes]:
-        for a, b in self._copies(ids):
-            yield self._line(a, b, SAME_SET)
-
-    def _matches(self, ids: list[bytes], others: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
-        if not self.between:
-            return [(ids[0], others[0])]
-        both = (ids, others), (others, ids)
-        return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
+    _in_pieces = False
 
     def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         if self._in_pieces:
             self._connect(pile, first, stop)
             return
-        large = (np.bincount(pile.buckets) > CROWD)[pile.buckets] & (not self.between)
+        large = (np.bincount(pile.buckets) > CROWD)[pile.buckets]
         yield from super()._lines(pile, first, np.where(large, first, stop))
         if large.any():
             self._connect(pile, first, np.where(large, stop, first))
@@ -137,12 +112,6 @@ class EdgeJoin(LinkEdgeJoin):
         for i, text, key, root in zip(some.tolist(), texts, names, roots.tolist()):
             member = Member(b"%b.%d" % (key, root), copies or len(pile.ids[i]) > 1, text)
             yield format_member(pile.ids[i][0], member)
-
-    def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
-        if self.between:
-            yield from PairJoin._join_pieces(self, spool)
-        else:
-            yield from super()._join_pieces(spool)
 
     def _join_distinct(self, spool: Spool) -> Iterator[bytes]:
         """Every tree of a bucket that is too large for memory is a crowd."""

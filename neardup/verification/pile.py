@@ -15,6 +15,7 @@ import numpy as np
 from neardup.lines.keyed_lines import parse_keyed_lines
 from neardup.lines.keys import parse_keys
 from neardup.lines.set_text import decode_sets
+from neardup.lines.tagged_ids import is_old
 from neardup.process.errors import WireError
 from neardup.sets.ragged import Ragged, chunks
 from neardup.sets.runs import spans
@@ -83,6 +84,15 @@ class Pile:
     @cached_property
     def bitmaps(self) -> np.ndarray:
         return wide_bitmaps(self.sets)
+
+    @cached_property
+    def has_old(self) -> np.ndarray:
+        """bool: which sets an old record has; ids are tagged, and old ones come first."""
+        return np.array([is_old(ids[0]) for ids in self.ids], dtype=bool)
+
+    @cached_property
+    def has_new(self) -> np.ndarray:
+        return np.array([not is_old(ids[-1]) for ids in self.ids], dtype=bool)
 
     def beside(self, later: Pile) -> Pile:
         """Two pieces of one bucket as one pile, to compare the first with the second."""
