@@ -68,6 +68,8 @@ def describe(reports: list[dict], whole: bool = False) -> str:
         told = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
         lines = [line + told if line.startswith(REPEATED) else line for line in lines]
     promise = next((report["promise"] for report in reports if report["promise"]), "")
+    if promise and {REMOVED, IN_CLUSTERS} & counts.keys():
+        promise += "; decided on the pairs that were found"
     if promise:
         lines.append(f"{'promise':33} {promise}")
     lines.append(f"{'seconds':33} {_seconds(reports)}")
