@@ -12,6 +12,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache, partial
+from operator import attrgetter
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class Crowds:
 
     def with_edges(self, heads: list[Head], rule: Rule) -> None:
         """Add to a batch's members the edges to those that stay, and between those that may."""
-        members = [head for head in heads if head.crowds]
+        members = list(filter(_in_crowd, heads))
         if not members:
             return
         self._compare((head, line) for head in members for line in _lines(head, self._staying))
@@ -50,7 +51,7 @@ class Crowds:
 
     def decided(self, heads: list[Head], rule: Rule) -> None:
         """Remember of a batch whom later members may be compared with."""
-        for head in heads:
+        for head in filter(_in_crowd, heads):
             stays = rule.stays(head.number)
             if stays or any(member.has_copies for member in head.crowds):
                 kind = self._staying if stays else self._gone
@@ -81,6 +82,9 @@ class Crowds:
         pairs = zip(found.left.tolist(), found.right.tolist())
         for pair, similarity in zip(pairs, six_decimals(found.part, found.whole)):
             yield place[pair], similarity
+
+
+_in_crowd = attrgetter("crowds")
 
 
 def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:

@@ -53,7 +53,9 @@ def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes
             component = components.of_record(head.number)
             if first[component] == NOBODY:
                 first[component] = head.position
-            yield edges.record_at(first[component]), head.record
+                yield head.record, head.record
+            else:
+                yield edges.record_at(first[component]), head.record
     counters.add(IN_CLUSTERS, edges.count)
     counters.add(CLUSTERS, components.count())
     counters.add(LARGEST, components.largest())

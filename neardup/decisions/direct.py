@@ -39,23 +39,25 @@ class Direct(Rule):
 
     def decide(self, head: Head) -> Reason | None:
         self.components.connect(head)
-        rank, where, copy_of = 0, 0, -1
+        rank, where, kept, copy_of = 0, 0, b"", -1
         for near in [] if is_old(head.record) else head.edges:
-            if self.stays(near.number):
-                found = _rank(near.similarity, near.record), near.position
+            if self.rank[near.number] == STAYS:
+                place, record = near.position, near.record
+                found = _rank(near.similarity, record)
             elif near.similarity == SAME_SET:
                 copy_of = self._first(near.number)
-                found = self.rank[copy_of], self.where[copy_of]
+                found, place = self.rank[copy_of], self.where[copy_of]
+                record = self.edges.record_at(place)
             else:
                 continue
-            if found[0] > rank or (found[0] == rank and self._before(found[1], where)):
-                rank, where = found
+            if found > rank or (found == rank and record < kept):
+                rank, where, kept = found, place, record
         if not rank:
             self._stay(head)
             return None
         self.rank[head.number] = rank if copy_of < 0 else COPY
         self.where[head.number] = where if copy_of < 0 else copy_of
-        return Reason(self.edges.record_at(where), as_decimals(rank % OLD_FIRST))
+        return Reason(kept, as_decimals(rank % OLD_FIRST))
 
     def _stay(self, head: Head) -> None:
         self.rank[head.number] = STAYS
@@ -68,9 +70,6 @@ class Direct(Rule):
     def _first(self, number: int) -> int:
         """The first of the copies of a set."""
         return self.where[number] if self.rank[number] == COPY else number
-
-    def _before(self, position: int, other: int) -> bool:
-        return self.edges.record_at(position) < self.edges.record_at(other)
 
 
 def _rank(similarity: bytes, kept: bytes) -> int:

@@ -132,14 +132,17 @@ class EdgeFile:
         numbers = self._numbers(heads + others)
         near = iter(numbers[len(heads) :])
         found: list[Head] = []
+        last = -1
         for line, (record, told), number in zip(lines, parsed, numbers):
-            if not found or found[-1].number != number:
-                found.append(Head(number, record, position, [], []))
-            if isinstance(told, Edge):
+            if number != last:
+                head = Head(number, record, position, [], [])
+                found.append(head)
+                last = number
+            if type(told) is Edge:
                 other = position + len(record) + 1
-                found[-1].edges.append(Near(next(near), told.earlier, other, told.similarity))
+                head.edges.append(Near(next(near), told.earlier, other, told.similarity))
             elif told:
-                found[-1].crowds.append(Membership(*told, position))
+                head.crowds.append(Membership(*told, position))
             position += len(line)
         return found
 

@@ -34,26 +34,24 @@ def kept_lines(
     next_gone = next(places, None)
     last = LF
     for chunk in _with_line_feeds(chunks, of_file):
-        ends = np.empty(0, np.int64)
-        line_ends = chunk.count(b"\n")
         start = 0
-        if next_gone is not None and next_gone <= first + line_ends:
-            ends = np.flatnonzero(np.frombuffer(chunk, dtype=np.uint8) == LF) + 1
-        while next_gone is not None and next_gone <= first + line_ends:
-            line = next_gone - first
-            begin = int(ends[line - 1]) if line else 0
-            if begin > start:
-                yield chunk[start:begin]
-                last = chunk[begin - 1]
-            if line == line_ends:  # it goes on in the next chunk
-                start = len(chunk)
-                break
-            start = int(ends[line])
-            next_gone = next(places, None)
+        if next_gone is not None:  # after the last one that goes, no line needs to be found
+            ends = np.flatnonzero(np.frombuffer(chunk, dtype=np.uint8) == LF)
+            while next_gone is not None and next_gone <= first + len(ends):
+                line = next_gone - first
+                begin = int(ends[line - 1]) + 1 if line else 0
+                if begin > start:
+                    yield chunk[start:begin]
+                    last = chunk[begin - 1]
+                if line == len(ends):  # it goes on in the next chunk
+                    start = len(chunk)
+                    break
+                start = int(ends[line]) + 1
+                next_gone = next(places, None)
+            first += len(ends)
         if start < len(chunk):
             yield chunk[start:]
             last = chunk[-1]
-        first += line_ends
     if last != LF:
         yield b"\n"
 

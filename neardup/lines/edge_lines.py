@@ -17,6 +17,7 @@ from typing import NamedTuple
 from neardup.process.errors import WireError, shown
 
 SAME_SET = b"="
+_SIMILAR = (b"0.", b"1.", SAME_SET)  # how the similarity of an edge begins
 
 
 class Edge(NamedTuple):
@@ -49,11 +50,12 @@ def parse_edge_line(line: bytes) -> tuple[bytes, Edge | Member | None]:
     >>> parse_edge_line(b"b\\ta\\t=\\n"), parse_edge_line(b"a\\t.\\n")
     ((b'b', Edge(earlier=b'a', similarity=b'=')), (b'a', None))
     """
-    record, *told = line.rstrip(b"\t\n").split(b"\t")  # Hadoop may add a tab behind a line
-    if record and len(told) == 2 and told[1][:2] in (SAME_SET, b"0.", b"1."):
-        return record, Edge(told[0], told[1])
-    if record and told == [b"."]:
+    fields = line.rstrip(b"\t\n").split(b"\t")  # Hadoop may add a tab behind a line
+    record = fields[0]
+    if len(fields) == 3 and record and fields[2][:2] in _SIMILAR:
+        return record, Edge(fields[1], fields[2])
+    if len(fields) == 2 and record and fields[1] == b".":
         return record, None
-    if record and len(told) == 3 and told[1] in (b"0", b"1"):
-        return record, Member(told[0], told[1] == b"1", told[2])
+    if len(fields) == 4 and record and fields[2] in (b"0", b"1"):
+        return record, Member(fields[1], fields[2] == b"1", fields[3])
     raise WireError(f"expected an edge, as reducer.py writes them, got {shown(line)}")

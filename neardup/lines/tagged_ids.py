@@ -71,7 +71,7 @@ class Tag(NamedTuple):
         """uint64: the places of tagged ids; WireError where one has none."""
         digits = [id_[self.place] for id_ in tagged]
         try:
-            if any(len(some) != PLACE_DIGITS for some in digits):
+            if set(map(len, digits)) - {PLACE_DIGITS}:
                 raise ValueError
             found = np.frombuffer(bytes.fromhex(b"".join(digits).decode("ascii")), dtype=">u8")
         except ValueError:

@@ -17,11 +17,15 @@ class Forest:
 
     def __init__(self, size: int):
         self.parents = np.arange(size, dtype=np.int32 if size < 1 << 31 else np.int64)
+        self._view = memoryview(self.parents)  # the same: single items are read faster
 
     def join(self, a: int, b: int) -> bool:
         """Connect two nodes; False when they already were connected."""
         a, b = self.root(a), self.root(b)
-        self.parents[max(a, b)] = min(a, b)
+        if a < b:
+            self._view[b] = a
+        else:
+            self._view[a] = b
         return a != b
 
     def roots(self, nodes: np.ndarray) -> np.ndarray:
@@ -33,8 +37,9 @@ class Forest:
         return roots
 
     def root(self, node: int) -> int:
-        parents = self.parents
-        while parents[node] != node:
-            parents[node] = parents[parents[node]]
-            node = parents[node]
-        return int(node)
+        parents = self._view
+        while (parent := parents[node]) != node:
+            above = parents[parent]
+            parents[node] = above
+            node = above
+        return node
