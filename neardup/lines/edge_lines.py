@@ -12,11 +12,13 @@ of priority.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from neardup.process.errors import WireError, shown
 
 SAME_SET = b"="
+_SIMILARITY = re.compile(rb"=|0\.[0-9]{6}|1\.000000")
 
 
 class Edge(NamedTuple):
@@ -50,7 +52,7 @@ def parse_edge_line(line: bytes) -> tuple[bytes, Edge | Member | None]:
     ((b'b', Edge(earlier=b'a', similarity=b'=')), (b'a', None))
     """
     record, *told = line.rstrip(b"\t\n").split(b"\t")  # Hadoop may add a tab behind a line
-    if record and len(told) == 2 and told[1][:2] in (SAME_SET, b"0.", b"1."):
+    if record and len(told) == 2 and _SIMILARITY.fullmatch(told[1]):
         return record, Edge(told[0], told[1])
     if record and told == [b"."]:
         return record, None

@@ -92,10 +92,8 @@ class Counters:
             for name, count in self.counts.items():
                 print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
             if self.repeated:
-                print(
-                    f"{self.stage}: {REPEATED}: {first_repeated(self.repeated.decode(), REMOVED in self.counts)}",
-                    file=sys.stderr,
-                )
+                told = first_repeated(self.repeated.decode(), REMOVED in self.counts)
+                print(f"{self.stage}: {REPEATED}: {told}", file=sys.stderr)
         else:
             print(describe([self.as_dict()]), file=sys.stderr)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import codecs
 import io
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
 
 import pytest
 from hypothesis import example, given
@@ -94,12 +97,13 @@ def test_it_holds_no_more_than_a_chunk():
 ids = st.integers(1, 3000).map(lambda length: b"x" * length)
 
 
-def decided(places: list[int], names: list[bytes]) -> io.BufferedRandom:
-    file = tempfile.TemporaryFile()
-    for place, name in zip(places, names):
-        file.write(format_decided(place, name, b"k", b"-"))
-    file.flush()
-    return file
+@contextmanager
+def decided(places: list[int], names: list[bytes]) -> Iterator[IO[bytes]]:
+    with tempfile.TemporaryFile() as file:
+        for place, name in zip(places, names):
+            file.write(format_decided(place, name, b"k", b"-"))
+        file.flush()
+        yield file
 
 
 @given(st.data(), st.sets(st.integers(0, 60)).map(sorted))

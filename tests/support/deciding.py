@@ -35,6 +35,7 @@ class Sizes(NamedTuple):
     lines: int = 10**9
 
 
+USUAL = Sizes()
 SIZES = st.builds(
     Sizes,
     crowd=st.sampled_from([1, 2, 3, 64]),
@@ -79,7 +80,7 @@ def reduced(
     return sorted(line for work in works for some in join(work) for line in _lines(some))
 
 
-def decide(lines: Sequence[Line], flags: Sequence[str], sizes: Sizes = Sizes()) -> Decision:
+def decide(lines: Sequence[Line], flags: Sequence[str], sizes: Sizes = USUAL) -> Decision:
     """From records to a decision."""
     settings = settings_of(*flags)
     counters = Counters("test")
