@@ -12,12 +12,13 @@ of priority.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from neardup.process.errors import WireError, shown
 
 SAME_SET = b"="
-_SIMILAR = (b"0.", b"1.", SAME_SET)  # how the similarity of an edge begins
+_SIMILARITY = re.compile(rb"=|0\.[0-9]{6}|1\.000000")
 
 
 class Edge(NamedTuple):
@@ -52,7 +53,7 @@ def parse_edge_line(line: bytes) -> tuple[bytes, Edge | Member | None]:
     """
     fields = line.rstrip(b"\t\n").split(b"\t")  # Hadoop may add a tab behind a line
     record = fields[0]
-    if len(fields) == 3 and record and fields[2][:2] in _SIMILAR:
+    if len(fields) == 3 and record and _SIMILARITY.fullmatch(fields[2]):
         return record, Edge(fields[1], fields[2])
     if len(fields) == 2 and record and fields[1] == b".":
         return record, None

@@ -26,6 +26,7 @@ from neardup.sets.batch import Batch
 OLD = ord("0")
 PLACE_DIGITS = 16
 _MOST = (1 << 32) - 1
+_HEXADECIMAL = b"0123456789abcdef"
 _END, _ESCAPED = b"\1", b"\1\x7f"
 
 
@@ -59,6 +60,7 @@ class Tag(NamedTuple):
     def id_of(self, tagged: bytes) -> bytes:
         """The id without its tag.
 
+        >>> from neardup.sets.ragged import Ragged
         >>> batch = Batch([b"v\\1"], Ragged.from_rows([[3, 4]]), places=np.array([7], np.uint64))
         >>> ids = [tag.tagged(batch).ids[0] for tag in (*PRIORITIES.values(), COLLECTION)]
         >>> {tag.id_of(id_) for tag, id_ in zip((*PRIORITIES.values(), COLLECTION), ids)}
@@ -70,21 +72,18 @@ class Tag(NamedTuple):
     def places(self, tagged: list[bytes]) -> np.ndarray:
         """uint64: the places of tagged ids; WireError where one has none."""
         digits = [id_[self.place] for id_ in tagged]
-        try:
-            if set(map(len, digits)) - {PLACE_DIGITS}:
-                raise ValueError
-            found = np.frombuffer(bytes.fromhex(b"".join(digits).decode("ascii")), dtype=">u8")
-        except ValueError:
-            wrong = next((id_ for id_, some in zip(tagged, digits) if not _is_place(some)), b"")
+        together = b"".join(digits)
+        if together.translate(None, _HEXADECIMAL) or set(map(len, digits)) - {PLACE_DIGITS}:
+            wrong = next(id_ for id_, some in zip(tagged, digits) if not _is_place(some))
             raise WireError(
                 f"expected a record with its place, as reducer.py writes them where it takes the "
                 f"same --output and --keep, got {shown(wrong)}"
-            ) from None
-        return found.astype(np.uint64)
+            )
+        return np.frombuffer(bytes.fromhex(together.decode()), dtype=">u8").astype(np.uint64)
 
 
 def _is_place(digits: bytes) -> bool:
-    return len(digits) == PLACE_DIGITS and not set(digits) - set(b"0123456789abcdef")
+    return len(digits) == PLACE_DIGITS and not digits.translate(None, _HEXADECIMAL)
 
 
 PRIORITIES = {

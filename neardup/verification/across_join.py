@@ -54,6 +54,9 @@ class AcrossJoin(PairJoin):
     def _wanted(self, old: bool, other_old: bool) -> bool:
         return old != other_old or not (old or self.between)
 
+    def _again(self, id_: bytes) -> None:
+        super()._again(COLLECTION.id_of(id_))
+
     def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         self.counters.add("pairs", 1)
         # Of two new ones the smaller id is the first, and of a pair with a direction the contained.

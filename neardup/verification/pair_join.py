@@ -59,7 +59,7 @@ class PairJoin:
         self.counters.add(REPEATED, 0)
         for i in several.tolist():
             for id_ in pile.repeats[i]:
-                self.counters.repeated_id(id_)
+                self._again(id_)
             yield from self._copy_lines(pile.ids[i])
         first, stop = pile.windows(self.measure)
         yield from self._lines(pile, first, stop)
@@ -105,7 +105,7 @@ class PairJoin:
         for i, j, similarity in zip(left.tolist(), right.tolist(), six_decimals(part, whole)):
             for a, b in self._matches(pile.ids[i], pile.ids[j]):
                 if a == b:
-                    self.counters.repeated_id(a)
+                    self._again(a)
                 else:
                     yield self._line(a, b, similarity)
 
@@ -139,6 +139,10 @@ class PairJoin:
     def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         self.counters.add("pairs", 1)
         return format_pair(a, b, similarity, self.measure.directed)
+
+    def _again(self, id_: bytes) -> None:
+        """A record with the id of another one; the two are no pair."""
+        self.counters.repeated_id(id_)
 
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         """The pairs of them that are printed."""

@@ -212,6 +212,10 @@ def test_pairs_are_in_byte_order_and_survive():
     assert format_pair("é".encode(), b"z", b"1.000000").startswith(b"z\t")
     for line in (b"a\tb\t0.900000\n", b"a\tb\t0.900000\t\n", b"a\tb\t0.900000"):
         assert parse_pair(line) == (b"a", b"b", b"0.900000", b"")
+    for rest in (b"\told", b"\tnew", b"\told\tcontains", b"\tnew\tcontained"):
+        for end in (b"\n", b"\t\n", b""):
+            assert parse_pair(b"b\ta\t0.900000" + rest + end) == (b"b", b"a", b"0.900000", rest)
+    assert parse_pair(b"a\ta\t0.900000\told\n")[:2] == (b"a", b"a")  # of two collections
 
 
 @pytest.mark.parametrize(
@@ -220,6 +224,8 @@ def test_pairs_are_in_byte_order_and_survive():
     + [b"a\tb\t1.999999\n", b"a\tb\t1.000001\n", b"a\tb\t2.000000\n", b"a\tb\t0.900000\t\t\n"]
     + [b"a\ta\t0.900000\n", b"a\t\t0.900000\n", b"a\tb\xff\t0.900000\n", b"\xc3\tb\t0.900000\n"]
     + [b"a\0\tb\t0.900000\n", b"a\tb\r\t0.900000\n", b"a\tb\t0.900000\r\n", b"a\tb\t0.900000\n\n"]
+    + [b"a\ta\t0.900000\tnew\n", b"a\tb\t0.900000\tOLD\n", b"a\tb\t0.900000\tcontains\n"]
+    + [b"a\tb\t0.900000\told\tnew\n", b"a\tb\t0.900000\told\tcontain\n"]
     + [b"a\tb\t0.900000a\tb\t0.900000\n", b"a\tb\n0.900000\n", b"a\tb\t0.9000000\n"],
 )
 def test_what_is_no_pair_is_refused(line):

@@ -1,0 +1,261 @@
+"""From records to a decision, against the oracle; and what holds of every decision.
+
+The records are paths, stars, cliques, ties and copies, in any order, under ids that repeat; what is
+large in real life, such as a crowd, is small here (`tests.support.deciding.Sizes`).
+"""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from neardup.process.counters import Counters
+from neardup.process.summary import (
+    CHAINED,
+    CHAINED_AWAY,
+    CLUSTERS,
+    IN_CLUSTERS,
+    LARGEST,
+    REMOVED,
+)
+from neardup.reading.places import NEW
+from tests.decisions.oracle import Line, cluster, components, direct, jaccard, order, printed
+from tests.support.deciding import (
+    SIZES,
+    Decision,
+    Sizes,
+    copies,
+    decide,
+    decided_line,
+    pairs_of,
+    path,
+    records,
+    reduced,
+    star,
+)
+from tests.support.drawn import settings_of
+
+KEEPS = ["first", "longest", "smallest"]
+THRESHOLDS = st.sampled_from(["0.6", "0.7", "0.8", "0.9", "1"])
+each_keep = pytest.mark.parametrize("keep", KEEPS)
+SOME_KEEP = st.sampled_from(KEEPS)
+
+
+def flags_of(threshold: str, *more: str, output: str = "removed") -> list[str]:
+    return ["--exact", f"--threshold={threshold}", f"--output={output}", *more]
+
+
+def named(sets: list[frozenset[int]], old: int = 0) -> list[Line]:
+    return [Line(b"v%02d" % i, set_, i < old) for i, set_ in enumerate(sets)]
+
+
+def has_both(lines: list[Line], pairs: dict[tuple[int, int], str]) -> bool:
+    """Something to find, and something not to find."""
+    return 0 < len(pairs) < len(lines) * (len(lines) - 1)
+
+
+# Against the oracle.
+
+
+@given(SOME_KEEP, records(), THRESHOLDS, SIZES)
+@example(
+    "first", named(star(0, 11)), "0.9", Sizes(crowd=3, batch=2)
+)  # all because of the first one
+@example("first", named(star(0, 11)[::-1]), "0.9", Sizes(crowd=3, batch=2))  # which comes last
+@example("first", named([*path(0, 9), *path(0, 9)]), "0.8", Sizes(crowd=1, bucket_bytes=100))
+def test_rule_direct(keep, lines, threshold, sizes):
+    pairs = pairs_of(lines, threshold)
+    assert pairs or threshold in ("0.9", "1")
+    assert len(pairs) < len(lines) * (len(lines) - 1)
+    gone = direct(lines, pairs, keep)
+    result = decide(lines, flags_of(threshold, f"--keep={keep}"), sizes)
+    assert sorted(result.lines) == sorted(decided_line(lines, each) for each in gone)
+    together = components(len(lines), pairs)
+    chained = sum(len(some) - 1 for some in together) - len(gone)
+    assert result.counts[REMOVED] == len(gone)
+    assert result.counts[CHAINED] == chained
+    assert result.counts[LARGEST] == max(map(len, together), default=0)
+    assert CHAINED_AWAY not in result.counts
+
+
+@given(SOME_KEEP, records(), THRESHOLDS, SIZES)
+def test_rule_cluster(keep, lines, threshold, sizes):
+    pairs = pairs_of(lines, threshold)
+    gone = cluster(lines, pairs, keep)
+    flags = flags_of(threshold, f"--keep={keep}", "--rule=cluster")
+    result = decide(lines, flags, sizes)
+    assert sorted(result.lines) == sorted(decided_line(lines, each) for each in gone)
+    assert result.counts[REMOVED] == len(gone)
+    assert result.counts[CHAINED_AWAY] == sum(each.similarity == "-" for each in gone)
+    assert CHAINED not in result.counts
+
+
+@given(SOME_KEEP, records(old=True), st.sampled_from(["0.6", "0.7", "0.8"]), st.booleans(), SIZES)
+@example("longest", named([*copies(0, 6), *path(100, 3)], old=2), "0.6", True, Sizes(crowd=1))
+@example(
+    "longest", named([*copies(0, 6), *path(100, 3)], old=2), "0.6", False, Sizes(bucket_bytes=100)
+)
+@example("longest", named(star(0, 11), old=5), "0.8", False, Sizes(crowd=2, batch=1))
+def test_of_new_records(keep, lines, threshold, between, sizes):
+    """Old ones always stay, and are better reasons."""
+    pairs = pairs_of(lines, threshold, between)
+    assume(pairs)
+    assert has_both(lines, pairs)
+    flags = flags_of(threshold, f"--keep={keep}", "--against=old", *["--between"] * between)
+    result = decide(lines, flags, sizes)
+    gone = direct(lines, pairs, keep)
+    assert sorted(result.lines) == sorted(decided_line(lines, each) for each in gone)
+    assert not any(lines[each.place].old for each in gone)
+
+
+@given(SOME_KEEP, records(old=True), st.booleans())
+def test_what_chaining_would_remove_of_new_records(keep, lines, between):
+    pairs = pairs_of(lines, "0.7", between)
+    new = [
+        [not lines[i].old for i in together] for together in components(len(lines), pairs)
+    ]  # one of each would stay: an old one, if there is one
+    chained = sum(sum(some) - all(some) for some in new)
+    flags = flags_of("0.7", f"--keep={keep}", "--against=old", *["--between"] * between)
+    counts = decide(lines, flags).counts
+    assert counts[CHAINED] == chained - counts[REMOVED]
+
+
+@given(records(), THRESHOLDS, SIZES)
+def test_clusters(lines, threshold, sizes):
+    together = components(len(lines), pairs_of(lines, threshold))
+    result = decide(lines, flags_of(threshold, output="clusters"), sizes)
+    ids = [[lines[i].id for i in some] for some in together]
+    assert sorted(result.lines) == sorted(
+        b"%b\t%b\n" % (min(some), id_) for some in ids for id_ in some
+    )
+    assert result.counts[IN_CLUSTERS] == sum(map(len, together))
+    assert result.counts[CLUSTERS] == len(together)
+    assert result.counts[LARGEST] == max(map(len, together), default=0)
+
+
+@pytest.mark.parametrize(
+    ("flags", "all_of_them"),
+    [("--bands=3 --rows=4", False), ("--scheme=prefix", True), ("--scheme=partition", True)],
+)
+@pytest.mark.parametrize("crowd", [2, 64])
+@each_keep
+def test_of_the_pairs_that_a_scheme_finds(keep, crowd, flags, all_of_them):
+    """A decision is one of the pairs that the same options print, whichever these are."""
+    rng = random.Random(3)
+    sets = [set_ for base in range(0, 3000, 100) for set_ in star(base, 11) + path(base + 50, 5)]
+    lines = named(rng.sample(sets, len(sets)))
+    options = [*flags.split(), "--threshold=0.8"]
+    pairs = {}
+    for line in reduced(lines, settings_of(*options), Counters("pairs"), Sizes()):
+        a, b, similarity = line.decode().split()
+        i, j = int(a[1:]), int(b[1:])
+        pairs[i, j] = pairs[j, i] = similarity
+    every = pairs_of(lines, "0.8")
+    assert has_both(lines, pairs)
+    assert pairs.items() <= every.items()
+    assert (pairs == every) == all_of_them
+    result = decide(lines, [*options, "--output=removed", f"--keep={keep}"], Sizes(crowd=crowd))
+    gone = direct(lines, pairs, keep)
+    assert sorted(result.lines) == sorted(decided_line(lines, each) for each in gone)
+
+
+# What holds of every decision, without an oracle.
+
+
+def reasons(lines: list[Line], result: Decision) -> dict[bytes, tuple[bytes, str]]:
+    """Of each record that goes, because of whom and how similar they are."""
+    found = {}
+    for line in result.lines:
+        _, id_, kept, similarity = line.rstrip(b"\n").split(b"\t")
+        found[id_] = kept, similarity.decode()
+    assert len(found) == len(result.lines)
+    assert found.keys() < {line.id for line in lines}  # somebody always stays
+    return found
+
+
+@given(SOME_KEEP, records(unique=True), THRESHOLDS, SIZES)
+def test_no_two_that_stay_are_a_pair(keep, lines, threshold, sizes):
+    gone = reasons(lines, decide(lines, flags_of(threshold, f"--keep={keep}"), sizes))
+    staying = [line for line in lines if line.id not in gone]
+    assert all(jaccard(a, b) < Fraction(threshold) for a, b in combinations(staying, 2))
+
+
+@given(
+    SOME_KEEP, records(unique=True, old=True), st.sampled_from(["0.6", "0.8"]), st.booleans(), SIZES
+)
+def test_no_new_one_that_stays_is_a_pair(keep, lines, threshold, between, sizes):
+    """With an old one; or, but for --between, with a new one."""
+    flags = flags_of(threshold, f"--keep={keep}", "--against=old", *["--between"] * between)
+    gone = reasons(lines, decide(lines, flags, sizes))
+    staying = [line for line in lines if line.id not in gone]
+    assert {line for line in lines if line.old} <= set(staying)
+    for a, b in combinations(staying, 2):
+        if a.old != b.old or not (a.old or between):
+            assert jaccard(a, b) < Fraction(threshold)
+
+
+@given(
+    SOME_KEEP, records(unique=True, old=True), st.sampled_from(["0.6", "0.8"]), st.booleans(), SIZES
+)
+def test_each_reason_is_the_best_of_those_that_stay_before(keep, lines, threshold, against, sizes):
+    """A verified pair, the most similar one; of several that with the best priority."""
+    if not against:
+        lines = [line._replace(old=False) for line in lines]
+    flags = flags_of(threshold, f"--keep={keep}", *["--against=old"] * against)
+    gone = reasons(lines, decide(lines, flags, sizes))
+    in_order = [lines[i] for i in order(lines, keep)]
+    for rank, line in enumerate(in_order):
+        before = [other for other in in_order[:rank] if other.id not in gone]
+        pairs = [other for other in before if jaccard(line, other) >= Fraction(threshold)]
+        if line.id in gone:
+            best = max(pairs, key=lambda other: (other.old, jaccard(line, other)))  # the first one
+            assert gone[line.id] == (best.id, printed(jaccard(line, best)))
+        else:
+            assert line.old or not pairs
+
+
+@given(records(unique=True), THRESHOLDS, st.randoms(use_true_random=False), SIZES)
+def test_the_order_of_the_input_does_not_matter_to_the_smallest_id(lines, threshold, rng, sizes):
+    flags = flags_of(threshold, "--keep=smallest")
+    shuffled = rng.sample(lines, len(lines))
+    there = reasons(lines, decide(lines, flags, sizes))
+    assert reasons(shuffled, decide(shuffled, flags)) == there
+
+
+@given(records(unique=True), THRESHOLDS, SIZES)
+def test_one_of_each_cluster_stays(lines, threshold, sizes):
+    gone = reasons(lines, decide(lines, flags_of(threshold, "--rule=cluster"), sizes))
+    clusters = decide(lines, flags_of(threshold, output="clusters"), sizes).lines
+    members: dict[bytes, list[bytes]] = {}
+    for line in clusters:
+        cluster_, id_ = line.rstrip(b"\n").split(b"\t")
+        members.setdefault(cluster_, []).append(id_)
+    assert sum(map(len, members.values())) == len(clusters)
+    for some in members.values():
+        (stays,) = set(some) - gone.keys()
+        assert {gone[id_][0] for id_ in some if id_ != stays} == {stays}
+    assert gone.keys() <= {id_ for some in members.values() for id_ in some}
+
+
+@pytest.mark.parametrize("crowd", [1, 64])
+def test_a_chain_is_cut_by_the_rule_of_pairs_and_goes_by_that_of_clusters(crowd):
+    """a–b–c, and a and c are no pair: c stays, or goes with nothing to say for it."""
+    lines = [Line(b"abc"[i : i + 1], set_) for i, set_ in enumerate(path(0, 3))]
+    place = b"%016x" % NEW
+    second, third = place[:-1] + b"1", place[:-1] + b"2"
+    b = second + b"\tb\ta\t0.818182\n"
+    result = decide(lines, flags_of("0.8"), Sizes(crowd=crowd))
+    assert (result.lines, result.counts[CHAINED]) == ([b], 1)
+    result = decide(lines, flags_of("0.8", "--rule=cluster"), Sizes(crowd=crowd))
+    assert (result.lines, result.counts[CHAINED_AWAY]) == ([b, third + b"\tc\ta\t-\n"], 1)
+
+
+def test_nothing_to_decide():
+    for output in ("removed", "kept", "clusters"):
+        for lines in ([], named([frozenset({1}), frozenset({2})])):
+            assert decide(lines, flags_of("0.9", output=output)).lines == []

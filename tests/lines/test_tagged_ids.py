@@ -1,0 +1,123 @@
+"""Tagged ids: in byte order they are in order of priority, and the id comes back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, is_old
+from neardup.process.errors import WireError
+from neardup.reading.places import NEW, first_place
+from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged
+
+each_keep = pytest.mark.parametrize("keep", PRIORITIES)
+# What may end an id, or come before what does; and some that are read as more than one byte.
+letters = st.sampled_from(["\1", "\2", "\x7f", "0", "9", "a", "f", "v", "é", "\x80", "😀"])
+ids = st.lists(letters, min_size=1, max_size=4).map(lambda some: "".join(some).encode())
+
+
+class Record(NamedTuple):
+    id: bytes
+    place: int
+    size: int
+
+
+records = st.lists(
+    st.builds(
+        Record,
+        ids,
+        st.sampled_from([0, 1, NEW - 1, NEW, NEW + 1, first_place(3, 9), 2 * NEW - 1]),
+        st.sampled_from([1, 2, 9, 10, 99, 100]),
+    ),
+    min_size=1,
+    unique_by=lambda record: record.place,
+)
+AWKWARD = [b"v", b"v\1", b"v\1\1", b"v\1\x7f", b"v\1\x7f\x7f", b"v\1a", b"v\2", b"v\x7f", b"v0"]
+
+
+def tagged(tag: Tag, some: list[Record]) -> list[bytes]:
+    sets = Ragged.from_rows([list(range(record.size)) for record in some])
+    places = np.array([record.place for record in some], np.uint64)
+    return tag.tagged(Batch([record.id for record in some], sets, places=places)).ids
+
+
+def priority(keep: str, record: Record) -> tuple:
+    """Old ones first; each --keep as --help says it."""
+    first = {"first": record.place, "longest": -record.size, "smallest": record.id}[keep]
+    return record.place >= NEW, first, record.place
+
+
+@each_keep
+@given(records)
+@example([Record(id_, NEW + i, 1) for i, id_ in enumerate(reversed(AWKWARD))])
+def test_byte_order_is_order_of_priority(keep, some):
+    """Also of the lines that they begin, which `sort` compares as a whole."""
+    tags = tagged(PRIORITIES[keep], some)
+    expected = sorted(range(len(some)), key=lambda i: priority(keep, some[i]))
+    assert sorted(range(len(some)), key=tags.__getitem__) == expected
+    assert sorted(range(len(some)), key=lambda i: tags[i] + b"\t") == expected
+    assert len(set(tags)) == len(some)
+
+
+@each_keep
+@given(records)
+@example([Record(id_, NEW + i, 1) for i, id_ in enumerate(AWKWARD)])
+def test_they_come_back(keep, some):
+    tag = PRIORITIES[keep]
+    tags = tagged(tag, some)
+    assert [tag.id_of(id_) for id_ in tags] == [record.id for record in some]
+    assert tag.places(tags).tolist() == [record.place for record in some]
+    assert [is_old(id_) for id_ in tags] == [record.place < NEW for record in some]
+
+
+@given(records)
+def test_of_two_collections_they_say_which(some):
+    tags = tagged(COLLECTION, some)
+    assert [(is_old(id_), COLLECTION.id_of(id_)) for id_ in tags] == [
+        (record.place < NEW, record.id) for record in some
+    ]
+
+
+@each_keep
+@given(records)
+def test_they_are_ids_themselves(keep, some):
+    """They travel in columns, on lines."""
+    for id_ in tagged(PRIORITIES[keep], some):
+        assert not set(id_) & set(b"\0\t\r\n")
+        assert id_.decode()
+
+
+@each_keep
+@pytest.mark.parametrize("byte", [b" ", b"A", b"g", b"\xc3", b"\t", b""])
+@pytest.mark.parametrize("position", [0, 7, 15])
+def test_what_has_no_place_is_refused(keep, byte, position):
+    """Where it is said to be: with another --keep it would be elsewhere."""
+    tag = PRIORITIES[keep]
+    good = tagged(tag, [Record(b"v", NEW + i, 3) for i in range(9)])
+    start = good[3].index(b"%016x" % (NEW + 3)) + position
+    wrong = good[3][:start] + byte + good[3][start + 1 :]
+    if keep != "smallest" and not byte:
+        wrong = wrong[:-1]  # the id would move up, and might be a digit
+    assert len(tag.places(good)) == 9
+    with pytest.raises(WireError, match="expected a record with its place, as reducer"):
+        tag.places([*good[:3], wrong, *good[4:]])
+
+
+def test_blanks_do_not_pass_for_digits_however_many_there_are():
+    """Eight of them in each of two places leave digits for one."""
+    wrong = b"1" + b"0 " * 8 + b"v"
+    with pytest.raises(WireError, match="got '10 0 0"):
+        PRIORITIES["first"].places([wrong, wrong])
+
+
+@pytest.mark.parametrize("wrong", [b"", b"1", b"v", b"1\1", b"1v\1800000000000000"])
+def test_what_is_no_tagged_id_is_refused(wrong):
+    for tag in PRIORITIES.values():
+        with pytest.raises(WireError):
+            tag.places([wrong])
+    assert all(tag.places([]).tolist() == [] for tag in PRIORITIES.values())

@@ -1,0 +1,171 @@
+"""A decision inside this process, with everything small that is large in real life.
+
+The shuffle is Python's `sorted`, which orders bytes as `LC_ALL=C sort` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import pytest
+from hypothesis import strategies as st
+
+from neardup.decision_stages import decide_edges
+from neardup.options import Settings
+from neardup.process.counters import Counters
+from neardup.reading.blocks import Block
+from neardup.reading.places import first_place
+from neardup.stages import map_records
+from neardup.verification.buckets import BUCKET_BYTES, shared_lines
+from tests.decisions.oracle import Gone, Line, similarities
+from tests.support.drawn import blocks_of, settings_of
+
+
+class Sizes(NamedTuple):
+    """From how many sets on a bucket is a crowd, records that are decided at once, bytes of a
+    bucket that is spooled, of edges that are read at once, of a line; lines in a block."""
+
+    crowd: int = 64
+    batch: int = 256
+    bucket_bytes: int = BUCKET_BYTES
+    edge_bytes: int = 1 << 16
+    line_bytes: int = 1 << 12
+    lines: int = 10**9
+
+
+USUAL = Sizes()
+SIZES = st.builds(
+    Sizes,
+    crowd=st.sampled_from([1, 2, 3, 64]),
+    batch=st.sampled_from([1, 2, 5, 256]),
+    bucket_bytes=st.sampled_from([BUCKET_BYTES, BUCKET_BYTES, 400, 100]),  # to spool takes time
+    edge_bytes=st.sampled_from([1, 40, 300, 1 << 16]),
+    line_bytes=st.sampled_from([1, 7, 1 << 12]),
+    lines=st.sampled_from([1, 3, 10**9]),
+)
+
+
+class Decision(NamedTuple):
+    """What `decide_edges` yields, and what was counted on the way."""
+
+    lines: list[bytes]
+    counts: dict[str, int]
+
+
+def record_line(line: Line) -> bytes:
+    return b" ".join([line.id, *(b"%d" % value for value in sorted(line.set))]) + b"\n"
+
+
+def keyed_lines(lines: Sequence[Line], settings: Settings) -> list[bytes]:
+    """The mapper's lines, sorted; the old records, which come first, are a file of their own."""
+    collections = [(new, [line for line in lines if line.old != new]) for new in (False, True)]
+    blocks = [
+        Block("", 1, b"".join(map(record_line, some)), False, first_place(0, new=new))
+        for new, some in collections
+        if some
+    ]
+    pieces = map_records(blocks, settings, Counters("mapper"))
+    return sorted(b"".join(piece for _, piece in pieces).splitlines(keepends=True))
+
+
+def reduced(
+    lines: Sequence[Line], settings: Settings, counters: Counters, sizes: Sizes
+) -> list[bytes]:
+    """The reducer's lines, sorted."""
+    join = settings.join(counters)
+    blocks = blocks_of(keyed_lines(lines, settings), sizes.lines)
+    works = shared_lines(blocks, counters, sizes.bucket_bytes)
+    return sorted(line for work in works for some in join(work) for line in _lines(some))
+
+
+def decide(lines: Sequence[Line], flags: Sequence[str], sizes: Sizes = USUAL) -> Decision:
+    """From records to a decision."""
+    settings = settings_of(*flags)
+    counters = Counters("test")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("neardup.verification.edge_join.CROWD", sizes.crowd)
+        patch.setattr("neardup.decisions.decide.BATCH", sizes.batch)
+        patch.setattr("neardup.decisions.edge_file.BATCH_BYTES", sizes.edge_bytes)
+        patch.setattr("neardup.decisions.edge_file.READ_BYTES", sizes.line_bytes)
+        edges = blocks_of(reduced(lines, settings, counters, sizes), sizes.lines)
+        decided = b"".join(decide_edges(edges, settings, counters))
+    return Decision(_lines(decided), counters.counts)
+
+
+def decided_line(lines: Sequence[Line], gone: Gone) -> bytes:
+    """What is to be said of a record that goes."""
+    line, kept = lines[gone.place], lines[gone.kept]
+    old = sum(line.old for line in lines)
+    place = first_place(0, gone.place if line.old else gone.place - old, not line.old)
+    return b"%016x\t%b\t%b\t%b\n" % (place, line.id, kept.id, gone.similarity.encode())
+
+
+def pairs_of(
+    lines: list[Line], threshold: str, between: bool = False
+) -> dict[tuple[int, int], str]:
+    """Of two lines, both ways."""
+    pairs = similarities(lines, Fraction(threshold))
+    return {
+        (i, j): similarity
+        for (i, j), similarity in pairs.items()
+        if not between or lines[i].old != lines[j].old
+    }
+
+
+def _lines(data: bytes) -> list[bytes]:
+    return data.splitlines(keepends=True)
+
+
+# Graphs of records: each shape is a list of sets, of shingles of its own.
+
+
+def path(base: int, count: int) -> list[frozenset[int]]:
+    """Each a pair with the next one, up to 9/11; not with the one after that, from 0.7 on."""
+    return [frozenset(range(base + i, base + i + 10)) for i in range(count)]
+
+
+def star(base: int, count: int) -> list[frozenset[int]]:
+    """The first one a pair with all others (9/10), these with each other less (8/10)."""
+    centre = frozenset(range(base, base + 10))
+    return [centre, *(centre - {base + i} for i in range(count - 1))]
+
+
+def clique(base: int, count: int) -> list[frozenset[int]]:
+    """Every two of them 9/11."""
+    return [frozenset([*range(base, base + 9), base + 10 + i]) for i in range(count)]
+
+
+def ties(base: int, count: int) -> list[frozenset[int]]:
+    """Some that are no pairs with each other, and one that is as similar to each."""
+    middle = range(base + 6, base + 15)
+    ends = [range(base, base + 15), range(base + 6, base + 21)]
+    return [frozenset(x) for x in (ends[0], ends[1], middle, *[range(base + 3, base + 18)])][:count]
+
+
+def copies(base: int, count: int) -> list[frozenset[int]]:
+    return [frozenset(range(base, base + 3))] * count
+
+
+@st.composite
+def records(draw: st.DrawFn, unique: bool = False, old: bool = False) -> list[Line]:
+    """In any order: a path, whose ends are no pair, and other shapes, with copies.
+
+    `unique`: each has an id of its own; `old`: the first ones, some or none, are old.
+    """
+    shapes = st.sampled_from([path, star, clique, ties, copies])
+    drawn = draw(st.lists(st.tuples(shapes, st.integers(1, 7)), max_size=4))
+    sets = [
+        set_
+        for i, (shape, count) in enumerate([(path, 4), *drawn])
+        for set_ in shape(100 * i, count)
+    ]
+    sets += draw(st.lists(st.sampled_from(sets), max_size=5))
+    sets = draw(st.permutations(sets))
+    some = [b"a", b"b", b"v\1", b"v\1\x7f", b"v\x7f", b"v", "é".encode()]
+    ids = [b"%b%d" % (draw(st.sampled_from(some)), i) for i in range(len(sets))]
+    if not unique:
+        ids = [draw(st.sampled_from([id_, *some])) for id_ in ids]
+    olds = draw(st.integers(0, len(sets))) if old else 0
+    return [Line(id_, set_, i < olds) for i, (id_, set_) in enumerate(zip(ids, sets))]
