@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from neardup import options
 from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.decision_stages import decide_edges
+from neardup.decisions.star_rounds import clusters_of, large_star, links_of, small_star
 from neardup.engines.counting_first import cost_told
 from neardup.engines.inputs import input_blocks, kept_of_input
 from neardup.lines.decided_lines import removed_line
@@ -20,6 +21,7 @@ from neardup.options import Settings
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
+from neardup.process.summary import LINKS
 from neardup.reading.blocks import Block, blocks_of, check_inputs
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 from neardup.token_counts.counts import TokenCounts
@@ -84,6 +86,35 @@ COUNT_MAP = """Count the tokens and sizes of some records: the first step of cou
 
 Takes the options of mapper.py, of which those that say what a line is matter here.
 """
+CONNECT = """Find clusters by rounds of map-reduce: for more records than one process can number.
+
+Reads what the reducers write with --output clusters.  A step holds no more than a line, and between
+two of them is a sort.  In bash, after set -eo pipefail:
+
+    rm -f before
+    cat EDGES | ./connect.py links | LC_ALL=C sort -u > links
+    until cmp -s links before; do
+        mv links before
+        ./connect.py large < before | LC_ALL=C sort -u | \\
+            ./connect.py small | LC_ALL=C sort -u > links
+    done
+    ./connect.py clusters < links | LC_ALL=C sort > clusters.tsv
+
+A round that changes nothing is the last one.  Where nobody can compare, a counter tells: when large
+has counted no links that lead to several clusters yet, what it has read can go to clusters.
+"""
+CONNECT_STEPS = """steps:
+  links     edges, in any order, to links from both their ends
+  large     sorted links: each node gives its larger neighbours to the smallest one it knows
+  small     the sorted output of large: the same with smaller neighbours, and the node itself
+  clusters  sorted links, when they have settled, to CLUSTER TAB ID
+"""
+CONNECTING = {
+    "links": links_of,
+    "large": large_star,
+    "small": small_star,
+    "clusters": clusters_of,
+}
 
 
 def mapper() -> int:
@@ -108,6 +139,10 @@ def keep_mapper() -> int:
 
 def count_tokens() -> int:
     return run("count_tokens.py", _count)
+
+
+def connect() -> int:
+    return run("connect.py", _connect)
 
 
 def _map() -> None:
@@ -184,6 +219,17 @@ def _count_map(arguments: list[str]) -> None:
     settings = Settings.of(args, TokenCounts.empty())
     counters = Counters("tokens", progress="records")
     write_all(map_counts(_blocks(args, settings), settings, counters))
+    counters.report()
+
+
+def _connect() -> None:
+    parser = options.bare_parser("connect.py", CONNECT)
+    parser.usage = f"connect.py {' | '.join(CONNECTING)}"
+    parser.epilog = CONNECT_STEPS
+    parser.add_argument("step", choices=CONNECTING, help=SUPPRESS)
+    step = parser.parse_args().step
+    counters = Counters(f"connect {step}", progress=LINKS)
+    write_all(CONNECTING[step](sys.stdin.buffer, counters))
     counters.report()
 
 

@@ -18,6 +18,7 @@ STAYING = "records that stay"
 CHAINED = "… that only a chain would remove"
 CHAINED_AWAY = "… removed by a chain alone"
 IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
+LINKS, UNSETTLED = "links", "… that lead to several clusters yet"
 ORDER = (
     "records",
     OLD_RECORDS,
@@ -37,6 +38,8 @@ ORDER = (
     CHAINED_AWAY,
     STAYING,
     CHAINED,
+    LINKS,
+    UNSETTLED,
     IN_CLUSTERS,
     CLUSTERS,
     LARGEST,

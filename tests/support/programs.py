@@ -23,7 +23,7 @@ from tests.support.fork_server import run_forked
 ROOT = Path(__file__).resolve().parents[2]
 VIDEOS = ROOT / "data" / "videos.txt"
 ANSWER = ROOT / "data" / "videos.pairs.tsv"
-MAPPER, REDUCER, DEDUP, COUNT_TOKENS, DECIDE, KEEP, JOB = (
+MAPPER, REDUCER, DEDUP, COUNT_TOKENS, DECIDE, KEEP, CONNECT, JOB = (
     [sys.executable, str(ROOT / f"{name}.py")]
     for name in (
         "mapper",
@@ -32,6 +32,7 @@ MAPPER, REDUCER, DEDUP, COUNT_TOKENS, DECIDE, KEEP, JOB = (
         "count_tokens",
         "decide_reducer",
         "keep_mapper",
+        "connect",
         "job",
     )
 )
