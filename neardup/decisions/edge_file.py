@@ -142,7 +142,7 @@ class EdgeFile:
                 other = position + len(record) + 1
                 head.edges.append(Near(next(near), told.earlier, other, told.similarity))
             elif told:
-                head.crowds.append(Membership(*told, position))
+                head.crowds.append(Membership(told.crowd, told.has_copies, told.set_text, position))
             position += len(line)
         return found
 
