@@ -138,7 +138,7 @@ class EdgeFile:
                 head = Head(number, record, position, [], [])
                 found.append(head)
                 last = number
-            if type(told) is Edge:
+            if isinstance(told, Edge):
                 other = position + len(record) + 1
                 head.edges.append(Near(next(near), told.earlier, other, told.similarity))
             elif told:
