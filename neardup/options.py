@@ -191,6 +191,7 @@ class Settings:
                 f"--measure {request.measure} has a direction, and --output {kind} has none; use "
                 "--measure overlap, the larger of both directions"
             )
+        max_line = integer("--max-line", args.max_line, 1, MAX_LINE_MIB)
         return cls(
             threshold=request.threshold,
             measure=measure,
@@ -202,14 +203,14 @@ class Settings:
             against=bool(args.against),
             between=args.between,
             input_files=args.input_files,
-            max_line=integer("--max-line", args.max_line, 1, MAX_LINE_MIB) << 20,
+            max_line=max_line << 20,
             strict=args.strict,
             keys_of={
                 "--scheme": name,
                 **request.told(scheme.options),
                 "--input": input_,
                 "--shingle": _given(args.shingle, DEFAULT_SHINGLE) if input_ == "text" else "",
-                "--max-line": args.max_line,
+                "--max-line": str(max_line),
             },
         )
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 from neardup import options
+from neardup.engines.local.index_build import build
+from neardup.engines.local.run import plain_names
 from neardup.process.program import cores, run
 
 NAME = "neardup index"
@@ -27,8 +31,6 @@ def main() -> int:
 
 
 def _index() -> None:
-    from neardup.engines.local.index_build import build
-
     parser = options.parser(NAME, DESCRIPTION, FLAGS)
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
@@ -45,4 +47,4 @@ def _index() -> None:
         default=str(cores()),
         help="processes, or fewer where the input is small (default: cores)",
     )
-    build(parser.parse_intermixed_args())
+    build(parser.parse_intermixed_args(plain_names(sys.argv[1:])))

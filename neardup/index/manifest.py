@@ -103,20 +103,18 @@ def to_disk(folder: Path) -> None:
         os.close(descriptor)
 
 
-def sweep_unfinished(index: Path, manifest: Manifest | None) -> None:
+def sweep_unfinished(index: Path, manifest: Manifest) -> None:
     """Remove what killed runs have left; nobody else may be writing.
 
-    UsageError where there is anything else in a folder that is no index.
+    UsageError where there is anything else in the folder of an index that is to be.
     """
-    known = {MANIFEST, *(told["name"] for told in manifest.segments)} if manifest else set()
+    known = {told["name"] for told in manifest.segments}
     for entry in sorted(index.iterdir()):
-        if entry.name in known:
-            continue
         if not entry.name.startswith((UNFINISHED, SEGMENT)):
-            if manifest is None:
+            if not known:
                 raise UsageError(f"--to {index}: is a folder, and no index; name another one")
-            continue
-        if entry.is_dir():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
+        elif entry.name not in known:
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()

@@ -28,7 +28,14 @@ from neardup.engines.local.folder import (
     size_of,
     working_folder,
 )
-from neardup.engines.local.run import MOST_JOBS, Plan, count, everywhere, workers_for
+from neardup.engines.local.run import (
+    MOST_JOBS,
+    Plan,
+    blocks_in_turn,
+    count,
+    everywhere,
+    workers_for,
+)
 from neardup.engines.local.sieve import traits
 from neardup.engines.local.sorted_entries import in_order
 from neardup.engines.local.workers import Workers, turns
@@ -40,13 +47,14 @@ from neardup.lines.set_text import encode_sets
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
 from neardup.process.summary import summarize
-from neardup.reading.blocks import check_inputs, read_files
+from neardup.reading.blocks import check_inputs
 from neardup.reading.places import first_place
 from neardup.sets.batch import Batch
 from neardup.stages import parsed, portions
 
 NAME = "neardup index"
 COPIED = 1 << 20
+NO_INDEX = "--to {}: is no index to --add to; leave --add out to make it"
 
 
 def build(args: argparse.Namespace) -> None:
@@ -61,7 +69,7 @@ def build(args: argparse.Namespace) -> None:
             manifest = opened(index, args, settings)
         else:
             manifest = Manifest(dict(settings.keys_of), probe(settings))
-        sweep_unfinished(index, manifest if args.add else None)
+        sweep_unfinished(index, manifest)
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(args.files)]
         size = sum(size_of(name, folder) for name in files)
@@ -89,24 +97,34 @@ def build(args: argparse.Namespace) -> None:
 @contextmanager
 def writing(index: Path, add: bool) -> Iterator[Path]:
     """The folder, which nobody else writes to for this long; gone again if nothing came of it."""
-    if add and not is_index(index):
-        raise UsageError(f"--to {index}: is no index to --add to; leave --add out to make it")
-    if is_index(index) and not add:
-        raise UsageError(f"--to {index}: is there; --add to it, or name another one")
-    with naming(index):
-        if index.exists() and not index.is_dir():
-            raise UsageError(f"--to {index}: is a file; name a folder")
+    if index.exists() and not index.is_dir():
+        raise UsageError(f"--to {index}: is a file; name a folder")
+    if not add:
         index.mkdir(exist_ok=True)
+    elif not index.exists():
+        raise UsageError(NO_INDEX.format(index))
+    descriptor = _locked(index)
     try:
-        descriptor = lock(index)
-    except BlockingIOError:
-        raise StageError(f"{index}: another run is writing to it; try again after it") from None
-    try:
+        if add and not is_index(index):
+            raise UsageError(NO_INDEX.format(index))
+        if is_index(index) and not add:
+            raise UsageError(f"--to {index}: is there; --add to it, or name another one")
         yield index
     finally:
-        if not is_index(index):
-            _remove_unfinished(index)
-        os.close(descriptor)
+        if not any(index.iterdir()):
+            index.rmdir()
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _locked(index: Path) -> int | None:
+    """The descriptor that holds a lock; None on a file system without locks."""
+    try:
+        return lock(Path(os.path.realpath(index)))
+    except BlockingIOError:
+        raise StageError(f"{index}: another run is writing to it; try again after it") from None
+    except OSError:
+        return None
 
 
 def segment(plan: Plan, name: str, index: Path) -> dict[str, Any]:
@@ -122,11 +140,6 @@ def segment(plan: Plan, name: str, index: Path) -> dict[str, Any]:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return {"name": name, "files": plan.names, **told}
-
-
-def _remove_unfinished(index: Path) -> None:
-    if not any(index.iterdir()):
-        index.rmdir()
 
 
 def _segment(plan: Plan, folder: Path) -> dict[str, Any]:
@@ -154,7 +167,7 @@ def _entries(plan: Plan, part: int) -> int:
 
 def indexed_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
     """The records of a share of the blocks, which are written as a segment has them."""
-    blocks = read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names, plan.places)
+    blocks = blocks_in_turn(plan)
     with ExitStack() as stack:
         records, rows, known = (
             stack.enter_context(open(plan.path(kind, k), "wb"))

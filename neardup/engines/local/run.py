@@ -56,7 +56,7 @@ from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import STDOUT, cores, run, write_all
 from neardup.process.summary import OLD_RECORDS, summarize
-from neardup.reading.blocks import BLOCK_BYTES, blocks_of, check_inputs, read_files
+from neardup.reading.blocks import BLOCK_BYTES, Block, blocks_of, check_inputs, read_files
 from neardup.reading.input_files import file_places
 from neardup.reading.places import NEW, first_place
 from neardup.sets.batch import Batch
@@ -276,9 +276,7 @@ def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
 
 def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
     """The records of a share of the blocks, which are kept on disk."""
-    if "-" in plan.files:
-        os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
-    blocks = read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names, plan.places)
+    blocks = blocks_in_turn(plan)
     with (
         open(plan.path("records", k), "wb") as records,
         open(plan.path("traits", k), "wb") as known,
@@ -289,6 +287,13 @@ def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None
             # What tells of a record from afar is as long as an entry.
             counters.add(SHUFFLED, ENTRY_BYTES * len(batch.ids))
             yield batch
+
+
+def blocks_in_turn(plan: Plan) -> Iterator[Block]:
+    """One mapper's share of the input."""
+    if "-" in plan.files:
+        os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
+    return read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names, plan.places)
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Generator[Batch, None, None]:
