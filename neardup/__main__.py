@@ -20,6 +20,7 @@ COMMANDS = {
     "evaluate": "precision and recall of a run, against the exact answer",
     "truth": "the exact answer: all pairs, with all records in memory",
     "audit": "precision and recall of a run, from a sample of a file of any size",
+    "index": "old records, kept so that a run against them need not read them again",
     "why": "why two records are a pair, or are not: what they share, and where they meet",
 }
 HELP = """usage: python3 -m neardup COMMAND [-h] ...
@@ -51,6 +52,12 @@ In the order in which one uses them:
 4.  Ask.  Of any two records, such as a pair that was missed, with the options of the job:
 
         python3 -m neardup why --threshold 0.8 --recall 0.999 videos.txt VIDEO_1 VIDEO_3
+
+5.  Go on.  Where new records come again and again, keep what a run needs of the old ones:
+
+        python3 -m neardup index videos.txt --to videos.index
+        ./run_local.sh --against videos.index new.txt > pairs.tsv
+        python3 -m neardup index new.txt --to videos.index --add
 
 Each command has a --help of its own.  Exit codes: 0 done, 1 the input does not allow to go on,
 2 wrong options, 130 interrupted.

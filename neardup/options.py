@@ -163,6 +163,7 @@ class Settings:
     input_files: str | None
     max_line: int  # bytes
     strict: bool
+    keys_of: Mapping[str, str]  # all that the keys of a line depend on, by flag; "" without one
 
     @classmethod
     def of(cls, args: argparse.Namespace, counts: TokenCounts | None = None) -> Settings:
@@ -190,6 +191,7 @@ class Settings:
                 f"--measure {request.measure} has a direction, and --output {kind} has none; use "
                 "--measure overlap, the larger of both directions"
             )
+        max_line = integer("--max-line", args.max_line, 1, MAX_LINE_MIB)
         return cls(
             threshold=request.threshold,
             measure=measure,
@@ -201,8 +203,15 @@ class Settings:
             against=bool(args.against),
             between=args.between,
             input_files=args.input_files,
-            max_line=integer("--max-line", args.max_line, 1, MAX_LINE_MIB) << 20,
+            max_line=max_line << 20,
             strict=args.strict,
+            keys_of={
+                "--scheme": name,
+                **request.told(scheme.options),
+                "--input": input_,
+                "--shingle": _given(args.shingle, DEFAULT_SHINGLE) if input_ == "text" else "",
+                "--max-line": str(max_line),
+            },
         )
 
     def join(self, counters: Counters) -> PairJoin:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from neardup.decisions.keep_lines import kept_lines, places_from
+from neardup.index.manifest import refuse_indexes
 from neardup.options import Settings
 from neardup.process.errors import UsageError
 from neardup.reading.blocks import (
@@ -23,6 +24,7 @@ from neardup.reading.input_files import file_places, in_task, task_blocks, task_
 def input_blocks(old: Sequence[str], files: Sequence[str], settings: Settings) -> Iterator[Block]:
     """The blocks of old files and of new ones; of a task, those of its part."""
     if not in_task():
+        refuse_indexes([*old, *files])
         check_inputs([*old, *files])
         places = file_places(len(old), len(files))
         return read_files([*old, *files], settings.max_line, places=places)

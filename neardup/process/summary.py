@@ -126,10 +126,10 @@ def _started(report: dict) -> float:
     return report["started"]
 
 
-def summarize(folder: str) -> str:
-    """The reports in `folder`: the first bad lines, and the summary."""
+def summarize(folder: str, whole: bool = True) -> str:
+    """The reports in `folder`: the first bad lines, and the summary; see `describe`."""
     reports = [json.loads(path.read_text("utf-8")) for path in sorted(Path(folder).glob("*.json"))]
-    return "\n".join([*first_bad_lines(reports), describe(reports, whole=True)])
+    return "\n".join([*first_bad_lines(reports), describe(reports, whole)])
 
 
 if __name__ == "__main__":

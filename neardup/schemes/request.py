@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Callable
@@ -53,6 +53,17 @@ class Request:
         if option.flag in self.values:
             return self.values[option.flag]
         return None if option.default is None else option.read(option.default)
+
+    def told(self, options: Iterable[Option]) -> dict[str, str]:
+        """What is asked, by flag, in words that are equal for equal requests."""
+        own = {option.flag: self.value(option) for option in options}
+        return {
+            "--measure": self.measure,
+            "--threshold": self.threshold.exactly(),
+            **{flag: "" if value is None else str(value) for flag, value in own.items()},
+            "--seed": str(self.seed),
+            "--counts": self.counts.told() if self.counts else "",
+        }
 
     def key_seed(self, scheme: str) -> int:
         """Draws other keys for another scheme, threshold or counts, so that the reducer notices."""

@@ -63,6 +63,15 @@ class Threshold:
     def __str__(self) -> str:
         return f"{float(self):.9g}"
 
+    def exactly(self) -> str:
+        """As it can be read again.
+
+        >>> Threshold(9, 10).exactly(), Threshold(1, 3).exactly()
+        ('0.9', '1/3')
+        """
+        text = str(self)
+        return text if Fraction(text) == Fraction(self.num, self.den) else f"{self.num}/{self.den}"
+
     def reached(self, common: np.ndarray, union: np.ndarray) -> np.ndarray:
         """Whether common/union ≥ t, element by element (int64 arrays)."""
         return common * self.den >= union * self.num

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 
@@ -76,6 +77,15 @@ class TokenCounts:
         """The same for the same counts, and hardly for others."""
         weighed = (self.tokens * self.frequencies.astype(np.uint64)).sum()
         return self.records, len(self.tokens), int(weighed), int(self.own)
+
+    def told(self) -> str:
+        """In words, the same for the same counts only."""
+        columns = self.sizes, self.holders, self.tokens, self.frequencies, self.sample.values
+        sum_ = 0
+        for column in columns:
+            sum_ = crc32(column.astype("<u8").tobytes(), sum_)
+        own = " and --own-counts" if self.own else ""
+        return f"of {self.records:,} records (checksum {sum_:08x}){own}"
 
     def of(self, tokens: np.ndarray) -> np.ndarray:
         """int64: in how many records each of these tokens (uint64) is, 1 for those not listed."""

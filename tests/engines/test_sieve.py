@@ -22,7 +22,9 @@ from neardup.engines.local import sieve
 from neardup.engines.local.entries import EntryWriter
 from neardup.engines.local.hot_keys import HotKeys
 from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
+from neardup.reading.places import NEW
 from neardup.schemes.minhash import MinHash
+from neardup.sets.batch import Batch
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
@@ -36,6 +38,11 @@ Rows = list[set[int]]
 
 T = Jaccard(Threshold.parse("0.7"))
 ANYTHING = np.array([1, 0], dtype=np.uint64)  # traits that rule nothing out
+
+
+def new(sets: Ragged) -> Batch:
+    """Records of one collection."""
+    return Batch([b"v"] * len(sets), sets, places=np.full(len(sets), NEW, np.uint64))
 
 
 def sifted(rows: Rows, partitions: int, batch: int, known: np.ndarray | None = None) -> Rows:
@@ -197,7 +204,7 @@ def sifted_sets(sets: Rows) -> tuple[Rows, Rows]:
     ragged = Ragged.from_rows([sorted(x) for x in sets])
     keys = MinHash(bands=8, rows=1, seed=0).keys(ragged)
     rows = [set(keys.row(i).tolist()) for i in range(len(sets))]
-    return rows, sifted(rows, partitions=2, batch=4, known=traits(ragged))
+    return rows, sifted(rows, partitions=2, batch=4, known=traits(new(ragged)))
 
 
 @pytest.mark.parametrize("large", [1, 256])

@@ -17,10 +17,11 @@ import os
 import re
 import sys
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import IO, Callable
+from typing import IO, Callable, NamedTuple
 
 from neardup.process.interpreter import require
 
@@ -41,20 +42,25 @@ from neardup.engines.local.folder import (
     size_of,
     working_folder,
 )
+from neardup.engines.local.index_lookup import keys_to_find, records_to_send, write_found
 from neardup.engines.local.kept_records import keep_batch, kept_batches, numbers
 from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
 from neardup.engines.local.token_counts import counts_of_all, sum_counts, write_counts
 from neardup.engines.local.workers import Workers, program, turns
+from neardup.index.agreement import opened
+from neardup.index.manifest import is_index, refuse_indexes
+from neardup.index.segment import Segment
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import STDOUT, cores, run, write_all
-from neardup.process.summary import summarize
-from neardup.reading.blocks import BLOCK_BYTES, blocks_of, check_inputs, read_files
+from neardup.process.summary import OLD_RECORDS, summarize
+from neardup.reading.blocks import BLOCK_BYTES, Block, blocks_of, check_inputs, read_files
 from neardup.reading.input_files import file_places
-from neardup.reading.places import NEW
+from neardup.reading.places import NEW, first_place
 from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged
 from neardup.stages import dedup_pairs, parsed, portions, reduce_buckets, tagged, with_keys
 
 NAME = "run_local.sh"
@@ -84,6 +90,16 @@ class Plan:
     turns: Callable[[], Iterator[int]]  # whose is the next block of the input?
     sort_memory: str
     folder: Path
+    segments: list[Segment] = field(default_factory=list)  # of indexes; each is one more mapper
+
+    @property
+    def sources(self) -> int:
+        """How many give records."""
+        return self.jobs + len(self.segments)
+
+    def traits(self) -> Traits:
+        settings = self.settings
+        return Traits(self.paths("traits"), self.segments, settings.against, settings.between)
 
     def path(self, kind: str, *numbers: int) -> Path:
         return self.folder / ".".join([kind, *map(str, numbers)])
@@ -91,6 +107,11 @@ class Plan:
     def paths(self, kind: str, *numbers: int) -> list[Path]:
         """The files of this kind, one of each worker."""
         return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
+
+
+class Numbered(NamedTuple):
+    name: str
+    number: int
 
 
 Source = Callable[[Plan, int, Counters], Generator[Batch, None, None]]  # the records of one mapper
@@ -101,11 +122,12 @@ def main() -> None:
     counts_first = options.counts_first(args)
     settings = first_settings(args)
     asked = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
-    old = args.against or []
-    names = [*old, *args.files]
+    old, segments = old_ones(args, settings)
+    names = [*(file.name for file in old), *args.files]
     check_inputs(names)
     check_read_once(names)
-    places = file_places(len(old), len(args.files))
+    places = [first_place(file.number, new=False) for file in old]
+    places += file_places(0, len(args.files))
     with ExitStack() as stack:
         removed = args.removed and stack.enter_context(whole_or_not(args.removed, names))
         folder = stack.enter_context(working_folder())
@@ -115,7 +137,16 @@ def main() -> None:
         partitions = partitions_for(size)
         jobs = workers_for(asked, size)
         plan = Plan(
-            settings, files, names, places, jobs, partitions, turns(), args.sort_memory, folder
+            settings,
+            files,
+            names,
+            places,
+            jobs,
+            partitions,
+            turns(),
+            args.sort_memory,
+            folder,
+            segments,
         )
         with Workers(NAME) as workers:
             source: Source = new_records
@@ -169,6 +200,26 @@ def command_line() -> argparse.Namespace:
     if args.files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
     return args
+
+
+def old_ones(args: argparse.Namespace, settings: Settings) -> tuple[list[Numbered], list[Segment]]:
+    """What --against names: files, with their numbers, and the segments of indexes.
+
+    An index has the numbers of the files that it was made of.
+    """
+    refuse_indexes(args.files, "to be named behind --against")
+    files: list[Numbered] = []
+    segments: list[Segment] = []
+    number = 0
+    for name in args.against or []:
+        if is_index(name):
+            manifest = opened(Path(name), args, settings)
+            segments += manifest.segments_at(Path(name), number)
+            number += manifest.files
+        else:
+            files.append(Numbered(name, number))
+            number += 1
+    return files, segments
 
 
 def plain_names(words: list[str]) -> list[str]:
@@ -225,19 +276,24 @@ def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
 
 def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
     """The records of a share of the blocks, which are kept on disk."""
-    if "-" in plan.files:
-        os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
-    blocks = read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names, plan.places)
+    blocks = blocks_in_turn(plan)
     with (
         open(plan.path("records", k), "wb") as records,
         open(plan.path("traits", k), "wb") as known,
     ):
         for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
             keep_batch(batch, records)
-            known.write(traits(batch.sets).tobytes())
+            known.write(traits(batch).tobytes())
             # What tells of a record from afar is as long as an entry.
             counters.add(SHUFFLED, ENTRY_BYTES * len(batch.ids))
             yield batch
+
+
+def blocks_in_turn(plan: Plan) -> Iterator[Block]:
+    """One mapper's share of the input."""
+    if "-" in plan.files:
+        os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
+    return read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names, plan.places)
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Generator[Batch, None, None]:
@@ -271,14 +327,14 @@ def sum_tokens(plan: Plan, k: int) -> None:
 
 def count(plan: Plan, k: int, source: Source) -> None:
     """Write down the keys of a share of the records."""
-    counters = Counters("count", progress="records" if source is new_records else "keys")
+    counters = Counters("count", progress="keys" if source is kept_records else "records")
     with ExitStack() as stack:
         records = stack.enter_context(closing(source(plan, k, counters)))
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
         entries = EntryWriter([stack.enter_context(open(path, "wb")) for path in paths])
         done = 0
         for batch, keys in with_keys(records, plan.settings, counters):
-            entries.add(keys, numbers(done, batch, k, plan.jobs))
+            entries.add(keys, numbers(done, batch, k, plan.sources))
             done += len(batch.ids)
             counters.add(SHUFFLED, ENTRY_BYTES * len(keys.values))
     counters.report()
@@ -286,34 +342,74 @@ def count(plan: Plan, k: int, source: Source) -> None:
 
 def sieve(plan: Plan, k: int) -> None:
     """Every N-th partition of the keys of all mappers."""
-    known = Traits(plan.paths("traits"))
+    known = plan.traits()
     for part in range(k, plan.partitions, plan.jobs):
         sources, targets = plan.paths("keys", part), plan.paths("shared", part)
+        for path in find(plan, part, known):
+            sources.append(path)
+            targets.append(path.with_name(path.name.replace("keys", "shared")))
         sift(sources, targets, plan.partitions, known, plan.settings.measure)
-        for path in plan.paths("keys", part):
+        for path in sources:
             path.unlink()
+
+
+def find(plan: Plan, part: int, known: Traits) -> Iterator[Path]:
+    """Files of those entries of indexes that have keys of new records, of a partition."""
+    keys = keys_to_find(plan.paths("keys", part), known) if plan.segments else np.empty(0)
+    for number, segment in enumerate(plan.segments, plan.jobs):
+
+        def path(file: int, number: int = number) -> Path:
+            return plan.path("keys", number, part, file)
+
+        yield from map(path, range(write_found(segment, keys, number, plan.sources, path)))
 
 
 def send(plan: Plan, k: int) -> None:
     """Keyed lines, as mapper.py writes them, but only for the keys that the sieve has kept."""
     counters = Counters("send")
     with ExitStack() as stack:
-        records = stack.enter_context(open(plan.path("records", k), "rb"))
-        paths = sorted(plan.folder.glob(f"shared.{k}.*"))
-        shared = SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
         reducers = range(plan.jobs)
         targets = [stack.enter_context(open(plan.path("lines", k, r), "wb")) for r in reducers]
-        done = 0
-        for batch in kept_batches(records):
-            keys = shared.keys(numbers(done, batch, k, plan.jobs))
-            done += len(batch.ids)
-            some = np.flatnonzero(keys.sizes)
-            batch = tagged(batch.take(some), plan.settings)
-            for part, lines in format_keyed_lines(batch, keys.take(some), plan.jobs):
+        for batch, keys in chain(
+            to_send(plan, k),
+            *(of_segment(plan, k, number, counters) for number in range(plan.jobs, plan.sources)),
+        ):
+            for part, lines in format_keyed_lines(tagged(batch, plan.settings), keys, plan.jobs):
                 targets[part].write(lines)
                 counters.add(SHUFFLED, len(lines))
     plan.path("records", k).unlink()
     counters.report()
+
+
+def to_send(plan: Plan, k: int) -> Iterator[tuple[Batch, Ragged]]:
+    """The records of a mapper that have keys to send, and these."""
+    done = 0
+    with shared_keys(plan, k) as shared, open(plan.path("records", k), "rb") as records:
+        for batch in kept_batches(records):
+            keys = shared.keys(numbers(done, batch, k, plan.sources))
+            done += len(batch.ids)
+            some = np.flatnonzero(keys.sizes)
+            yield batch.take(some), keys.take(some)
+
+
+def of_segment(
+    plan: Plan, k: int, number: int, counters: Counters
+) -> Iterator[tuple[Batch, Ragged]]:
+    """A share of a segment's, the same."""
+    segment = plan.segments[number - plan.jobs]
+    if k == 0:
+        counters.add("records", len(segment))
+        counters.add(OLD_RECORDS, len(segment))
+    with shared_keys(plan, number) as shared:
+        yield from records_to_send(segment, shared, number, plan.sources, k, plan.jobs)
+
+
+@contextmanager
+def shared_keys(plan: Plan, number: int) -> Iterator[SharedKeys]:
+    """What the sieve has kept of a mapper's, or a segment's, entries."""
+    with ExitStack() as stack:
+        paths = sorted(plan.folder.glob(f"shared.{number}.*"))
+        yield SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
 
 
 def reduce(plan: Plan, k: int, buckets: list[int]) -> None:

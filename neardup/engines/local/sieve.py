@@ -12,6 +12,8 @@ them each record's size and bitmap:
     003:d   1  7  9      sent
     004:e   1  5         not sent, if sizes and bitmaps tell that 1 and 5 are no pair
 
+Where there are old records and new ones, two old ones are no partners either.
+
 No pair is lost by that.  It is printed at the smallest key it shares, where both have a partner;
 and a key is left out only if a smaller one has the same records with partners, so that it is the
 smallest of none of its pairs.  A group is known by the sum of its records' hashes: that two of one
@@ -23,14 +25,16 @@ where that is too large, a part of it; those of a key that very many records sha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple, Protocol
 
 import numpy as np
 
 from neardup.engines.local.entries import ENTRIES_AT_ONCE, ENTRY_BYTES, all_of
 from neardup.engines.local.hot_keys import KeyParts, group_hashes
+from neardup.reading.places import NEW
+from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, chunks
 from neardup.sets.runs import first_of_run, later_in_run, pairs_in_runs, starts_of_runs
 from neardup.similarity.bitmaps import bitmaps, may_reach
@@ -38,35 +42,71 @@ from neardup.similarity.measures import Measure
 
 MOST_FILES = 768  # open at once, of 1024 that systems allow
 ROWS_AT_ONCE = 1 << 12
+OLD = np.uint64(1 << 63)
 LARGE_BUCKET = 256  # records; smaller ones are looked at pair by pair
 PAIRS_AT_ONCE = 1 << 18
 ENTRIES_LOOKED_AT = 1 << 17
 
 
-def traits(sets: Ragged) -> np.ndarray:
-    """uint64 (n, 2): what tells from afar that two sets are no pair, their sizes and bitmaps."""
-    return np.column_stack((sets.sizes.astype(np.uint64), bitmaps(sets)))
+def traits(batch: Batch) -> np.ndarray:
+    """uint64 (n, 2): what tells from afar that two records are no pair.
+
+    Their sizes, with a bit above for old ones, and their bitmaps.
+    """
+    sizes = batch.sets.sizes.astype(np.uint64)
+    sizes[batch.places < NEW] |= OLD
+    return np.column_stack((sizes, bitmaps(batch.sets)))
+
+
+class Rows(Protocol):
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray: ...
+
+
+class Known(NamedTuple):
+    """Of some records: whether each is old (bool); its size (int64) and bitmap (uint64 (n, 1))."""
+
+    old: np.ndarray
+    sizes: np.ndarray
+    bitmaps: np.ndarray
 
 
 class Traits:
-    """The traits of all records, from N mappers' files: record i is row i // N of file i % N."""
+    """The traits of all records, from N mappers' files: record i is row i // N of file i % N.
 
-    def __init__(self, files: list[Path]):
-        self.rows = [
+    `more` are rows that count as further files.  `against`: two old records are no pair; `between`:
+    nor are two new ones.
+    """
+
+    def __init__(
+        self,
+        files: list[Path],
+        more: Sequence[Rows] = (),
+        against: bool = False,
+        between: bool = False,
+    ):
+        self.against, self.between = against, between
+        self.rows: list[Rows] = [
             np.memmap(file, dtype=np.uint64, mode="r").reshape(-1, 2)
             if file.stat().st_size
             else np.empty((0, 2), np.uint64)
             for file in files
         ]
+        self.rows += more
 
-    def of(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sizes (int64) and bitmaps (uint64 (n, 1)) of these records (uint64)."""
+    def of(self, records: np.ndarray) -> Known:
+        """Those of these records (uint64)."""
         mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
         found = np.empty((len(records), 2), dtype=np.uint64)
         for number, rows in enumerate(self.rows):
             mine = mapper == number
-            found[mine] = rows[row[mine]]
-        return found[:, 0].astype(np.int64), found[:, 1:]
+            if mine.any():
+                found[mine] = rows[row[mine]]
+        sizes = (found[:, 0] & ~OLD).astype(np.int64)
+        return Known((found[:, 0] & OLD) > 0, sizes, found[:, 1:])
+
+    def may_pair(self, old: np.ndarray, other_old: np.ndarray) -> np.ndarray:
+        """Whether records may form pairs, by whether they are old (bool arrays)."""
+        return old ^ other_old if self.between else ~(old & other_old)
 
 
 def sift(
@@ -126,13 +166,17 @@ def _with_partner(
 ) -> np.ndarray:
     """Which of entries[place], sorted by key, have another of the same key that may be a match.
 
-    Those of large buckets are all taken to have one: the reducer's window serves them better.
+    Those of large buckets are all taken to have one, unless no two of a bucket may form a pair: the
+    reducer's window serves them better.
     """
     keys = entries[place, 0]
     starts = starts_of_runs(keys)
     members = np.diff(starts, append=len(keys))
     wanted = np.repeat(members > LARGE_BUCKET, members)
     small = np.flatnonzero(~wanted)
+    for bucket in np.flatnonzero(members > LARGE_BUCKET).tolist() if known.against else ():
+        low, high = int(starts[bucket]), int(starts[bucket] + members[bucket])
+        wanted[low:high] = _any_pair(entries, place[low:high], known)
     members = members[members <= LARGE_BUCKET]
     stops = np.cumsum(members)
     for low, high in chunks(members, ENTRIES_LOOKED_AT):
@@ -142,15 +186,26 @@ def _with_partner(
     return wanted
 
 
+def _any_pair(entries: np.ndarray, place: np.ndarray, known: Traits) -> bool:
+    """Whether any two of these may form a pair, as far as collections tell."""
+    steps = range(0, len(place), ENTRIES_LOOKED_AT)
+    parts = (known.of(entries[place[i : i + ENTRIES_LOOKED_AT], 1]).old for i in steps)
+    kinds = np.unique(np.concatenate([np.unique(old) for old in parts]))
+    return bool(known.may_pair(kinds[:1], kinds[-1:])[0] or known.may_pair(kinds, kinds).any())
+
+
 def _may_match(
     records: np.ndarray, members: np.ndarray, known: Traits, measure: Measure
 ) -> np.ndarray:
     """Which of the records of some buckets, laid end to end, may match one of the same bucket."""
-    sizes, maps = known.of(records)
+    old, sizes, maps = known.of(records)
     later = later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)
     for low, high in chunks(later, PAIRS_AT_ONCE):
         left, right = (low + position for position in pairs_in_runs(later[low:high]))
+        if known.against:
+            asked_for = known.may_pair(old[left], old[right])
+            left, right = left[asked_for], right[asked_for]
         possible = may_reach(measure, maps, sizes, left, right)
         wanted[left[possible]] = True
         wanted[right[possible]] = True
@@ -166,7 +221,8 @@ class SharedKeys:
     def keys(self, records: np.ndarray) -> Ragged:
         """The keys to send of these records (uint64, ascending from call to call), a row each."""
         below = int(records[-1]) + 1
-        rows = np.concatenate([piece for reader in self.readers for piece in reader.below(below)])
+        pieces = [piece for reader in self.readers for piece in reader.below(below)]
+        rows = np.concatenate([np.empty((0, 3), np.uint64), *pieces])
         # By record, group and key: the first key of each group is the one to meet at.
         rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
         rows = rows[first_of_run(rows[:, 1]) | first_of_run(rows[:, 2])]

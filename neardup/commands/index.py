@@ -1,0 +1,50 @@
+"""`index`: keeps what a run needs of old records, so that it need not read them again."""
+
+from __future__ import annotations
+
+import sys
+
+from neardup import options
+from neardup.engines.local.index_build import build
+from neardup.engines.local.run import plain_names
+from neardup.process.program import cores, run
+
+NAME = "neardup index"
+FLAGS = [
+    flag
+    for flag in options.OPTIONS
+    if flag not in ("--output", "--rule", "--keep", "--against", "--between", "--input-files")
+]
+DESCRIPTION = """Make an index of old records, for runs that ask what is new.
+
+It holds their keys and shingles, so that a run reads of it only what new records meet, and takes
+the place of the files that it was made of, with the same options:
+
+    python3 -m neardup index old.txt --to old.index
+    ./run_local.sh --against old.index new.txt > pairs.tsv
+    python3 -m neardup index new.txt --to old.index --add
+"""
+
+
+def main() -> int:
+    return run(NAME, _index)
+
+
+def _index() -> None:
+    parser = options.parser(NAME, DESCRIPTION, FLAGS)
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
+    )
+    parser.add_argument(
+        "--to", metavar="FOLDER", required=True, help="the index: a folder, which is made"
+    )
+    parser.add_argument(
+        "--add", action="store_true", help="extend the index, which was made with the same options"
+    )
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        default=str(cores()),
+        help="processes, or fewer where the input is small (default: cores)",
+    )
+    build(parser.parse_intermixed_args(plain_names(sys.argv[1:])))

@@ -1,0 +1,246 @@
+"""An index made, or extended, on all cores: the first steps of a run, whose ends are kept.
+
+files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, under a name that nobody reads
+       └─ mapper 2 ─┴─ records ─────────┘      └─ its own name ── manifest
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neardup import options
+from neardup.engines.counting_first import first_settings
+from neardup.engines.local.entries import ENTRY_BYTES, READ_BYTES, partitions_for
+from neardup.engines.local.folder import (
+    check_read_once,
+    kept,
+    lock,
+    naming,
+    size_of,
+    working_folder,
+)
+from neardup.engines.local.run import (
+    MOST_JOBS,
+    Plan,
+    blocks_in_turn,
+    count,
+    everywhere,
+    workers_for,
+)
+from neardup.engines.local.sieve import traits
+from neardup.engines.local.sorted_entries import in_order
+from neardup.engines.local.workers import Workers, turns
+from neardup.index.agreement import check_counts, opened, probe
+from neardup.index.checked_file import write_checked
+from neardup.index.manifest import UNFINISHED, Manifest, is_index, sweep_unfinished, to_disk
+from neardup.index.segment import FENCE, FILES, HOLDER, KEY, MOST_RECORDS, SUMS
+from neardup.lines.set_text import encode_sets
+from neardup.process.counters import SHUFFLED, Counters
+from neardup.process.errors import StageError, UsageError
+from neardup.process.summary import summarize
+from neardup.reading.blocks import check_inputs
+from neardup.reading.places import first_place
+from neardup.sets.batch import Batch
+from neardup.stages import parsed, portions
+
+NAME = "neardup index"
+COPIED = 1 << 20
+NO_INDEX = "--to {}: is no index to --add to; leave --add out to make it"
+
+
+def build(args: argparse.Namespace) -> None:
+    """Make the index --to, or add to it; UsageError for anything wrong."""
+    check_counts(args)
+    settings = first_settings(args)
+    asked = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    check_inputs(args.files)
+    check_read_once(args.files)
+    with writing(Path(args.to), args.add) as index, working_folder() as folder:
+        if args.add:
+            manifest = opened(index, args, settings)
+        else:
+            manifest = Manifest(dict(settings.keys_of), probe(settings))
+        sweep_unfinished(index, manifest)
+        os.environ["NEARDUP_REPORT"] = str(folder)
+        files = [kept(name, folder, i) for i, name in enumerate(args.files)]
+        size = sum(size_of(name, folder) for name in files)
+        places = [first_place(manifest.files + i, new=False) for i in range(len(files))]
+        plan = Plan(
+            settings,
+            files,
+            args.files,
+            places,
+            workers_for(asked, size),
+            partitions_for(size),
+            turns(),
+            "",
+            folder,
+        )
+        told = segment(plan, manifest.next_name(), index)
+        manifest.segments.append(told)
+        manifest.write(index)
+        print(summarize(str(folder), whole=False), file=sys.stderr)
+    segments = len(manifest.segments)
+    held = f"{manifest.records:,} records in {segments} segment{'s' * (segments > 1)}"
+    print(f"{'index':33} {args.to}: {held}", file=sys.stderr)
+
+
+@contextmanager
+def writing(index: Path, add: bool) -> Iterator[Path]:
+    """The folder, which nobody else writes to for this long; gone again if nothing came of it."""
+    if index.exists() and not index.is_dir():
+        raise UsageError(f"--to {index}: is a file; name a folder")
+    if not add:
+        index.mkdir(exist_ok=True)
+    elif not index.exists():
+        raise UsageError(NO_INDEX.format(index))
+    descriptor = _locked(index)
+    try:
+        if add and not is_index(index):
+            raise UsageError(NO_INDEX.format(index))
+        if is_index(index) and not add:
+            raise UsageError(f"--to {index}: is there; --add to it, or name another one")
+        yield index
+    finally:
+        if not any(index.iterdir()):
+            index.rmdir()
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _locked(index: Path) -> int | None:
+    """The descriptor that holds a lock; None on a file system without locks."""
+    try:
+        return lock(Path(os.path.realpath(index)))
+    except BlockingIOError:
+        raise StageError(f"{index}: another run is writing to it; try again after it") from None
+    except OSError:
+        return None
+
+
+def segment(plan: Plan, name: str, index: Path) -> dict[str, Any]:
+    """Write a segment; what the manifest says of it."""
+    folder = index / f"{UNFINISHED}{name}"
+    try:
+        folder.mkdir()
+        told = _segment(plan, folder)
+        to_disk(folder)
+        os.replace(folder, index / name)
+        to_disk(index)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return {"name": name, "files": plan.names, **told}
+
+
+def _segment(plan: Plan, folder: Path) -> dict[str, Any]:
+    with Workers(NAME) as workers:
+        everywhere(workers, plan, "mapper", lambda k: count(plan, k, indexed_records))
+        records = [path.stat().st_size // 16 for path in plan.paths("traits")]
+        if sum(records) >= MOST_RECORDS:
+            raise StageError(f"more than {MOST_RECORDS:,} records; make several indexes of them")
+        partitions = [_entries(plan, part) for part in range(plan.partitions)]
+        everywhere(workers, plan, "sort", lambda k: sort_keys(plan, k, partitions, records))
+        taken = turns()
+        everywhere(workers, plan, "writer", lambda k: write_files(plan, taken(), folder))
+    sums = [np.frombuffer(plan.path("sums", i).read_bytes(), "<u4") for i in range(len(FILES))]
+    return {
+        "records": sum(records),
+        "partitions": partitions,
+        "sizes": {name: (folder / name).stat().st_size for name in FILES},
+        SUMS: write_checked(folder / SUMS, [np.concatenate(sums).tobytes()]).tolist(),
+    }
+
+
+def _entries(plan: Plan, part: int) -> int:
+    return sum(path.stat().st_size for path in plan.paths("keys", part)) // ENTRY_BYTES
+
+
+def indexed_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
+    """The records of a share of the blocks, which are written as a segment has them."""
+    blocks = blocks_in_turn(plan)
+    with ExitStack() as stack:
+        records, rows, known = (
+            stack.enter_context(open(plan.path(kind, k), "wb"))
+            for kind in ("records", "rows", "traits")
+        )
+        end = 0
+        for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
+            lines = [b"%b\t%b\n" % line for line in zip(batch.ids, encode_sets(batch.sets))]
+            records.write(b"".join(lines))
+            ends = end + np.cumsum([len(line) for line in lines])
+            rows.write(np.column_stack((batch.places, ends.astype(np.uint64))).tobytes())
+            end = int(ends[-1])
+            known.write(traits(batch).tobytes())
+            counters.add(SHUFFLED, ENTRY_BYTES * len(batch.ids))
+            yield batch
+
+
+def sort_keys(plan: Plan, k: int, partitions: list[int], records: list[int]) -> None:
+    """Every N-th partition of the keys: in order, with numbers as the records will have them."""
+    before = np.cumsum([0, *records[:-1]]).astype(np.uint64)
+    jobs = np.uint64(plan.jobs)
+    for part in range(k, plan.partitions, plan.jobs):
+        sources = plan.paths("keys", part)
+        done = 0
+        with ExitStack() as stack:
+            keys, holders, fences = (
+                stack.enter_context(open(plan.path(kind, part), "wb"))
+                for kind in ("sorted", "holders", "fences")
+            )
+            for entries in in_order(sources, partitions[part]):
+                key, record = entries.T
+                keys.write(key.astype(KEY).tobytes())
+                number = record // jobs + before[(record % jobs).astype(np.int64)]
+                holders.write(number.astype(HOLDER).tobytes())
+                fences.write(key[-done % FENCE :: FENCE].astype(KEY).tobytes())
+                done += len(entries)
+        for path in sources:
+            path.unlink()
+
+
+def write_files(plan: Plan, mine: Iterator[int], folder: Path) -> None:
+    """Those files of the segment whose turn it is, with the checksums of their blocks beside."""
+    for i in mine:
+        if i >= len(FILES):
+            return
+        name = FILES[i]
+        with closing(_pieces(plan, name)) as pieces, naming(folder / name):
+            plan.path("sums", i).write_bytes(write_checked(folder / name, pieces).tobytes())
+
+
+def _pieces(plan: Plan, name: str) -> Generator[bytes, None, None]:
+    if name in ("records", "traits"):
+        for path in plan.paths(name):
+            yield from _copied(path)
+    elif name == "rows":
+        yield from _rows(plan)
+    else:
+        kind = "sorted" if name == "keys" else name
+        for part in range(plan.partitions):
+            yield from _copied(plan.path(kind, part))
+
+
+def _rows(plan: Plan) -> Iterator[bytes]:
+    """Places, and where lines end in the file that has those of all mappers."""
+    before = 0
+    for rows, records in zip(plan.paths("rows"), plan.paths("records")):
+        for piece in _copied(rows, READ_BYTES):
+            both = np.frombuffer(piece, np.uint64).reshape(-1, 2) + np.array([0, before], np.uint64)
+            yield both.tobytes()
+        before += records.stat().st_size
+
+
+def _copied(path: Path, at_once: int = COPIED) -> Iterator[bytes]:
+    """The bytes of a file."""
+    with open(path, "rb") as file:
+        yield from iter(lambda: file.read(at_once), b"")

@@ -1,0 +1,16 @@
+"""Old records on disk, with all that a run asks of them: looked up, and not read again.
+
+    old.index/ ─┬─ manifest.json      the options it was made with, its segments, their checksums
+                ├─ segment.0/ ─┬─ keys, holders   each key in order, and the record that has it
+                │              ├─ fences          every 8192nd key of a partition
+                └─ segment.1/  ├─ traits          of each record its size and its bitmap
+                               ├─ rows, records   its place, and its line: its id, and its set
+                               └─ sums            the checksums of their blocks
+
+A segment never changes: what is added is one more.  The manifest is replaced as a whole, after all
+that it names is on disk.  So a run that is killed leaves what was there before it.
+
+In: the records and keys of a run.
+Out: those that have one of some keys.
+May import: process, sets, reading, lines, options.
+"""

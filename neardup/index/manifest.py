@@ -1,0 +1,120 @@
+"""The manifest of an index: a folder is an index if it has one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from neardup.index.checked_file import damaged
+from neardup.index.segment import Segment
+from neardup.process.errors import StageError, UsageError
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+SEGMENT = "segment."
+UNFINISHED = ".unfinished."  # begins the names of what is being written
+# What to do instead, of programs that read no index.
+NAME_ITS_FILES = "which only run_local.sh reads; name the files that it was made of"
+
+
+def is_index(path: str | os.PathLike[str]) -> bool:
+    return os.path.isfile(os.path.join(path, MANIFEST))
+
+
+def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
+    """UsageError if any of these is one."""
+    for name in names:
+        if is_index(name):
+            raise UsageError(f"{name}: is an index, {advice}")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """options: what keys depend on, by flag; probe: what the keys of some sets are, as a number.
+
+    segments: what is to know of each, beginning with its name.
+    """
+
+    options: dict[str, str]
+    probe: str
+    segments: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, index: Path) -> Manifest:
+        """StageError for one that is damaged, or of another format."""
+        path = index / MANIFEST
+        try:
+            told = json.loads(path.read_text("utf-8"))
+            checksum, format_ = told.pop("checksum"), told["format"]
+        except (ValueError, KeyError, AttributeError, TypeError):
+            raise damaged(path, "it cannot be read") from None
+        if format_ != FORMAT:
+            raise StageError(f"{path}: of another version of neardup; make the index again")
+        if checksum != _checksum(told):
+            raise damaged(path, "its checksum is another")
+        del told["format"]
+        return cls(**told)
+
+    def write(self, index: Path) -> None:
+        """All of it, or nothing."""
+        told: dict[str, Any] = {"format": FORMAT, **vars(self)}
+        text = json.dumps({**told, "checksum": _checksum(told)}, indent=1)
+        path = index / f"{UNFINISHED}{MANIFEST}"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(path, index / MANIFEST)
+        to_disk(index)
+
+    @property
+    def files(self) -> int:
+        """How many files it was made of."""
+        return sum(len(told["files"]) for told in self.segments)
+
+    @property
+    def records(self) -> int:
+        return sum(told["records"] for told in self.segments)
+
+    def next_name(self) -> str:
+        return f"{SEGMENT}{len(self.segments)}"
+
+    def segments_at(self, index: Path, first_file: int) -> list[Segment]:
+        """Its segments, whose files have numbers from `first_file` on."""
+        return [Segment(index / told["name"], told, first_file) for told in self.segments]
+
+
+def _checksum(told: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(told, sort_keys=True).encode())
+
+
+def to_disk(folder: Path) -> None:
+    """The names in it, too."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sweep_unfinished(index: Path, manifest: Manifest) -> None:
+    """Remove what killed runs have left; nobody else may be writing.
+
+    UsageError where there is anything else in the folder of an index that is to be.
+    """
+    known = {told["name"] for told in manifest.segments}
+    for entry in sorted(index.iterdir()):
+        if not entry.name.startswith((UNFINISHED, SEGMENT)):
+            if not known:
+                raise UsageError(f"--to {index}: is a folder, and no index; name another one")
+        elif entry.name not in known:
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
