@@ -3,8 +3,9 @@
 datatrove is Python on numpy, made for clusters of machines: `MinhashDedupSignature` writes sorted
 signatures to files, and `MinhashDedupBuckets` merges them and writes .dups files, in which each
 record of a bucket is linked with the next one, so that all pairs can be told from them.
-(`MinhashDedupCluster`, which would follow, chooses the records to keep: `datatrove_removed`.)  Words are split at blanks, its normalisation is off (it would turn all numbers into 0), and
-the hash is its default, xxhash.  Threads: as many processes as told.
+(`MinhashDedupCluster`, which would follow, chooses the records to keep: `datatrove_removed`.)
+Words are split at blanks, its normalisation is off (it would turn all numbers into 0), and the hash
+is its default, xxhash.  Threads: as many processes as told.
 
 Its default banding is 14 bands of 8, made for a threshold of about 0.72.
 """
