@@ -3,6 +3,10 @@
 pairs     `A TAB B`, perhaps with a similarity, which then has to be right too
 flags     the id of a record; right where the exact answer has a pair with it
 links     pairs that connect: right where they connect the same records as the exact pairs
+kept      the lines that stay; they are only counted
+removed   a record, the one it goes because of, and the similarity: right where the exact answer has
+          the pair, and the second record is not removed
+clusters  a member a line: right where they are those of the exact pairs
 nothing   no answer
 
 recall = right / true        precision = right / lines
@@ -12,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +27,7 @@ class Quality(NamedTuple):
     right: int | None = None  # different ones
     true: int | None = None
     digest: str = ""  # equal for equal sets of lines
-    connected: bool | None = None  # links: the same components
+    connected: bool | None = None  # links, clusters: the same components
     met: dict[str, list[int]] = {}  # similarity → [pairs found, pairs there]
 
 
@@ -36,7 +40,11 @@ def quality(prints: str, output: Path, truth: Path | None, curve: bool = False) 
     result = Quality(len(lines), digest=hashlib.sha256(b"\n".join(sorted(found))).hexdigest())
     if truth is None:
         return result
-    if prints == "links":
+    if prints == "kept":
+        return result
+    if prints == "removed":
+        return result._replace(right=reasons(found, exact(str(truth), 3)))
+    if prints in ("links", "clusters"):
         return result._replace(connected=components(lines) == components_of_file(str(truth)))
     columns = 1 if prints == "flags" else 2 + any(line.count(b"\t") == 2 for line in found)
     true = exact(str(truth), columns)
@@ -52,6 +60,20 @@ def exact(truth: str, columns: int) -> frozenset[bytes]:
         if columns == 1:
             return frozenset(id_ for a, b, _ in rows for id_ in (a, b))
         return frozenset(b"\t".join(row[:columns]) for row in rows)
+
+
+def reasons(removed: Iterable[bytes], true: Collection[bytes]) -> int:
+    """How many of the removed lines have a pair that is true, with a record that stays.
+
+    >>> reasons([b"b\\ta\\t0.900000", b"c\\tb\\t0.900000"], {b"a\\tb\\t0.900000"})
+    1
+    """
+    lines = [line.split(b"\t") for line in removed]
+    gone = {id_ for id_, _, _ in lines}
+    return sum(
+        kept not in gone and b"\t".join((*sorted((id_, kept)), similarity)) in true
+        for id_, kept, similarity in lines
+    )
 
 
 def met(found: set[bytes], true: Iterable[bytes]) -> dict[str, list[int]]:

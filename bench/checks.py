@@ -5,7 +5,8 @@
 * Of every thousand pairs, or part of it, one may be missing.  The promise allows for one pair in
   10,000 at the threshold, and the files have some pairs there and more above; the hash functions
   are drawn from a fixed seed, so this is the same in every run.
-* All of ours print the same pairs; links connect the same records as the exact pairs.
+* All of ours print the same pairs; links and clusters connect the same records as the exact pairs.
+* A record is removed for an exact pair, with its similarity, with a record that stays.
 * run_local.sh shuffles at most so many bytes for each byte of input (MOST_SHUFFLED).
 """
 
@@ -33,9 +34,13 @@ def problems_of_run(run: dict) -> Iterator[str]:
     where = f"{run['workload']}: {run['contestant']}"
     if run["status"] != DONE:
         yield f"{where}: {run['status']}: {run['said']}"
-    elif run["prints"] == "links":
+    elif run["prints"] in ("links", "clusters"):
         if not run["connected"]:
-            yield f"{where}: links do not connect the records that the exact pairs connect"
+            what = run["prints"]
+            yield f"{where}: {what} do not connect the records that the exact pairs connect"
+    elif run["prints"] == "removed":
+        if not run["lines"] or run["right"] != run["lines"]:
+            yield f"{where}: {run['right']} of {run['lines']} removed records have a verified pair"
     elif run["prints"] == "pairs":
         if run["right"] != run["lines"]:
             yield f"{where}: {run['lines'] - run['right']} of {run['lines']} lines are wrong"

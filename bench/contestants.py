@@ -10,6 +10,7 @@ The kinds are those of `bench.workloads`.  Not everybody takes every kind:
               or gigabytes for 100,000 records already
     growth    only those that are as fast as ours
     links     no peer prints them
+    decisions ours, an output each
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from bench.workloads import Workload
 OURS = "run_local.sh"
 DEFAULT = "(its default)"  # ends the name of a peer with its own banding
 FAST = ("all", "large", "growth")
+DECISIONS = ("kept", "removed", "clusters")
 Command = Callable[[Workload, str], list[str]]  # of a workload and the peers' interpreter
 
 
@@ -34,7 +36,7 @@ class Contestant(NamedTuple):
     name: str  # unique
     tool: str
     banding: str
-    prints: str  # pairs | flags | links | nothing
+    prints: str  # pairs | flags | links | kept | removed | clusters | nothing
     kinds: tuple[str, ...]
     command: Command
     module: str = ""  # what the peers' interpreter must have
@@ -43,6 +45,13 @@ class Contestant(NamedTuple):
 
 def run_local(workload: Workload, _: str) -> list[str]:
     return ["./run_local.sh", *workload.options, workload.file]
+
+
+def asked_for(output: str) -> Command:
+    def command(workload: Workload, _: str) -> list[str]:
+        return ["./run_local.sh", "--output", output, workload.file]
+
+    return command
 
 
 def shell(script: str) -> list[str]:
@@ -105,7 +114,9 @@ CONTESTANTS = [
     Contestant(
         "floor", "floor: `cat`, `sort`, `cat`", "–", "nothing", (*FAST, "links", "quick"), floor
     ),
-    Contestant(OURS, OURS, "15×7", "pairs", (*FAST, "links", "curve", "quick"), run_local),
+    Contestant(
+        OURS, OURS, "15×7", "pairs", (*FAST, "links", "decisions", "curve", "quick"), run_local
+    ),
     Contestant(
         "plain pipe",
         "plain pipe: `mapper.py`, `sort`, `reducer.py`",
@@ -117,6 +128,17 @@ CONTESTANTS = [
     *(
         Contestant(name, name, "15×7", "pairs", ("all", "quick"), mrjob(name.split()[-1]))
         for name in ("job.py -r inline", "job.py -r local")
+    ),
+    *(
+        Contestant(
+            f"--output {output}",
+            f"{OURS} --output {output}",
+            "15×7",
+            output,
+            ("decisions",),
+            asked_for(output),
+        )
+        for output in DECISIONS
     ),
     *both("rensa", "rensa", "flags", "8×16", FAST),
     *both("rensa_pairs", "rensa", "pairs", "8×16", FAST),

@@ -11,6 +11,7 @@ Its *kind* says who runs on it (`bench.contestants`):
     large     those that survive a million records
     growth    those whose time against the number of records is drawn
     links     ours with `--output links`
+    decisions what each output of ours costs, beside pairs, or beside links where those are too many
     curve     run_local.sh: which pairs share a key at which similarity
     quick     ours, a few seconds each: `make bench-quick`
 """
@@ -76,16 +77,21 @@ def videos(records: int, kind: str = "all", name: str = "", more: str = "") -> W
 
 SPARSE = "--copies 0.01"
 SKEW = "--cluster 5000 --hot 5000 --long 2000000"
+COPIES = "--cluster 5000 --hot 10000"
 PACKAGES, SOURCES, CURVE = (f".bench/{name}.txt" for name in ("packages", "sources", "curve"))
+MADE_OF_PACKAGES = ["bench.data.packages"], ["bench.data.exact_answer", PACKAGES]
 
 WORKLOADS = (
     videos(100_000, "all", "W1 100k"),
     videos(100_000, "all", "W1 sparse", SPARSE),
-    Workload("W2", "all", PACKAGES, ["bench.data.packages"], ["bench.data.exact_answer", PACKAGES]),
+    Workload("W2", "all", PACKAGES, *MADE_OF_PACKAGES),
     Workload("W4", "all", SOURCES, ["bench.data.sources"], ["bench.data.exact_answer", SOURCES]),
     videos(100_000, "links", "W1 100k links")._replace(options=LINKS),
     # Its 25,000,000 pairs are not worked out; the skew of --quick has an exact answer.
     videos(110_000, "links", "W3", SKEW)._replace(options=LINKS, answer=[]),
+    videos(100_000, "decisions", "W1 100k decisions"),
+    Workload("W2 decisions", "decisions", PACKAGES, *MADE_OF_PACKAGES),
+    videos(115_000, "decisions", "W3 decisions", COPIES)._replace(options=LINKS, answer=[]),
     videos(10_000, "growth", "W1 10k"),
     videos(30_000, "growth", "W1 30k"),
     videos(300_000, "growth", "W1 300k"),
@@ -105,6 +111,7 @@ QUICK_WORKLOADS = (
     videos(20_000, "quick", "W1 20k"),
     videos(20_000, "quick", "W1 sparse 20k", SPARSE),
     videos(22_000, "quick", "W3 22k", "--hot 2000")._replace(options=LINKS),
+    Workload("data/videos.txt decisions", "decisions", "data/videos.txt", [], []),
 )
 
 

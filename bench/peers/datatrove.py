@@ -3,9 +3,9 @@
 datatrove is Python on numpy, made for clusters of machines: `MinhashDedupSignature` writes sorted
 signatures to files, and `MinhashDedupBuckets` merges them and writes .dups files, in which each
 record of a bucket is linked with the next one, so that all pairs can be told from them.
-(`MinhashDedupCluster` and `MinhashDedupFilter`, which would follow, only choose the records to
-keep.)  Words are split at blanks, its normalisation is off (it would turn all numbers into 0), and
-the hash is its default, xxhash.  Threads: as many processes as told.
+(`MinhashDedupCluster`, which would follow, chooses the records to keep: `datatrove_removed`.)
+Words are split at blanks, its normalisation is off (it would turn all numbers into 0), and the hash
+is its default, xxhash.  Threads: as many processes as told.
 
 Its default banding is 14 bands of 8, made for a threshold of about 0.72.
 """
@@ -58,10 +58,9 @@ def pairs_of_chains(links: np.ndarray) -> np.ndarray:
     )
 
 
-def run(folder: Path, path: str, bands: int, rows: int, threads: int) -> None:
-    """Make the .dups files in folder/dups."""
+def run(folder: Path, path: str, bands: int, rows: int, threads: int) -> Any:
+    """Make the .dups files in folder/dups; returns the configuration."""
     document = load("datatrove.data").Document
-    executor = load("datatrove.executor.local").LocalPipelineExecutor
     minhash = load("datatrove.pipeline.dedup.minhash")
     normalisation = load("datatrove.utils.text").TextNormConfig
     off = normalisation(**dict.fromkeys(normalisation.__dataclass_fields__, False))
@@ -74,12 +73,17 @@ def run(folder: Path, path: str, bands: int, rows: int, threads: int) -> None:
             yield document(text=text, id=id_.decode())
 
     signatures, dups = str(folder / "signatures"), str(folder / "dups")
-    for tasks, pipeline in (
-        (threads, [documents, minhash.MinhashDedupSignature(signatures, config, blanks())]),
-        (bands, [minhash.MinhashDedupBuckets(signatures, dups, config=config)]),
-    ):
-        logs = str(folder / f"logs.{tasks}")
-        executor(pipeline, tasks, threads, logging_dir=logs, start_method="fork").run()
+    sign = [documents, minhash.MinhashDedupSignature(signatures, config, blanks())]
+    execute(folder, "signatures", threads, threads, sign)
+    meet = [minhash.MinhashDedupBuckets(signatures, dups, config=config)]
+    execute(folder, "buckets", bands, threads, meet)
+    return config
+
+
+def execute(folder: Path, name: str, tasks: int, threads: int, pipeline: list[Any]) -> None:
+    executor = load("datatrove.executor.local").LocalPipelineExecutor
+    logs = str(folder / f"logs.{name}")
+    executor(pipeline, tasks, threads, logging_dir=logs, start_method="fork").run()
 
 
 def blanks() -> Any:

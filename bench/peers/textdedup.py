@@ -11,6 +11,7 @@ Its own choice at threshold 0.9, from 250 hashes, is the banding of datasketch's
 
 from __future__ import annotations
 
+import argparse
 import os
 import pickle
 import subprocess
@@ -26,29 +27,40 @@ from bench.peers.reading import read_texts
 
 def main() -> int:
     args = options(__doc__)
-    choice = ["--threshold", str(args.threshold), "--num_proc", str(args.threads)]
-    if args.bands:
-        hashes = args.bands * args.rows
-        choice += ["--num_perm", str(hashes), "--b", str(args.bands), "--r", str(args.rows)]
     ids, texts = map(list, zip(*read_texts(args.file)))
     with TemporaryDirectory() as folder:
-        roots = run(Path(folder), texts, choice)
+        run(Path(folder), texts, choice(args))
+        roots = roots_in(Path(folder))
     members = Counter(roots.values())
     write_flagged(ids, (row for row, root in roots.items() if members[root] > 1))
     return 0
 
 
-def run(folder: Path, texts: list[str], choice: list[str]) -> dict[int, int]:
-    """Record → the root of its cluster; records alone may be left out."""
+def choice(args: argparse.Namespace) -> list[str]:
+    """The options of the command that ours stand for."""
+    chosen = ["--threshold", str(args.threshold), "--num_proc", str(args.threads)]
+    if args.bands:
+        hashes = args.bands * args.rows
+        chosen += ["--num_perm", str(hashes), "--b", str(args.bands), "--r", str(args.rows)]
+    return chosen
+
+
+def run(folder: Path, texts: list[str], choice: list[str]) -> None:
+    """Make folder/output: a data set of the records that stay, and the union-find."""
     # Nothing is asked of the Hub, and what it caches goes away with the folder.
     os.environ.update(HF_HOME=str(folder / "cache"), HF_HUB_OFFLINE="1")
     with quiet():
-        load("datasets").Dataset.from_dict({"text": texts}).save_to_disk(str(folder / "input"))
-        union_find = load("text_dedup.utils.union_find")  # which the pickle needs
+        columns = {"row": range(len(texts)), "text": texts}
+        load("datasets").Dataset.from_dict(columns).save_to_disk(str(folder / "input"))
         command = [sys.executable, "-m", "text_dedup.minhash", "--local", "--debug"]
         command += ["--path", "input", "--output", "output", "--cache_dir", "cache"]
         command += ["--column", "text", "--ngram", "1", "--min_length", "1", "--hash_func", "xxh3"]
         subprocess.run([*command, *choice], cwd=folder, check=True, stdout=sys.stderr)
+
+
+def roots_in(folder: Path) -> dict[int, int]:
+    """Record → the root of its cluster; records alone may be left out."""
+    union_find = load("text_dedup.utils.union_find")  # which the pickle needs
     with open(folder / "output" / "uf.pkl", "rb") as file:
         forest = pickle.load(file)
     assert isinstance(forest, union_find.UnionFind)

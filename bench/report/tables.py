@@ -100,7 +100,13 @@ def row(one: Figures, base: float | None) -> list[str]:
     ]
 
 
-UNITS = {"flags": " flags", "links": " links"}
+UNITS = {
+    "flags": " flags",
+    "links": " links",
+    "kept": " stay",
+    "removed": " removed",
+    "clusters": " in clusters",
+}
 
 
 def seconds(value: float) -> str:

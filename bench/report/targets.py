@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bench.contestants import DEFAULT, OURS
+from bench.contestants import DECISIONS, DEFAULT, OURS
 from bench.report.figures import Table
 
 PROMISE = 0.9999
@@ -25,6 +25,7 @@ class Target(NamedTuple):
 def targets(of: dict[str, Table]) -> Iterator[Target]:
     yield from against_peers(of)
     yield from of_size(of)
+    yield from of_decisions(of)
     for workload in ("W1 100k", "W1 1M", "W2", "W4"):
         yield from of_quality(workload, of.get(workload, {}))
 
@@ -50,6 +51,20 @@ def of_size(of: dict[str, Table]) -> Iterator[Target]:
     yield at_most("shuffled / input, W1 sparse", 0.8, shuffled(of.get("W1 sparse", {})))
     links = of.get("W1 100k links", {})
     yield at_most("W3 / W1 100k, both links", 1.5, ratio(of.get("W3", {}), links, OURS))
+
+
+def of_decisions(of: dict[str, Table]) -> Iterator[Target]:
+    """What an output costs, beside pairs of the same file, or links."""
+    for workload in ("W1 100k", "W2"):
+        table = of.get(f"{workload} decisions", {})
+        for output in DECISIONS:
+            inverse = ratio(table, table, f"--output {output}")
+            value = 1 / inverse if inverse else None
+            yield at_most(f"--output {output} / pairs, {workload}", 1.1, value)
+    table = of.get("W3 decisions", {})
+    inverse = ratio(table, table, "--output removed")
+    what = "--output removed / links, 10,000 copies and 5,000 near-copies of one video"
+    yield Target(what, NONE, 1 / inverse if inverse else None, None)
 
 
 def of_quality(workload: str, table: Table) -> Iterator[Target]:

@@ -9,6 +9,9 @@ from neardup.sets.runs import distinct
 from neardup.verification.forest import Forest
 
 
+AT_ONCE = 1 << 16
+
+
 class Components:
     """The clusters of the records of an `EdgeFile`; four bytes are held for each record."""
 
@@ -39,16 +42,22 @@ class Components:
         return self.forest.root(number)
 
     def count(self) -> int:
-        return int(np.count_nonzero(self.forest.parents == np.arange(len(self.forest.parents))))
+        return int(np.count_nonzero(self._sizes(len(self.forest.parents))))
 
     def largest(self) -> int:
         """How many records the largest has."""
-        return int(distinct(self._roots())[1].max(initial=0))
+        return int(self._sizes(len(self.forest.parents)).max(initial=0))
 
     def would_go(self) -> int:
         """How many new records would go if one of each cluster stayed, and old ones."""
-        with_old = len(np.unique(self._roots()[: self.old]))
+        with_old = int(np.count_nonzero(self._sizes(self.old)))
         return len(self.forest.parents) - self.old - (self.count() - with_old)
 
-    def _roots(self) -> np.ndarray:
-        return self.forest.roots(np.arange(len(self.forest.parents)))
+    def _sizes(self, records: int) -> np.ndarray:
+        """Of each component, by its root, how many of the first so many records it has (int32)."""
+        sizes = np.zeros(len(self.forest.parents), dtype=np.int32)
+        for low in range(0, records, AT_ONCE):
+            roots = self.forest.roots(np.arange(low, min(low + AT_ONCE, records)))
+            some, members = distinct(roots)
+            sizes[some] += members
+        return sizes
