@@ -1,0 +1,338 @@
+"""From files to a clean collection: every engine decides the same, and as the oracle does.
+
+The files have blank lines and bad ones, every line end, ids that repeat, and awkward names.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import os
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.decisions.oracle import Line, cluster, components, direct, similarities
+from tests.support.deciding import (
+    clique,
+    copies,
+    decide,
+    path,
+    star,
+)
+from tests.support.engines import (
+    ANSWER,
+    DECIDING,
+    RUN_LOCAL,
+    VIDEOS,
+    Input,
+    in_order,
+    succeed,
+)
+
+THRESHOLD = "0.8"
+EXACT = ["--exact", f"--threshold={THRESHOLD}"]
+NO_RECORDS = [b"", b" \t ", b"alone", b"bad x", b"nul 1\0", b"\xff 1 2", b"", b"7"]
+every_engine = pytest.mark.parametrize("engine", DECIDING)
+
+
+class Collection(NamedTuple):
+    """The lines of some files without their ends, and the records on them; None where there is
+    none."""
+
+    files: list[str]
+    lines: list[bytes]
+    records: list[Line | None]
+
+    def given(self) -> Input:
+        return Input(b"", self.files)
+
+
+def near_copies(seed: int, shapes: int = 8, unique: bool = False) -> list[Line]:
+    """Records that are alike in all ways, in any order, under ids that repeat."""
+    rng = random.Random(seed)
+    sets = [
+        set_
+        for base in range(0, 100 * shapes, 100)
+        for set_ in rng.choice([path, star, clique, copies])(base, rng.randrange(1, 9))
+    ]
+    rng.shuffle(sets)
+    lines = [
+        Line(b"v%03d" % i + rng.choice([b"", b"\1", b"\xc3\xa9"]), x) for i, x in enumerate(sets)
+    ]
+    if unique:
+        return lines
+    return [line._replace(id=rng.choice([line.id, line.id[:3]])) for line in lines]
+
+
+def as_line(rng: random.Random, line: Line) -> bytes:
+    """A set in any order, with repeats, between blanks."""
+    tokens = [*map(b"%d".__mod__, line.set), b"%d" % min(line.set)]
+    rng.shuffle(tokens)
+    return rng.choice([b"", b" "]) + rng.choice([b" ", b"\t"]).join([line.id, *tokens])
+
+
+class Kind(NamedTuple):
+    """How a file is written."""
+
+    name: bytes
+    end: bytes = b"\n"
+    start: bytes = b""
+    last_end: bool = True
+    pack: Callable[[bytes], bytes] = bytes
+
+
+KINDS = [
+    Kind(b"-x", b"\r\n"),
+    Kind(b"a[1].txt", b"\r", last_end=False),
+    Kind(b"\xff*.txt", start=codecs.BOM_UTF8),
+    Kind(b"packed.gz", b"\r\n", pack=gzip.compress),
+    Kind(b"packed.bz2", last_end=False, pack=bz2.compress),
+]
+
+
+def odd_files(folder: Path, records: list[Line], seed: int = 3) -> Collection:
+    """The records in five files, of which two are named once more: their lines count again."""
+    rng = random.Random(seed)
+    folder.mkdir(exist_ok=True)
+    parts: list[tuple[str, list[bytes], list[Line | None]]] = []
+    for number, kind in enumerate(KINDS):
+        texts: list[bytes] = []
+        mine: list[Line | None] = []
+        for record in records[number :: len(KINDS)]:
+            texts.append(as_line(rng, record))
+            mine.append(record)
+            if rng.random() < 0.3:
+                texts.append(rng.choice(NO_RECORDS))
+                mine.append(None)
+        texts.append(b"last line")  # without a line end it must not be a blank one
+        mine.append(None)
+        name = os.path.join(os.fsencode(folder), kind.name)
+        data = kind.start + kind.end.join(texts) + kind.end * kind.last_end
+        with open(name, "wb") as file:
+            file.write(kind.pack(data))
+        parts.append((os.fsdecode(name), texts, mine))
+    parts += parts[2:4]
+    return Collection(
+        [name for name, _, _ in parts],
+        [text for _, texts, _ in parts for text in texts],
+        [record for _, _, mine in parts for record in mine],
+    )
+
+
+class Answer(NamedTuple):
+    """What the oracle says of some files."""
+
+    kept: bytes
+    removed: bytes
+    clusters: bytes
+
+
+def answer(
+    new: Collection, rule: str, keep: str, old: Collection | None = None, between: bool = False
+) -> Answer:
+    before = [record._replace(old=True) for record in old.records if record] if old else []
+    lines = before + [record for record in new.records if record]
+    pairs = {
+        (i, j): similarity
+        for (i, j), similarity in similarities(lines, Fraction(THRESHOLD)).items()
+        if not between or lines[i].old != lines[j].old
+    }
+    assert 0 < len(pairs) < len(lines) * (len(lines) - 1)
+    gone = (direct if rule == "direct" else cluster)(lines, pairs, keep)
+    places = [i for i, record in enumerate(new.records) if record]
+    at = {places[each.place - len(before)] for each in gone}
+    assert 0 < len(at) < len(places)
+    together = [[lines[i].id for i in some] for some in components(len(lines), pairs)]
+    return Answer(
+        kept=b"".join(text + b"\n" for i, text in enumerate(new.lines) if i not in at),
+        removed=in_order(
+            b"".join(
+                b"%b\t%b\t%b\n" % (lines[i].id, lines[kept].id, similarity.encode())
+                for i, kept, similarity in gone
+            )
+        ),
+        clusters=in_order(
+            b"".join(b"%b\t%b\n" % (min(some), id_) for some in together for id_ in some)
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def new(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    return odd_files(tmp_path_factory.mktemp("new"), near_copies(1))
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Collection:
+    """Of the same sets, in other places and in part under the same ids."""
+    return odd_files(tmp_path_factory.mktemp("old"), random.Random(9).sample(near_copies(1), 15))
+
+
+# Every engine.
+
+
+@pytest.mark.parametrize(
+    ("output", "rule", "keep"),
+    [
+        ("kept", "direct", "first"),
+        ("kept", "direct", "longest"),
+        ("kept", "cluster", "smallest"),
+        ("removed", "direct", "first"),
+        ("removed", "direct", "smallest"),
+        ("removed", "cluster", "longest"),
+        ("clusters", "direct", "first"),
+    ],
+)
+@every_engine
+def test_the_answer(
+    engine: str, output: str, rule: str, keep: str, new: Collection, tmp_path: Path
+) -> None:
+    flags = [*EXACT, f"--output={output}"]
+    if output != "clusters":
+        flags += [f"--rule={rule}", f"--keep={keep}"]
+    found = DECIDING[engine](new.given(), flags, tmp_path)
+    assert found == getattr(answer(new, rule, keep), output)
+
+
+@pytest.mark.parametrize(
+    ("output", "keep", "between"),
+    [("kept", "first", False), ("removed", "longest", False), ("removed", "smallest", True)],
+)
+@every_engine
+def test_of_two_collections(
+    engine: str,
+    output: str,
+    keep: str,
+    between: bool,
+    old: Collection,
+    new: Collection,
+    tmp_path: Path,
+) -> None:
+    flags = [*EXACT, f"--output={output}", f"--keep={keep}", *["--between"] * between]
+    flags += [f"--against={name}" for name in old.files]
+    found = DECIDING[engine](new.given(), flags, tmp_path)
+    assert found == getattr(answer(new, "direct", keep, old, between), output)
+
+
+@every_engine
+def test_standard_input(engine: str, tmp_path: Path) -> None:
+    data = b"b 1 2 3\r\n\r\na 3 2 1\nbad x\na 1 2 3"
+    for output, expected in (
+        ("kept", b"b 1 2 3\n\nbad x\n"),
+        ("removed", b"a\tb\t1.000000\na\tb\t1.000000\n"),
+        ("clusters", b"a\ta\na\ta\na\tb\n"),
+    ):
+        assert DECIDING[engine](Input(data, ["-"]), [f"--output={output}"], tmp_path) == expected
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"a 1 2\n", b"a 1 2\nb 3\n", b"bad\nbad\n"])
+@every_engine
+def test_nothing_to_decide(engine: str, data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "few.txt"
+    path.write_bytes(data)
+    for output in ("kept", "removed", "clusters"):
+        found = DECIDING[engine](Input(b"", [str(path)]), [f"--output={output}"], tmp_path)
+        assert found == (data if output == "kept" else b"")
+
+
+@every_engine
+def test_the_same_file_twice(engine: str, tmp_path: Path) -> None:
+    """Each of its lines is a record of its own place; nothing is lost, and nothing twice."""
+    path = tmp_path / "some.txt"
+    path.write_bytes(b"a 1 2\n\nb 3 4\n")
+    given = Input(b"", [str(path)] * 2)
+    assert DECIDING[engine](given, ["--output=kept"], tmp_path) == b"a 1 2\n\nb 3 4\n\n"
+    removed = DECIDING[engine](given, ["--output=removed"], tmp_path)
+    assert removed == b"a\ta\t1.000000\nb\tb\t1.000000\n"
+
+
+@every_engine
+def test_an_id_twice(engine: str, tmp_path: Path) -> None:
+    """With the same set, with another one, and with one that is alike."""
+    path = tmp_path / "twice.txt"
+    path.write_bytes(b"a 1 2 3 4 5\na 7\na 5 4 3 2 1\na 1 2 3 4\nb 7\n")
+    given, flags = Input(b"", [str(path)]), EXACT
+    kept = DECIDING[engine](given, [*flags, "--output=kept"], tmp_path)
+    assert kept == b"a 1 2 3 4 5\na 7\n"
+    removed = DECIDING[engine](given, [*flags, "--output=removed"], tmp_path)
+    assert removed == b"a\ta\t0.800000\na\ta\t1.000000\nb\ta\t1.000000\n"
+
+
+@pytest.mark.parametrize("flags", [[], ["--scheme=prefix"], ["--bands=4", "--rows=3"]])
+@every_engine
+def test_the_pairs_of_other_schemes(engine: str, flags: list[str], tmp_path: Path) -> None:
+    """Some count tokens first; run_local.sh sends a record only where it may have a partner."""
+    if flags == ["--scheme=prefix"] and engine == "pipe":
+        pytest.skip("a pipe counts tokens by itself only where it is told to")
+    lines = near_copies(4, shapes=40)
+    path = tmp_path / "records.txt"
+    rng = random.Random(1)
+    path.write_bytes(b"".join(as_line(rng, line) + b"\n" for line in lines))
+    given, flags = Input(b"", [str(path)]), [*flags, "--threshold=0.8", "--output=removed"]
+    expected = [line.split(b"\t", 1)[1] for line in decide(lines, flags).lines]
+    assert len(expected) > 20
+    assert DECIDING[engine](given, flags, tmp_path) == b"".join(sorted(expected))
+
+
+# Real data: the three properties, over the pairs that were found.
+
+
+def check_properties(data: bytes, pairs: bytes, removed: bytes, kept: bytes, keep: str) -> None:
+    """Of plain record lines with distinct ids."""
+    lines = data.splitlines(keepends=True)
+    ids = [line.split(maxsplit=1)[0] for line in lines]
+    similar: dict[bytes, dict[bytes, bytes]] = {id_: {} for id_ in ids}
+    for line in pairs.splitlines():
+        a, b, similarity = line.split(b"\t")
+        similar[a][b] = similar[b][a] = similarity
+    gone = {line.split(b"\t")[0]: line.split(b"\t")[1:] for line in removed.splitlines()}
+    assert 0 < len(gone) < len(lines)
+    assert kept == b"".join(line for id_, line in zip(ids, lines) if id_ not in gone)
+    in_order_ = sorted(ids) if keep == "smallest" else ids
+    rank = {id_: i for i, id_ in enumerate(in_order_)}
+    for id_ in ids:
+        staying = [other for other in similar[id_] if other not in gone]
+        if id_ not in gone:
+            assert not staying
+            continue
+        before = [other for other in staying if rank[other] < rank[id_]]
+        best = min(before, key=lambda other: (-float(similar[id_][other]), rank[other]))
+        assert gone[id_] == [best, similar[id_][best]]
+
+
+@pytest.mark.parametrize("keep", ["first", "smallest"])
+def test_of_the_videos(keep: str, tmp_path: Path) -> None:
+    flags = ["--output=kept", f"--keep={keep}", "--removed", str(tmp_path / "removed.tsv")]
+    rng = random.Random(2)
+    lines = VIDEOS.read_bytes().splitlines(keepends=True)
+    answers = set()
+    for data in (b"".join(lines), b"".join(rng.sample(lines, len(lines)))):
+        kept = succeed([*RUN_LOCAL, *flags, "-"], tmp_path, data).out
+        removed = (tmp_path / "removed.tsv").read_bytes()
+        check_properties(data, ANSWER.read_bytes(), removed, kept, keep)
+        answers.add(removed)
+    assert len(answers) == (1 if keep == "smallest" else 2)
+
+
+def test_one_of_each_cluster_of_the_videos(tmp_path: Path) -> None:
+    pairs = [line.split(b"\t")[:2] for line in ANSWER.read_bytes().splitlines()]
+    ids = [line.split()[0] for line in VIDEOS.read_bytes().splitlines()]
+    number = {id_: i for i, id_ in enumerate(ids)}
+    both_ways = {(number[a], number[b]): "" for pair in pairs for a, b in (pair, pair[::-1])}
+    together = [sorted(some) for some in components(len(ids), both_ways)]
+    assert any(len(some) > 2 for some in together)
+    result = succeed([*RUN_LOCAL, "--output=clusters", VIDEOS], tmp_path)
+    names = [(min(ids[i] for i in some), ids[i]) for some in together for i in some]
+    assert result.out == in_order(b"".join(map(b"%b\t%b\n".__mod__, names)))
+    result = succeed([*RUN_LOCAL, "--output=removed", "--rule=cluster", VIDEOS], tmp_path)
+    gone = [line.split(b"\t")[:2] for line in result.out.splitlines()]
+    assert sorted(gone) == sorted([ids[i], ids[some[0]]] for some in together for i in some[1:])
+    assert result.count("records removed") == len(gone)
+    assert result.count("records that stay") == len(ids) - len(gone)
+    assert result.count("records of the largest cluster") == max(map(len, together))
