@@ -5,14 +5,16 @@ mrjob brings each task its lines, and sorts in between.  The stages work in bulk
 and writes blocks of lines itself, instead of having mrjob call it for each of them; a reducer
 finds the buckets itself.
 
-Where a scheme asks how rare tokens are, another job counts them first.
+Where a scheme asks how rare tokens are, another job counts them first.  Where a decision is asked
+for, the job ends with edges: on a cluster one more reducer decides, and a job that has only mappers
+writes the lines that stay; on this machine the launcher does both.
 """
 
 import argparse
 import glob
 import os
-import shutil
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 # The package lies beside this file or, in a Hadoop task, beside the link to it; and it alone is
@@ -33,32 +35,41 @@ from neardup.engines.mrjob_shim import provide_dropped_modules
 provide_dropped_modules()
 
 from mrjob.job import MRJob
+from mrjob.parse import is_uri
 from mrjob.step import MRStep, StepFailedException
 
 from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.engines.counting_first import cost_told
-from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT
+from neardup.engines.deciding import decision
+from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT, WHOLE_LINES
+from neardup.engines.inputs import input_blocks, kept_of_input
+from neardup.engines.local.decision import REMOVED_OPTION, check_removed, whole_or_not
 from neardup.engines.local.folder import STDIN, working_folder
+from neardup.engines.mrjob_decision import decide_here, write_removed
 from neardup.engines.mrjob_here import (
     end_tasks_with_workers,
     said_by_a_task,
     unpack_in_blocks,
     with_plain_names,
 )
+from neardup.engines.mrjob_inputs import Given
 from neardup.options import OPTIONS, counts_first, settings_before_counts, value_of
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
 from neardup.process.program import run
 from neardup.process.summary import describe, summarize, total
-from neardup.reading.blocks import STDIN_COPY, blocks_of, files_named, read_files
+from neardup.reading.blocks import blocks_of, read_files
+from neardup.reading.input_files import format_input_files
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 
 GROUP = "neardup"  # of the counters
 RUNNERS = ("inline", "local", "hadoop")
-COUNT_TOKENS = "--count-tokens"  # tells a task, and its launcher, which job it belongs to
+SENT_ALONG = ("--counts", "--input-files")  # files that every task has
+ONE_REDUCER = {"mapreduce.job.reduces": 1}
 
 
 class NearDuplicates(MRJob):
+    MARK: list[str] = []  # tells a task, and its launcher, which job it belongs to
     DIRS = ["neardup"]
     JOBCONF = {
         "mapreduce.job.name": "near-duplicates",
@@ -72,14 +83,16 @@ class NearDuplicates(MRJob):
     def configure_args(self):
         super().configure_args()
         for flag, spec in OPTIONS.items():
-            # The file of counts goes to every task.
-            (self.add_file_arg if flag == "--counts" else self.add_passthru_arg)(flag, **spec)
-        self.add_passthru_arg(COUNT_TOKENS, action="store_true", help=argparse.SUPPRESS)
+            (self.add_file_arg if flag in SENT_ALONG else self.add_passthru_arg)(flag, **spec)
+        self.arg_parser.add_argument("--removed", **REMOVED_OPTION)
+        self.add_file_arg("--decided", help=argparse.SUPPRESS)
+        for kind in JOBS:
+            self.add_passthru_arg(*kind.MARK, action="store_true", help=argparse.SUPPRESS)
 
     def load_args(self, args):
         super().load_args(with_plain_names(args))
         for flag in OPTIONS:
-            if value_of(self.options, flag) == []:  # what argparse makes of --flag=--
+            if value_of(self.options, flag) in ([], [[]]):  # what argparse makes of --flag=--
                 raise UsageError(f"{flag}: '--' is no value")
         if self.options.runner not in (None, *RUNNERS):
             use = ", ".join(f"-r {runner}" for runner in RUNNERS)
@@ -119,7 +132,8 @@ class NearDuplicates(MRJob):
 
     def map(self):
         counters = Counters("mapper")
-        for _, lines in map_records(self.blocks(), self.settings, counters):
+        blocks = input_blocks(self.options.against or [], ["-"], self.settings)
+        for _, lines in map_records(blocks, self.settings, counters):
             yield lines
         self.publish(counters)
 
@@ -133,9 +147,6 @@ class NearDuplicates(MRJob):
         yield from dedup_pairs(self.stdin, counters)
         self.publish(counters)
 
-    def blocks(self):
-        return read_files(["-"], self.settings.max_line)
-
     def publish(self, counters):
         if "NEARDUP_REPORT" in os.environ:
             counters.report()
@@ -147,6 +158,7 @@ class NearDuplicates(MRJob):
     def run_job(self):
         how = self.options
         self.set_up_logging(quiet=how.quiet, verbose=how.verbose, stream=sys.stderr)
+        self.check()
         if how.local_tmp_dir:
             os.environ["TMPDIR"] = how.local_tmp_dir
         with working_folder() as folder:
@@ -154,11 +166,21 @@ class NearDuplicates(MRJob):
             if glob.has_magic(how.local_tmp_dir):
                 message = "mrjob takes it for a pattern; set TMPDIR to another folder"
                 raise StageError(f"{how.local_tmp_dir}: {message}")
-            how.args = self.inputs()
-            if self.on_cluster():
-                self.on_hadoop()
-            else:
-                self.on_this_machine()
+            self.given = self.inputs()
+            with self.removed_file() as self.removed:
+                if self.on_cluster():
+                    self.on_hadoop()
+                else:
+                    self.on_this_machine()
+
+    def check(self):
+        how = self.options
+        check_removed(how.removed, how.output)
+        if how.input_files is not None:
+            raise UsageError("--input-files is for tasks, and job.py makes it by itself")
+        to_stdout = self.settings.output.decides and not self.on_cluster()
+        if to_stdout and (how.output_dir or how.cat_output is False):
+            raise UsageError(f"--output {how.output} goes to stdout here; write > FILE behind it")
 
     def on_hadoop(self):
         counters = Counters("job")
@@ -180,43 +202,80 @@ class NearDuplicates(MRJob):
         self.say(summarize(folder))
 
     def inputs(self):
-        """Names as mrjob, which takes each for a pattern, has to be told them."""
-        names = self.options.args or ["-"]
-        if names.count("-") > 1:
-            raise UsageError("-: standard input can be read only once")
-        if not self.on_cluster():
-            names = files_named(names)
-            for name in names:
-                if name != "-" and not os.path.isfile(name):
-                    raise StageError(f"{name}: not a regular file; name - and redirect it")
-        copy = os.path.join(self.options.local_tmp_dir, STDIN)
-        if "-" in names:  # which the token counts too are made of
-            with open(copy, "wb") as file:
-                shutil.copyfileobj(self.stdin, file)
-            os.environ[STDIN_COPY] = copy
-        names = [copy if name == "-" else name for name in names]
-        return names if self.on_cluster() else [glob.escape(os.path.abspath(n)) for n in names]
+        how = self.options
+        given = Given.of(how.against or [], how.args or ["-"], self.elsewhere)
+        return given.with_copy(self.stdin, self.working_file(STDIN))
+
+    def elsewhere(self, name):
+        return self.on_cluster() and is_uri(name)
+
+    def removed_file(self):
+        """Where --removed goes, if anywhere."""
+        name = self.options.removed
+        here = [file for files in self.given for file in files if not self.elsewhere(file)]
+        return nullcontext() if name is None else whole_or_not(name, here)
 
     def run_all(self):
-        """All jobs, in order: this one, or where its scheme asks for token counts, two others."""
-        if not counts_first(self.options):
-            cost_told(self.settings)
-            self.run_steps()
-            return [self]
-        counting = self.with_flags(CountTokens, COUNT_TOKENS)
-        job = self.with_flags(NearDuplicates, f"--counts={counting.count()}", "--own-counts")
-        cost_told(job.settings)
-        job.run_steps()
-        return [counting, job]
+        """All jobs, in order: the main one, and what its scheme or its output asks for."""
+        self.flags, self.jobs = [], []
+        if counts_first(self.options):
+            counts = self.another(CountTokens).count()
+            self.flags += [f"--counts={counts}", "--own-counts"]
+        if self.settings.tag:
+            format_input_files(*self.given)  # may refuse them
+            self.flags.append(f"--input-files={self.working_file('input_files')}")
+        if not self.settings.output.decides:
+            self.main_job(NearDuplicates).run_steps()
+        elif self.on_cluster():
+            self.decide_on_cluster()
+        else:  # its runners have several reducers, whatever they are told
+            job = self.main_job(FindEdges)
+            edges, new = job.run_into("edges"), self.given.new
+            decide_here(edges, self.options.output, job.settings, new, self.removed)
+        return self.jobs
 
-    def with_flags(self, kind, *flags):
-        """Another job of the same input."""
-        job = kind([*flags, *self._cl_args])
-        job.options.args, job.options.local_tmp_dir = self.options.args, self.options.local_tmp_dir
+    def decide_on_cluster(self):
+        job = self.main_job(Decide)
+        if self.options.output != "kept":
+            job.run_steps()
+            return
+        decided = job.run_into("decided")
+        write_removed(decided, self.removed)
+        self.flags.append(f"--decided={decided}")
+        self.another(KeepLines).run_steps()
+
+    def main_job(self, kind):
+        job = self.another(kind)
+        cost_told(job.settings)
         return job
+
+    def another(self, kind):
+        """Another job of the same input."""
+        job = kind([*kind.MARK, *self.flags, *self._cl_args])
+        job.options.local_tmp_dir, job.given = self.options.local_tmp_dir, self.given
+        names = [*([] if kind is KeepLines else self.given.old), *self.given.new]
+        # mrjob on this machine takes each name for a pattern.
+        job.options.args = names if self.on_cluster() else [glob.escape(name) for name in names]
+        self.jobs.append(job)
+        return job
+
+    def working_file(self, name):
+        return Path(self.options.local_tmp_dir, name)
+
+    def run_into(self, name):
+        """Run, with the output into a file of the working folder."""
+        self.options.output_dir = self.options.step_output_dir = None
+        self.options.cat_output = True
+        path = self.working_file(name)
+        with path.open("wb") as file:
+            self.sandbox(stdout=file, stderr=self.stderr)
+            self.run_steps()
+        return path
 
     def run_steps(self):
         with self.make_runner() as self.runner:
+            if self.options.input_files:
+                self.list_input_files()
             try:
                 self.runner.run()
             except StepFailedException as error:
@@ -224,6 +283,16 @@ class NearDuplicates(MRJob):
             if self._should_cat_output():
                 self.stdout.writelines(self.runner.cat_output())
                 self.stdout.flush()
+
+    def list_input_files(self):
+        old, new = ([seen for n in names for seen in self.seen_by_tasks(n)] for names in self.given)
+        Path(self.options.input_files).write_bytes(format_input_files(old, new))
+
+    def seen_by_tasks(self, name):
+        """The names of a file, or of those that a pattern stands for, as tasks know them."""
+        if self.elsewhere(name):
+            return sorted(self.runner.fs.ls(name))
+        return [self.runner._upload_mgr.add(name) if self.on_cluster() else name]
 
     def why_it_failed(self):
         if not self.on_cluster():
@@ -243,15 +312,17 @@ class NearDuplicates(MRJob):
 class CountTokens(NearDuplicates):
     """In how many records is each token?  What it writes is for --counts."""
 
+    MARK = ["--count-tokens"]
+
     def steps(self):
         return [
             MRStep(mapper=self.map, reducer=self.sum),
-            MRStep(reducer=self.order, jobconf={"mapreduce.job.reduces": 1}),
+            MRStep(reducer=self.order, jobconf=ONE_REDUCER),
         ]
 
     def map(self):
         counters = Counters("tokens")
-        yield from map_counts(self.blocks(), self.settings, counters)
+        yield from map_counts(read_files(["-"], self.settings.max_line), self.settings, counters)
         shuffled = counters.counts[SHUFFLED]
         counters.forget()  # the other job counts the same records
         counters.add(SHUFFLED, shuffled)
@@ -265,19 +336,52 @@ class CountTokens(NearDuplicates):
 
     def count(self):
         """Run, and return the name of the file of counts."""
-        self.options.output_dir = self.options.step_output_dir = None
-        self.options.cat_output = True
-        counts = Path(self.options.local_tmp_dir, "counts.tsv")
-        with counts.open("w+b") as file:
-            self.sandbox(stdout=file, stderr=self.stderr)
-            self.run_steps()
-            file.seek(0)
+        counts = self.run_into("counts.tsv")
+        with counts.open("rb") as file:
             # mrjob's runners on this machine have several reducers, whatever they are told.
             lines = list(order_counts(sorted(sum_counts(sorted(file)))))
         counts.write_bytes(b"".join(lines))
         return counts
 
 
+class FindEdges(NearDuplicates):
+    """The pairs, as edges for the launcher to decide about."""
+
+    MARK = ["--find-edges"]
+
+    def steps(self):
+        return super().steps()[:1]
+
+
+class Decide(NearDuplicates):
+    """The edges, and then the decision in one reducer."""
+
+    MARK = ["--decide-edges"]
+
+    def steps(self):
+        return [*super().steps()[:1], MRStep(reducer=self.decide, jobconf=ONE_REDUCER)]
+
+    def decide(self):
+        counters = Counters("decide")
+        yield from decision(blocks_of(self.stdin), self.options.output, self.settings, counters)
+        self.publish(counters)
+
+
+class KeepLines(NearDuplicates):
+    """The lines that stay; each part of the output has those of a part of the input, in order."""
+
+    MARK = ["--keep-lines"]
+
+    def steps(self):
+        return [MRStep(mapper=self.keep, jobconf=WHOLE_LINES)]
+
+    def keep(self):
+        with open(self.options.decided, "rb") as decided:
+            yield from kept_of_input(decided, ["-"], self.options.input_files)
+
+
+JOBS = (CountTokens, FindEdges, Decide, KeepLines)
+
 if __name__ == "__main__":
-    job_class = CountTokens if COUNT_TOKENS in sys.argv else NearDuplicates
-    sys.exit(run("job.py", job_class.run))
+    marked = [kind for kind in JOBS if kind.MARK[0] in sys.argv]
+    sys.exit(run("job.py", (marked or [NearDuplicates])[0].run))

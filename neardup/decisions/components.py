@@ -8,7 +8,6 @@ from neardup.decisions.edge_file import EdgeFile, Head
 from neardup.sets.runs import distinct
 from neardup.verification.forest import Forest
 
-
 AT_ONCE = 1 << 16
 
 

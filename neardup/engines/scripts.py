@@ -6,17 +6,15 @@ Each function here is the `main` of one script and returns its exit code.
 from __future__ import annotations
 
 import sys
-import tempfile
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Iterator
 
 from neardup import options
 from neardup.count_stages import map_counts, order_counts, sum_counts
-from neardup.decision_stages import decide_edges
 from neardup.decisions.star_rounds import clusters_of, large_star, links_of, small_star
 from neardup.engines.counting_first import cost_told
+from neardup.engines.deciding import decision
 from neardup.engines.inputs import input_blocks, kept_of_input
-from neardup.lines.decided_lines import removed_line
 from neardup.options import Settings
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
@@ -26,7 +24,6 @@ from neardup.reading.blocks import Block, blocks_of, check_inputs
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 from neardup.token_counts.counts import TokenCounts
 from neardup.verification import OUTPUTS
-from neardup.verification.buckets import sort_lines
 
 MAPPER = """Write each record once for each of its keys.
 
@@ -176,14 +173,8 @@ def _decide() -> None:
         able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
         raise UsageError(f"decides where --output is {able}, and --output is {args.output}")
     counters = Counters("decide")
-    lines = decide_edges(blocks_of(sys.stdin.buffer), settings, counters)
-    if args.output == "removed":
-        lines = map(removed_line, lines)
-    with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as in_order:
-        unsorted.writelines(lines)
-        sort_lines(unsorted, in_order, counters)
-        in_order.seek(0)
-        write_all(in_order)
+    edges = blocks_of(sys.stdin.buffer)
+    write_all(decision(edges, args.output, settings, counters))
     counters.report()
 
 

@@ -174,9 +174,13 @@ def sort_lines(
         preexec_fn=partial(end_with, os.getpid()),
     )
     with sort:
-        while sort.poll() is None:
-            counters.alive()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                sort.wait(1)
+        try:
+            while sort.poll() is None:
+                counters.alive()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    sort.wait(1)
+        except BaseException:  # Ctrl-C, which a worker's children may be deaf to
+            sort.kill()
+            raise
     if sort.returncode:
         raise StageError(f"cannot sort: sort ended with status {sort.returncode}")

@@ -1,4 +1,4 @@
-"""How Hadoop brings the lines of a bucket together, and in which order.
+"""How Hadoop brings the lines of a bucket together, and in which order; lines without keys.
 
 A keyed line is KEY TAB SIZE TAB ID TAB SET.  The partitioner goes by KEY alone; the sort goes by
 KEY SIZE ID, the order in which `sort` would bring the lines, so that a hot bucket is compared piece
@@ -10,3 +10,6 @@ SECONDARY_SORT = {
     "mapreduce.partition.keypartitioner.options": "-k1,1",
     "stream.num.map.output.key.fields": 3,
 }
+
+# A mapper's lines become the output as they are: no part of them is a key, and no tab is added.
+WHOLE_LINES = {"stream.map.output": "keyonlytext"}

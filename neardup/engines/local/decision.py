@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from neardup.decisions.keep_lines import kept_lines, places_from
 from neardup.engines.local.folder import naming
@@ -23,6 +23,15 @@ from neardup.process.counters import Counters
 from neardup.process.errors import StageError, UsageError
 from neardup.process.program import write_all
 from neardup.reading.blocks import unpacked
+
+REMOVED_OPTION: dict[str, Any] = dict(
+    metavar="FILE", help="with --output kept: what --output removed prints, into this file"
+)
+
+
+def check_removed(removed: str | None, output: str) -> None:
+    if removed is not None and output != "kept":
+        raise UsageError(f"--removed is for --output kept, and --output is {output}")
 
 
 def without_places(decided: Path, removed: Path) -> None:

@@ -32,7 +32,13 @@ import numpy as np
 from neardup import options
 from neardup.decision_stages import decide_edges
 from neardup.engines.counting_first import first_settings, settings_with_counts
-from neardup.engines.local.decision import keep, whole_or_not, without_places
+from neardup.engines.local.decision import (
+    REMOVED_OPTION,
+    check_removed,
+    keep,
+    whole_or_not,
+    without_places,
+)
 from neardup.engines.local.entries import ENTRY_BYTES, EntryWriter, partitions_for
 from neardup.engines.local.folder import (
     STDIN,
@@ -187,14 +193,9 @@ def command_line() -> argparse.Namespace:
         default="256M",
         help="what each of N sorts may hold in memory, as 256M or 2G (default: 256M)",
     )
-    parser.add_argument(
-        "--removed",
-        metavar="FILE",
-        help="with --output kept: what --output removed prints, into this file",
-    )
+    parser.add_argument("--removed", **REMOVED_OPTION)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
-    if args.removed is not None and args.output != "kept":
-        raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
+    check_removed(args.removed, args.output)
     if not re.fullmatch(r"[1-9][0-9]{0,5}[KMGT]", args.sort_memory):
         raise UsageError(f"--sort-memory: {args.sort_memory!r} is not a size such as 256M")
     if args.files.count("-") > 1:
