@@ -4,11 +4,13 @@
     new TAB NAME
 
 A task knows the name of its own file from Hadoop, or from mrjob, and here finds where that stands.
+A file in the list that no task reads does no harm; one that is missing there ends the task.
 """
 
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
@@ -17,6 +19,7 @@ from neardup.reading.blocks import Block, read_files, start_of_split
 from neardup.reading.places import first_place
 
 TASK_FILE, TASK_BYTES = "mapreduce_map_input_file", "mapreduce_map_input_length"
+JOB_FOLDER = "mapreduce_job_working_dir"  # where relative names start
 _FILE_SYSTEM = re.compile("[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 
@@ -25,7 +28,7 @@ def in_task() -> bool:
 
 
 def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
-    """The list, of absolute names; StageError where a file is named twice, or on two lines."""
+    """The list; StageError where a file is named twice, or on two lines."""
     names = [("old", name) for name in old] + [("new", name) for name in new]
     seen: set[str] = set()
     for _, name in names:
@@ -63,21 +66,44 @@ def file_places(old: int, new: int) -> list[int]:
 
 
 def _file_place(input_files: str, name: str) -> int:
-    """That of the first line of a file."""
-    with open(input_files, encoding="utf-8", errors="surrogateescape") as lines:
+    """That of the first line of a file; StageError where the list does not tell."""
+    path = _path(name)
+    with open(input_files, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
         named = [line.rstrip("\n").partition("\t") for line in lines]
-    for kind in ("old", "new"):
-        mine = [_path(other) for of, _, other in named if of == kind]
-        if _path(name) in mine:
-            return first_place(mine.index(_path(name)), new=kind == "new")
-    raise StageError(f"{name}: is not in the list of input files, {input_files}")
+    files = [[_path(other) for of, _, other in named if of == kind] for kind in ("old", "new")]
+    form = _ascii if "?" in path else str
+    found = [
+        first_place(i, new=bool(new))
+        for new in (0, 1)
+        for i, file in enumerate(files[new])
+        if form(file) == form(path)
+    ]
+    if len(found) == 1:
+        return found[0]
+    raise StageError(
+        f"{name}: is {'in the list of input files twice' if found else 'no input file'}; name each "
+        "INPUT once, and if letters of the name are lost here: -D mapreduce.map.env=LC_ALL=C.UTF-8"
+    )
 
 
 def _path(name: str) -> str:
     """A name without its file system, which Hadoop adds where it was not told.
 
-    >>> _path("hdfs://node:9000/data/a.txt"), _path("file:/data/a.txt"), _path("/data/a.txt")
+    >>> _path("hdfs://node:9000/data/a.txt"), _path("file:/data/a.txt"), _path("/data//a.txt")
     ('/data/a.txt', '/data/a.txt', '/data/a.txt')
     """
     found = _FILE_SYSTEM.match(name)
-    return name[found.end() :] if found else name
+    path = name[found.end() :] if found else name
+    folder = os.environ.get(JOB_FOLDER, "")
+    if folder and not found and not path.startswith("/"):
+        path = posixpath.join(_path(folder), path)
+    return posixpath.normpath(path)
+
+
+def _ascii(path: str) -> str:
+    """As Java tells a name where the locale of its node lacks the letters.
+
+    >>> _ascii("/data/\u00e9t\u00e9.txt"), _ascii("/data/?t?.txt")
+    ('/data/?t?.txt', '/data/?t?.txt')
+    """
+    return re.sub(r"[^\0->@-~]+", "?", path)

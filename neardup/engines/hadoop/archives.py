@@ -77,6 +77,15 @@ def virtual_environment() -> Path:
     return _kept(f"venv-{_python()}.tar.gz", install)
 
 
+def kept_bytes(data: bytes) -> Path:
+    """A file of these bytes, that is called by what they are."""
+
+    def write(path: Path) -> None:
+        path.write_bytes(data)
+
+    return _kept(f"{hashlib.sha256(data).hexdigest()[:16]}.tsv", write)
+
+
 def _kept(name: str, make: Callable[[Path], None]) -> Path:
     """The archive of that name, made if it is not there."""
     path = folder() / name

@@ -6,7 +6,8 @@ import argparse
 import os
 
 from neardup import options
-from neardup.engines.hadoop import folders, jobs
+from neardup.engines.hadoop import folders
+from neardup.engines.hadoop.streaming import command, flags, python
 from neardup.process.errors import UsageError, shown
 
 DESCRIPTION = """Find the similar pairs of records in files on a Hadoop cluster.
@@ -16,6 +17,10 @@ where the pairs will be: A TAB B TAB SIMILARITY.
 
     ./run_hadoop.sh --reducers 40 /data/videos /data/pairs
     ./run_hadoop.sh --input text --threshold 0.8 '/data/articles/*.txt.gz' /data/pairs
+    ./run_hadoop.sh --output kept --removed /data/removed /data/videos /data/clean
+
+With --output kept, each part of OUTPUT has the lines that stay of one split of the input; the one
+that comes first is so by the paths of files, and by lines within them.
 
 Several INPUTs stand side by side; a comma is no separator, except in a pattern as {jan,feb}.
 What goes from job to job, where there are several, lies in _neardup-ID.OUTPUT beside OUTPUT.
@@ -28,7 +33,12 @@ Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy
 def read(given: list[str]) -> argparse.Namespace:
     """The options; UsageError for anything wrong or impossible."""
     args = _parser().parse_intermixed_args(given)
-    options.settings_before_counts(args)
+    settings = options.settings_before_counts(args)
+    args.decides, args.tagged, args.places = settings.output.decides, settings.tag is not None, ""
+    if args.dedup and args.decides:
+        raise UsageError(f"--dedup is for pairs, and --output is {args.output}")
+    if args.removed is not None and args.output != "kept":
+        raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
     options.integer("--reducers", args.reducers, 1, 999999)
     options.integer("--memory", args.memory, 512, 999999)
     if args.ship_venv and (args.python or args.ship_numpy):
@@ -39,9 +49,10 @@ def read(given: list[str]) -> argparse.Namespace:
     for text in given:
         if not _is_utf8(text):
             raise UsageError(f"{shown(os.fsencode(text))} is not UTF-8, as Hadoop's names are")
-    jobs.command(jobs.python(args), *options.as_arguments(args))
-    folders.check(args.inputs, args.output_folder, args.overwrite)
-    args.output_folder = args.output_folder.rstrip("/") or "/"
+    command(python(args), *flags(args))
+    args.answers = [args.output_folder, *([] if args.removed is None else [args.removed])]
+    folders.check(args.inputs, args.against or [], args.answers, args.overwrite)
+    args.answers = [folder.rstrip("/") or "/" for folder in args.answers]
     return args
 
 
@@ -50,7 +61,8 @@ def _is_utf8(text: str) -> bool:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = options.parser("run_hadoop.sh", DESCRIPTION)
+    # The list of the input files is made here.
+    parser = options.parser("run_hadoop.sh", DESCRIPTION, set(options.OPTIONS) - {"--input-files"})
     parser.add_argument("inputs", nargs="+", metavar="INPUT")
     parser.add_argument("output_folder", metavar="OUTPUT")
     parser.add_argument("--reducers", metavar="N", default="8", help="reduce tasks (default: 8)")
@@ -78,6 +90,12 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="a second job with dedup_reducer.py: each pair once, even where an id stands for "
         "several records",
+    )
+    parser.add_argument(
+        "--removed",
+        metavar="FOLDER",
+        help="with --output kept: what --output removed writes, into this folder, which does not "
+        "exist yet",
     )
     parser.add_argument(
         "--overwrite",

@@ -9,6 +9,7 @@ there is never taken for input.
 from __future__ import annotations
 
 import getpass
+import itertools
 import os
 import posixpath
 import re
@@ -19,15 +20,16 @@ import sys
 from urllib.parse import urlsplit
 
 from neardup.engines.hadoop.installation import hadoop
+from neardup.engines.hadoop.listing import LISTED
 from neardup.engines.hadoop.watching import say
 from neardup.lines.pair_lines import parse_pair
 from neardup.process.errors import StageError, UsageError, WireError
 
 SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # in patterns, and between names
 MOST_LINE = 1 << 20  # of two ids
-ANSWER = re.compile(r"_SUCCESS|part-\d{5,}(\.\w+)?")  # what Streaming leaves in OUTPUT
-# By `hadoop fs -ls`: folder or file, size, name.
-LISTED = re.compile(r"([-d])\S+ .*? (\d+) \d{4}-\d\d-\d\d \d\d:\d\d (.+)")
+# What Streaming leaves in OUTPUT, and this program where the lines alone would not tell.
+MARK = "_neardup"
+ANSWER = re.compile(rf"_SUCCESS|{MARK}|part-\d{{5,}}(\.\w+)?")
 
 
 # Names.
@@ -39,23 +41,32 @@ def between(output: str) -> str:
     return f"{parent}{slash}_neardup-{secrets.token_hex(8)}.{name}"
 
 
-def check(inputs: list[str], output: str, overwrite: bool) -> None:
-    """UsageError for a name that Hadoop would take for something else, or that is in danger."""
-    if not all([*inputs, output]):
+def check(new: list[str], old: list[str], answers: list[str], overwrite: bool) -> None:
+    """UsageError for a name that Hadoop would take for something else, or that is in danger.
+
+    `answers` are OUTPUT and, where it is asked for, the folder of --removed.
+    """
+    inputs = [("INPUT", name) for name in new] + [("--against", name) for name in old]
+    outputs = list(zip(("OUTPUT", "--removed"), answers))
+    if not all(name for _, name in [*inputs, *outputs]):
         raise UsageError("INPUT and OUTPUT must not be empty")
-    if found := SPECIAL.search(output):
-        raise UsageError(
-            f"OUTPUT {output}: Hadoop would not take {found[0]} for a part of the name; "
-            "name a folder without * ? [ ] { } \\ and commas"
-        )
-    for name in inputs:
+    for kind, name in outputs:
+        if found := SPECIAL.search(name):
+            raise UsageError(
+                f"{kind} {name}: Hadoop would not take {found[0]} for a part of the name; "
+                "name a folder without * ? [ ] { } \\ and commas"
+            )
+    if any(_inside(a, b) for a, b in itertools.permutations(answers, 2)):
+        raise UsageError(f"--removed {answers[-1]} and OUTPUT are one folder, or inside each other")
+    for kind, name in inputs:
         if "," in _without_braces(name):
             raise UsageError(
-                f"INPUT {name}: Hadoop would take the comma for the end of a name; name each INPUT "
-                "by itself, with blanks between them, and type ? for a comma in a name"
+                f"{kind} {name}: Hadoop would take the comma for the end of a name; name each "
+                f"{kind} by itself, with blanks between them, and type ? for a comma in a name"
             )
-        if overwrite and _may_remove(output, name):
-            raise UsageError(f"--overwrite {output} might remove the input {name}")
+        for output in answers:
+            if overwrite and _may_remove(output, name):
+                raise UsageError(f"--overwrite {output} might remove the input {name}")
 
 
 def _without_braces(pattern: str) -> str:
@@ -66,6 +77,11 @@ def _without_braces(pattern: str) -> str:
     while (less := re.sub(r"\{[^{}]*\}", "", pattern)) != pattern:
         pattern = less
     return pattern
+
+
+def _inside(output: str, name: str) -> bool:
+    """Whether a name, of no pattern, is that folder or lies in it."""
+    return f"{_path(name)}/".startswith(f"{_path(output).rstrip('/')}/")
 
 
 def _may_remove(output: str, pattern: str) -> bool:
@@ -104,13 +120,19 @@ def exists(folder: str) -> bool:
     ).returncode
 
 
-def remove_answer(output: str) -> None:
-    """Remove what an earlier run has left at OUTPUT; StageError if it is anything else."""
+def remove_answers(outputs: list[str]) -> None:
+    """Remove what an earlier run has left in these folders; StageError if it is anything else."""
+    if there := list(filter(_is_answer, outputs)):
+        remove(there, trash=True)
+
+
+def _is_answer(output: str) -> bool:
+    """False if there is no such folder; StageError if it is no answer of an earlier run."""
     command = [hadoop(), "fs", "-ls", output]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
     said = done.stderr.decode("utf-8", "backslashreplace")
     if done.returncode and "No such file or directory" in said:
-        return
+        return False
     if done.returncode:
         sys.stderr.write(said)
         raise StageError(f"cannot list {output}; Hadoop said why above")
@@ -118,7 +140,16 @@ def remove_answer(output: str) -> None:
     if why := _no_answer(listed) or _no_pairs(listed):
         line = shlex.join([hadoop(), "fs", "-rm", "-r", output])
         raise StageError(f"{output} {why}; if it may go: {line}")
-    remove([output], trash=True)
+    return True
+
+
+def marking(outputs: list[str]) -> list[str]:
+    """The command that marks folders as answers.
+
+    The lines that stay of an input may be anything: without a mark, nothing tells whether a folder
+    of such parts is an answer, or somebody's data.
+    """
+    return [hadoop(), "fs", "-touchz", *(f"{output}/{MARK}" for output in outputs)]
 
 
 def _no_answer(listed: list[str]) -> str:
@@ -150,6 +181,8 @@ def _no_answer(listed: list[str]) -> str:
 def _no_pairs(listed: list[str]) -> str:
     """Why the files of a folder are not ours, though they are called so; "" if they may be."""
     found = [LISTED.fullmatch(line) for line in listed]
+    if any(one and posixpath.basename(one[3]) == MARK for one in found):
+        return ""
     parts = [one[3] for one in found if one and int(one[2]) and "/part-" in one[3]]
     if not parts:
         return ""

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,92 +23,149 @@ from neardup.process.interpreter import require
 require("numpy", name="run_hadoop.sh")
 
 from neardup import options
+from neardup.decision_stages import decide_edges
 from neardup.engines.counting_first import first_settings, settings_with_counts
-from neardup.engines.hadoop import command_line, folders, jobs
+from neardup.engines.hadoop import (
+    archives,
+    command_line,
+    decision_jobs,
+    folders,
+    jobs,
+    listing,
+)
 from neardup.engines.hadoop.installation import hadoop
 from neardup.engines.hadoop.watching import Job, say
 from neardup.lines.count_lines import read_counts
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
 from neardup.process.program import run
-from neardup.process.summary import describe
+from neardup.process.summary import REMOVED, describe
 from neardup.token_counts.counts import TokenCounts
 
 
 def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     args = command_line.read(sys.argv[1:])
-    plan = planned(args)
+    with tempfile.TemporaryDirectory(dir=archives.folder()) as temporary:
+        if args.tagged:
+            args.places = _list_of_inputs(args, temporary)
+        plan = planned(args)
+        if args.show:
+            sys.stdout.buffer.write(os.fsencode(plan.shown()))
+            return
+        if args.overwrite:
+            folders.remove_answers(args.answers)
+        elif len(plan.jobs()) > 1:  # else known when the first job starts
+            for folder in filter(folders.exists, args.answers):
+                raise StageError(f"{folder} already exists; --overwrite removes an earlier answer")
+        carry_out(plan, args)
+
+
+def _list_of_inputs(args: argparse.Namespace, temporary: str) -> str:
+    """The path of a list of the input files; one that stays, where its command is only shown."""
+    names = listing.input_files(args.against or [], args.inputs)
     if args.show:
-        sys.stdout.buffer.write(os.fsencode(plan.shown()))
-        return
-    if args.overwrite:
-        folders.remove_answer(args.output_folder)
-    elif plan.between and folders.exists(args.output_folder):  # else known after the first job
-        raise StageError(
-            f"{args.output_folder} already exists; --overwrite removes an earlier answer"
-        )
-    carry_out(plan, args)
+        return str(archives.kept_bytes(names))
+    path = Path(temporary, "input-files.tsv")
+    path.write_bytes(names)
+    return str(path)
 
 
 class Commands(NamedTuple):
     """The commands of a run."""
 
     counting: list[list[str]]
-    pairing: list[list[str]]
+    pairing: list[list[str]]  # edges, where a decision follows
+    answering: list[list[str]]  # each job's folder is an answer
+    marking: list[str]  # of the answers; [] where their lines tell
     between: str  # the folder for what goes from job to job; "" if there is one job
+
+    def jobs(self) -> list[list[str]]:
+        return [*self.counting, *self.pairing, *self.answering]
 
     def shown(self) -> str:
         removing = [hadoop(), "fs", "-rm", "-r", "-skipTrash", self.between]
-        commands = [*self.counting, *self.pairing, *[removing] * bool(self.between)]
-        return "".join(f"{shlex.join(command)}\n" for command in commands)
+        after = [*[self.marking] * bool(self.marking), *[removing] * bool(self.between)]
+        return "".join(f"{shlex.join(command)}\n" for command in [*self.jobs(), *after])
 
 
 def planned(args: argparse.Namespace) -> Commands:
-    """records → (sums → counts →) pairs (→ dedup)"""
-    output, counts_first = args.output_folder, options.counts_first(args)
-    between = folders.between(output) if counts_first or args.dedup else ""
-    sums, counts = f"{between}/sums", f"{between}/counts"
-    pairs = f"{between}/pairs" if args.dedup else output
-    counting, pairing = [], [jobs.pairs_job(args, pairs, counts)]
+    """records → (sums → counts →) pairs (→ dedup), or edges → decided (→ lines that stay)"""
+    output, *removed = args.answers
+    counts_first = options.counts_first(args)
+    several = counts_first or args.dedup or args.decides
+    between = folders.between(output) if several else ""
+    sums, counts, pairs, decided = (
+        f"{between}/{name}" for name in ("sums", "counts", "pairs", "decided")
+    )
+    counting = []
     if counts_first:
         counting = [jobs.sums_job(args, sums), jobs.counts_job(args, sums, counts)]
+    if not args.dedup and not args.decides:
+        return Commands(counting, [], [jobs.pairs_job(args, output, counts)], [], between)
+    pairing = [jobs.pairs_job(args, pairs, counts)]
     if args.dedup:
-        pairing.append(jobs.dedup_job(args, pairs, output))
-    return Commands(counting, pairing, between)
+        return Commands(counting, pairing, [jobs.dedup_job(args, pairs, output)], [], between)
+    decide = partial(decision_jobs.decide_job, args, pairs, counts=counts)
+    if args.output == "kept":
+        pairing.append(decide(decided))
+        answering = [decision_jobs.keep_job(args, decided, output)]
+        answering += [decision_jobs.removed_job(args, decided, folder) for folder in removed]
+    else:
+        answering = [decide(output)]
+    return Commands(counting, pairing, answering, folders.marking(args.answers), between)
 
 
 def carry_out(plan: Commands, args: argparse.Namespace) -> None:
     """Run the jobs; in the end nothing is left but OUTPUT, and after a failure not even that."""
-    counting, pairing = (list(map(Job, commands)) for commands in (plan.counting, plan.pairing))
+    counting, pairing, answering = (
+        [Job(command) for command in commands]
+        for commands in (plan.counting, plan.pairing, plan.answering)
+    )
+    settings = first_settings(args)
     counters = Counters("job")
-    counters.promise = first_settings(args).promise
+    counters.promise = settings.promise
     started: list[Job] = []
     try:
         for job in counting:
-            _run(job, started, counters)
+            _run(job, started)
+            counters.add(SHUFFLED, job.counters().get(SHUFFLED, 0))  # the rest is counted again
         if counting:
             settings_with_counts(args, _counts(f"{plan.between}/counts/part-00000"))
-        for job in pairing:
-            _run(job, started, counters)
+        for job in [*pairing, *answering]:
+            _run(job, started)
+            for name, count in job.counters().items():
+                counters.add(name, count)
+        if args.decides and not [*pairing, *answering][1].counters():
+            # Hadoop does not listen to a reducer that had nothing to read.
+            list(decide_edges([], settings, counters))
+        if args.output == "kept":
+            _check_lines(answering[0], counters.counts[REMOVED])
     except BaseException as error:
         made = [plan.between] * bool(plan.between)
-        if pairing[-1].submitted and not pairing[-1].succeeded:
-            made.append(args.output_folder)
+        made += [folder for folder, job in zip(args.answers, answering) if job.submitted]
         _clean_up(started, made, args.detach and not isinstance(error, Exception))
         raise
+    if plan.marking and subprocess.run(plan.marking, stdin=subprocess.DEVNULL).returncode:
+        say("Without its mark, --overwrite will take OUTPUT for somebody's data")
     if plan.between:
         folders.remove([plan.between])
     print(describe([counters.as_dict()], whole=True), file=sys.stderr)
 
 
-def _run(job: Job, started: list[Job], counters: Counters) -> None:
-    """Run a job, and add what it has counted; the jobs after the first one shuffle as well."""
+def _run(job: Job, started: list[Job]) -> None:
     started.append(job)
     job.run()
-    found = job.counters()
-    shuffled = counters.counts.get(SHUFFLED, 0) + found.get(SHUFFLED, 0)
-    counters.counts.update(found, **{SHUFFLED: shuffled})
+
+
+def _check_lines(keep: Job, removed: int) -> None:
+    """StageError unless the lines that were read are those that stay, and those of `removed`."""
+    read, written = (keep.hadoop_counter(f"Map {what} records") for what in ("input", "output"))
+    if read - written != removed:
+        raise StageError(
+            f"of {read:,} lines {written:,} stay, and {removed:,} records were to go: did the "
+            "input change? run it again"
+        )
 
 
 def _clean_up(started: list[Job], made: list[str], detach: bool) -> None:

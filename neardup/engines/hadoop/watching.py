@@ -117,6 +117,11 @@ class Job:
         """Our own, of all its tasks."""
         return _counters(self.said)
 
+    def hadoop_counter(self, name: str) -> int:
+        """One of Hadoop's own, of all its tasks; 0 where nothing is counted."""
+        found = [line.rpartition("=") for line in self.said if line.startswith(f"\t\t{name}=")]
+        return int(found[-1][2]) if found else 0
+
 
 def _counters(said: list[str]) -> dict[str, int]:
     r"""Ours among those that Hadoop prints at the end of a job; without YARN, of each task too.

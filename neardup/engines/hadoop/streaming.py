@@ -1,0 +1,159 @@
+"""What the command lines of all jobs have in common: `hadoop jar …`, up to what a job is about."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from neardup import options
+from neardup.engines.hadoop import archives
+from neardup.engines.hadoop.installation import hadoop, streaming_jar
+from neardup.process.errors import StageError, UsageError
+
+JVM_SHARE = 0.45  # of a container; the rest is for Python
+SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
+# What is sent along is called so in a task's folder.
+CODE, NUMPY, VENV, COUNTS = "neardup-job", "numpy-lib", "venv", "counts"
+LIST, DECIDED = "input-files", "decided"
+KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
+IDENTITY = ("-mapper", "org.apache.hadoop.mapred.lib.IdentityMapper")
+ONE_PLAIN_FILE = {
+    "mapreduce.job.reduces": 1,
+    "mapreduce.output.fileoutputformat.compress": "false",
+}
+
+
+def reading(args: argparse.Namespace) -> dict[str, object]:
+    """The properties of a job that reads the records."""
+    megabytes = heap(args)
+    return {
+        "mapreduce.job.name": args.name,
+        "mapreduce.map.memory.mb": args.memory,
+        "mapreduce.map.java.opts": f"-Xmx{megabytes}m",
+        "mapreduce.task.io.sort.mb": min(2047, int(megabytes * SORT_SHARE)),
+        "mapreduce.map.sort.spill.percent": 0.95,  # the fewer spills, the less there is to merge
+        "mapreduce.input.fileinputformat.input.dir.recursive": "true",
+    }
+
+
+def inputs(names: Sequence[str]) -> list[str]:
+    return [word for name in names for word in ("-input", name)]
+
+
+def along(files: Mapping[str, str]) -> list[str]:
+    """What sends files of this machine along: the name that each has in a task, and its path."""
+    for path in files.values():
+        check_name(Path(path))
+    sent = [f"{path}#{name}" for name, path in files.items()]
+    return ["-files", ",".join(sent)] if sent else []
+
+
+def from_cluster(path: str, name: str) -> list[str]:
+    """What gives each task a file of the cluster, under this name."""
+    # With -files, the name of the file system would have to be told.
+    return ["-D", f"mapreduce.job.cache.files={quote(path, safe='/:')}#{name}"]
+
+
+def always(properties: Mapping[str, object]) -> list[str]:
+    """Properties that win over what the user defines."""
+    return [word for name, value in properties.items() for word in ("-D", f"{name}={value}")]
+
+
+def same_splits(args: argparse.Namespace) -> list[str]:
+    """What makes two jobs cut a file in the same places, where one of them reads other files too.
+
+    Hadoop divides the bytes of all by the number of maps, and makes no split larger than that.
+    """
+    both = args.against and args.output == "kept"
+    return always({"mapreduce.job.maps": 1}) if both else []
+
+
+def told(args: argparse.Namespace, counts: str) -> tuple[list[str], list[str]]:
+    """The options of a task, and what sends along the files that they name.
+
+    `counts` is the folder where token counts are, if there is a job that makes them.
+    """
+    there: dict[str, object] = {}
+    sent = listed(args)
+    more: list[str] = []
+    if options.counts_first(args):
+        there = {"counts": COUNTS, "own_counts": True}
+        more = from_cluster(f"{counts}/part-00000", COUNTS)
+    elif args.counts is not None:
+        there = {"counts": COUNTS}
+        sent[COUNTS] = str(Path(args.counts).resolve())
+    return flags(args, **there), [*more, *along(sent)]
+
+
+def flags(args: argparse.Namespace, **there: object) -> list[str]:
+    """The options of a task, with what it finds under other names."""
+    if args.against:
+        there["against"] = [LIST]  # which says what is old; a name might have a blank
+    if args.places:
+        there["input_files"] = LIST
+    return options.as_arguments(argparse.Namespace(**{**vars(args), **there}))
+
+
+def listed(args: argparse.Namespace) -> dict[str, str]:
+    """The list of the input files, where tasks must know their places."""
+    return {LIST: args.places} if args.places else {}
+
+
+def streaming(
+    args: argparse.Namespace, properties: dict[str, object], more: Sequence[str] = ()
+) -> list[str]:
+    """The head of the command: what Hadoop wants to have before streaming's own options."""
+    common = {
+        "mapreduce.job.reduces": args.reducers,
+        "mapreduce.reduce.memory.mb": args.memory,
+        "mapreduce.reduce.java.opts": f"-Xmx{heap(args)}m",
+        # The reducers' JVMs have no other use for their memory than to hold what they fetched.
+        "mapreduce.reduce.shuffle.merge.percent": 0.9,
+        "mapreduce.reduce.input.buffer.percent": 0.7,
+        "mapreduce.map.output.compress": "true",
+        "mapreduce.map.output.compress.codec": "org.apache.hadoop.io.compress.SnappyCodec",
+        "stream.jobconf.truncate.limit": 20000,  # a task finds its configuration in its environment
+    }
+    merged = {**properties, **common, **properties}
+    defined = [f"{name}={value}" for name, value in merged.items()]
+    check_name(archives.folder())
+    sent = [f"{archives.our_code()}#{CODE}"]  # one file: each costs the client half a second
+    if args.ship_numpy:
+        sent.append(f"{archives.numpy()}#{NUMPY}")
+    if args.ship_venv:
+        sent.append(f"{archives.virtual_environment()}#{VENV}")
+    return [
+        *(hadoop(), "jar", streaming_jar()),
+        *(word for text in (*defined, *args.define) for word in ("-D", text)),
+        *more,
+        *("-archives", ",".join(sent)),
+    ]
+
+
+def check_name(path: Path) -> None:
+    if not re.fullmatch("[A-Za-z0-9/._+@-]+", str(path)):
+        raise StageError(f"Hadoop takes no file from a folder of this name: {path}")
+
+
+def heap(args: argparse.Namespace) -> int:
+    return int(int(args.memory) * JVM_SHARE)
+
+
+def python(args: argparse.Namespace) -> str:
+    return f"{VENV}/bin/python" if args.ship_venv else args.python or "python3"
+
+
+def environment(args: argparse.Namespace) -> list[str]:
+    words = ["-cmdenv", "OPENBLAS_NUM_THREADS=1"]
+    return [*words, "-cmdenv", f"PYTHONPATH={NUMPY}"] if args.ship_numpy else words
+
+
+def command(*words: str) -> str:
+    """As one argument; Streaming takes it apart at blanks and knows no escapes."""
+    for word in words:
+        if re.search(r"[\s'\"\\]", word):
+            raise UsageError(f"Hadoop cannot pass {word!r} on: it has a blank or a quote in it")
+    return " ".join(words)
