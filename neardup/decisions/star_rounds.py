@@ -17,11 +17,12 @@ to the smallest node it knows, itself among them.
 
 Each step leaves records connected that were, and connects no others.  A link only ever gets smaller
 ends, and none is added; so it ends, and it ends in *stars*: each record linked to the smallest
-record of its cluster, and to no other.  Rounds needed are O(log^2 n) by the paper's proof, and about
-log n wherever anybody looked: 4 or 5 for the clusters of near-duplicates, 11 for a path of 100,000.
+record of its cluster, and to no other.  That takes O(log^2 n) rounds by the paper's proof, and about
+log n wherever it was tried: 2 for data/videos.txt, 7 for 50,000 edges drawn among 100,000 records,
+17 for a path of 100,000.
 
 A sort brings the smallest neighbour of a node first, so all that a step holds is a line.  The links
-of the root of the largest cluster go through one process, though, as they do in any reducer.
+of the first record of a cluster go through one process, though, as those of any key do.
 """
 
 from __future__ import annotations
@@ -33,16 +34,14 @@ from neardup.lines.link_lines import format_link, parse_link
 from neardup.lines.tagged_ids import PRIORITIES
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, WireError, shown
-from neardup.process.summary import CLUSTERS, IN_CLUSTERS, LINKS, UNSETTLED
+from neardup.process.summary import CLUSTERS, EDGES, IN_CLUSTERS, LINKS, UNSETTLED
 
-AT_ONCE = 1 << 12  # lines between two signs of life
+AT_ONCE = 1 << 12  # lines are counted together
 
 
 def links_of(edges: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
     """Edge lines in any order → each edge from both its ends."""
     for number, line in enumerate(edges, 1):
-        if number % AT_ONCE == 0:
-            counters.alive()
         try:
             later, told = parse_edge_line(line)
             if isinstance(told, Member):
@@ -50,12 +49,12 @@ def links_of(edges: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
                     f"a crowd is for a decision on records; clusters take edges of "
                     f"reducer.py --output clusters, and not {shown(line)}"
                 )
-            if told:
-                both = _both_ways(*parse_link(format_link(later, told.earlier)))
-                counters.add(LINKS, 2)
-                yield both
+            both = told and _both_ways(*parse_link(format_link(later, told.earlier)))
         except WireError as error:
             raise StageError(f"line {number}: {error}") from None
+        if both:
+            counters.add(EDGES, 1)
+            yield both
 
 
 def large_star(links: Iterable[bytes], counters: Counters) -> Iterator[bytes]:

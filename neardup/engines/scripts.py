@@ -97,8 +97,8 @@ two of them is a sort.  In bash, after set -eo pipefail:
     done
     ./connect.py clusters < links | LC_ALL=C sort > clusters.tsv
 
-A round that changes nothing is the last one.  Where nobody can compare, a counter tells: when large
-has counted no links that lead to several clusters yet, what it has read can go to clusters.
+A round that changes nothing is the last one.  Where nobody can compare, a counter tells: as soon as
+large counts no unsettled links, what it has read can go to clusters.
 """
 CONNECT_STEPS = """steps:
   links     edges, in any order, to links from both their ends

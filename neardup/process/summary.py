@@ -18,7 +18,7 @@ STAYING = "records that stay"
 CHAINED = "… that only a chain would remove"
 CHAINED_AWAY = "… removed by a chain alone"
 IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
-LINKS, UNSETTLED = "links", "… that lead to several clusters yet"
+EDGES, LINKS, UNSETTLED = "edges", "links", "unsettled links"
 ORDER = (
     "records",
     OLD_RECORDS,
@@ -38,6 +38,7 @@ ORDER = (
     CHAINED_AWAY,
     STAYING,
     CHAINED,
+    EDGES,
     LINKS,
     UNSETTLED,
     IN_CLUSTERS,

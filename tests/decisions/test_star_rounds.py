@@ -12,6 +12,7 @@ from typing import Callable
 from zlib import crc32
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,11 +30,18 @@ from neardup.process.summary import CLUSTERS, IN_CLUSTERS, LINKS, UNSETTLED
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 from tests.support.drawn import settings_of
-from tests.support.engines import MAPPER, REDUCER, VIDEOS, in_order
 from tests.support.programs import CONNECT as CONNECT_PY
-from tests.support.programs import ROOT, environment, program, run, succeed
-
-import numpy as np  # isort: skip
+from tests.support.programs import (
+    DECIDE,
+    MAPPER,
+    REDUCER,
+    ROOT,
+    VIDEOS,
+    in_order,
+    program,
+    run,
+    succeed,
+)
 
 Pairs = Iterable[tuple[int, int]]
 TAG = PRIORITIES["smallest"]
@@ -88,9 +96,13 @@ class Cluster:
         self.counters.append(dict(counters.counts))
         return counters.counts
 
+    def remove(self, folders: list[str]) -> None:
+        for name in folders:
+            del self.folders[name]
+
     def connect(self) -> tuple[bytes, int]:
         """CLUSTER TAB ID lines in order of reducers, and the number of rounds."""
-        rounds = in_rounds("edges", "between", "clusters", self)
+        rounds = in_rounds("edges", "between", "clusters", self, self.remove)
         return b"".join(self.folders["clusters"]), rounds
 
 
@@ -142,9 +154,7 @@ def test_any_graph(
 
 
 @given(st.integers(2, 1000), st.randoms(use_true_random=False), st.integers(1, 4))
-def test_a_forest_takes_about_log_n_rounds(
-    count: int, rng: random.Random, reducers: int
-) -> None:
+def test_a_forest_takes_about_log_n_rounds(count: int, rng: random.Random, reducers: int) -> None:
     names = numbered(count)
     rng.shuffle(names)
     pairs = [(i, rng.randrange(max(0, i - 3), i)) for i in range(1, count) if rng.random() < 0.99]
@@ -169,10 +179,19 @@ SHAPES = {
         (39, 79),
     ],
     "pairs": [(2 * i, 2 * i + 1) for i in range(500)],
-    "comb": [*((10 * i, 10 * i + 10) for i in range(99)), *((i, i - i % 10) for i in range(999) if i % 10)],
+    "comb": [
+        *((10 * i, 10 * i + 10) for i in range(99)),
+        *((i, i - i % 10) for i in range(999) if i % 10),
+    ],
     "none": [],
 }
-MOST_ROUNDS = {"star of the smallest": 0, "pairs": 0, "none": 0, "clique": 1, "star of the largest": 1}
+MOST_ROUNDS = {
+    "star of the smallest": 0,
+    "pairs": 0,
+    "none": 0,
+    "clique": 1,
+    "star of the largest": 1,
+}
 
 
 @pytest.mark.parametrize("order", ["in order", "reversed", "shuffled"])
@@ -223,6 +242,7 @@ def test_no_step_adds_a_link_and_the_last_one_counts_none_unsettled() -> None:
     assert links == sorted(links, reverse=True)
     assert links[0] > links[-1]
     assert [counts[UNSETTLED] > 0 for counts in larges] == [True] * rounds + [False]
+    assert set(cluster.folders) == {"edges", *cluster.steps[-2][::3], "clusters"}
     last = cluster.counters[-1]
     assert last[IN_CLUSTERS] == len(found.splitlines())
     assert last[CLUSTERS] == len({line.split(b"\t")[0] for line in found.splitlines()})
@@ -247,7 +267,7 @@ def test_the_steps_as_the_docstring_shows_them() -> None:
     assert step(large_star, "1-2 1-3 1-4 2-1 3-1 4-1") == lines_of("2-1 3-1 4-1")
 
 
-def test_a_step_holds_one_line_of_a_million_neighbours() -> None:
+def test_a_step_holds_a_line_of_a_hundred_thousand_neighbours() -> None:
     first, second, *others = (b"1v%07d\1%016x" % (i, i) for i in range(3))
     neighbours = (b"1w%07d\1%016x" % (i, i) for i in range(100_000))
     links = (format_link(second, other) for other in [first, *others, *neighbours])
@@ -320,7 +340,7 @@ def test_the_loop_of_the_help(tmp_path: Path) -> None:
     """As it is typed, on what real reducers write; and it stops where a step fails."""
     keyed = in_order(succeed([*MAPPER, "--output=clusters", VIDEOS], tmp_path).out)
     edges = succeed([*REDUCER, "--output=clusters"], tmp_path, keyed).out
-    expected = of_one_process(edges.splitlines(keepends=True))
+    expected = succeed([*DECIDE, "--output=clusters"], tmp_path, in_order(edges)).out
     assert len(expected.splitlines()) > 100
     (tmp_path / "EDGES").write_bytes(edges)
     (tmp_path / "before").write_bytes(b"of another run\n")
@@ -337,6 +357,11 @@ def test_the_loop_of_the_help(tmp_path: Path) -> None:
     assert done.err.startswith("connect.py: line ")
 
 
+def test_a_step_that_tells_no_counters() -> None:
+    with pytest.raises(StageError, match=r"whether to go on: between/large-0 has no counters$"):
+        in_rounds("edges", "between", "clusters", lambda step: {}, lambda folders: None)
+
+
 def test_the_counter_is_told(tmp_path: Path) -> None:
     links = b"".join(sorted(lines_of("1-2 2-1 2-3 3-2")))
     result = succeed([*CONNECT_PY, "large"], tmp_path, links)
@@ -344,6 +369,9 @@ def test_the_counter_is_told(tmp_path: Path) -> None:
     hadoop = succeed([*CONNECT_PY, "large"], tmp_path, links, mapreduce_task_attempt_id="7")
     assert f"reporter:counter:neardup,{UNSETTLED},1\n" in hadoop.err
     assert hadoop.out == result.out
+    assert result.count(LINKS) == 4
+    edges = b"".join(edge_lines(tagged(numbered(3)), [(0, 1), (1, 2)]))
+    assert succeed([*CONNECT_PY, "links"], tmp_path, edges).count("edges") == 2
 
 
 def test_a_step_that_is_none(tmp_path: Path) -> None:

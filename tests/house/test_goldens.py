@@ -27,12 +27,14 @@ from tests.support.engines import (
     RUN_LOCAL,
     run,
 )
+from tests.support.programs import CONNECT
 
 GOLDEN = Path(__file__).parent / "golden"
 SCRIPTS = {
     "mapper.py": MAPPER,
     "dedup_reducer.py": DEDUP,
     "count_tokens.py": COUNT_TOKENS,
+    "connect.py": CONNECT,
     "run_local.sh": RUN_LOCAL,
     "run_hadoop.sh": RUN_HADOOP,
     "neardup": NEARDUP,

@@ -71,6 +71,7 @@ PROGRAMS = {
     "dedup_reducer.py": script("dedup_reducer.py"),
     "count_tokens.py map": script("count_tokens.py", "map"),
     "count_tokens.py sum": script("count_tokens.py", "sum"),
+    "connect.py large": script("connect.py", "large"),
     "job.py": Program(
         str(ROOT / "job.py"), "job", ("job.py", "usage: job.py"), ("--no-conf", "--runner=inline")
     ),
@@ -148,7 +149,7 @@ def flags_of(it: Program, folder: Path) -> list[str]:
 def test_every_option_gets_nonsense(name: str, folder: Path) -> None:
     it = PROGRAMS[name]
     flags = flags_of(it, folder)
-    assert flags or name in ("dedup_reducer.py", "count_tokens.py sum")
+    assert flags or name in ("dedup_reducer.py", "count_tokens.py sum", "connect.py large")
     stdin = RECORDS.decode() if name in COMMANDS or name in ("mapper.py", "run_local.sh") else ""
     calls = [
         Call([*it.before, *words, *it.after], stdin)

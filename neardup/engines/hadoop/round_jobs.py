@@ -1,0 +1,29 @@
+"""The job of each step of `connecting.in_rounds`.
+
+All of a link is its key, so that the sort brings the neighbours of a node in order; the partitioner
+goes by the node alone.  Lines that are only to be sorted go through `cat`: the mapper that Hadoop
+has for them takes what is behind the first tab for a value, and values come in no order.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from neardup.engines.connecting import Step
+from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT
+from neardup.engines.hadoop.jobs import CODE, _environment, _streaming, command, python
+
+LINK_SORT = {**SECONDARY_SORT, "stream.num.map.output.key.fields": 2}
+
+
+def connecting_job(args: argparse.Namespace, step: Step) -> list[str]:
+    script = [python(args), f"{CODE}/connect.py"]
+    number = step.target.rpartition("/")[2]
+    return [
+        *_streaming(args, {"mapreduce.job.name": f"{args.name}: {number}", **LINK_SORT}),
+        *("-partitioner", PARTITIONER),
+        *("-input", step.source, "-output", step.target),
+        *("-mapper", command(*script, step.mapper) if step.mapper else "cat"),
+        *("-reducer", command(*script, step.reducer)),
+        *_environment(args),
+    ]
