@@ -11,7 +11,7 @@ import argparse
 
 from neardup.engines.connecting import Step
 from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT
-from neardup.engines.hadoop.jobs import CODE, _environment, _streaming, command, python
+from neardup.engines.hadoop.streaming import CODE, command, environment, python, streaming
 
 LINK_SORT = {**SECONDARY_SORT, "stream.num.map.output.key.fields": 2}
 
@@ -20,10 +20,10 @@ def connecting_job(args: argparse.Namespace, step: Step) -> list[str]:
     script = [python(args), f"{CODE}/connect.py"]
     number = step.target.rpartition("/")[2]
     return [
-        *_streaming(args, {"mapreduce.job.name": f"{args.name}: {number}", **LINK_SORT}),
+        *streaming(args, {"mapreduce.job.name": f"{args.name}: {number}", **LINK_SORT}),
         *("-partitioner", PARTITIONER),
         *("-input", step.source, "-output", step.target),
         *("-mapper", command(*script, step.mapper) if step.mapper else "cat"),
         *("-reducer", command(*script, step.reducer)),
-        *_environment(args),
+        *environment(args),
     ]
