@@ -47,10 +47,9 @@ class CheckedFile:
     def __init__(self, path: Path, size: int, sums: np.ndarray):
         self.path, self.sums = path, sums
         try:
-            self.file = open(path, "rb", buffering=0)  # noqa: SIM115 as long as this lives
+            self.size = path.stat().st_size
         except FileNotFoundError:
             raise damaged(path, "it is missing") from None
-        self.size = os.fstat(self.file.fileno()).st_size
         if self.size != size or len(sums) != -(-size // BLOCK):
             raise damaged(path, f"it has {self.size:,} bytes and not {size:,}")
 
@@ -58,7 +57,8 @@ class CheckedFile:
         """The bytes (uint8) from `start` to `stop`."""
         first = start // BLOCK * BLOCK
         last = min(-(-stop // BLOCK) * BLOCK, self.size)
-        data = os.pread(self.file.fileno(), last - first, first)
+        with open(self.path, "rb", buffering=0) as file:
+            data = os.pread(file.fileno(), last - first, first)
         if len(data) < last - first:
             raise damaged(self.path, "it ends too early")
         view = memoryview(data)

@@ -45,8 +45,17 @@ def new(sets: Ragged) -> Batch:
     return Batch([b"v"] * len(sets), sets, places=np.full(len(sets), NEW, np.uint64))
 
 
-def sifted(rows: Rows, partitions: int, batch: int, known: np.ndarray | None = None) -> Rows:
-    """What is left of each record's keys; record i belongs to mapper i % 2."""
+def sifted(
+    rows: Rows,
+    partitions: int,
+    batch: int,
+    known: np.ndarray | None = None,
+    between: bool | None = None,
+) -> Rows:
+    """What is left of each record's keys; record i belongs to mapper i % 2.
+
+    `between` is None of one collection.
+    """
     known = np.tile(ANYTHING, (len(rows), 1)) if known is None else known
     left: Rows = [set() for _ in rows]
     with TemporaryDirectory() as name, ExitStack() as stack:
@@ -62,7 +71,8 @@ def sifted(rows: Rows, partitions: int, batch: int, known: np.ndarray | None = N
                     writer.add(Ragged.from_rows(some), records)
         for k in range(MAPPERS):
             known[k::MAPPERS].tofile(folder / f"traits.{k}")
-        all_known = Traits([folder / f"traits.{k}" for k in range(MAPPERS)])
+        known_files = [folder / f"traits.{k}" for k in range(MAPPERS)]
+        all_known = Traits(known_files, (), between is not None, bool(between))
         for part in range(partitions):
             sift(
                 [folder / f"keys.{k}.{part}" for k in range(MAPPERS)],
@@ -114,6 +124,32 @@ def test_no_group_meets_twice_and_nobody_waits_alone(rows: Rows) -> None:
     groups = [tuple(records) for records in at.values()]
     assert all(len(group) > 1 for group in groups)
     assert len(groups) == len(set(groups))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sets(st.integers(0, 12), max_size=6), st.booleans()), min_size=1, max_size=12
+    ),
+    st.booleans(),
+    st.sampled_from([1, 3, 256]),
+)
+@settings(max_examples=100, deadline=None)
+def test_of_two_collections_only_pairs_with_a_new_record_meet(
+    records: list[tuple[set[int], bool]], between: bool, large: int
+) -> None:
+    rows, old = [row for row, _ in records], [is_old for _, is_old in records]
+    known = np.tile(ANYTHING, (len(rows), 1))
+    known[np.array(old), 0] |= sieve.OLD
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sieve, "LARGE_BUCKET", large)
+        left = sifted(rows, 4, 3, known, between)
+    for i, j in combinations(range(len(rows)), 2):
+        wanted = old[i] != old[j] if between else not (old[i] and old[j])
+        if wanted and (both := rows[i] & rows[j]):
+            assert min(both) in left[i] & left[j]
+    for key in set().union(*left):
+        kinds = {old[i] for i, keys in enumerate(left) if key in keys}
+        assert kinds == {True, False} or (kinds == {False} and not between)
 
 
 @pytest.mark.parametrize("rows_at_once", [1, 3])

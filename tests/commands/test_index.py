@@ -1,0 +1,419 @@
+"""An index gives the lines that its files give; damaged, or with other options, it is refused."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neardup.engines.local import entries
+from neardup.engines.local.index_lookup import write_found
+from neardup.index.manifest import Manifest
+from neardup.index.segment import FILES
+from neardup.schemes import SCHEMES
+from tests.support.engines import (
+    COUNT_TOKENS,
+    MAPPER,
+    NEARDUP,
+    ROOT,
+    RUN_LOCAL,
+    VIDEOS,
+    Result,
+    environment,
+    in_order,
+    run,
+    succeed,
+)
+
+INDEX = [*NEARDUP, "index"]
+WITHOUT_COUNTS = [name for name, scheme in SCHEMES.items() if not scheme.asks_for_counts({})]
+LINES = VIDEOS.read_bytes().splitlines(keepends=True)
+Files = dict[str, Path]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    """Parts of the videos, in which near-copies lie apart; texts; and an index of two parts."""
+    folder = tmp_path_factory.mktemp("videos")
+    for number, name in enumerate(["old", "more", "new"]):
+        (folder / name).write_bytes(b"".join(LINES[number::3]))
+    (folder / "none").write_bytes(b"\n")
+    paths = {path.name: path for path in folder.iterdir()}
+    made(folder, "index", [paths["old"], paths["more"]])
+    return {**paths, "index": folder / "index"}
+
+
+def made(tmp: Path, name: str, given: list[Path], *flags: str) -> Path:
+    """An index of these files."""
+    succeed([*INDEX, *flags, *given, "--to", tmp / name], tmp)
+    return tmp / name
+
+
+def against(tmp: Path, old: list[Path], new: Path, *flags: str) -> bytes:
+    named = [f"--against={path}" for path in old]
+    out = succeed([*RUN_LOCAL, *flags, *named, new], tmp).out
+    assert out
+    return out
+
+
+def damage(index: Path, tmp: Path, name: str) -> Path:
+    return Path(shutil.copytree(index, tmp / name))
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        [],
+        ["--between"],
+        ["--output=kept"],
+        ["--output=kept", "--between"],
+        ["--output=removed"],
+        ["--output=removed", "--keep=longest"],
+        ["--output=removed", "--keep=smallest", "--between"],
+    ],
+)
+def test_an_index_gives_the_lines_of_its_files(
+    flags: list[str], files: Files, tmp_path: Path
+) -> None:
+    old = [files["old"], files["more"]]
+    expected = against(tmp_path, old, files["new"], *flags)
+    assert len(expected.splitlines()) > 100
+    assert against(tmp_path, [files["index"]], files["new"], *flags) == expected
+
+
+@pytest.mark.parametrize("scheme", WITHOUT_COUNTS)
+def test_of_every_scheme(scheme: str, files: Files, tmp_path: Path) -> None:
+    flags = [f"--scheme={scheme}", "--seed=3"]
+    if SCHEMES[scheme].measures[0] == "jaccard":
+        flags.append("--threshold=0.8")
+    index = made(tmp_path, "index", [files["old"]], *flags)
+    expected = against(tmp_path, [files["old"]], files["new"], *flags)
+    assert b"\told\n" in expected
+    assert against(tmp_path, [index], files["new"], *flags) == expected
+
+
+@pytest.mark.parametrize("flags", [["--scheme=prefix", "--measure=containment"], ["--exact"]])
+def test_with_counts_that_stay_the_same(flags: list[str], files: Files, tmp_path: Path) -> None:
+    result = run([*INDEX, *flags, files["old"], "--to", tmp_path / "index"], tmp_path)
+    assert result.code == 2
+    assert "count_tokens" in result.err
+    assert "--counts" in result.err
+    lines = in_order(succeed([*COUNT_TOKENS, "map", files["old"]], tmp_path).out)
+    sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp_path, lines).out)
+    counts = tmp_path / "counts.tsv"
+    counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp_path, sums).out)
+    counted = [*flags, f"--counts={counts}"]
+    index = made(tmp_path, "index", [files["old"]], *counted)
+    expected = against(tmp_path, [files["old"]], files["new"], *flags)
+    assert against(tmp_path, [index], files["new"], *counted) == expected
+    again = run([*RUN_LOCAL, *flags, "--against", index, files["new"]], tmp_path)
+    assert again.code == 2
+    assert "--counts" in again.err
+    counts.write_bytes(re.sub(rb"(?m)^(t.*\t)2$", rb"\g<1>3", counts.read_bytes()))
+    other = run([*RUN_LOCAL, *counted, "--against", index, files["new"]], tmp_path)
+    assert other.code == 2
+    assert other.err.count("--counts of 667 records (checksum ") == 3
+
+
+def test_of_texts(tmp_path: Path) -> None:
+    words = [f"w{i}" for i in range(40)]
+    texts = [" ".join(words[i : i + 20]) for i in (0, 0, 20, 1)]
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_text("".join(f"o{i}\t{text}\n" for i, text in enumerate(texts)))
+    new.write_text("".join(f"n{i}\t{text}!\n" for i, text in enumerate(texts)))
+    flags = ["--input=text", "--threshold=0.8"]
+    index = made(tmp_path, "index", [old], *flags)
+    expected = against(tmp_path, [old], new, *flags)
+    assert against(tmp_path, [index], new, *flags) == expected
+    result = run([*RUN_LOCAL, *flags, "--shingle=char:5", "--against", index, new], tmp_path)
+    assert result.code == 2
+    assert "with --shingle word:3, and this run has --shingle char:5" in result.err
+
+
+@pytest.mark.parametrize(
+    "flags", [[], ["--output=removed"], ["--output=removed", "--keep=longest"]]
+)
+def test_files_and_indexes_in_any_order(flags: list[str], tmp_path: Path) -> None:
+    """Of equal records the first stays, so that the order of collections is to be seen."""
+    parts = [b"".join(line.replace(b"VIDEO", b"V%d" % i) for line in LINES[:40]) for i in range(4)]
+    names = ["c", "a", "d", "new"]
+    for name, part in zip(names, parts):
+        (tmp_path / name).write_bytes(part)
+    c, a, d, new = (tmp_path / name for name in names)
+    c_index, d_index = made(tmp_path, "ci", [c]), made(tmp_path, "di", [d])
+    a_and_d = made(tmp_path, "adi", [a, d])
+    for old, same in [
+        ([c, a, d], [c_index, a, d_index]),
+        ([a, c, d], [a, c_index, d]),
+        ([d, c, a], [d_index, c_index, a]),
+        ([c, a, d], [c_index, a_and_d]),
+        ([a, d, c], [a_and_d, c]),
+    ]:
+        expected = against(tmp_path, old, new, *flags)
+        assert against(tmp_path, same, new, *flags) == expected
+
+
+def test_an_index_that_is_added_to_twice(files: Files, tmp_path: Path) -> None:
+    index = made(tmp_path, "index", [files["more"]])
+    for name in ("none", "old"):
+        result = succeed([*INDEX, files[name], "--to", index, "--add"], tmp_path)
+    assert "1,334 records in 3 segments" in result.err
+    for flags in ([], ["--output=removed"]):
+        expected = against(
+            tmp_path, [files["more"], files["none"], files["old"]], files["new"], *flags
+        )
+        assert against(tmp_path, [index], files["new"], *flags) == expected
+
+
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_an_empty_index_and_no_new_records(jobs: str, files: Files, tmp_path: Path) -> None:
+    index = made(tmp_path, "index", [files["none"]], f"--jobs={jobs}")
+    expected = against(tmp_path, [files["none"]], files["new"])
+    assert against(tmp_path, [index], files["new"], f"--jobs={jobs}") == expected
+    result = succeed([*RUN_LOCAL, "--against", files["index"], files["none"]], tmp_path)
+    assert result.out == b""
+    assert result.count("records") == 1334
+
+
+def test_standard_input_and_the_summary(files: Files, tmp_path: Path) -> None:
+    result = succeed([*INDEX, "-", "--to", tmp_path / "i"], tmp_path, files["old"].read_bytes())
+    assert result.out == b""
+    assert result.count("records") == 667
+    assert "i: 667 records in 1 segment\n" in result.err
+    expected = against(tmp_path, [files["old"]], files["new"])
+    assert against(tmp_path, [tmp_path / "i"], files["new"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--threshold=0.8"], ("--threshold 0.9", "--threshold 0.8")),
+        (["--scheme=auto"], ("--scheme minhash", "--scheme auto")),
+        (["--measure=dice"], ("--measure jaccard", "--measure dice")),
+        (["--seed=1"], ("--seed 0", "--seed 1")),
+        (["--bands=20", "--rows=5"], ("without --bands", "this run has --bands 20")),
+        (["--input=text"], ("--input shingles", "--input text")),
+        (["--max-line=1"], ("--max-line 32", "--max-line 1")),
+    ],
+)
+def test_other_options_are_refused_with_both_values(
+    flags: list[str], said: tuple[str, str], files: Files, tmp_path: Path
+) -> None:
+    index = files["index"]
+    before = sorted(index.iterdir()), (index / "manifest.json").read_bytes()
+    for command in (
+        [*RUN_LOCAL, *flags, "--against", index, files["new"]],
+        [*INDEX, *flags, files["new"], "--to", index, "--add"],
+    ):
+        result = run(command, tmp_path)
+        assert result.code == 2
+        assert len(result.err.splitlines()) == 1
+        assert all(part in result.err for part in (str(index), *said))
+    assert (sorted(index.iterdir()), (index / "manifest.json").read_bytes()) == before
+
+
+@pytest.mark.parametrize("name", [*FILES, "sums"])
+@pytest.mark.parametrize("how", ["flipped", "truncated", "missing"])
+def test_damage_is_refused(name: str, how: str, files: Files, tmp_path: Path) -> None:
+    index = damage(files["index"], tmp_path, "damaged")
+    path = index / "segment.0" / name
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data if how == "flipped" else data[:-1])
+    if how == "missing":
+        path.unlink()
+    result = run([*RUN_LOCAL, "--against", index, files["new"]], tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert f"{path}: damaged, " in result.err
+    assert result.err.endswith("; make the index again\n")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda text: text.replace('"records": 1334', '"records": 1333'), "damaged"),
+        (lambda text: text[:-9], "damaged"),
+        (lambda text: "[]", "damaged"),
+        (lambda text: text.replace('"format": 1', '"format": 7'), "another version"),
+    ],
+)
+def test_a_manifest_that_is_none(
+    wrong: Callable[[str], str], said: str, files: Files, tmp_path: Path
+) -> None:
+    index = damage(files["index"], tmp_path, "damaged")
+    manifest = index / "manifest.json"
+    text = manifest.read_text()
+    assert wrong(text) != text
+    manifest.write_text(wrong(text))
+    result = run([*RUN_LOCAL, "--against", index, files["new"]], tmp_path)
+    assert result.code == 1
+    assert f"{manifest}: " in result.err
+    assert said in result.err
+
+
+def test_keys_of_another_version_are_refused(files: Files, tmp_path: Path) -> None:
+    index = damage(files["index"], tmp_path, "other")
+    manifest = Manifest.of(index)
+    Manifest(manifest.options, "0" * 16, manifest.segments).write(index)
+    result = run([*RUN_LOCAL, "--against", index, files["new"]], tmp_path)
+    assert result.code == 1
+    assert "made by another version of neardup" in result.err
+
+
+@pytest.fixture
+def stuck(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Starts a command that waits for more of its input than some records."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*flags: str | Path) -> subprocess.Popen[bytes]:
+        command = [*INDEX, "--jobs=2", *flags, "-"]
+        process = subprocess.Popen(
+            list(map(str, command)),
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(tmp_path),
+            start_new_session=True,
+        )
+        started.append(process)
+        assert process.stdin
+        assert process.stdin.write(LINES[0]) == len(LINES[0])
+        process.stdin.flush()
+        return process
+
+    yield start
+    for process in started:
+        with process:
+            process.kill()
+
+
+def until(there: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    while not there():
+        assert process.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_killed_before_there_is_an_index(
+    number: int,
+    stuck: Callable[..., subprocess.Popen[bytes]],
+    files: Files,
+    tmp_path: Path,
+) -> None:
+    index = tmp_path / "index"
+    process = stuck("--to", index)
+    copies = tmp_path / "tmpdir"
+    until(lambda: bool(list(copies.glob("*/stdin"))), process)
+    other = run([*INDEX, files["old"], "--to", index], tmp_path)
+    assert other.code == 1
+    assert "another run is writing to it" in other.err
+    os.killpg(process.pid, number)
+    process.wait()
+    assert not (index / "manifest.json").exists()
+    assert number == signal.SIGKILL or not index.exists()
+    made(tmp_path, "index", [files["old"]])
+    expected = against(tmp_path, [files["old"]], files["new"])
+    assert against(tmp_path, [index], files["new"]) == expected
+
+
+def test_killed_while_something_is_added(
+    stuck: Callable[..., subprocess.Popen[bytes]], files: Files, tmp_path: Path
+) -> None:
+    index = made(tmp_path, "index", [files["old"]])
+    expected = against(tmp_path, [index], files["new"])
+    process = stuck("--to", index, "--add")
+    until(lambda: bool(list((tmp_path / "tmpdir").glob("*/stdin"))), process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    # As it may have come further: a segment half written, one that no manifest names, half of one.
+    for left in (".unfinished.segment.1", "segment.1"):
+        (index / left).mkdir()
+        (index / left / "keys").write_bytes(b"half")
+    (index / ".unfinished.manifest.json").write_bytes(b"{")
+    assert against(tmp_path, [index], files["new"]) == expected
+    succeed([*INDEX, files["more"], "--to", index, "--add"], tmp_path)
+    assert sorted(path.name for path in index.iterdir()) == [
+        "manifest.json",
+        "segment.0",
+        "segment.1",
+    ]
+    expected = against(tmp_path, [files["old"], files["more"]], files["new"])
+    assert against(tmp_path, [index], files["new"]) == expected
+
+
+def test_a_full_disk_leaves_the_index_as_it_was(files: Files, tmp_path: Path) -> None:
+    index = damage(files["index"], tmp_path, "index")
+    before = sorted(path.name for path in index.iterdir())
+    limit = f"ulimit -f 16; exec {' '.join(map(str, INDEX))} {files['new']} --to {index} --add"
+    result = run(["bash", "-c", limit], tmp_path)
+    assert result.code == 1
+    assert sorted(path.name for path in index.iterdir()) == before
+    expected = against(tmp_path, [files["index"]], files["new"])
+    assert against(tmp_path, [index], files["new"]) == expected
+
+
+def refused(command: list[str | Path], tmp: Path) -> Result:
+    result = run(command, tmp)
+    assert result.code == 2
+    assert len(result.err.splitlines()) == 1
+    return result
+
+
+def test_where_no_index_can_be_made(files: Files, tmp_path: Path) -> None:
+    folder, file = tmp_path / "folder", tmp_path / "file"
+    folder.mkdir()
+    file.touch()
+    (folder / "mine").touch()
+    for where, said in [
+        (files["index"], "--add to it"),
+        (folder, "is a folder, and no index"),
+        (file, "is a file"),
+    ]:
+        assert said in refused([*INDEX, files["new"], "--to", where], tmp_path).err
+    for where in (folder, tmp_path / "nowhere"):
+        result = refused([*INDEX, files["new"], "--to", where, "--add"], tmp_path)
+        assert "is no index to --add to" in result.err
+    assert [path.name for path in folder.iterdir()] == ["mine"]
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_who_reads_no_index(files: Files, tmp_path: Path) -> None:
+    for command in (
+        [*MAPPER, files["index"]],
+        [*MAPPER, "--against", files["index"], files["new"]],
+        [*COUNT_TOKENS, "map", files["index"]],
+    ):
+        assert "which only run_local.sh reads" in refused(command, tmp_path).err
+    result = refused([*RUN_LOCAL, files["index"]], tmp_path)
+    assert "to be named behind --against" in result.err
+
+
+@pytest.mark.parametrize("at_once", [1, 50, 1 << 20])
+def test_what_is_found_comes_in_files_in_order_of_records(
+    at_once: int, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entries, "ENTRIES_AT_ONCE", at_once)
+    (segment,) = Manifest.of(files["index"]).segments_at(files["index"], 0)
+    held = segment.files["keys"].array("<u8")
+    holders = segment.files["holders"].array("<u4")
+    wanted = np.unique(held)[::3]
+    between = wanted[1:] - np.uint64(1)
+    keys = np.union1d(wanted, between[~np.isin(between, held)])
+
+    def path(number: int) -> Path:
+        return tmp_path / f"found.{number}"
+
+    count = write_found(segment, keys, 2, 5, path)
+    assert count >= 1
+    found = [entries.all_of(path(i)) for i in range(count)]
+    for part in found:
+        assert (np.diff(part[:, 1].astype(np.int64)) >= 0).all()
+    mine = np.isin(held, wanted)
+    expected = np.column_stack((held[mine], holders[mine].astype(np.uint64) * 5 + 2))
+    assert sorted(np.concatenate(found).tolist()) == sorted(expected.tolist())
