@@ -16,7 +16,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from neardup.decisions.edge_file import EdgeFile, Head, Near
+from neardup.decisions.edge_file import EdgeFile, Head
 from neardup.decisions.rule import Rule
 from neardup.lines.set_text import decode_sets
 from neardup.lines.tagged_ids import is_old
