@@ -3,8 +3,8 @@
     python3 -m bench.compare_increments
     python3 -m bench.compare_increments --old 100000 --peers-python /opt/peers/bin/python
 
-prints a Markdown table.  Made-up videos, of which every so-manieth is new, so that near-copies are on
-both sides; each program in a process of its own, once or `--rounds` times, medians.
+prints a Markdown table.  Made-up videos, of which every so-manieth is new, so that near-copies are
+on both sides; each program in a process of its own, `--rounds` times with one index, medians.
 
     index      seconds to make it of the old records, and how large it is
     new        seconds from the file of new records, and the index, to the answer
