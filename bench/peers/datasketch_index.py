@@ -1,7 +1,8 @@
 """datasketch with an index that is kept: built of old records, and asked for those like new ones.
 
 The index is a pickled `MinHashLSH`, and the sets beside it as arrays, since what a query gives has
-to be verified.  A new record is queried and then inserted, so that pairs of two new ones are found.  See `bench.peers.datasketch` for the rest.
+to be verified.  A new record is queried and then inserted, so that pairs of two new ones are found.
+See `bench.peers.datasketch` for the rest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """rensa with an index that is kept, flags only: which new records share a band with any other.
 
 The index is a pickled `RMinHashLSH`, into which the new records go by
-`insert_matrix_and_query_duplicate_flags`.  It names no pairs, and nothing is verified.  See `bench.peers.rensa` for the rest.
+`insert_matrix_and_query_duplicate_flags`.  It names no pairs, and nothing is verified.  See
+`bench.peers.rensa` for the rest.
 """
 
 from __future__ import annotations
