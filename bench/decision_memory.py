@@ -3,8 +3,8 @@
     python3 -m bench.decision_memory
 
 Edges of so many records, in families of three of which the third is like the second only, are
-decided in a process of their own, twice: the bytes are the difference of the peaks by the difference
-of the records.  Seconds are those of the larger one, start included.
+decided in a process of their own, for two numbers of records: the bytes are the difference of the
+peaks by the difference of the records.  Seconds are those of the larger one, start included.
 """
 
 from __future__ import annotations

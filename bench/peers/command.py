@@ -22,12 +22,13 @@ def options(
     bands: int | None = None,
     rows: int | None = None,
     banded: bool = True,
+    index: bool = False,
     **more: int | None,
 ) -> argparse.Namespace:
     """The options given to an adapter, whose docstring begins with what it is.
 
     bands, rows: the default, or None where the peer makes its own choice; more: further options
-    that are numbers, and their defaults.
+    that are numbers, and their defaults; index: --index FOLDER, which --build makes.
     """
     name = Path(sys.argv[0]).stem
     parser = argparse.ArgumentParser(
@@ -40,6 +41,9 @@ def options(
         more = {**more, "bands": bands, "rows": rows}
     for option, default in more.items():
         parser.add_argument(f"--{option}", type=int, default=default)
+    if index:
+        parser.add_argument("--index", type=Path, required=True, metavar="FOLDER")
+        parser.add_argument("--build", action="store_true", help="of the file, instead of asking")
     args = parser.parse_args()
     if banded and (args.bands is None) != (args.rows is None):
         parser.error("--bands and --rows go together")

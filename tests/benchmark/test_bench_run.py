@@ -268,6 +268,8 @@ def test_good_answers_are_no_problem() -> None:
         ({"shuffled": None}, "does not say how many bytes"),
         ({"status": "failed with 1", "said": "oh"}, "failed with 1: oh"),
         ({"prints": "links", "connected": False}, "links do not connect"),
+        ({"prints": "clusters", "connected": False}, "clusters do not connect"),
+        ({"prints": "removed", "right": 1999}, "1999 of 2000 removed records have a verified pair"),
     ],
 )
 def test_each_fault_is_a_problem(changed: dict, message: str) -> None:
