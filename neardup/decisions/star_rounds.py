@@ -17,9 +17,9 @@ to the smallest node it knows, itself among them.
 
 Each step leaves records connected that were, and connects no others.  A link only ever gets smaller
 ends, and none is added; so it ends, and it ends in *stars*: each record linked to the smallest
-record of its cluster, and to no other.  That takes O(log^2 n) rounds by the paper's proof, and about
-log n wherever it was tried: 2 for data/videos.txt, 7 for 50,000 edges drawn among 100,000 records,
-17 for a path of 100,000.
+record of its cluster, and to no other.  That takes O(log^2 n) rounds by the paper's proof, and
+about log n wherever it was tried: 2 for data/videos.txt, 7 for 50,000 edges drawn among 100,000
+records, 17 for a path of 100,000.
 
 A sort brings the smallest neighbour of a node first, so all that a step holds is a line.  The links
 of the first record of a cluster go through one process, though, as those of any key do.

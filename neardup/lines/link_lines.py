@@ -23,7 +23,7 @@ def format_link(node: bytes, neighbour: bytes) -> bytes:
 def parse_link(line: bytes) -> tuple[bytes, bytes]:
     r"""(node, neighbour); WireError for any other line, and for a link of a record to itself.
 
-    >>> parse_link(b"1b\1000000000000002a\t1a\1000000000000002b\n")
+    >>> parse_link(b"1b\x01000000000000002a\t1a\x01000000000000002b\n")
     (b'1b\x01000000000000002a', b'1a\x01000000000000002b')
     """
     found = _LINK.fullmatch(line)
