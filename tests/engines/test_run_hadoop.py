@@ -114,6 +114,118 @@ def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path
     assert pairs.count(" --counts=counts ") == 2
 
 
+FILE = "-rw-r--r--   1 me us     5 2026-01-31 09:00"
+
+
+def listing(tmp_path: Path) -> dict[str, str]:
+    """The environment of a Hadoop that lists two new files and an old one, whatever is asked."""
+    new = f"{FILE} /in/b c.txt\n{FILE} /in/_SUCCESS\n{FILE} /in/a.gz\n"
+    (tmp_path / "new").write_text("drwxr-xr-x   - me us     0 2026-01-31 09:00 /in/d\n" + new)
+    (tmp_path / "old").write_text(f"{FILE} /old/o.txt\n")
+    case = f'case "$*" in *" /old") cat {tmp_path}/old ;; *) cat {tmp_path}/new ;; esac'
+    program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', case)
+    return {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+
+
+def list_sent(command: list[str]) -> Path:
+    """The list of input files that goes along with a job."""
+    (path,) = re.findall("(?:^|,)([^,]+)#input-files(?:,|$)", value(command, "-files"))
+    return Path(path)
+
+
+def test_the_commands_that_decide(tmp_path: Path) -> None:
+    """They can be run as they stand: the list of input files stays."""
+    flags = ["--output=kept", "--keep=longest", "--removed=/gone/", "--against", "/old"]
+    more = ["-D", "mapreduce.job.reduces=5", "-D", "mapreduce.job.maps=9", "--show"]
+    result = run([*RUN_HADOOP, *flags, *more, "/in", "/out"], tmp_path, **listing(tmp_path))
+    assert result.code == 0, result.err
+    lines = result.out.decode().splitlines()
+    pairs, decide, keep, gone, mark, removing = map(shlex.split, lines)
+    between = removing[-1]
+    assert list_sent(pairs) == list_sent(keep)
+    assert list_sent(pairs).read_text() == "old\t/old/o.txt\nnew\t/in/a.gz\nnew\t/in/b c.txt\n"
+    assert [pairs[i + 1] for i, word in enumerate(pairs) if word == "-input"] == ["/in", "/old"]
+    told = "--keep=longest --against=input-files --input-files=input-files"
+    for command, flag in ((pairs, "-mapper"), (pairs, "-reducer"), (decide, "-reducer")):
+        assert told in value(command, flag)
+    assert (value(decide, "-input"), value(decide, "-output")) == (
+        value(pairs, "-output"),
+        f"{between}/decided",
+    )
+    assert last(decide, "mapreduce.job.reduces") == "1"
+    assert last(decide, "mapreduce.output.fileoutputformat.compress") == "false"
+    assert f"mapreduce.job.cache.files={between}/decided/part-00000#decided" in keep
+    assert last(keep, "mapreduce.job.reduces") == "0"
+    assert (value(keep, "-input"), value(keep, "-output")) == ("/in", "/out")
+    # Both cut files in the same places, though one of them reads more of them.
+    assert last(pairs, "mapreduce.job.maps") == last(keep, "mapreduce.job.maps") == "1"
+    assert (value(gone, "-input"), value(gone, "-output")) == (f"{between}/decided", "/gone")
+    assert mark[2:] == ["-touchz", "/out/_neardup", "/gone/_neardup"]
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == ["fs -ls -R /old", "fs -ls -R /in"]  # nothing has changed
+
+
+@pytest.mark.parametrize("output", ["removed", "clusters"])
+def test_the_decision_is_the_answer(output: str, tmp_path: Path) -> None:
+    flags = [f"--output={output}", "--show", "/in", "/out"]
+    result = run([*RUN_HADOOP, *flags], tmp_path, **listing(tmp_path))
+    _, decide, mark, _ = map(shlex.split, result.out.decode().splitlines())
+    assert value(decide, "-output") == "/out"
+    assert f"neardup-job/decide_reducer.py --input=shingles --output={output} " in " ".join(decide)
+    assert mark[2:] == ["-touchz", "/out/_neardup"]
+
+
+def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
+    """One job, and a list; without --against there is none."""
+    flags = ["--between", "--against=/old", "--show", "/in", "/out"]
+    result = run([*RUN_HADOOP, *flags], tmp_path, **listing(tmp_path))
+    (pairs,) = map(shlex.split, result.out.decode().splitlines())
+    assert list_sent(pairs).read_text().startswith("old\t/old/o.txt\nnew\t")
+    assert value(pairs, "-output") == "/out"
+    result = run([*RUN_HADOOP, "--show", "/in", "/out"], tmp_path, **listing(tmp_path))
+    assert "input-files" not in result.out.decode()
+
+
+def last(command: list[str], name: str) -> str:
+    """What a property is in the end."""
+    return [word for word in command if word.startswith(f"{name}=")][-1].partition("=")[2]
+
+
+def test_lists_that_cannot_be_used(tmp_path: Path) -> None:
+    flags = [*RUN_HADOOP, "--output=removed", "--show", "/in", "/in/a*", "/out"]
+    told = listing(tmp_path)
+    (tmp_path / "new").write_text(f"{FILE} /in/a.gz\n{FILE} hdfs://node:9000/in/a.gz\n")
+    result = run(flags, tmp_path, **told)
+    assert result.code == 1
+    assert "/in/a.gz: is named twice" in result.err
+    (tmp_path / "new").write_text(f"{FILE} /in/a\nb\n")  # a name of two lines
+    result = run(flags, tmp_path, **told)
+    assert "run_hadoop.sh: cannot read what Hadoop lists: 'b'" in result.err
+    program(tmp_path / "bin" / "hadoop", "echo Connection refused >&2; exit 1")
+    result = run(flags, tmp_path, **told)
+    assert result.code == 1
+    assert result.err == (
+        "Connection refused\nrun_hadoop.sh: cannot list /in /in/a*; Hadoop said why above\n"
+    )
+
+
+def test_lines_that_do_not_add_up(tmp_path: Path) -> None:
+    """An input that changes between the jobs: no answer is left that lacks other lines."""
+    told = listing(tmp_path)
+    counted = "\\tneardup\\n\\t\\trecords=9\\n\\t\\trecords removed=2\\n"
+    lines = "\\t\\tMap input records=9\\n\\t\\tMap output records=8\\n"
+    said = f'printf "Running job: job_1_0001\\n{counted}{lines}completed successfully\\n" >&2'
+    listed = f"cat {tmp_path}/new"
+    case = f'case "$1 $2" in jar*) {said} ;; "fs -ls") {listed} ;; "fs -test") exit 1 ;; esac'
+    program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', case)
+    result = run([*RUN_HADOOP, "--output=kept", "/in", "/out"], tmp_path, **told)
+    assert result.code == 1
+    # Three jobs have said that two are to go.
+    assert "of 9 lines 8 stay, and 6 records were to go" in result.err.splitlines()[-1]
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])
+
+
 @pytest.fixture
 def installed(tmp_path: Path) -> dict[str, str]:
     """The environment of a Hadoop that says nothing and fails."""
@@ -179,6 +291,19 @@ def test_overwrite_removes_an_earlier_answer(tmp_path: Path) -> None:
         looked = [f"fs -text /out/{name}" for name in names if name.startswith("part-")][:1]
         assert asked[:-1] == ["fs -ls /out", *looked, "fs -rm -r -f /out"]
         assert asked[-1].startswith("jar ")
+
+
+def test_overwrite_removes_what_is_marked(tmp_path: Path) -> None:
+    """Lines that stay of an input may be anything, and the mark says that they are an answer."""
+    file = "-rw-r--r--   1 me us     5 2026-01-31 09:00 /out/"
+    names = ["_SUCCESS", "_neardup", "part-00000", "part-00001.gz"]
+    listed = "\n".join([f"Found {len(names)} items", *(file + name for name in names)])
+    _, asked = overwriting(listed, tmp_path, "anything")
+    assert asked[:-1] == ["fs -ls /out", "fs -rm -r -f /out"]
+    assert asked[-1].startswith("jar ")
+    result, asked = overwriting(listed.replace("part-00000", "notes.txt"), tmp_path, "anything")
+    assert "it holds notes.txt" in result.err
+    assert asked == ["fs -ls /out"]
 
 
 @pytest.mark.parametrize("text", [r"the\t3\n", r"VIDEO_1 1 2 3\n", r"\377\n"])

@@ -115,6 +115,14 @@ IN
 --overwrite /data/videos/today /data/videos
 --overwrite hdfs:///user/root/../data/in /user/data/
 --overwrite /data/* /data/pairs
+--overwrite --against /data/pairs/old /data/in /data/pairs
+--output kept --removed /data/in --overwrite /data/in /data/kept
+--output kept --removed OUT/gone IN OUT
+--output kept --removed a,b IN OUT
+--output removed --removed GONE IN OUT
+--output clusters --dedup IN OUT
+--input-files list IN OUT
+--against /data/jan,/data/feb IN OUT
 --overwrite /data/videos /data/*
 IN /data/{a,b}
 IN OUT\\PUT

@@ -1,0 +1,137 @@
+"""From pairs to a clean collection on a real Hadoop: the bytes that run_local.sh gives."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.support import hadoop_cluster
+from tests.support.engines import RUN_HADOOP, RUN_LOCAL, Result, in_order, succeed
+
+pytestmark = pytest.mark.hadoop
+WITHOUT_YARN = hadoop_cluster.WITHOUT_YARN
+NAMES = ("a.txt", "deeper/b \u00e9.txt.gz", "old.txt")  # in order of paths
+# What no stage may change; none of them is a record.
+ODD = [b"", b" ", b"\t", b"lonely", b"lonely\t", b"\tlead 1", b"\x01\x01", b"no\xffutf"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Groups of near-duplicates over all files, and odd lines between; last lines do not end."""
+    draw = random.Random(4)
+    lines = []
+    for group in range(150):
+        base = [draw.randrange(10**6) for _ in range(60)]
+        for member in range(draw.choice([1, 1, 2, 3, 6])):
+            shingles = [*base, *(draw.randrange(10**6) for _ in range(draw.randrange(3)))]
+            shingles[draw.randrange(60)] = draw.choice([shingles[0], draw.randrange(10**6)])
+            blank = draw.choice(["\t", " ", "  "])
+            lines.append(f"R{group}.{member}{blank}{' '.join(map(str, shingles))}".encode())
+    draw.shuffle(lines)
+    for odd in ODD:
+        lines.insert(draw.randrange(len(lines) // 2), odd)
+    folder = tmp_path_factory.mktemp("files")
+    found = {}
+    for number, name in enumerate(NAMES):
+        data = b"\n".join(lines[number::3])
+        found[name] = folder / name
+        found[name].parent.mkdir(exist_ok=True)
+        found[name].write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return found
+
+
+@pytest.fixture(scope="module")
+def hdfs(files: dict[str, Path]) -> str:
+    """A folder with these files, in blocks of 16 KB; and what Hadoop does not read, beside them."""
+    folder = f"/in/decisions{hadoop_cluster.new_output()}"
+    for name, file in files.items():
+        where = "old" if name == "old.txt" else "new"
+        hadoop_cluster.put(file.read_bytes(), f"{folder}/{where}/{name}", 1 << 14)
+    hadoop_cluster.put(b"R0.0 1 2 3\n", f"{folder}/new/_logs.txt")
+    return folder
+
+
+def on_this_machine(flags: list[str], files: list[Path], tmp: Path) -> Result:
+    result = succeed([*RUN_LOCAL, *flags, *files], tmp)
+    assert result.out
+    return result
+
+
+def summary(result: Result) -> dict[str, int]:
+    names = ("records", "records removed", "records that stay", "clusters", "bad lines", "pairs")
+    names += ("… that only a chain would remove", "records of the largest cluster")
+    return {name: result.count(name) for name in names if f"\n{name}  " in f"\n{result.err}"}
+
+
+def test_a_clean_collection(files: dict[str, Path], hdfs: str, tmp_path: Path) -> None:
+    """Two collections, files of several splits and a packed one, on nodes without the letter é."""
+    new, old = [files[name] for name in NAMES[:2]], files["old.txt"]
+    flags = ["--output=kept", "--keep=longest"]
+    gone = tmp_path / "gone.tsv"
+    here = on_this_machine([*flags, "--removed", str(gone), "--against", str(old)], new, tmp_path)
+    removed = f"{hadoop_cluster.new_output()}.removed"
+    there = hadoop_cluster.submit(
+        tmp_path,
+        [f"{hdfs}/new"],
+        *(*flags, "--removed", removed, "--against", f"{hdfs}/o*", "--reducers=2"),
+        *("-D", "mapreduce.map.env=LC_ALL=C"),
+    )
+    assert there.pairs == in_order(here.out)
+    assert hadoop_cluster.hadoop("fs", "-cat", f"{removed}/part-*") == gone.read_bytes() != b""
+    assert summary(there.result) == summary(here)
+    assert there.result.count("records removed") == gone.read_bytes().count(b"\n")
+    assert there.hadoop_counter("Launched map tasks") >= 9  # of both jobs that read files
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--output=removed", "--rule=cluster"], ["--output=clusters"], ["--output=kept"]],
+    ids=["removed", "clusters", "kept"],
+)
+def test_the_same_as_on_one_machine(
+    flags: list[str], files: dict[str, Path], hdfs: str, tmp_path: Path
+) -> None:
+    """In the one JVM of the client; a relative name, as only Hadoop knows where it leads."""
+    here = on_this_machine(flags, [files[name] for name in NAMES], tmp_path)
+    hadoop_cluster.hadoop("fs", "-mkdir", "-p", ".")
+    link = hdfs.strip("/").replace("/", ".")
+    hadoop_cluster.hadoop("fs", "-cp", "-f", hdfs, link)
+    there = hadoop_cluster.submit(tmp_path, [link], *flags, "--reducers=3", *WITHOUT_YARN)
+    assert there.pairs == in_order(here.out)
+    assert summary(there.result) == summary(here)
+    if flags == ["--output=kept"]:
+        lines = there.pairs.split(b"\n")
+        assert all(odd in lines for odd in ODD)
+
+
+def test_pairs_of_two_collections(files: dict[str, Path], hdfs: str, tmp_path: Path) -> None:
+    new, old = [files[name] for name in NAMES[:2]], files["old.txt"]
+    here = on_this_machine(["--between", "--against", str(old)], new, tmp_path)
+    flags = ["--between", "--against", f"{hdfs}/old", *WITHOUT_YARN]
+    assert hadoop_cluster.submit(tmp_path, [f"{hdfs}/new"], *flags).pairs == here.out
+
+
+def test_nothing_to_decide_and_the_answer_of_before(tmp_path: Path) -> None:
+    """Of no pairs the reducer is not heard; and lines that may be anything are known as ours."""
+    data = b"x 1 2 3\ny 4 5 6\n"
+    hdfs, output = hadoop_cluster.put(data, "/in/two.txt"), hadoop_cluster.new_output()
+    command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, "--output=kept", *WITHOUT_YARN]
+    for more in ([], ["--overwrite"]):
+        result = hadoop_cluster.attempt([*command, *more, hdfs, output], tmp_path)
+        assert result.code == 0, result.err
+        assert hadoop_cluster.pairs_in(output) == data
+        assert result.count("records removed") == 0
+        assert result.count("records that stay") == 2
+    result = hadoop_cluster.attempt([*command, hdfs, output], tmp_path)
+    assert result.code == 1
+    assert f"{output} already exists; --overwrite" in result.err.splitlines()[-1]
+
+
+def test_a_file_that_is_named_twice(hdfs: str, tmp_path: Path) -> None:
+    command = [*RUN_HADOOP, "--output=kept", f"{hdfs}/new", f"{hdfs}/new/a*", "/out/never"]
+    result = hadoop_cluster.attempt(command, tmp_path)
+    assert result.code == 1
+    assert f"{hdfs}/new/a.txt: is named twice" in result.err.splitlines()[-1]
