@@ -43,7 +43,7 @@ from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
 from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT, WHOLE_LINES
 from neardup.engines.inputs import input_blocks, kept_of_input
-from neardup.engines.local.decision import REMOVED_OPTION, check_removed, whole_or_not
+from neardup.engines.local.removed_file import REMOVED_OPTION, check_removed, whole_or_not
 from neardup.engines.local.folder import STDIN, working_folder
 from neardup.engines.mrjob_decision import decide_here, write_removed
 from neardup.engines.mrjob_here import (

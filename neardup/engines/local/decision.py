@@ -8,30 +8,46 @@ One process decides, while the reducers still write; `decision_stages` says what
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
+from neardup.decision_stages import decide_edges
 from neardup.decisions.keep_lines import kept_lines, places_from
-from neardup.engines.local.folder import naming
+from neardup.engines.local.folder import STDIN
+from neardup.engines.local.plan import Plan, sort_to
+from neardup.engines.local.workers import Workers
 from neardup.lines.decided_lines import removed_line
 from neardup.process.counters import Counters
-from neardup.process.errors import StageError, UsageError
-from neardup.process.program import write_all
-from neardup.reading.blocks import unpacked
-
-REMOVED_OPTION: dict[str, Any] = dict(
-    metavar="FILE", help="with --output kept: what --output removed prints, into this file"
-)
+from neardup.process.program import STDOUT, write_all
+from neardup.reading.blocks import blocks_of, unpacked
+from neardup.reading.places import NEW
 
 
-def check_removed(removed: str | None, output: str) -> None:
-    if removed is not None and output != "kept":
-        raise UsageError(f"--removed is for --output kept, and --output is {output}")
+def decide(plan: Plan, edges: int) -> None:
+    counters = Counters("decide")
+    with open(edges, "rb") as lines, open(plan.path("decided"), "wb") as file:
+        file.writelines(decide_edges(blocks_of(lines), plan.settings, counters))
+    counters.report()
+
+
+def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None) -> None:
+    """From decided lines to what the user asked for."""
+    decided, reasons = plan.path("decided"), plan.path("reasons")
+    if output == "clusters":
+        sort_to(workers, plan, decided, STDOUT)
+    elif output == "kept":
+        by_place = plan.path("by_place")
+        with open(by_place, "wb") as file:
+            sort_to(workers, plan, decided, file.fileno())
+            workers.together()
+        new = [i for i, place in enumerate(plan.places) if place >= NEW]
+        files = [str(plan.path(STDIN)) if plan.files[i] == "-" else plan.files[i] for i in new]
+        workers.start("keep", lambda: keep(by_place, files, [plan.places[i] for i in new]))
+    if output == "removed" or removed:
+        without_places(decided, reasons)
+        sort_to(workers, plan, reasons, removed.fileno() if removed else STDOUT)
+    workers.together()
 
 
 def without_places(decided: Path, removed: Path) -> None:
@@ -47,44 +63,3 @@ def keep(by_place: Path, files: Sequence[str], places: Sequence[int]) -> None:
         for name, first in zip(files, places):
             write_all(kept_lines(unpacked(name), first, places_from(decided, first)))
     counters.report()
-
-
-@contextmanager
-def whole_or_not(name: str, inputs: Sequence[str]) -> Iterator[IO[bytes]]:
-    """A file to write, that has its name only when all of it is written.
-
-    UsageError if it is one of the inputs.
-    """
-    for other in inputs:
-        if other != "-" and os.path.exists(name) and os.path.samefile(name, other):
-            raise UsageError(f"--removed {name}: is an input; name another file")
-    if os.path.exists(name) and not os.path.isfile(name):  # such as /dev/null
-        with naming(Path(name)), open(name, "wb") as file:
-            yield file
-        return
-    path = Path(os.path.realpath(name))
-    try:
-        descriptor, half = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise StageError(f"--removed {name}: {error.strerror}") from None
-    try:
-        with open(descriptor, "wb") as file:
-            yield file
-            with naming(path):
-                file.flush()
-                os.fsync(descriptor)
-        _as_others(Path(half), path)
-        os.replace(half, path)
-    except BaseException:
-        Path(half).unlink(missing_ok=True)
-        raise
-
-
-def _as_others(file: Path, target: Path) -> None:
-    """Give a temporary file the rights that a new file has, or the one that it replaces."""
-    if target.exists():
-        shutil.copymode(target, file)
-    else:
-        mask = os.umask(0)
-        os.umask(mask)
-        file.chmod(0o666 & ~mask)

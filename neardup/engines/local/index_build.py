@@ -28,16 +28,10 @@ from neardup.engines.local.folder import (
     size_of,
     working_folder,
 )
-from neardup.engines.local.run import (
-    MOST_JOBS,
-    Plan,
-    blocks_in_turn,
-    count,
-    everywhere,
-    workers_for,
-)
+from neardup.engines.local.plan import MOST_JOBS, Plan, everywhere, workers_for
 from neardup.engines.local.sieve import traits
 from neardup.engines.local.sorted_entries import in_order
+from neardup.engines.local.steps import blocks_in_turn, count
 from neardup.engines.local.workers import Workers, turns
 from neardup.index.agreement import check_counts, opened, probe
 from neardup.index.checked_file import write_checked

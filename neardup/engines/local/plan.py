@@ -1,0 +1,101 @@
+"""What a run on this machine is to do, and how its workers and its sorts are started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+from neardup.engines.local.folder import naming
+from neardup.engines.local.sieve import Traits
+from neardup.engines.local.workers import Workers, program
+from neardup.index.segment import Segment
+from neardup.options import Settings
+from neardup.reading.blocks import BLOCK_BYTES
+
+MOST_JOBS = 999
+FEW_WORKERS = 8  # are not too many for any input
+MOST_WORKERS = 240  # a mapper has a file open for each reducer
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do; `folder` holds all that lies between the stages."""
+
+    settings: Settings
+    files: list[str]
+    names: list[str]  # by which the user knows them
+    places: list[int]  # of their first lines
+    jobs: int
+    partitions: int  # of the keys
+    turns: Callable[[], Iterator[int]]  # whose is the next block of the input?
+    sort_memory: str
+    folder: Path
+    segments: list[Segment] = field(default_factory=list)  # of indexes; each is one more mapper
+
+    @property
+    def sources(self) -> int:
+        """How many give records."""
+        return self.jobs + len(self.segments)
+
+    def traits(self) -> Traits:
+        settings = self.settings
+        return Traits(self.paths("traits"), self.segments, settings.against, settings.between)
+
+    def path(self, kind: str, *numbers: int) -> Path:
+        return self.folder / ".".join([kind, *map(str, numbers)])
+
+    def paths(self, kind: str, *numbers: int) -> list[Path]:
+        """The files of this kind, one of each worker."""
+        return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
+
+
+def workers_for(asked: int, input_bytes: int) -> int:
+    """How many mappers, and reducers: each mapper is to have a block, and keeps N files.
+
+    >>> workers_for(4, 0), workers_for(999, 0), workers_for(999, 4 << 20), workers_for(999, 1 << 40)
+    (4, 9, 24, 240)
+    """
+    blocks = input_bytes // BLOCK_BYTES
+    return min(asked, FEW_WORKERS + max(1, blocks), MOST_WORKERS)
+
+
+def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[int], None]) -> None:
+    """The same task in N processes, each with its number from 0, to the end of all."""
+    start_everywhere(workers, plan, name, task)
+    workers.together()
+
+
+def start_everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[int], None]) -> None:
+
+    def numbered(k: int) -> Callable[[], None]:
+        def work() -> None:
+            os.environ["NEARDUP_WORKER"] = f"{k + 1} of {plan.jobs}"
+            with naming(plan.folder):  # where a full disk would be
+                task(k)
+
+        return work
+
+    for k in range(plan.jobs):
+        workers.start(f"{name} {k + 1}", numbered(k))
+
+
+def sort(workers: Workers, plan: Plan, files: list[Path]) -> int:
+    """The descriptor of a pipe with the sorted lines of these files."""
+    read, write = os.pipe()
+    workers.start("sort", sorting(plan, files, write))
+    os.close(write)
+    return read
+
+
+def sort_to(workers: Workers, plan: Plan, file: Path, descriptor: int) -> None:
+    """Write the sorted lines of a file."""
+    workers.start("sort", sorting(plan, [file], descriptor))
+
+
+def sorting(plan: Plan, files: list[Path], descriptor: int) -> Callable[[], None]:
+    """The system's sort takes any number of files, and keeps what memory cannot hold on disk."""
+    flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
+    return program(["sort", *flags, "--", *map(str, files)], stdout=descriptor)

@@ -1,0 +1,64 @@
+"""The file that --removed names: written whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from neardup.engines.local.folder import naming
+from neardup.process.errors import StageError, UsageError
+
+REMOVED_OPTION: dict[str, Any] = dict(
+    metavar="FILE", help="with --output kept: what --output removed prints, into this file"
+)
+
+
+def check_removed(removed: str | None, output: str) -> None:
+    if removed is not None and output != "kept":
+        raise UsageError(f"--removed is for --output kept, and --output is {output}")
+
+
+@contextmanager
+def whole_or_not(name: str, inputs: Sequence[str]) -> Iterator[IO[bytes]]:
+    """A file to write, that has its name only when all of it is written.
+
+    UsageError if it is one of the inputs.
+    """
+    for other in inputs:
+        if other != "-" and os.path.exists(name) and os.path.samefile(name, other):
+            raise UsageError(f"--removed {name}: is an input; name another file")
+    if os.path.exists(name) and not os.path.isfile(name):  # such as /dev/null
+        with naming(Path(name)), open(name, "wb") as file:
+            yield file
+        return
+    path = Path(os.path.realpath(name))
+    try:
+        descriptor, half = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise StageError(f"--removed {name}: {error.strerror}") from None
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+            with naming(path):
+                file.flush()
+                os.fsync(descriptor)
+        _as_others(Path(half), path)
+        os.replace(half, path)
+    except BaseException:
+        Path(half).unlink(missing_ok=True)
+        raise
+
+
+def _as_others(file: Path, target: Path) -> None:
+    """Give a temporary file the rights that a new file has, or the one that it replaces."""
+    if target.exists():
+        shutil.copymode(target, file)
+    else:
+        mask = os.umask(0)
+        os.umask(mask)
+        file.chmod(0o666 & ~mask)

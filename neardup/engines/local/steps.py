@@ -1,0 +1,186 @@
+"""What each worker of run_local.sh does, step by step; `run` draws how they follow each other."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Callable
+
+import numpy as np
+
+from neardup.engines.local.entries import ENTRY_BYTES, EntryWriter
+from neardup.engines.local.folder import STDIN
+from neardup.engines.local.index_lookup import keys_to_find, records_to_send, write_found
+from neardup.engines.local.kept_records import keep_batch, kept_batches, numbers
+from neardup.engines.local.plan import Plan
+from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
+from neardup.engines.local.token_counts import sum_counts, write_counts
+from neardup.lines.keyed_lines import format_keyed_lines
+from neardup.process.counters import SHUFFLED, Counters
+from neardup.process.program import write_all
+from neardup.process.summary import OLD_RECORDS
+from neardup.reading.blocks import Block, blocks_of, read_files
+from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged
+from neardup.stages import dedup_pairs, parsed, portions, reduce_buckets, tagged, with_keys
+
+Source = Callable[[Plan, int, Counters], Generator[Batch, None, None]]  # the records of one mapper
+
+
+def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
+    """The records of a share of the blocks, which are kept on disk."""
+    blocks = blocks_in_turn(plan)
+    with (
+        open(plan.path("records", k), "wb") as records,
+        open(plan.path("traits", k), "wb") as known,
+    ):
+        for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
+            keep_batch(batch, records)
+            known.write(traits(batch).tobytes())
+            # What tells of a record from afar is as long as an entry.
+            counters.add(SHUFFLED, ENTRY_BYTES * len(batch.ids))
+            yield batch
+
+
+def blocks_in_turn(plan: Plan) -> Iterator[Block]:
+    """One mapper's share of the input."""
+    if "-" in plan.files:
+        os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
+    return read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names, plan.places)
+
+
+def kept_records(plan: Plan, k: int, _: Counters) -> Generator[Batch, None, None]:
+    """The same records once more."""
+    with open(plan.path("records", k), "rb") as records:
+        yield from kept_batches(records)
+
+
+def count_tokens(plan: Plan, k: int) -> None:
+    """Count the tokens of a share of the records."""
+    counters = Counters("tokens", progress="records")
+    with ExitStack() as stack:
+        records = stack.enter_context(closing(new_records(plan, k, counters)))
+        paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
+        tokens = [stack.enter_context(open(path, "wb")) for path in paths]
+        sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
+        sample = stack.enter_context(open(plan.path("sample", k), "wb"))
+        batches = (batch.sets for batch in records)
+        counters.add(SHUFFLED, write_counts(batches, tokens, sizes, sample))
+    counters.report()
+
+
+def sum_tokens(plan: Plan, k: int) -> None:
+    """Every N-th partition of the tokens of all mappers."""
+    mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
+    sum_counts(mine, plan.path("best", k))
+    for paths in mine:
+        for path in paths:
+            path.unlink()
+
+
+def count(plan: Plan, k: int, source: Source) -> None:
+    """Write down the keys of a share of the records."""
+    counters = Counters("count", progress="keys" if source is kept_records else "records")
+    with ExitStack() as stack:
+        records = stack.enter_context(closing(source(plan, k, counters)))
+        paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
+        entries = EntryWriter([stack.enter_context(open(path, "wb")) for path in paths])
+        done = 0
+        for batch, keys in with_keys(records, plan.settings, counters):
+            entries.add(keys, numbers(done, batch, k, plan.sources))
+            done += len(batch.ids)
+            counters.add(SHUFFLED, ENTRY_BYTES * len(keys.values))
+    counters.report()
+
+
+def sieve(plan: Plan, k: int) -> None:
+    """Every N-th partition of the keys of all mappers."""
+    known = plan.traits()
+    for part in range(k, plan.partitions, plan.jobs):
+        sources, targets = plan.paths("keys", part), plan.paths("shared", part)
+        for path in find(plan, part, known):
+            sources.append(path)
+            targets.append(path.with_name(path.name.replace("keys", "shared")))
+        sift(sources, targets, plan.partitions, known, plan.settings.measure)
+        for path in sources:
+            path.unlink()
+
+
+def find(plan: Plan, part: int, known: Traits) -> Iterator[Path]:
+    """Files of those entries of indexes that have keys of new records, of a partition."""
+    keys = keys_to_find(plan.paths("keys", part), known) if plan.segments else np.empty(0)
+    for number, segment in enumerate(plan.segments, plan.jobs):
+
+        def path(file: int, number: int = number) -> Path:
+            return plan.path("keys", number, part, file)
+
+        yield from map(path, range(write_found(segment, keys, number, plan.sources, path)))
+
+
+def send(plan: Plan, k: int) -> None:
+    """Keyed lines, as mapper.py writes them, but only for the keys that the sieve has kept."""
+    counters = Counters("send")
+    with ExitStack() as stack:
+        reducers = range(plan.jobs)
+        targets = [stack.enter_context(open(plan.path("lines", k, r), "wb")) for r in reducers]
+        for batch, keys in chain(
+            to_send(plan, k),
+            *(of_segment(plan, k, number, counters) for number in range(plan.jobs, plan.sources)),
+        ):
+            for part, lines in format_keyed_lines(tagged(batch, plan.settings), keys, plan.jobs):
+                targets[part].write(lines)
+                counters.add(SHUFFLED, len(lines))
+    plan.path("records", k).unlink()
+    counters.report()
+
+
+def to_send(plan: Plan, k: int) -> Iterator[tuple[Batch, Ragged]]:
+    """The records of a mapper that have keys to send, and these."""
+    done = 0
+    with shared_keys(plan, k) as shared, open(plan.path("records", k), "rb") as records:
+        for batch in kept_batches(records):
+            keys = shared.keys(numbers(done, batch, k, plan.sources))
+            done += len(batch.ids)
+            some = np.flatnonzero(keys.sizes)
+            yield batch.take(some), keys.take(some)
+
+
+def of_segment(
+    plan: Plan, k: int, number: int, counters: Counters
+) -> Iterator[tuple[Batch, Ragged]]:
+    """A share of a segment's, the same."""
+    segment = plan.segments[number - plan.jobs]
+    if k == 0:
+        counters.add("records", len(segment))
+        counters.add(OLD_RECORDS, len(segment))
+    with shared_keys(plan, number) as shared:
+        yield from records_to_send(segment, shared, number, plan.sources, k, plan.jobs)
+
+
+@contextmanager
+def shared_keys(plan: Plan, number: int) -> Iterator[SharedKeys]:
+    """What the sieve has kept of a mapper's, or a segment's, entries."""
+    with ExitStack() as stack:
+        paths = sorted(plan.folder.glob(f"shared.{number}.*"))
+        yield SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
+
+
+def reduce(plan: Plan, k: int, buckets: list[int]) -> None:
+    """One of the pipes of sorted lines, to pairs."""
+    for other in buckets[:k] + buckets[k + 1 :]:
+        os.close(other)
+    counters = Counters("reducer", progress="pairs")
+    with open(buckets[k], "rb") as stream, open(plan.path("pairs", k), "wb") as file:
+        file.writelines(reduce_buckets(blocks_of(stream), plan.settings, counters))
+    counters.report()
+
+
+def dedup(plan: Plan, pairs: int) -> None:
+    counters = Counters("dedup")
+    with open(pairs, "rb") as lines:
+        write_all(dedup_pairs(lines, counters))
+    counters.report()
