@@ -172,7 +172,7 @@ class Settings:
             if (name := value_of(args, flag)) == "" or (isinstance(name, list) and "" in name):
                 raise UsageError(f"{flag}: expected the name of a file, got ''")
         if counts is None and args.counts is not None:
-            counts = read_counts(args.counts, args.own_counts)
+            counts = read_counts(args.counts, bool(args.own_counts))
         input_ = _read("--input", one_of("shingles", "text"), args.input)
         if args.shingle is not None and input_ != "text":
             raise UsageError("--shingle is for --input text, and --input is shingles")

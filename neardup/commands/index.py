@@ -10,11 +10,15 @@ from neardup.engines.local.run import plain_names
 from neardup.process.program import cores, run
 
 NAME = "neardup index"
-FLAGS = [
-    flag
-    for flag in options.OPTIONS
-    if flag not in ("--output", "--rule", "--keep", "--against", "--between", "--input-files")
-]
+OF_RUNS = (  # what comes of the pairs, or is of one run
+    "--output",
+    "--rule",
+    "--keep",
+    "--against",
+    "--between",
+    "--input-files",
+    "--own-counts",
+)
 DESCRIPTION = """Make an index of old records, for runs that ask what is new.
 
 It holds their keys and shingles, so that a run reads of it only what new records meet, and takes
@@ -31,7 +35,8 @@ def main() -> int:
 
 
 def _index() -> None:
-    parser = options.parser(NAME, DESCRIPTION, FLAGS)
+    flags = [flag for flag in options.OPTIONS if flag not in OF_RUNS]
+    parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, flags)
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
     )

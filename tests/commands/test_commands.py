@@ -16,7 +16,8 @@ from tests.support.engines import ANSWER, NEARDUP, ROOT, VIDEOS, run, succeed
 GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
 PAIRS = b"a\tb\t1.000000\n"
 
-# Each command with inputs that it does well with; {records} and {pairs} are files.
+# Each command with inputs that it does well with; {records} and {pairs} are files, and {new} is the
+# name of none, written so that it is not taken for an input.
 CALLS = {
     "truth": ["{records}"],
     "evaluate": ["{pairs}", "{pairs}"],
@@ -24,6 +25,7 @@ CALLS = {
     "why": ["{records}", "a", "b"],
     "curve": [],
     "tune": ["{records}"],
+    "index": ["{records}", "--to", "{new}"],
 }
 every_command = pytest.mark.parametrize("command", list(COMMANDS))
 
@@ -31,7 +33,11 @@ every_command = pytest.mark.parametrize("command", list(COMMANDS))
 def call(command: str, tmp_path: Path, records: bytes = GOOD, pairs: bytes = PAIRS) -> list[str]:
     (tmp_path / "records.txt").write_bytes(records)
     (tmp_path / "pairs.tsv").write_bytes(pairs)
-    names = {"records": tmp_path / "records.txt", "pairs": tmp_path / "pairs.tsv"}
+    names = {
+        "records": tmp_path / "records.txt",
+        "pairs": tmp_path / "pairs.tsv",
+        "new": f"/.{tmp_path}/new",
+    }
     return [*NEARDUP, command, *(part.format_map(names) for part in CALLS[command])]
 
 
@@ -42,7 +48,8 @@ def test_every_command_is_tested_here() -> None:
 
 @every_command
 def test_it_does_something(command: str, tmp_path: Path) -> None:
-    assert succeed(call(command, tmp_path), tmp_path).out
+    result = succeed(call(command, tmp_path), tmp_path)
+    assert (tmp_path / "new").exists() if command == "index" else result.out
 
 
 @every_command
@@ -147,10 +154,11 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     """As a reader types them, one after the other."""
     lines = run([*NEARDUP, "--help"], tmp_path).out.decode().splitlines()
     commands = [line.strip() for line in lines if line.startswith("        ")]
-    assert len(commands) == 7
+    assert len(commands) == 10
     (tmp_path / "videos.txt").write_bytes(
         b"VIDEO_1 1 2 3 4 5 6 7 8 9 10\nVIDEO_2 1 2 3 4 5 6 7 8 9\nVIDEO_3 1 2 3 4 5 6 7 8 9 11\n"
     )
+    (tmp_path / "new.txt").write_bytes(b"VIDEO_4 1 2 3 4 5 6 7 8 9\n")
     (tmp_path / "run_local.sh").symlink_to(ROOT / "run_local.sh")
     (tmp_path / "python3").symlink_to(sys.executable)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -162,6 +170,8 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     ]
     assert b"recall                              1.000000" in outputs[4].out
     assert b"a pair: printed at" in outputs[6].out
+    assert (tmp_path / "pairs.tsv").read_bytes().count(b"VIDEO_4\t") == 3
+    assert "4 records in 2 segments" in outputs[9].err
 
 
 def test_without_numpy_the_virtual_environment_takes_over(tmp_path: Path) -> None:
