@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,8 +30,9 @@ def whole_or_not(name: str, inputs: Sequence[str]) -> Iterator[IO[bytes]]:
 
     UsageError if it is one of the inputs.
     """
-    for other in inputs:
-        if other != "-" and os.path.exists(name) and os.path.samefile(name, other):
+    for other in inputs if os.path.exists(name) else ():
+        status = os.fstat(sys.stdin.fileno()) if other == "-" else os.stat(other)
+        if os.path.isfile(name) and os.path.samestat(status, os.stat(name)):
             raise UsageError(f"--removed {name}: is an input; name another file")
     if os.path.exists(name) and not os.path.isfile(name):  # such as /dev/null
         with naming(Path(name)), open(name, "wb") as file:

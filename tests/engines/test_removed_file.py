@@ -1,0 +1,304 @@
+"""run_local.sh --removed FILE, and what ends a decision early: FILE is whole, or as it was."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engines.test_interruption import either_way, interrupt, path_with_sort, session
+from tests.support.engines import DECIDING, RUN_LOCAL, VIDEOS, Input, run, succeed
+
+DATA = b"a 1 2 3\nb 1 2 3\nc 7 8\n\nbad x\nd 3 2 1\n"
+KEPT = b"a 1 2 3\nc 7 8\n\nbad x\n"
+REMOVED = b"b\ta\t1.000000\nd\ta\t1.000000\n"
+BOTH = [*RUN_LOCAL, "--output=kept", "--removed"]
+needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.txt"
+    path.write_bytes(DATA)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where FILE is to be, and nothing else."""
+    path = tmp_path / "results"
+    path.mkdir()
+    return path
+
+
+def test_both_in_one_run(data: Path, folder: Path, tmp_path: Path) -> None:
+    result = succeed([*BOTH, folder / "removed.tsv", data], tmp_path)
+    assert result.out == KEPT
+    assert (folder / "removed.tsv").read_bytes() == REMOVED
+    assert os.listdir(folder) == ["removed.tsv"]
+    assert result.count("records removed") == 2
+    assert result.count("records that stay") == 2
+    assert result.count("bad lines") == 1
+
+
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_they_are_what_each_run_by_itself_prints(jobs: str, folder: Path, tmp_path: Path) -> None:
+    command = [*BOTH, folder / "removed.tsv", "--jobs", jobs, "--keep=longest", VIDEOS]
+    found = {"kept": succeed(command, tmp_path).out}
+    found["removed"] = (folder / "removed.tsv").read_bytes()
+    for output, expected in found.items():
+        flags = [f"--output={output}", "--keep=longest"]
+        assert DECIDING["run_local 2"](Input(b"", [str(VIDEOS)]), flags, tmp_path) == expected
+
+
+def test_names_that_look_like_something_else(tmp_path: Path) -> None:
+    for name in ("-x", "a[1].txt", os.fsdecode(b"\xff"), "two words"):
+        (tmp_path / name).write_bytes(DATA)
+        words = ["--output=kept", f"--removed={name}.tsv", "--", name]
+        result = run([*RUN_LOCAL, *words], tmp_path, cwd=tmp_path)
+        assert (result.code, result.out) == (0, KEPT), result.err
+        assert (tmp_path / f"{name}.tsv").read_bytes() == REMOVED
+
+
+def test_it_has_the_rights_of_a_new_file_or_of_the_one_before(
+    data: Path, folder: Path, tmp_path: Path
+) -> None:
+    file = folder / "removed.tsv"
+    command = ["bash", "-c", 'umask 027; exec "$@"', "-", *BOTH, str(file), str(data)]
+    succeed(command, tmp_path)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    file.chmod(0o604)
+    succeed(command, tmp_path)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o604
+    assert file.read_bytes() == REMOVED
+
+
+def test_a_link_stays_a_link(data: Path, folder: Path, tmp_path: Path) -> None:
+    (folder / "link").symlink_to("file")
+    for _ in range(2):
+        succeed([*BOTH, folder / "link", data], tmp_path)
+        assert (folder / "link").is_symlink()
+        assert (folder / "file").read_bytes() == REMOVED
+    assert sorted(os.listdir(folder)) == ["file", "link"]
+
+
+def test_to_a_pipe(data: Path, tmp_path: Path) -> None:
+    line = f"{shlex.join(BOTH)} >(cat >&2) {shlex.quote(str(data))} 2>/dev/null"
+    result = run(["bash", "-c", f"{{ {line}; }} 3>&1"], tmp_path)
+    assert (result.code, result.out) == (0, KEPT)
+    result = run([*BOTH, os.devnull, data], tmp_path)
+    assert (result.code, result.out) == (0, KEPT)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize("which", ["the input", "a link to it", "the same", "old", "stdin"])
+def test_an_input_is_refused(which: str, data: Path, tmp_path: Path) -> None:
+    """Or the records would be lost."""
+    other = tmp_path / "other.txt"
+    other.write_bytes(DATA)
+    (tmp_path / "hard").hardlink_to(data)
+    (tmp_path / "soft").symlink_to(data)
+    words = {
+        "the input": [data, data],
+        "a link to it": [tmp_path / "soft", data],
+        "the same": [tmp_path / "hard", other, data],
+        "old": [data, "--against", data, other],
+        "stdin": [data, "-"],
+    }[which]
+    line = f"{shlex.join(map(str, [*BOTH, *words]))} < {shlex.quote(str(data))}"
+    result = run(["bash", "-c", line], tmp_path)
+    assert result.code == 2
+    assert result.err == f"run_local.sh: --removed {words[0]}: is an input; name another file\n"
+    assert result.out == b""
+    assert data.read_bytes() == DATA
+    assert not result.left
+
+
+@pytest.mark.parametrize("name", ["no/such/folder/x", "/proc/x", ".", "data.txt/x"])
+def test_where_no_file_can_be(name: str, data: Path, tmp_path: Path) -> None:
+    """It is said before anything is read."""
+    result = run([*BOTH, name, data], tmp_path, cwd=tmp_path)
+    assert result.code == 1
+    assert result.out == b""
+    assert f": {name}" in result.err.replace("--removed ", "") or name in result.err
+    assert len(result.err.splitlines()) == 1
+    assert not result.left
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
+def test_a_folder_that_is_read_only(data: Path, folder: Path, tmp_path: Path) -> None:
+    folder.chmod(0o500)
+    result = run([*BOTH, folder / "removed.tsv", data], tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert result.err.endswith(f"--removed {folder / 'removed.tsv'}: Permission denied\n")
+
+
+REFUSED = {
+    "--rule=direct": "--rule is for --output kept or removed, and --output is pairs",
+    "--keep=first": "--keep is for --output kept or removed, and --output is pairs",
+    "--output=links --keep=longest": "--keep is for --output kept or removed, and --output is",
+    "--output=clusters --rule=cluster": "--rule is for --output kept or removed, ",
+    "--output=kept --rule=chain": "--rule: 'chain' is not direct or cluster",
+    "--output=kept --keep=last": "--keep: 'last' is not first or longest or smallest",
+    "--output=kept --keep=": "--keep: '' is not first or longest or smallest",
+    "--removed=x": "--removed is for --output kept, and --output is pairs",
+    "--output=removed --removed=x": "--removed is for --output kept, and --output is removed",
+    "--output=clusters --removed=x": "--removed is for --output kept, and --output is clusters",
+    "--between": "--between leaves out pairs of new records, and needs --against",
+    "--output=kept --between": "--between leaves out pairs of new records, and needs --against",
+    "--against=OLD --output=links": "--against is for --output pairs or kept or removed, and --o",
+    "--against=OLD --output=clusters": "--against is for --output pairs or kept or removed, and -",
+    "--against=OLD --output=kept --rule=cluster": "--rule cluster is for one collection; with --a",
+    "--scheme=prefix --measure=containment --output=kept": "--output kept have no direction",
+    "--scheme=prefix --measure=containment --output=removed": "--output removed have no direction",
+    "--scheme=prefix --measure=containment --output=clusters": "--output clusters have no direction",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_does_not_go_together_is_refused(words: str, data: Path, tmp_path: Path) -> None:
+    flags = [word.replace("OLD", str(data)) for word in words.split()]
+    result = run([*RUN_LOCAL, *flags, data], tmp_path, cwd=tmp_path)
+    assert result.code == 2
+    assert result.err.startswith(f"run_local.sh: {REFUSED[words]}")
+    assert len(result.err.splitlines()) == 1
+    assert result.out == b""
+    assert not (tmp_path / "x").exists()
+    assert not result.left
+
+
+@pytest.mark.parametrize("words", [["--against", "no.txt"], ["--against", ""], ["--against", "."]])
+def test_old_records_that_are_not_there(words: list[str], data: Path, tmp_path: Path) -> None:
+    result = run([*RUN_LOCAL, *words, data], tmp_path, cwd=tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert "no such file" in result.err or "is a directory" in result.err
+
+
+# What fails on the way.
+
+
+@pytest.fixture(params=["new", "there"])
+def before(request: pytest.FixtureRequest, folder: Path) -> Iterator[Path]:
+    """FILE, which is as it was, whatever happens; and so is its folder."""
+    file = folder / "removed.tsv"
+    if request.param == "there":
+        file.write_bytes(b"of yesterday\n")
+    there = os.listdir(folder)
+    yield file
+    assert os.listdir(folder) == there
+    if there:
+        assert file.read_bytes() == b"of yesterday\n"
+
+
+@needs_full
+def test_stdout_that_is_full(before: Path, tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        result = run([*BOTH, before, VIDEOS], tmp_path, stdout=full.fileno(), process=True)
+    assert result.code == 1
+    assert "No space left on device" in result.err
+    assert not result.left
+
+
+@needs_full
+@pytest.mark.parametrize("output", ["kept", "removed", "clusters"])
+def test_stdout_that_is_full_by_itself(output: str, tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [*RUN_LOCAL, f"--output={output}", VIDEOS]
+        result = run(command, tmp_path, stdout=full.fileno(), process=True)
+    assert result.code == 1
+    assert "No space left on device" in result.err
+    assert not result.left
+
+
+@needs_full
+def test_removed_that_cannot_be_written(data: Path, tmp_path: Path) -> None:
+    result = run([*BOTH, "/dev/full", data], tmp_path)
+    assert result.code == 1
+    assert "No space left on device" in result.err
+    assert not result.left
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """One of its own, which only root can have."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(small)]
+    if not shutil.which("mount") or subprocess.run(mount, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        (small / "removed.tsv").write_bytes(b"of yesterday\n")
+        result = run([*BOTH, small / "removed.tsv", VIDEOS], tmp_path)
+        assert result.code == 1
+        assert "No space left on device" in result.err
+        assert not result.left
+        assert os.listdir(small) == ["removed.tsv"]
+        assert (small / "removed.tsv").read_bytes() == b"of yesterday\n"
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_an_input_that_is_damaged(before: Path, tmp_path: Path) -> None:
+    (tmp_path / "damaged.gz").write_bytes(b"\x1f\x8b\x08 and so on")
+    result = run([*BOTH, before, VIDEOS, tmp_path / "damaged.gz"], tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert not result.left
+
+
+@pytest.mark.parametrize("step", ["pairs", "decided", "reasons"])
+def test_a_sort_that_fails(step: str, before: Path, tmp_path: Path) -> None:
+    sort = shutil.which("sort")
+    script = f'case "$*" in */{step}*) echo no luck >&2; exit 2 ;; esac\nexec {sort} "$@"\n'
+    path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}")
+    result = run([*BOTH, before, VIDEOS], tmp_path, PATH=path)
+    assert result.code == 1
+    assert "no luck" in result.err
+    assert not result.left
+
+
+@either_way
+@pytest.mark.parametrize("step", ["lines", "pairs", "decided", "reasons"])
+def test_interrupted(step: str, how: str, before: Path, tmp_path: Path) -> None:
+    sort = shutil.which("sort")
+    script = f'case "$*" in */{step}*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
+    path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
+    with session([*BOTH, str(before), str(VIDEOS)], tmp_path, PATH=path) as it:
+        it.wait_for("sleep")
+        code = interrupt(it, how)
+        assert it.ended_clean() == code
+
+
+@pytest.mark.parametrize("step", ["pairs", "reasons"])
+def test_kill_9(step: str, folder: Path, tmp_path: Path) -> None:
+    """It leaves what was half written, under another name, and never FILE."""
+    sort = shutil.which("sort")
+    script = f'case "$*" in */{step}*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
+    path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
+    with session([*BOTH, str(folder / "removed.tsv"), str(VIDEOS)], tmp_path, PATH=path) as it:
+        it.wait_for("sleep")
+        os.kill(it.process.pid, signal.SIGKILL)
+        assert it.ended() == -signal.SIGKILL
+    assert "removed.tsv" not in os.listdir(folder)
+    succeed([*BOTH, folder / "removed.tsv", VIDEOS], tmp_path)
+    assert len((folder / "removed.tsv").read_bytes().splitlines()) > 100
+
+
+def test_a_reader_that_has_all_it_wants(folder: Path, tmp_path: Path) -> None:
+    """Of the lines that stay; those that go are written all the same."""
+    path = tmp_path / "many.txt"
+    path.write_bytes(
+        b"".join(b"%s%06d %d\n" % (c, i, i) for i in range(20_000) for c in (b"v", b"w"))
+    )
+    script = '"$@" | head -n 1; exit ${PIPESTATUS[0]}'
+    result = run(["bash", "-c", script, "-", *BOTH, folder / "removed.tsv", path], tmp_path)
+    assert (result.code, result.out) == (0, b"v000000 0\n")
+    assert len((folder / "removed.tsv").read_bytes().splitlines()) == 20_000
+    assert not result.left
