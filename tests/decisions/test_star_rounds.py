@@ -153,7 +153,7 @@ def test_any_graph(
     assert one == of_one_process(edges)
 
 
-@given(st.integers(2, 1000), st.randoms(use_true_random=False), st.integers(1, 4))
+@given(st.integers(2, 300), st.randoms(use_true_random=False), st.integers(1, 4))
 def test_a_forest_takes_about_log_n_rounds(count: int, rng: random.Random, reducers: int) -> None:
     names = numbered(count)
     rng.shuffle(names)
@@ -267,16 +267,16 @@ def test_the_steps_as_the_docstring_shows_them() -> None:
     assert step(large_star, "1-2 1-3 1-4 2-1 3-1 4-1") == lines_of("2-1 3-1 4-1")
 
 
-def test_a_step_holds_a_line_of_a_hundred_thousand_neighbours() -> None:
+def test_a_step_holds_a_line_of_very_many_neighbours() -> None:
     first, second, *others = (b"1v%07d\1%016x" % (i, i) for i in range(3))
-    neighbours = (b"1w%07d\1%016x" % (i, i) for i in range(100_000))
+    neighbours = (b"1w%07d\1%016x" % (i, i) for i in range(20_000))
     links = (format_link(second, other) for other in [first, *others, *neighbours])
     tracemalloc.start()
     moved = sum(line.endswith(first + b"\n") for line in large_star(links, Counters("")))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert moved == 100_001
-    assert peak < 10**6  # with neighbours alone it would be ten times that
+    assert moved == 20_001
+    assert peak < 300_000  # the neighbours alone would be five times that
 
 
 # What is refused.
