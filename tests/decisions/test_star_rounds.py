@@ -276,7 +276,7 @@ def test_a_step_holds_a_line_of_very_many_neighbours() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert moved == 20_001
-    assert peak < 300_000  # the neighbours alone would be ten times that
+    assert peak < 300_000  # the neighbours alone would be five times that
 
 
 # What is refused.

@@ -158,9 +158,9 @@ REFUSED = {
     "--against=OLD --output=links": "--against is for --output pairs or kept or removed, and --o",
     "--against=OLD --output=clusters": "--against is for --output pairs or kept or removed, and -",
     "--against=OLD --output=kept --rule=cluster": "--rule cluster is for one collection; with --a",
-    "--scheme=prefix --measure=containment --output=kept": "--output kept have no direction",
-    "--scheme=prefix --measure=containment --output=removed": "--output removed have no direction",
-    "--scheme=prefix --measure=containment --output=clusters": "--output clusters have no direction",
+    "--scheme=prefix --measure=containment --output=kept": "--output kept has none",
+    "--scheme=prefix --measure=containment --output=removed": "--output removed has none",
+    "--scheme=prefix --measure=containment --output=clusters": "--output clusters has none",
 }
 
 
