@@ -1,6 +1,6 @@
 """run_hadoop.sh: the job by Hadoop Streaming.
 
 In: paths on the cluster.
-Out: a folder of pair lines there.
+Out: a folder of pair lines there, or of what a decision leaves.
 May import: as `engines`.
 """
