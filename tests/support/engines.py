@@ -13,9 +13,11 @@ from zlib import crc32
 from tests.support.programs import (
     ANSWER,
     COUNT_TOKENS,
+    DECIDE,
     DEDUP,
     INLINE,
     JOB,
+    KEEP,
     LOCAL,
     MAPPER,
     NEARDUP,
@@ -36,10 +38,13 @@ from tests.support.programs import (
 __all__ = [  # with the programs, which tests of engines need too
     "ANSWER",
     "COUNT_TOKENS",
+    "DECIDE",
+    "DECIDING",
     "DEDUP",
     "ENGINES",
     "INLINE",
     "JOB",
+    "KEEP",
     "LOCAL",
     "MAPPER",
     "NEARDUP",
@@ -49,6 +54,7 @@ __all__ = [  # with the programs, which tests of engines need too
     "RUN_LOCAL",
     "VIDEOS",
     "Command",
+    "Deciding",
     "Engine",
     "Input",
     "Result",
@@ -142,6 +148,42 @@ ENGINES: dict[str, Engine] = {
     "run_local 1": run_local(1),
     "run_local 2": run_local(2),
     "run_local 3": run_local(3),
+    "mrjob inline": mrjob(INLINE),
+    "mrjob local": mrjob(LOCAL),
+}
+
+
+class Deciding(Protocol):
+    """From an input and options to what `--output kept`, `removed` or `clusters` prints."""
+
+    def __call__(self, given: Input, flags: list[str], tmp: Path) -> bytes: ...
+
+
+def deciding_pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
+    """One mapper.py for all files; decide_reducer.py; and for kept keep_mapper.py."""
+    keyed = in_order(succeed([*MAPPER, *flags, *given.files], tmp, given.stdin()).out)
+    edges = in_order(succeed([*REDUCER, *flags], tmp, keyed).out)
+    decided = succeed([*DECIDE, *flags], tmp, edges).out
+    if "--output=kept" not in flags:
+        return decided
+    path = tmp / "decided.tsv"
+    path.write_bytes(decided)
+    return succeed([*KEEP, "--decided", path, *given.files], tmp, given.stdin()).out
+
+
+def deciding_local(jobs: int) -> Deciding:
+    def engine(given: Input, flags: list[str], tmp: Path) -> bytes:
+        command = [*RUN_LOCAL, "--jobs", str(jobs), *flags, *given.files]
+        return succeed(command, tmp, given.stdin()).out
+
+    return engine
+
+
+DECIDING: dict[str, Deciding] = {
+    "pipe": deciding_pipe,
+    "run_local 1": deciding_local(1),
+    "run_local 2": deciding_local(2),
+    "run_local 3": deciding_local(3),
     "mrjob inline": mrjob(INLINE),
     "mrjob local": mrjob(LOCAL),
 }

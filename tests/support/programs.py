@@ -23,9 +23,17 @@ from tests.support.fork_server import run_forked
 ROOT = Path(__file__).resolve().parents[2]
 VIDEOS = ROOT / "data" / "videos.txt"
 ANSWER = ROOT / "data" / "videos.pairs.tsv"
-MAPPER, REDUCER, DEDUP, COUNT_TOKENS, JOB = (
-    [sys.executable, str(ROOT / name)]
-    for name in ("mapper.py", "reducer.py", "dedup_reducer.py", "count_tokens.py", "job.py")
+MAPPER, REDUCER, DEDUP, COUNT_TOKENS, DECIDE, KEEP, JOB = (
+    [sys.executable, str(ROOT / f"{name}.py")]
+    for name in (
+        "mapper",
+        "reducer",
+        "dedup_reducer",
+        "count_tokens",
+        "decide_reducer",
+        "keep_mapper",
+        "job",
+    )
 )
 NEARDUP = [sys.executable, "-m", "neardup"]  # in the folder ROOT
 RUN_LOCAL = [str(ROOT / "run_local.sh")]
