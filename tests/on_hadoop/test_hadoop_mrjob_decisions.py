@@ -29,13 +29,14 @@ def job(tmp: Path, *options: object) -> Result:
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Three parts of the videos: old ones, new ones with lines that are no records, packed ones."""
+    """Four parts of the videos: old ones, new ones, among lines that are no records, packed."""
     folder = tmp_path_factory.mktemp("parts")
     lines = VIDEOS.read_bytes().splitlines(keepends=True)
     odd = [b"\n", b"bad\tx\t\n", b"\tbad\t\t2\t\n", b"\xff\xfe \n"]
     files = {
         "old.txt": b"".join(lines[:600]),
-        "2.txt": b"".join([*lines[600:1000], *odd, *lines[1000:1500]]),
+        "2.txt": b"".join(lines[600:850]),
+        "3.txt": b"".join([*lines[850:1000], *odd, *lines[1000:1500]]),
         "1.gz": gzip.compress(b"".join(lines[1500:])),
     }
     for name, data in files.items():
@@ -44,13 +45,17 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def test_what_stays_of_new_files_in_splits(parts: list[Path], tmp_path: Path) -> None:
-    """Old and packed ones are sent along from here; the other is in HDFS, by a pattern."""
-    old, plain, packed = parts
+    """Old and packed ones are sent along from here; two are in HDFS, by a pattern: one in small
+    blocks, and one that Hadoop would by itself cut otherwise where old ones are there too.
+    """
+    old, *new = parts
     here, there = tmp_path / "here.tsv", tmp_path / "there.tsv"
     flags = ["--output=kept", f"--against={old}"]
-    local = succeed([*RUN_LOCAL, *flags, f"--removed={here}", plain, packed], tmp_path)
-    in_hdfs = hadoop_cluster.put(plain.read_bytes(), "/in/mrjob decisions/2.txt", 256 << 10)
-    found = job(tmp_path, *flags, f"--removed={there}", f"hdfs://{in_hdfs[:-5]}?.txt", packed)
+    local = succeed([*RUN_LOCAL, *flags, f"--removed={here}", *new], tmp_path)
+    for file, block_bytes in ((new[0], 64 << 10), (new[1], 128 << 20)):
+        hadoop_cluster.put(file.read_bytes(), f"/in/mrjob decisions/{file.name}", block_bytes)
+    in_hdfs = "hdfs:///in/mrjob decisions/?.txt"
+    found = job(tmp_path, *flags, f"--removed={there}", in_hdfs, new[2])
     assert found.lines() == local.lines()
     assert len(found.lines()) > 1000
     assert 20 < here.read_bytes().count(b"\n") < 1000
