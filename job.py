@@ -41,7 +41,7 @@ from mrjob.step import MRStep, StepFailedException
 from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
-from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT, WHOLE_LINES
+from neardup.engines.hadoop.grouping import PARTITIONER, SAME_SPLITS, SECONDARY_SORT, WHOLE_LINES
 from neardup.engines.inputs import input_blocks, kept_of_input
 from neardup.engines.local.removed_file import REMOVED_OPTION, check_removed, whole_or_not
 from neardup.engines.local.folder import STDIN, working_folder
@@ -250,10 +250,11 @@ class NearDuplicates(MRJob):
         return job
 
     def another(self, kind):
-        """Another job of the same input."""
+        """Another job of the same input; of old files, no lines are kept."""
         job = kind([*kind.MARK, *self.flags, *self._cl_args])
-        job.options.local_tmp_dir, job.given = self.options.local_tmp_dir, self.given
-        names = [*([] if kind is KeepLines else self.given.old), *self.given.new]
+        job.options.local_tmp_dir = self.options.local_tmp_dir
+        job.given = Given([], self.given.new) if kind is KeepLines else self.given
+        names = [*job.given.old, *job.given.new]
         # mrjob on this machine takes each name for a pattern.
         job.options.args = names if self.on_cluster() else [glob.escape(name) for name in names]
         self.jobs.append(job)
@@ -359,7 +360,11 @@ class Decide(NearDuplicates):
     MARK = ["--decide-edges"]
 
     def steps(self):
-        return [*super().steps()[:1], MRStep(reducer=self.decide, jobconf=ONE_REDUCER)]
+        splits = {**SECONDARY_SORT, **SAME_SPLITS}
+        return [
+            MRStep(mapper=self.map, reducer=self.reduce, jobconf=splits),
+            MRStep(reducer=self.decide, jobconf=ONE_REDUCER),
+        ]
 
     def decide(self):
         counters = Counters("decide")
@@ -373,7 +378,7 @@ class KeepLines(NearDuplicates):
     MARK = ["--keep-lines"]
 
     def steps(self):
-        return [MRStep(mapper=self.keep, jobconf=WHOLE_LINES)]
+        return [MRStep(mapper=self.keep, jobconf={**WHOLE_LINES, **SAME_SPLITS})]
 
     def keep(self):
         with open(self.options.decided, "rb") as decided:

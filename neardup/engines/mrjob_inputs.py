@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Callable, NamedTuple
 
@@ -21,9 +21,10 @@ class Given(NamedTuple):
     new: list[str]
 
     @classmethod
-    def of(cls, old: Iterable[str], new: Iterable[str], elsewhere: Callable[[str], bool]) -> Given:
+    def of(cls, old: Sequence[str], new: Sequence[str], elsewhere: Callable[[str], bool]) -> Given:
         """Absolute names, but for `-` and what is `elsewhere`; of this machine no patterns.
 
+        A file of this machine that is named twice has two names, as /data/a.txt and /data/./a.txt.
         UsageError and StageError for what cannot be read.
         """
         for name in old:
@@ -31,10 +32,11 @@ class Given(NamedTuple):
                 raise UsageError(
                     f"--against {name}: the index is for one machine; use run_local.sh"
                 )
-        named = [*old, *new]
-        if named.count("-") > 1:
+        if [*old, *new].count("-") > 1:
             raise UsageError("-: standard input can be read only once")
-        return cls(_found(old, elsewhere), _found(new, elsewhere))
+        found = [_found(names, elsewhere) for names in (old, new)]
+        names = _distinct([name for some in found for name in some], elsewhere)
+        return cls(names[: len(found[0])], names[len(found[0]) :])
 
     def with_copy(self, stdin: IO[bytes], copy: Path) -> Given:
         """The same with a copy of standard input, which jobs can read several times."""
@@ -46,11 +48,23 @@ class Given(NamedTuple):
         return Given(*([str(copy) if name == "-" else name for name in names] for names in self))
 
 
-def _found(names: Iterable[str], elsewhere: Callable[[str], bool]) -> list[str]:
+def _found(names: Sequence[str], elsewhere: Callable[[str], bool]) -> list[str]:
     found: list[str] = []
     for name in names:
         found += [name] if elsewhere(name) else files_named([name])
     for name in found:
         if name != "-" and not elsewhere(name) and not os.path.isfile(name):
             raise StageError(f"{name}: not a regular file; name - and redirect it")
-    return [name if name == "-" or elsewhere(name) else os.path.abspath(name) for name in found]
+    return found
+
+
+def _distinct(names: Sequence[str], elsewhere: Callable[[str], bool]) -> list[str]:
+    """As absolute ones."""
+    distinct: list[str] = []
+    for name in names:
+        if name != "-" and not elsewhere(name):
+            name = os.path.abspath(name)
+            while name in distinct:
+                name = f"{os.path.dirname(name)}/./{os.path.basename(name)}"
+        distinct.append(name)
+    return distinct

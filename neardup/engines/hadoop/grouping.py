@@ -1,4 +1,4 @@
-"""How Hadoop brings the lines of a bucket together, and in which order; lines without keys.
+"""How Hadoop cuts its input, brings the lines of a bucket together, and in which order.
 
 A keyed line is KEY TAB SIZE TAB ID TAB SET.  The partitioner goes by KEY alone; the sort goes by
 KEY SIZE ID, the order in which `sort` would bring the lines, so that a hot bucket is compared piece
@@ -11,5 +11,7 @@ SECONDARY_SORT = {
     "stream.num.map.output.key.fields": 3,
 }
 
-# A mapper's lines become the output as they are: no part of them is a key, and no tab is added.
-WHOLE_LINES = {"stream.map.output": "keyonlytext"}
+# A line's place is told from where its split begins (`reading.places`), so two jobs that speak of
+# the same lines need the same splits.  By default these depend on how much all the input files
+# have; with this, on the blocks of each file alone.
+SAME_SPLITS = {"mapreduce.job.maps": 1}

@@ -1,0 +1,265 @@
+"""Pipes and mrjob decide as run_local.sh does, and what job.py says around it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import (
+    DECIDE,
+    DECIDING,
+    DEDUP,
+    INLINE,
+    KEEP,
+    LOCAL,
+    MAPPER,
+    REDUCER,
+    RUN_LOCAL,
+    Input,
+    in_order,
+    run,
+    succeed,
+)
+
+RUNNERS = {"inline": INLINE, "local": LOCAL}
+both = pytest.mark.parametrize("command", RUNNERS.values(), ids=RUNNERS)
+SUMMED = (
+    "records",
+    "bad lines",
+    "repeated ids",
+    "records removed",
+    "records that stay",
+    "… that only a chain would remove",
+    "records of the largest cluster",
+)
+TWINS = b"a 1 2 3\nb 1 2 3\n"
+
+
+def near_copies(seed: int, count: int) -> list[bytes]:
+    """Lines, most of them of near-copies of a few sets; some are blank, and some are bad."""
+    common, rng = random.Random(0), random.Random(seed)
+    sets = [common.sample(range(900), 30) for _ in range(6)]
+    lines = []
+    for _ in range(count):
+        near = list(rng.choice(sets))[: rng.randrange(27, 31)]
+        for _ in range(rng.randrange(4)):
+            near[rng.randrange(len(near))] = rng.randrange(900)
+        lines.append(
+            b" ".join([b"%d.%d" % (rng.randrange(count), seed), *map(b"%d".__mod__, near)])
+        )
+        lines += rng.choices([b"", b"\tbad x\t", b" "], k=rng.randrange(2))
+    return lines
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Old records in old.bz2, new ones in three files, whose names are not in byte order."""
+    folder = tmp_path_factory.mktemp("files")
+    files = {
+        "old.bz2": bz2.compress(b"\n".join(near_copies(1, 30))),
+        "two words.txt": b"\r\n".join(near_copies(2, 60)),
+        "a[1].txt": b"\n".join(near_copies(3, 20)) + b"\n",
+        "-x.gz": gzip.compress(b"\n".join(near_copies(4, 30))),
+    }
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def new(folder: Path) -> Input:
+    names = ["two words.txt", "a[1].txt", "-x.gz"]
+    return Input(b"", [str(folder / name) for name in names])
+
+
+EXACT = ["--exact", "--threshold=0.7"]
+CASES = {
+    "kept": ["--output=kept"],
+    "kept, longest": ["--output=kept", "--keep=longest"],
+    "removed": ["--output=removed"],
+    "removed, smallest, by clusters": ["--output=removed", "--keep=smallest", "--rule=cluster"],
+    "clusters": ["--output=clusters"],
+    "kept against": ["--output=kept", "--against=old.bz2"],
+    "removed between": ["--output=removed", "--against=old.bz2", "--between", "--keep=longest"],
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(
+    request: pytest.FixtureRequest,
+    new: Input,
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[list[str], bytes]:
+    """(options, what run_local.sh prints)"""
+    flags = [flag.replace("=old", f"={folder}/old") for flag in [*EXACT, *CASES[request.param]]]
+    expected = succeed([*RUN_LOCAL, *flags, *new.files], tmp_path_factory.mktemp("local")).out
+    assert expected.count(b"\n") > 20
+    return flags, expected
+
+
+# mrjob local, whose tasks take a second each to start, has its cases below.
+@pytest.mark.parametrize("engine", ["pipe", "mrjob inline"])
+def test_the_same_bytes(
+    engine: str, case: tuple[list[str], bytes], new: Input, tmp_path: Path
+) -> None:
+    flags, expected = case
+    if engine == "pipe":  # which counts no tokens
+        flags = ["--threshold=0.7", *flags[len(EXACT) :]]
+        expected = succeed([*RUN_LOCAL, *flags, *new.files], tmp_path).out
+    assert DECIDING[engine](new, flags, tmp_path) == expected
+
+
+@both
+def test_the_summary_and_the_file_of_those_that_go(
+    command: list[str], new: Input, folder: Path, tmp_path: Path
+) -> None:
+    here, there = tmp_path / "here.tsv", tmp_path / "there.tsv"
+    flags = ["--threshold=0.7", "--output=kept"]
+    local = succeed([*RUN_LOCAL, *flags, f"--removed={here}", *new.files], tmp_path)
+    found = succeed([*command, *flags, f"--removed={there}", *new.files], tmp_path)
+    assert found.out == local.out
+    assert here.read_bytes() == there.read_bytes() != b""
+    for name in SUMMED:
+        assert found.count(name) == local.count(name)
+    assert found.count("… that only a chain would remove") > 0
+
+
+@both
+def test_standard_input_is_old(
+    command: list[str], new: Input, folder: Path, tmp_path: Path
+) -> None:
+    """And new files are named behind `--`, or by a pattern."""
+    flags = ["--output=kept", "--threshold=0.7", "--against=-"]
+    old = b"\n".join(near_copies(1, 30))
+    names = ["two words.txt", "a[1].txt", "-x.gz"]
+    local = succeed([*RUN_LOCAL, *flags, *new.files], tmp_path, old)
+    found = run([*command, *flags, "--", "two*.txt", *names[1:]], tmp_path, old, cwd=folder)
+    assert (found.code, found.out, found.left) == (0, local.out, [])
+    assert found.count("… old ones") == local.count("… old ones") == 30
+
+
+@pytest.mark.parametrize("between", [[], ["--between"]], ids=["", "between"])
+@both
+def test_pairs_of_two_collections(
+    command: list[str], between: list[str], new: Input, folder: Path, tmp_path: Path
+) -> None:
+    flags = ["--threshold=0.7", *between, f"--against={folder}/old.bz2"]
+    local = succeed([*RUN_LOCAL, *flags, *new.files], tmp_path).out
+    kinds = [line.rpartition(b"\t")[2] for line in local.splitlines()]
+    assert kinds.count(b"old") > 20
+    assert (kinds.count(b"new") > 20) == (not between)
+    assert in_order(succeed([*command, *flags, *new.files], tmp_path).out) == local
+    mapped = in_order(succeed([*MAPPER, *flags, *new.files], tmp_path).out)
+    pairs = in_order(succeed([*REDUCER, *flags], tmp_path, mapped).out)
+    assert succeed(DEDUP, tmp_path, pairs).out == local  # ids repeat
+
+
+@pytest.mark.parametrize("output", ["kept", "removed", "clusters"])
+def test_shuffled_lines_and_several_reducers(output: str, new: Input, tmp_path: Path) -> None:
+    """Keys in three reducers, whose edges come in any order to the sort."""
+    flags = [f"--output={output}", "--threshold=0.7", "--bands=30", "--rows=3"]
+    rng = random.Random(8)
+    mapped = succeed([*MAPPER, *flags, *new.files], tmp_path).out.splitlines(keepends=True)
+    rng.shuffle(mapped)
+    edges: list[bytes] = []
+    for number in range(3):
+        mine = [line for line in mapped if sum(line.split(b"\t")[0]) % 3 == number]
+        out = succeed([*REDUCER, *flags], tmp_path, in_order(b"".join(mine))).out
+        edges += out.splitlines(keepends=True)
+    rng.shuffle(edges)
+    found = succeed([*DECIDE, *flags], tmp_path, in_order(b"".join(edges))).out
+    if output == "kept":
+        decided = tmp_path / "decided"
+        decided.write_bytes(found)
+        found = succeed([*KEEP, "--decided", decided, *new.files], tmp_path).out
+    assert found == succeed([*RUN_LOCAL, *flags, *new.files], tmp_path).out
+
+
+def test_two_mappers_of_standard_input_are_refused(tmp_path: Path) -> None:
+    flags = ["--output=removed"]
+    others = b"c 1 2 3\nd 1 2 3\n"
+    mapped = b"".join(succeed([*MAPPER, *flags], tmp_path, some).out for some in [TWINS, others])
+    edges = in_order(succeed([*REDUCER, *flags], tmp_path, in_order(mapped)).out)
+    wrong = run([*DECIDE, *flags], tmp_path, edges)
+    assert (wrong.code, wrong.out) == (1, b"")
+    assert "name the files to one mapper.py" in wrong.err.splitlines()[-1]
+
+
+@both
+def test_a_packed_file_of_more_lines_than_bytes(command: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "small.bz2"
+    path.write_bytes(bz2.compress(TWINS + b"\n" * 5000 + b"c 3 2 1\n"))
+    assert path.stat().st_size < 1000
+    assert succeed([*command, "--output=kept", path], tmp_path).out == b"a 1 2 3\n" + b"\n" * 5000
+
+
+# What it refuses.
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--removed=x"], "--removed is for --output kept, and --output is pairs"),
+        (["--input-files=x"], "--input-files is for tasks, and job.py makes it by itself"),
+        (
+            ["--output=kept", "--output-dir=x"],
+            "--output kept goes to stdout here; write > FILE behind it",
+        ),
+        (
+            ["--output=clusters", "--no-cat-output"],
+            "--output clusters goes to stdout here; write > FILE behind it",
+        ),
+        (["--against=--"], "--against: '--' is no value"),
+        (["--against=-"], "-: standard input can be read only once"),
+        (
+            ["--output=kept", "--removed=twins.txt"],
+            "--removed twins.txt: is an input; name another file",
+        ),
+        (["--against=index"], "--against index: the index is for one machine; use run_local.sh"),
+    ],
+)
+def test_wrong_usage(flags: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "twins.txt").write_bytes(TWINS)
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "manifest.json").write_bytes(b"{}")
+    result = run([*INLINE, *flags, "-", "twins.txt"], tmp_path, TWINS, cwd=tmp_path)
+    assert (result.code, result.out, result.left) == (2, b"", [])
+    assert result.err.splitlines()[-1] == f"job.py: {message}"
+    assert (tmp_path / "twins.txt").read_bytes() == TWINS
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("folder", "folder: is a directory; name the files in it"),
+        ("missing", "missing: no such file"),
+        ("two\nlines", "'two\\nlines': has a line end in its name; rename it"),
+    ],
+)
+def test_old_files_that_cannot_be_read(name: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "two\nlines").write_bytes(TWINS)
+    result = run([*INLINE, "--against", name, "-"], tmp_path, TWINS, cwd=tmp_path)
+    assert (result.code, result.out, result.left) == (1, b"", [])
+    assert result.err.splitlines()[-1].replace(f"{tmp_path}/", "") == f"job.py: {message}"
+
+
+@both
+def test_a_failure_leaves_the_earlier_file_of_those_that_go(
+    command: list[str], tmp_path: Path
+) -> None:
+    removed, bad = tmp_path / "removed.tsv", tmp_path / "bad.txt"
+    removed.write_bytes(b"earlier")
+    bad.write_bytes(TWINS + b"bad x\n")
+    flags = ["--output=kept", "--strict", f"--removed={removed}"]
+    result = run([*command, *flags, bad], tmp_path)
+    assert (result.code, result.out, result.left, result.locks) == (1, b"", [], [])
+    assert result.err.splitlines()[-1] == f"job.py: {bad}: line 3: not an integer: 'bad x'"
+    assert removed.read_bytes() == b"earlier"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "removed.tsv", "tmpdir"]
