@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 
+from neardup.engines.hadoop.grouping import WHOLE_LINES
 from neardup.engines.hadoop.streaming import (
     CODE,
     DECIDED,
@@ -30,8 +31,6 @@ from neardup.engines.hadoop.streaming import (
 )
 
 MOST_HEAP = 1024  # megabytes, of a JVM that only fetches and merges: the rest is for the decision
-# Streaming would add a tab to a line that has none.
-VERBATIM = {"stream.map.output": "keyonlytext"}
 
 
 def decide_job(args: argparse.Namespace, edges: str, output: str, counts: str) -> list[str]:
@@ -54,7 +53,7 @@ def decide_job(args: argparse.Namespace, edges: str, output: str, counts: str) -
 def keep_job(args: argparse.Namespace, decided: str, output: str) -> list[str]:
     """The new lines without those of the records that go; each part is of one split."""
     name = {"mapreduce.job.name": f"{args.name}: lines that stay"}
-    more = [*always({"mapreduce.job.reduces": 0, **VERBATIM}), *same_splits(args)]
+    more = [*always({"mapreduce.job.reduces": 0, **WHOLE_LINES}), *same_splits(args)]
     more += from_cluster(f"{decided}/part-00000", DECIDED)
     files = [f"--decided={DECIDED}", f"--input-files={LIST}"]
     return [
@@ -71,7 +70,7 @@ def removed_job(args: argparse.Namespace, decided: str, output: str) -> list[str
         *streaming(
             args,
             {"mapreduce.job.name": f"{args.name}: records removed"},
-            always({"mapreduce.job.reduces": 1, **VERBATIM}),
+            always({"mapreduce.job.reduces": 1, **WHOLE_LINES}),
         ),
         *("-input", decided, "-output", output),
         *("-mapper", "cut -f 2-"),

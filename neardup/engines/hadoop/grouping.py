@@ -15,3 +15,6 @@ SECONDARY_SORT = {
 # the same lines need the same splits.  By default these depend on how much all the input files
 # have; with this, on the blocks of each file alone.
 SAME_SPLITS = {"mapreduce.job.maps": 1}
+
+# A mapper's lines become the output as they are: no part of them is a key, and no tab is added.
+WHOLE_LINES = {"stream.map.output": "keyonlytext"}
