@@ -31,6 +31,7 @@ SCRIPTS = (
     "count_tokens.py",
     "decide_reducer.py",
     "keep_mapper.py",
+    "connect.py",
 )
 
 

@@ -37,6 +37,8 @@ def read(given: list[str]) -> argparse.Namespace:
     args.decides, args.tagged, args.places = settings.output.decides, settings.tag is not None, ""
     if args.dedup and args.decides:
         raise UsageError(f"--dedup is for pairs, and --output is {args.output}")
+    if args.in_rounds and args.output != "clusters":
+        raise UsageError(f"--in-rounds is for --output clusters, and --output is {args.output}")
     if args.removed is not None and args.output != "kept":
         raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
     options.integer("--reducers", args.reducers, 1, 999999)
@@ -90,6 +92,12 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="a second job with dedup_reducer.py: each pair once, even where an id stands for "
         "several records",
+    )
+    parser.add_argument(
+        "--in-rounds",
+        action="store_true",
+        help="with --output clusters: by rounds of jobs that hold a line each, where there are more "
+        "records in pairs than one reducer can hold",
     )
     parser.add_argument(
         "--removed",

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import argparse
 
-from neardup.engines.connecting import Step
+from neardup.engines.connecting import Step, in_rounds
 from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT
 from neardup.engines.hadoop.streaming import CODE, command, environment, python, streaming
+from neardup.process.summary import UNSETTLED
 
 LINK_SORT = {**SECONDARY_SORT, "stream.num.map.output.key.fields": 2}
 
@@ -27,3 +28,15 @@ def connecting_job(args: argparse.Namespace, step: Step) -> list[str]:
         *("-reducer", command(*script, step.reducer)),
         *environment(args),
     ]
+
+
+def one_round(args: argparse.Namespace, edges: str, between: str, clusters: str) -> list[list[str]]:
+    """All jobs, as if a single round were enough: for people to see."""
+    jobs: list[list[str]] = []
+
+    def run_step(step: Step) -> dict[str, int]:
+        jobs.append(connecting_job(args, step))
+        return {UNSETTLED: int(len(jobs) == 1)}
+
+    in_rounds(edges, between, clusters, run_step, lambda _: None)
+    return jobs

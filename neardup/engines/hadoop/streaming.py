@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from neardup import options
 from neardup.engines.hadoop import archives
+from neardup.engines.hadoop.grouping import SAME_SPLITS
 from neardup.engines.hadoop.installation import hadoop, streaming_jar
 from neardup.process.errors import StageError, UsageError
 
@@ -63,12 +64,9 @@ def always(properties: Mapping[str, object]) -> list[str]:
 
 
 def same_splits(args: argparse.Namespace) -> list[str]:
-    """What makes two jobs cut a file in the same places, where one of them reads other files too.
-
-    Hadoop divides the bytes of all by the number of maps, and makes no split larger than that.
-    """
+    """What makes two jobs cut a file in the same places, where one of them reads other files too."""
     both = args.against and args.output == "kept"
-    return always({"mapreduce.job.maps": 1}) if both else []
+    return always(SAME_SPLITS) if both else []
 
 
 def told(args: argparse.Namespace, counts: str) -> tuple[list[str], list[str]]:

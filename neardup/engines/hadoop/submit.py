@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -24,8 +25,9 @@ require("numpy", name="run_hadoop.sh")
 
 from neardup import options
 from neardup.decision_stages import decide_edges
+from neardup.engines.connecting import Step, in_rounds
 from neardup.engines.counting_first import first_settings, settings_with_counts
-from neardup.engines.hadoop import (
+from neardup.engines.hadoop import (, round_jobs
     archives,
     command_line,
     decision_jobs,
@@ -39,7 +41,7 @@ from neardup.lines.count_lines import read_counts
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
 from neardup.process.program import run
-from neardup.process.summary import REMOVED, describe
+from neardup.process.summary import CLUSTERS, IN_CLUSTERS, REMOVED, UNSETTLED, describe
 from neardup.token_counts.counts import TokenCounts
 
 
@@ -79,6 +81,7 @@ class Commands(NamedTuple):
     answering: list[list[str]]  # each job's folder is an answer
     marking: list[str]  # of the answers; [] where their lines tell
     between: str  # the folder for what goes from job to job; "" if there is one job
+    rounds: Sequence[list[str]] = ()  # the jobs of one round, instead of answering
 
     def jobs(self) -> list[list[str]]:
         return [*self.counting, *self.pairing, *self.answering]
@@ -86,7 +89,11 @@ class Commands(NamedTuple):
     def shown(self) -> str:
         removing = [hadoop(), "fs", "-rm", "-r", "-skipTrash", self.between]
         after = [*[self.marking] * bool(self.marking), *[removing] * bool(self.between)]
-        return "".join(f"{shlex.join(command)}\n" for command in [*self.jobs(), *after])
+        lines = [*map(shlex.join, self.jobs())]
+        if self.rounds:
+            lines += ["# and so on, round by round, until a `large` counts no unsettled links:"]
+            lines += map(shlex.join, self.rounds)
+        return "".join(f"{line}\n" for line in [*lines, *map(shlex.join, after)])
 
 
 def planned(args: argparse.Namespace) -> Commands:
@@ -106,6 +113,9 @@ def planned(args: argparse.Namespace) -> Commands:
     pairing = [jobs.pairs_job(args, pairs, counts)]
     if args.dedup:
         return Commands(counting, pairing, [jobs.dedup_job(args, pairs, output)], [], between)
+    if args.in_rounds:
+        rounds = round_jobs.one_round(args, pairs, between, output)
+        return Commands(counting, pairing, [], folders.marking(args.answers), between, rounds)
     decide = partial(decision_jobs.decide_job, args, pairs, counts=counts)
     if args.output == "kept":
         pairing.append(decide(decided))
@@ -136,6 +146,8 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
             _run(job, started)
             for name, count in job.counters().items():
                 counters.add(name, count)
+        if plan.rounds:
+            _connect(plan, args, started, answering, counters)
         if args.decides and not [*pairing, *answering][1].counters():
             # Hadoop does not listen to a reducer that had nothing to read.
             list(decide_edges([], settings, counters))
@@ -151,6 +163,30 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
     if plan.between:
         folders.remove([plan.between])
     print(describe([counters.as_dict()], whole=True), file=sys.stderr)
+
+
+def _connect(
+    plan: Commands,
+    args: argparse.Namespace,
+    started: list[Job],
+    answering: list[Job],
+    counters: Counters,
+) -> None:
+    """From edges to clusters, round by round."""
+
+    def run_step(step: Step) -> dict[str, int]:
+        job = Job(round_jobs.connecting_job(args, step))
+        if step.target == args.output_folder:
+            answering.append(job)
+        _run(job, started)
+        found = job.counters()
+        for name in (SHUFFLED, IN_CLUSTERS, CLUSTERS):
+            counters.add(name, found.get(name, 0))
+        if not counters.counts["pairs"]:  # a reducer without input counts nothing
+            found.setdefault(UNSETTLED, 0)
+        return found
+
+    in_rounds(f"{plan.between}/pairs", plan.between, args.output_folder, run_step, folders.remove)
 
 
 def _run(job: Job, started: list[Job]) -> None:
