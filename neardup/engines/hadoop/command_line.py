@@ -96,8 +96,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--in-rounds",
         action="store_true",
-        help="with --output clusters: by rounds of jobs that hold a line each, where there are more "
-        "records in pairs than one reducer can hold",
+        help="with --output clusters: by rounds of jobs that hold a line each, where one reducer "
+        "cannot hold all records that are in pairs",
     )
     parser.add_argument(
         "--removed",

@@ -64,7 +64,7 @@ def always(properties: Mapping[str, object]) -> list[str]:
 
 
 def same_splits(args: argparse.Namespace) -> list[str]:
-    """What makes two jobs cut a file in the same places, where one of them reads other files too."""
+    """What makes two jobs cut a file alike, where one of them reads other files too."""
     both = args.against and args.output == "kept"
     return always(SAME_SPLITS) if both else []
 

@@ -27,13 +27,14 @@ from neardup import options
 from neardup.decision_stages import decide_edges
 from neardup.engines.connecting import Step, in_rounds
 from neardup.engines.counting_first import first_settings, settings_with_counts
-from neardup.engines.hadoop import (, round_jobs
+from neardup.engines.hadoop import (
     archives,
     command_line,
     decision_jobs,
     folders,
     jobs,
     listing,
+    round_jobs,
 )
 from neardup.engines.hadoop.installation import hadoop
 from neardup.engines.hadoop.watching import Job, say

@@ -8,6 +8,7 @@ One process decides, while the reducers still write; `decision_stages` says what
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
@@ -15,11 +16,11 @@ from typing import IO
 from neardup.decision_stages import decide_edges
 from neardup.decisions.keep_lines import kept_lines, places_from
 from neardup.engines.local.folder import STDIN
-from neardup.engines.local.plan import Plan, sort_to
+from neardup.engines.local.plan import Plan, sort, sort_to
 from neardup.engines.local.workers import Workers
 from neardup.lines.decided_lines import removed_line
 from neardup.process.counters import Counters
-from neardup.process.program import STDOUT, write_all
+from neardup.process.program import write_all
 from neardup.reading.blocks import blocks_of, unpacked
 from neardup.reading.places import NEW
 
@@ -35,7 +36,7 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
     """From decided lines to what the user asked for."""
     decided, reasons = plan.path("decided"), plan.path("reasons")
     if output == "clusters":
-        sort_to(workers, plan, decided, STDOUT)
+        print_sorted(workers, plan, decided)
     elif output == "kept":
         by_place = plan.path("by_place")
         with open(by_place, "wb") as file:
@@ -46,8 +47,23 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
         workers.start("keep", lambda: keep(by_place, files, [plan.places[i] for i in new]))
     if output == "removed" or removed:
         without_places(decided, reasons)
-        sort_to(workers, plan, reasons, removed.fileno() if removed else STDOUT)
+        if removed:
+            sort_to(workers, plan, reasons, removed.fileno())
+        else:
+            print_sorted(workers, plan, reasons)
     workers.together()
+
+
+def print_sorted(workers: Workers, plan: Plan, file: Path) -> None:
+    """Start what writes the sorted lines of a file to stdout, as long as somebody reads them."""
+    lines = sort(workers, plan, [file])
+
+    def show() -> None:
+        with open(lines, "rb") as stream:
+            write_all(blocks_of(stream))
+
+    workers.start("print", show)
+    os.close(lines)  # so that the sort ends when nobody reads on
 
 
 def without_places(decided: Path, removed: Path) -> None:

@@ -20,6 +20,8 @@ REMOVED_OPTION: dict[str, Any] = dict(
 
 
 def check_removed(removed: str | None, output: str) -> None:
+    if removed == "":
+        raise UsageError("--removed: expected the name of a file, got ''")
     if removed is not None and output != "kept":
         raise UsageError(f"--removed is for --output kept, and --output is {output}")
 

@@ -87,8 +87,8 @@ def main() -> None:
     places = [first_place(file.number, new=False) for file in old]
     places += file_places(0, len(args.files))
     with ExitStack() as stack:
-        removed = args.removed and stack.enter_context(whole_or_not(args.removed, names))
         folder = stack.enter_context(working_folder())
+        removed = args.removed and stack.enter_context(whole_or_not(args.removed, names))
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(names)]
         size = sum(size_of(name, folder) for name in files)
