@@ -35,6 +35,7 @@ def decided(
                 chained += reason.similarity == NO_PAIR
                 yield head.record, reason
         crowds.decided(heads, rule)
+    del rule, crowds  # what they hold is needed no more
     if not known_first:
         chained = components.would_go() - gone
     counters.add(REMOVED, gone)

@@ -160,7 +160,7 @@ REFUSED = {
     "--against=OLD --output=kept --rule=cluster": "--rule cluster is for one collection; with --a",
     "--scheme=prefix --measure=containment --output=kept": "--output kept have no direction",
     "--scheme=prefix --measure=containment --output=removed": "--output removed have no direction",
-    "--scheme=prefix --measure=containment --output=clusters": "--output clusters have no direction",
+    "--scheme=prefix --measure=containment --output=clusters": "--output clusters have no",
 }
 
 
