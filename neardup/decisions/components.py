@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from neardup.decisions.edge_file import EdgeFile, Head
-from neardup.sets.runs import distinct
 from neardup.verification.forest import Forest
 
 AT_ONCE = 1 << 16
@@ -41,22 +42,27 @@ class Components:
         return self.forest.root(number)
 
     def count(self) -> int:
-        return int(np.count_nonzero(self._sizes(len(self.forest.parents))))
+        return self._roots_from(0)
 
     def largest(self) -> int:
         """How many records the largest has."""
-        return int(self._sizes(len(self.forest.parents)).max(initial=0))
+        sizes = np.zeros_like(self.forest.parents)
+        for numbers in self._pieces(0):
+            np.add.at(sizes, self.forest.roots(numbers), 1)
+        return int(sizes.max(initial=0))
 
     def would_go(self) -> int:
         """How many new records would go if one of each cluster stayed, and old ones."""
-        with_old = int(np.count_nonzero(self._sizes(self.old)))
-        return len(self.forest.parents) - self.old - (self.count() - with_old)
+        # The root of a cluster is its first record: one that has an old record has an old root.
+        return len(self.forest.parents) - self.old - self._roots_from(self.old)
 
-    def _sizes(self, records: int) -> np.ndarray:
-        """Of each component, by its root, how many of the first so many records it has (int32)."""
-        sizes = np.zeros(len(self.forest.parents), dtype=np.int32)
-        for low in range(0, records, AT_ONCE):
-            roots = self.forest.roots(np.arange(low, min(low + AT_ONCE, records)))
-            some, members = distinct(roots)
-            sizes[some] += members
-        return sizes
+    def _roots_from(self, number: int) -> int:
+        """How many records from this one on are the root of a cluster."""
+        roots = (self.forest.roots(numbers) == numbers for numbers in self._pieces(number))
+        return sum(int(np.count_nonzero(some)) for some in roots)
+
+    def _pieces(self, number: int) -> Iterator[np.ndarray]:
+        """The numbers of all records from this one on, some at a time."""
+        count = len(self.forest.parents)
+        for low in range(number, count, AT_ONCE):
+            yield np.arange(low, min(low + AT_ONCE, count))

@@ -158,7 +158,7 @@ class EdgeFile:
 def _start_of(data: bytes, record: bytes, end: int) -> int:
     """Where the lines of this record begin, which are the last ones before `end`.
 
-    >>> _start_of(b"a\\tx\\nb\\t.\\nb\\ta\\t=\\n", b"b", 15)
+    >>> _start_of(b"a\\tx\\nb\\t.\\nb\\ta\\t=\\n", b"b", 14)
     4
     """
     mark = record + b"\t"

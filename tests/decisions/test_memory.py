@@ -1,0 +1,80 @@
+"""What a decision holds: 24 bytes for each record that is in a pair, however many pairs there are.
+
+Measured between a small file of edges and a large one, so that what is held of one batch, however
+large either is, does not count.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import pytest
+
+from neardup.decision_stages import decide_edges
+from neardup.lines.edge_lines import SAME_SET, format_edge, format_presence
+from neardup.process.counters import Counters
+from neardup.process.summary import LARGEST, REMOVED
+from neardup.reading.places import NEW
+from tests.support.drawn import settings_of
+
+SMALL, LARGE = 2_000, 10_000
+BYTES = 24
+LINES_AT_ONCE = 100
+
+
+def tagged(i: int) -> bytes:
+    return b"1%016xv%d" % (NEW + i, i)
+
+
+def edges(count: int) -> Iterator[bytes]:
+    """Chains of ten, copies, and stars of a hundred; each record has a line at least."""
+    for i in range(count):
+        start, rank = i - i % 100, i % 100
+        if rank == 0:
+            yield format_presence(tagged(i))
+        elif start % 300 == 0:
+            last = tagged(i - 1) if rank % 10 else tagged(start)
+            yield format_edge(tagged(i), last, b"0.912345")
+        else:
+            yield format_edge(tagged(i), tagged(start), [SAME_SET, b"0.950000"][start % 200 > 0])
+
+
+def blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    lines = iter(lines)
+    while block := b"".join(islice(lines, LINES_AT_ONCE)):
+        yield block
+
+
+def peak(count: int, flags: list[str]) -> tuple[int, Counters, int]:
+    """(bytes, what was counted, how many lines came)"""
+    counters = Counters("decide")
+    settings = settings_of(*flags)
+    tracemalloc.start()
+    try:
+        lines = sum(1 for _ in decide_edges(blocks(edges(count)), settings, counters))
+        return tracemalloc.get_traced_memory()[1], counters, lines
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--output=removed"],
+        ["--output=removed", "--rule=cluster"],
+        ["--output=removed", "--against=x"],
+    ],
+    ids=" ".join,
+)
+def test_so_many_bytes_for_a_record(flags, monkeypatch):
+    monkeypatch.setattr("neardup.decisions.edge_file.BATCH_BYTES", 1 << 12)
+    monkeypatch.setattr("neardup.decisions.components.AT_ONCE", 1 << 9)
+    peak(SMALL, flags)  # once, so that what is loaded or cached for good is there
+    small, _, _ = peak(SMALL, flags)
+    large, counters, lines = peak(LARGE, flags)
+    assert counters.counts[REMOVED] == lines
+    assert LARGE / 2 < lines < LARGE
+    assert counters.counts[LARGEST] == 100
+    assert BYTES / 2 < (large - small) / (LARGE - SMALL) <= BYTES + 0.5
