@@ -11,9 +11,9 @@ SECONDARY_SORT = {
     "stream.num.map.output.key.fields": 3,
 }
 
-# A line's place is told from where its split begins (`reading.places`), so two jobs that speak of the
-# same lines need the same splits.  By default these depend on how much all the input files have; with
-# this, on the blocks of each file alone.
+# A line's place is told from where its split begins (`reading.places`), so two jobs that speak of
+# the same lines need the same splits.  By default these depend on how much all input files have;
+# with this, on the blocks of each file alone.
 SAME_SPLITS = {"mapreduce.job.maps": 1}
 
 # A mapper's lines become the output as they are: no part of them is a key, and no tab is added.
