@@ -64,6 +64,7 @@ from neardup.stages import dedup_pairs, map_records, reduce_buckets
 
 GROUP = "neardup"  # of the counters
 RUNNERS = ("inline", "local", "hadoop")
+AS_HADOOP_SAYS = ("…", "...")  # which prints ? for most characters, by its locale
 SENT_ALONG = ("--counts", "--input-files")  # files that every task has
 ONE_REDUCER = {"mapreduce.job.reduces": 1}
 
@@ -151,7 +152,7 @@ class NearDuplicates(MRJob):
         if "NEARDUP_REPORT" in os.environ:
             counters.report()
         for name, count in counters.counts.items():
-            self.increment_counter(GROUP, name, count)
+            self.increment_counter(GROUP, name.replace(*AS_HADOOP_SAYS), count)
 
     # What the launcher does: check before, sum up after.
 
@@ -187,7 +188,8 @@ class NearDuplicates(MRJob):
         jobs = self.run_all()
         counters.promise = jobs[-1].settings.promise
         steps = [step for job in jobs for step in job.runner.counters()]
-        counters.counts = total(step.get(GROUP, {}) for step in steps)
+        told = total(step.get(GROUP, {}) for step in steps)
+        counters.counts = {n.replace(*reversed(AS_HADOOP_SAYS)): told[n] for n in told}
         self.say(describe([counters.as_dict()], whole=True))
 
     def on_this_machine(self):
