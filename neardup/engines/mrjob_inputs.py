@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Callable, NamedTuple
 
+from neardup.index.manifest import refuse_indexes
 from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import STDIN_COPY, files_named
-
-INDEX_MARK = "manifest.json"  # a file in every index
 
 
 class Given(NamedTuple):
@@ -27,11 +26,7 @@ class Given(NamedTuple):
         A file of this machine that is named twice has two names, as /data/a.txt and /data/./a.txt.
         UsageError and StageError for what cannot be read.
         """
-        for name in old:
-            if os.path.isfile(os.path.join(name, INDEX_MARK)):
-                raise UsageError(
-                    f"--against {name}: the index is for one machine; use run_local.sh"
-                )
+        refuse_indexes([*old, *new])
         if [*old, *new].count("-") > 1:
             raise UsageError("-: standard input can be read only once")
         found = [_found(names, elsewhere) for names in (old, new)]

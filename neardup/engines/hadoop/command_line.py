@@ -8,6 +8,7 @@ import os
 from neardup import options
 from neardup.engines.hadoop import folders
 from neardup.engines.hadoop.streaming import command, flags, python
+from neardup.index.manifest import refuse_indexes
 from neardup.process.errors import UsageError, shown
 
 DESCRIPTION = """Find the similar pairs of records in files on a Hadoop cluster.
@@ -53,6 +54,7 @@ def read(given: list[str]) -> argparse.Namespace:
             raise UsageError(f"{shown(os.fsencode(text))} is not UTF-8, as Hadoop's names are")
     command(python(args), *flags(args))
     args.answers = [args.output_folder, *([] if args.removed is None else [args.removed])]
+    refuse_indexes([*(args.against or []), *args.inputs])
     folders.check(args.inputs, args.against or [], args.answers, args.overwrite)
     args.answers = [folder.rstrip("/") or "/" for folder in args.answers]
     return args
