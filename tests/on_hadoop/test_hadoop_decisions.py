@@ -47,8 +47,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def hdfs(files: dict[str, Path]) -> str:
-    """A folder with these files, in blocks of 16 KB; and what Hadoop does not read, beside them."""
-    folder = f"/in/decisions{hadoop_cluster.new_output()}"
+    """A folder with these files, in blocks of 16 KB; and what Hadoop does not read, beside them.
+
+    Its name is relative, and only Hadoop knows where it leads.
+    """
+    hadoop_cluster.hadoop("fs", "-mkdir", "-p", ".")
+    folder = f"decisions{hadoop_cluster.new_output().replace('/', '.')}"
     for name, file in files.items():
         where = "old" if name == "old.bz2" else "new"
         hadoop_cluster.put(file.read_bytes(), f"{folder}/{where}/{name}", 1 << 14)
@@ -96,12 +100,9 @@ def test_a_clean_collection(files: dict[str, Path], hdfs: str, tmp_path: Path) -
 def test_the_same_as_on_one_machine(
     flags: list[str], files: dict[str, Path], hdfs: str, tmp_path: Path
 ) -> None:
-    """In the one JVM of the client; a relative name, as only Hadoop knows where it leads."""
+    """In the one JVM of the client."""
     here = on_this_machine(flags, [files[name] for name in NAMES], tmp_path)
-    hadoop_cluster.hadoop("fs", "-mkdir", "-p", ".")
-    link = hdfs.strip("/").replace("/", ".")
-    hadoop_cluster.hadoop("fs", "-cp", "-f", hdfs, link)
-    there = hadoop_cluster.submit(tmp_path, [link], *flags, "--reducers=3", *WITHOUT_YARN)
+    there = hadoop_cluster.submit(tmp_path, [hdfs], *flags, "--reducers=3", *WITHOUT_YARN)
     assert there.pairs == in_order(here.out)
     assert summary(there.result) == summary(here)
     if flags == ["--output=kept"]:
