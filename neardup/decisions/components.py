@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from neardup.decisions.edge_file import EdgeFile, Head
-from neardup.verification.forest import Forest
+from neardup.sets.forest import Forest
 
 AT_ONCE = 1 << 16
 

@@ -18,9 +18,9 @@ from typing import IO
 
 import numpy as np
 
+from neardup.sets.forest import Forest
 from neardup.similarity.measures import Verified
 from neardup.verification.buckets import Spool, sort_lines
-from neardup.verification.forest import Forest
 from neardup.verification.pair_join import Found, PairJoin
 from neardup.verification.pile import Pile
 

@@ -1,4 +1,4 @@
-"""Which sets the verified pairs connect so far: disjoint sets with path halving (Tarjan 1975)."""
+"""Which nodes the edges connect so far: disjoint sets with path halving (Tarjan 1975)."""
 
 from __future__ import annotations
 
