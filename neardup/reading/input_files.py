@@ -96,8 +96,8 @@ def _path(name: str) -> str:
     path = name[found.end() :] if found else name
     folder = os.environ.get(JOB_FOLDER, "")
     if folder and not found and not path.startswith("/"):
-        path = posixpath.join(_path(folder), path)
-    return posixpath.normpath(path)
+        path = posixpath.normpath(posixpath.join(_path(folder), path))
+    return re.sub("//+", "/", path)
 
 
 def _ascii(path: str) -> str:

@@ -24,7 +24,6 @@ from neardup.process.summary import (
     REMOVED,
 )
 from neardup.reading.places import NEW
-from tests.decisions.oracle import Line, cluster, components, direct, jaccard, order, printed
 from tests.support.deciding import (
     SIZES,
     Decision,
@@ -38,6 +37,7 @@ from tests.support.deciding import (
     reduced,
     star,
 )
+from tests.support.decision_oracle import Line, cluster, components, direct, jaccard, order, printed
 from tests.support.drawn import settings_of
 
 KEEPS = ["first", "longest", "smallest"]

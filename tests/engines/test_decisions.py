@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.decisions.oracle import Line, cluster, components, direct, similarities
 from tests.support.deciding import (
     clique,
     copies,
@@ -25,6 +24,7 @@ from tests.support.deciding import (
     path,
     star,
 )
+from tests.support.decision_oracle import Line, cluster, components, direct, similarities
 from tests.support.engines import (
     ANSWER,
     DECIDING,

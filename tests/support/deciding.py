@@ -19,7 +19,7 @@ from neardup.reading.blocks import Block
 from neardup.reading.places import first_place
 from neardup.stages import map_records
 from neardup.verification.buckets import BUCKET_BYTES, shared_lines
-from tests.decisions.oracle import Gone, Line, similarities
+from tests.support.decision_oracle import Gone, Line, similarities
 from tests.support.drawn import blocks_of, settings_of
 
 

@@ -13,8 +13,8 @@ from neardup.lines.pair_lines import parse_pair
 from neardup.process.counters import Counters
 from neardup.process.summary import OLD_RECORDS, REPEATED
 from neardup.stages import dedup_pairs
-from tests.decisions.oracle import Line, jaccard, printed
 from tests.support.deciding import SIZES, USUAL, Sizes, copies, path, records, reduced
+from tests.support.decision_oracle import Line, jaccard, printed
 from tests.support.drawn import settings_of
 
 
