@@ -33,7 +33,8 @@ def decide_edges(
     with tempfile.TemporaryFile() as file:
         edges = EdgeFile(file, blocks, tag, counters)
         if settings.output.decides == RECORDS:
-            for record, reason in decided(edges, settings.rule, settings.measure, counters):
+            rule, measure, collections = settings.rule, settings.measure, settings.against
+            for record, reason in decided(edges, rule, measure, counters, collections):
                 place = int(record[tag.place], 16)
                 kept = tag.id_of(reason.kept)
                 yield format_decided(place, tag.id_of(record), kept, reason.similarity)

@@ -15,9 +15,16 @@ from neardup.similarity.measures import Measure
 
 
 def decided(
-    edges: EdgeFile, rule_kind: type[Rule], measure: Measure, counters: Counters
+    edges: EdgeFile,
+    rule_kind: type[Rule],
+    measure: Measure,
+    counters: Counters,
+    collections: bool = False,
 ) -> Iterator[tuple[bytes, Reason]]:
-    """The tagged ids of the records that go, in order of priority, and why each goes."""
+    """The tagged ids of the records that go, in order of priority, and why each goes.
+
+    `collections`: whether there are two.
+    """
     known_first = rule_kind.components_first
     components = Components.of(edges) if known_first else Components(edges)
     rule = rule_kind(edges, components)
@@ -40,7 +47,7 @@ def decided(
         chained = components.would_go() - gone
     counters.add(REMOVED, gone)
     counters.add(CHAINED if not known_first else CHAINED_AWAY, chained)
-    if not edges.old:  # of two collections, only edges to new records are known
+    if not collections:  # of two, only edges to new records are known
         counters.add(LARGEST, components.largest())
 
 

@@ -76,8 +76,9 @@ class EdgeFile:
         self.places.sort()
         if (self.places[1:] == self.places[:-1]).any():
             raise StageError(
-                "two records have one place in the input: where several mappers read standard "
-                "input, each calls its first line the first; name the files to one mapper.py"
+                "two records have one place in the input: --keep is another one than mapper.py "
+                "had, or several mappers have read standard input, and each calls its first line "
+                "the first; name the files to one mapper.py"
             )
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Iterable
@@ -12,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from neardup.index.checked_file import damaged
-from neardup.index.segment import Segment
+from neardup.index.segment import FILES, SUMS, Segment
 from neardup.process.errors import StageError, UsageError
 
 MANIFEST = "manifest.json"
 FORMAT = 1
 SEGMENT = "segment."
 UNFINISHED = ".unfinished."  # begins the names of what is being written
+_OURS = re.compile(r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+")
 # What to do instead, of programs that read no index.
 NAME_ITS_FILES = "which only run_local.sh reads; name the files that it was made of"
 
@@ -104,17 +106,24 @@ def to_disk(folder: Path) -> None:
 
 
 def sweep_unfinished(index: Path, manifest: Manifest) -> None:
-    """Remove what killed runs have left; nobody else may be writing.
+    """Remove what killed runs have left, and nothing else; nobody else may be writing.
 
     UsageError where there is anything else in the folder of an index that is to be.
     """
     known = {told["name"] for told in manifest.segments}
-    for entry in sorted(index.iterdir()):
-        if not entry.name.startswith((UNFINISHED, SEGMENT)):
-            if not known:
-                raise UsageError(f"--to {index}: is a folder, and no index; name another one")
-        elif entry.name not in known:
-            if entry.is_dir():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink()
+    others = [entry for entry in index.iterdir() if entry.name not in {MANIFEST, *known}]
+    left = [entry for entry in others if _left_by_a_run(entry)]
+    if not known and len(left) < len(others):
+        raise UsageError(f"--to {index}: is a folder, and no index; name another one")
+    for entry in left:
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
+
+
+def _left_by_a_run(entry: Path) -> bool:
+    """Whether this is called, and filled, as what a run writes before the manifest names it."""
+    if not _OURS.fullmatch(entry.name) or entry.is_symlink():
+        return False
+    return not entry.is_dir() or {inside.name for inside in entry.iterdir()} <= {*FILES, SUMS}

@@ -23,7 +23,8 @@ from neardup.process.errors import WireError, shown
 from neardup.reading.places import NEW
 from neardup.sets.batch import Batch
 
-OLD = ord("0")
+OLD = b"0"
+_COLLECTIONS = {OLD, b"1"}
 PLACE_DIGITS = 16
 _MOST = (1 << 32) - 1
 _HEXADECIMAL = b"0123456789abcdef"
@@ -99,4 +100,10 @@ COLLECTION = Tag("which collection it is of", slice(0, 0), slice(1, None))
 
 
 def is_old(tagged: bytes) -> bool:
-    return tagged[0] == OLD
+    """Whether a tagged id is of an old record; WireError where it has no tag."""
+    if tagged[:1] not in _COLLECTIONS:
+        raise WireError(
+            f"expected a record of one of two collections, as mapper.py writes them where it takes "
+            f"the same --output and --against, got {shown(tagged)}"
+        )
+    return tagged[:1] == OLD

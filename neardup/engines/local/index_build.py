@@ -48,7 +48,7 @@ from neardup.stages import parsed, portions
 
 NAME = "neardup index"
 COPIED = 1 << 20
-NO_INDEX = "--to {}: is no index to --add to; leave --add out to make it"
+NO_INDEX = "--to {}: is no index to --add to; name one, or leave --add out to make a new one"
 
 
 def build(args: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from neardup.engines.local.folder import naming
 from neardup.process.errors import StageError, UsageError
+from neardup.process.program import STDOUT
 
 REMOVED_OPTION: dict[str, Any] = dict(
     metavar="FILE", help="with --output kept: what --output removed prints, into this file"
@@ -30,11 +31,18 @@ def check_removed(removed: str | None, output: str) -> None:
 def whole_or_not(name: str, inputs: Sequence[str]) -> Iterator[IO[bytes]]:
     """A file to write, that has its name only when all of it is written.
 
-    UsageError if it is one of the inputs.
+    UsageError if it is one of the inputs, lies in one that is a folder, or is where stdout goes.
     """
-    for other in inputs if os.path.exists(name) else ():
+    if name == "-":
+        raise UsageError("--removed -: the lines that stay go to standard output; name a file")
+    if os.path.isdir(name):
+        raise UsageError(f"--removed {name}: is a directory; name a file in it")
+    if os.path.isfile(name) and os.path.samestat(os.fstat(STDOUT), os.stat(name)):
+        raise UsageError(f"--removed {name}: the lines that stay go there; name another file")
+    for other in inputs:
         status = os.fstat(sys.stdin.fileno()) if other == "-" else os.stat(other)
-        if os.path.isfile(name) and os.path.samestat(status, os.stat(name)):
+        same = os.path.isfile(name) and os.path.samestat(status, os.stat(name))
+        if same or (os.path.isdir(other) and Path(other).resolve() in Path(name).resolve().parents):
             raise UsageError(f"--removed {name}: is an input; name another file")
     if os.path.exists(name) and not os.path.isfile(name):  # such as /dev/null
         with naming(Path(name)), open(name, "wb") as file:

@@ -88,7 +88,8 @@ def main() -> None:
     places += file_places(0, len(args.files))
     with ExitStack() as stack:
         folder = stack.enter_context(working_folder())
-        removed = args.removed and stack.enter_context(whole_or_not(args.removed, names))
+        read = [*names, *(args.against or []), *filter(None, [args.counts])]
+        removed = args.removed and stack.enter_context(whole_or_not(args.removed, read))
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(names)]
         size = sum(size_of(name, folder) for name in files)
@@ -131,7 +132,7 @@ def main() -> None:
 def command_line() -> argparse.Namespace:
     parser = options.parser(NAME, DESCRIPTION)
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
+        "files", nargs="*", metavar="FILE", help="one or more; plain, .gz or .bz2; - is standard input"
     )
     parser.add_argument(
         "--jobs",
@@ -148,8 +149,14 @@ def command_line() -> argparse.Namespace:
     parser.add_argument("--removed", **REMOVED_OPTION)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     check_removed(args.removed, args.output)
+    if args.input_files is not None:
+        raise UsageError("--input-files is for tasks, and run_local.sh reads all files itself")
+    if args.against and not args.files:
+        raise UsageError("--against takes one FILE, of old records; name a file of new ones, too")
     if not re.fullmatch(r"[1-9][0-9]{0,5}[KMGT]", args.sort_memory):
         raise UsageError(f"--sort-memory: {args.sort_memory!r} is not a size such as 256M")
+    if not args.files:
+        parser.error("the following arguments are required: FILE")
     if args.files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
     return args
