@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from neardup.decisions.edge_file import EdgeFile, Head
 from neardup.sets.runs import distinct
 from neardup.verification.forest import Forest
+
+PORTION = 1 << 20
 
 
 class Components:
@@ -39,11 +43,19 @@ class Components:
         return self.forest.root(number)
 
     def count(self) -> int:
-        return int(np.count_nonzero(self.forest.parents == np.arange(len(self.forest.parents))))
+        return sum(
+            int(np.count_nonzero(self.forest.parents[low:high] == np.arange(low, high)))
+            for low, high in self._portions()
+        )
 
     def largest(self) -> int:
         """How many records the largest has."""
-        return int(distinct(self._roots())[1].max(initial=0))
+        of_all = self._roots()
+        members = np.zeros(len(self.forest.parents), dtype=np.int32)
+        for low, high in self._portions():
+            roots, counts = distinct(of_all[low:high])
+            members[roots] += counts.astype(np.int32)
+        return int(members.max(initial=0))
 
     def would_go(self) -> int:
         """How many new records would go if one of each cluster stayed, and old ones."""
@@ -51,4 +63,12 @@ class Components:
         return len(self.forest.parents) - self.old - (self.count() - with_old)
 
     def _roots(self) -> np.ndarray:
-        return self.forest.roots(np.arange(len(self.forest.parents)))
+        """Of each record.  The forest is its roots after that, and nothing else is held."""
+        for low, high in self._portions():
+            self.forest.roots(np.arange(low, high))
+        return self.forest.parents
+
+    def _portions(self) -> Iterator[tuple[int, int]]:
+        """(low, high) of some numbers at a time."""
+        count = len(self.forest.parents)
+        return ((low, min(low + PORTION, count)) for low in range(0, count, PORTION))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from array import array
 from typing import NamedTuple
 
-import numpy as np
-
 from neardup.decisions.components import Components
 from neardup.decisions.edge_file import EdgeFile, Head
 
@@ -45,9 +43,7 @@ class Rule:
 
 def integers(kind: str, value: int, count: int) -> array[int]:
     """So many, of four bytes ("i") or eight ("q")."""
-    filled = array(kind)
-    filled.frombytes(np.full(count, value, dtype=f"i{filled.itemsize}").tobytes())
-    return filled
+    return array(kind, [value]) * count
 
 
 def as_millionths(similarity: bytes) -> int:
