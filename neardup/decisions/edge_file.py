@@ -6,6 +6,7 @@ What is held is a place for each record that is in a pair, eight bytes.
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import IO, NamedTuple
@@ -58,7 +59,7 @@ class EdgeFile:
         """
         self.tag = tag
         self.file = file
-        places = [np.empty(0, np.uint64)]
+        places = array("Q")
         before = b""
         for block in blocks:
             counters.alive()
@@ -68,11 +69,10 @@ class EdgeFile:
             if any(b < a for a, b in zip([before, *heads], heads)):
                 raise StageError("the edges are not in order; put LC_ALL=C sort in front")
             if heads:
-                places.append(tag.places(heads))
+                places.frombytes(tag.places(heads).tobytes())
                 before = heads[-1]
         self.file.flush()
-        self.places = np.concatenate(places)
-        places.clear()
+        self.places = np.frombuffer(places, np.uint64) if places else np.empty(0, np.uint64)
         self.places.sort()
         if (self.places[1:] == self.places[:-1]).any():
             raise StageError(
