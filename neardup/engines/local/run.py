@@ -132,7 +132,10 @@ def main() -> None:
 def command_line() -> argparse.Namespace:
     parser = options.parser(NAME, DESCRIPTION)
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="one or more; plain, .gz or .bz2; - is standard input"
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="one or more; plain, .gz or .bz2; - is standard input",
     )
     parser.add_argument(
         "--jobs",
