@@ -220,7 +220,10 @@ def test_a_packed_file_of_more_lines_than_bytes(command: list[str], tmp_path: Pa
             ["--output=kept", "--removed=twins.txt"],
             "--removed twins.txt: is an input; name another file",
         ),
-        (["--against=index"], "index: is an index, which only run_local.sh reads; name the files"),
+        (
+            ["--against=index"],
+            "index: is an index, which only run_local.sh reads; name the files that it was made of",
+        ),
     ],
 )
 def test_wrong_usage(flags: list[str], message: str, tmp_path: Path) -> None:

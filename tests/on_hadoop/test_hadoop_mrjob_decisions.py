@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import hadoop_cluster
-from tests.support.engines import JOB, RUN_LOCAL, VIDEOS, Result, in_order, succeed
+from tests.support.engines import JOB, RUN_LOCAL, VIDEOS, Result, succeed
 
 pytestmark = pytest.mark.hadoop
 SUMMED = (
@@ -64,33 +64,15 @@ def test_what_stays_of_new_files_in_splits(parts: list[Path], tmp_path: Path) ->
         assert found.count(name) == local.count(name)
 
 
-@pytest.mark.parametrize(
-    "flags", [["--output=removed", "--keep=longest", "--scheme=prefix"], ["--output=clusters"]]
-)
-def test_what_goes_and_clusters(flags: list[str], parts: list[Path], tmp_path: Path) -> None:
-    """The first with a count of tokens before; the second stays in HDFS."""
-    local = succeed([*RUN_LOCAL, *flags, *parts], tmp_path)
+def test_clusters_that_stay_in_hdfs(parts: list[Path], tmp_path: Path) -> None:
+    local = succeed([*RUN_LOCAL, "--output=clusters", *parts], tmp_path)
     assert local.out.count(b"\n") > 100
-    if flags == ["--output=clusters"]:
-        output = hadoop_cluster.new_output()
-        found = job(tmp_path, *flags, f"--output-dir=hdfs://{output}", *parts)
-        assert found.out == b""
-        assert hadoop_cluster.names_in(output) == ["_SUCCESS", "part-00000"]
-        assert hadoop_cluster.hadoop("fs", "-cat", f"{output}/part-00000") == local.out
-    else:
-        found = job(tmp_path, *flags, *parts)
-        assert found.out == local.out
+    output = hadoop_cluster.new_output()
+    found = job(tmp_path, "--output=clusters", f"--output-dir=hdfs://{output}", *parts)
+    assert found.out == b""
+    assert hadoop_cluster.names_in(output) == ["_SUCCESS", "part-00000"]
+    assert hadoop_cluster.hadoop("fs", "-cat", f"{output}/part-00000") == local.out
     assert found.count("records of the largest cluster") == local.count(
         "records of the largest cluster"
     )
     assert found.count("records") == local.count("records")
-
-
-def test_pairs_with_old_records(parts: list[Path], tmp_path: Path) -> None:
-    old, *new = parts
-    flags = ["--between", f"--against={old}", "--exact"]
-    local = succeed([*RUN_LOCAL, *flags, *new], tmp_path)
-    assert local.out.count(b"\told\n") > 20
-    assert local.out.count(b"\tnew\n") == 0
-    found = job(tmp_path, "-D", "mapreduce.job.reduces=2", *flags, *new)
-    assert in_order(found.out) == local.out
