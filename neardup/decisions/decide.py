@@ -32,6 +32,7 @@ def decided(
                 chained += reason.similarity == NO_PAIR
                 yield head.record, reason
         crowds.decided(heads, rule)
+    del rule, crowds  # half of the memory; what follows needs some
     if not known_first:
         chained = components.would_go() - gone
     counters.add(REMOVED, gone)
