@@ -417,3 +417,16 @@ def test_what_is_found_comes_in_files_in_order_of_records(
     mine = np.isin(held, wanted)
     expected = np.column_stack((held[mine], holders[mine].astype(np.uint64) * 5 + 2))
     assert sorted(np.concatenate(found).tolist()) == sorted(expected.tolist())
+
+
+@pytest.mark.parametrize("there", ["segment.csv", "segment.0/data", ".unfinished.x", "notes.txt"])
+def test_files_of_others_stay_where_an_index_is_to_be(there: str, tmp_path: Path) -> None:
+    file = tmp_path / "folder" / there
+    file.parent.mkdir(parents=True)
+    file.write_text("precious")
+    (tmp_path / "old.txt").write_text("a 1 2 3\n")
+    command = [*NEARDUP, "index", tmp_path / "old.txt", "--to", tmp_path / "folder"]
+    result = run(command, tmp_path, cwd=ROOT)
+    assert result.code == 2
+    assert "is a folder, and no index" in result.err
+    assert file.read_text() == "precious"

@@ -14,7 +14,18 @@ from pathlib import Path
 import pytest
 
 from tests.engines.test_interruption import either_way, interrupt, path_with_sort, session
-from tests.support.engines import DECIDING, RUN_LOCAL, VIDEOS, Input, run, succeed
+from tests.support.engines import (
+    COUNT_TOKENS,
+    DECIDING,
+    NEARDUP,
+    ROOT,
+    RUN_LOCAL,
+    VIDEOS,
+    Input,
+    in_order,
+    run,
+    succeed,
+)
 
 DATA = b"a 1 2 3\nb 1 2 3\nc 7 8\n\nbad x\nd 3 2 1\n"
 KEPT = b"a 1 2 3\nc 7 8\n\nbad x\n"
@@ -123,7 +134,7 @@ def test_an_input_is_refused(which: str, data: Path, tmp_path: Path) -> None:
     assert not result.left
 
 
-@pytest.mark.parametrize("name", ["no/such/folder/x", "/proc/x", ".", "data.txt/x"])
+@pytest.mark.parametrize("name", ["no/such/folder/x", "/proc/x", "data.txt/x"])
 def test_where_no_file_can_be(name: str, data: Path, tmp_path: Path) -> None:
     """It is said before anything is read."""
     result = run([*BOTH, name, data], tmp_path, cwd=tmp_path)
@@ -158,9 +169,9 @@ REFUSED = {
     "--against=OLD --output=links": "--against is for --output pairs or kept or removed, and --o",
     "--against=OLD --output=clusters": "--against is for --output pairs or kept or removed, and -",
     "--against=OLD --output=kept --rule=cluster": "--rule cluster is for one collection; with --a",
-    "--scheme=prefix --measure=containment --output=kept": "--output kept has none",
-    "--scheme=prefix --measure=containment --output=removed": "--output removed has none",
-    "--scheme=prefix --measure=containment --output=clusters": "--output clusters has none",
+    "--scheme=prefix --measure=containment --output=kept": "--measure containment has a direction",
+    "--scheme=prefix --measure=containment --output=removed": "--measure containment has a direction",
+    "--scheme=prefix --measure=containment --output=clusters": "--measure containment has a direction",
 }
 
 
@@ -176,11 +187,53 @@ def test_what_does_not_go_together_is_refused(words: str, data: Path, tmp_path: 
     assert not result.left
 
 
-@pytest.mark.parametrize("words", [["--against", "no.txt"], ["--against", ""], ["--against", "."]])
-def test_old_records_that_are_not_there(words: list[str], data: Path, tmp_path: Path) -> None:
-    result = run([*RUN_LOCAL, *words, data], tmp_path, cwd=tmp_path)
-    assert (result.code, result.out) == (1, b"")
-    assert "no such file" in result.err or "is a directory" in result.err
+@pytest.mark.parametrize(
+    ("name", "code", "message"),
+    [
+        ("no.txt", 1, "no.txt: no such file"),
+        (".", 1, ".: is a directory"),
+        ("", 2, "--against: expected the name of a file"),
+    ],
+)
+def test_old_records_that_are_not_there(
+    name: str, code: int, message: str, data: Path, tmp_path: Path
+) -> None:
+    result = run([*RUN_LOCAL, "--against", name, data], tmp_path, cwd=tmp_path)
+    assert (result.code, result.out) == (code, b"")
+    assert message in result.err
+
+
+def test_only_old_records(data: Path, tmp_path: Path) -> None:
+    """The likely slip: --against has taken the only file."""
+    result = run([*RUN_LOCAL, "--against", data], tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert "name a file of new ones, too" in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (".", "is a directory; name a file in it"),
+        ("-", "the lines that stay go to standard output"),
+        ("counts.tsv", "is an input; name another file"),
+        ("old.index/manifest.json", "is an input; name another file"),
+    ],
+)
+def test_a_name_that_is_in_danger(name: str, message: str, data: Path, tmp_path: Path) -> None:
+    """Whatever the run reads stays as it is."""
+    counts = tmp_path / "counts.tsv"
+    lines = in_order(succeed([*COUNT_TOKENS, "map", data], tmp_path).out)
+    sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp_path, lines).out)
+    counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp_path, sums).out)
+    flags = ["--scheme=prefix", f"--counts={counts}"]
+    index = tmp_path / "old.index"
+    succeed([*NEARDUP, "index", data, "--to", index, *flags], tmp_path, cwd=ROOT)
+    before = {path: path.read_bytes() for path in (counts, index / "manifest.json")}
+    command = [*RUN_LOCAL, *flags, "--output=kept", "--removed", name, "--against", index, data]
+    result = run(command, tmp_path, cwd=tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert message in result.err
+    assert {path: path.read_bytes() for path in before} == before
 
 
 # What fails on the way.
