@@ -68,8 +68,8 @@ def file_places(old: int, new: int) -> list[int]:
 def _file_place(input_files: str, name: str) -> int:
     """That of the first line of a file; StageError where the list does not tell."""
     path = _path(name)
-    with open(input_files, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
-        named = [line.rstrip("\n").partition("\t") for line in lines]
+    with open(input_files, "rb") as lines:  # decoded as the environment is, whatever the locale
+        named = [os.fsdecode(line.rstrip(b"\n")).partition("\t") for line in lines]
     files = [[_path(other) for of, _, other in named if of == kind] for kind in ("old", "new")]
     form = _ascii if "?" in path else str
     found = [

@@ -170,8 +170,8 @@ REFUSED = {
     "--against=OLD --output=clusters": "--against is for --output pairs or kept or removed, and -",
     "--against=OLD --output=kept --rule=cluster": "--rule cluster is for one collection; with --a",
     "--scheme=prefix --measure=containment --output=kept": "--measure containment has a direction",
-    "--scheme=prefix --measure=containment --output=removed": "--measure containment has a direction",
-    "--scheme=prefix --measure=containment --output=clusters": "--measure containment has a direction",
+    "--scheme=prefix --measure=containment --output=removed": "--measure containment has a",
+    "--scheme=prefix --measure=containment --output=clusters": "--measure containment has a",
 }
 
 
