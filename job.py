@@ -227,7 +227,7 @@ class NearDuplicates(MRJob):
             format_input_files(*self.given)  # may refuse them
             self.flags.append(f"--input-files={self.working_file('input_files')}")
         if not self.settings.output.decides:
-            self.main_job(NearDuplicates).run_steps()
+            self.main_job(type(self)).run_steps()
         elif self.on_cluster():
             self.decide_on_cluster()
         else:  # its runners have several reducers, whatever they are told
