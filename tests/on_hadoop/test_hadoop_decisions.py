@@ -96,11 +96,10 @@ def test_a_clean_collection(files: dict[str, Path], hdfs: str, tmp_path: Path) -
     "flags",
     [
         ["--output=removed", "--rule=cluster"],
-        ["--output=clusters"],
         ["--output=clusters", "--in-rounds"],
         ["--output=kept"],
     ],
-    ids=["removed", "clusters", "rounds", "kept"],
+    ids=["removed", "rounds", "kept"],
 )
 def test_the_same_as_on_one_machine(
     flags: list[str], files: dict[str, Path], hdfs: str, tmp_path: Path
