@@ -8,8 +8,7 @@ the stages see.
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -17,6 +16,7 @@ from neardup.decisions import RULES
 from neardup.decisions.rule import Rule
 from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag
+from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.reading.bad_lines import Parser
@@ -247,31 +247,6 @@ def parser(
         else:
             result.set_defaults(**{_attribute(flag): spec.get("default")})
     return result
-
-
-def bare_parser(name: str, description: str) -> argparse.ArgumentParser:
-    """One without options of its own, that shows `description` as it is laid out."""
-    return _Parser(
-        prog=name,
-        description=description,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-
-class _Parser(argparse.ArgumentParser):
-    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """`--rows=--` has a value, which Python before 3.13 takes away."""
-        alone = action.nargs is None and arg_strings == ["--"]
-        return "--" if alone else super()._get_values(action, arg_strings)
-
-    def parse_known_intermixed_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: Any = None
-    ) -> tuple[Any, list[str]]:
-        """What stands behind `--` is no option; the same Pythons read it twice, and forget."""
-        given = sys.argv[1:] if args is None else list(args)
-        known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
-        return known(given, namespace)
 
 
 def as_arguments(args: argparse.Namespace) -> list[str]:

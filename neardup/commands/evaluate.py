@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import sys
 
-from neardup import options
 from neardup.evaluation.exact_options import check_files, share
 from neardup.evaluation.pair_files import read_pairs
 from neardup.evaluation.precision_recall import interval, ratio, row
+from neardup.process.arguments import bare_parser
 from neardup.process.program import run
 
 NAME = "neardup evaluate"
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def _evaluate() -> None:
-    parser = options.bare_parser(f"python3 -m {NAME}", DESCRIPTION)
+    parser = bare_parser(f"python3 -m {NAME}", DESCRIPTION)
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written")
     parser.add_argument("truth", metavar="TRUTH", help="what `truth` has written")
     parser.add_argument(

@@ -16,6 +16,7 @@ from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
 from neardup.engines.inputs import input_blocks, kept_of_input
 from neardup.options import Settings
+from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
@@ -160,7 +161,7 @@ def _reduce() -> None:
 
 
 def _dedup() -> None:
-    options.bare_parser("dedup_reducer.py", DEDUP).parse_args()
+    bare_parser("dedup_reducer.py", DEDUP).parse_args()
     counters = Counters("dedup")
     write_all(dedup_pairs(sys.stdin.buffer, counters))
     counters.report()
@@ -179,7 +180,7 @@ def _decide() -> None:
 
 
 def _keep() -> None:
-    parser = _with_files(options.bare_parser("keep_mapper.py", KEEP))
+    parser = _with_files(bare_parser("keep_mapper.py", KEEP))
     parser.add_argument(
         "--decided", metavar="FILE", required=True, help="what decide_reducer.py wrote"
     )
@@ -191,7 +192,7 @@ def _keep() -> None:
 
 
 def _count() -> None:
-    parser = options.bare_parser("count_tokens.py", COUNT)
+    parser = bare_parser("count_tokens.py", COUNT)
     parser.usage = "count_tokens.py map [OPTIONS] [FILE ...] | sum | order"
     parser.epilog = COUNT_STEPS
     parser.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
@@ -214,7 +215,7 @@ def _count_map(arguments: list[str]) -> None:
 
 
 def _connect() -> None:
-    parser = options.bare_parser("connect.py", CONNECT)
+    parser = bare_parser("connect.py", CONNECT)
     parser.usage = f"connect.py {' | '.join(CONNECTING)}"
     parser.epilog = CONNECT_STEPS
     parser.add_argument("step", choices=CONNECTING, help=SUPPRESS)
