@@ -142,7 +142,12 @@ def asked_for(
 
 
 def dearer_by_hand(
-    agreement: float, strangers: float, bands: int, rows: int, most: int
+    agreement: float,
+    strangers: float,
+    bands: int,
+    rows: int,
+    most: int,
+    hit: Hit = independent,
 ) -> list[str]:
     """What to say of bands and rows at which strangers meet far more often than they need to.
 
@@ -155,17 +160,24 @@ def dearer_by_hand(
     """
     here = recall(strangers, bands, rows)
     instead = f"--recall {DEFAULT_RECALL}"
-    return dearer(f"{bands} bands of {rows} rows", here, agreement, strangers, most, instead)
+    what = f"{bands} bands of {rows} rows"
+    return dearer(what, here, agreement, strangers, most, instead, hit)
 
 
 def dearer(
-    what: str, here: float, agreement: float, strangers: float, most: int, instead: str
+    what: str,
+    here: float,
+    agreement: float,
+    strangers: float,
+    most: int,
+    instead: str,
+    hit: Hit = independent,
 ) -> list[str]:
     """What to say of a choice at which strangers meet with probability `here`, if bands and rows
     that keep the usual promise let far fewer of them meet; they are had by what is told `instead`.
     """
     try:
-        there = recall(strangers, *choose(agreement, DEFAULT_RECALL, most))
+        there = recall(strangers, *choose(agreement, DEFAULT_RECALL, most, hit))
     except ValueError:
         return []
     if here < STRANGERS or here < DEARER * there:
