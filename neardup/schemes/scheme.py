@@ -28,6 +28,8 @@ class Scheme(ABC):
     """Whether a run should count tokens first."""
     one_a_band: ClassVar[bool] = True
     """Whether a set has at most one key of each band."""
+    suits_shingle: ClassVar[str | None] = None
+    """What its paper makes of texts, as --shingle; a run by another says so before it starts."""
 
     @classmethod
     @abstractmethod
