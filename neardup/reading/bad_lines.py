@@ -11,6 +11,9 @@ NO_SHINGLES = "no shingles"
 NOT_AN_INTEGER = "not an integer"
 NEGATIVE = "negative shingle"
 TOO_LARGE = "shingle over 2^64-1"
+NOT_A_WEIGHT = "weight that is no number above 0, up to 1,000,000"
+TWO_WEIGHTS = "shingle with two weights"
+UNASKED_WEIGHT = "weight, without --weights own"
 NOT_UTF8 = "not UTF-8"
 NUL_BYTE = "NUL byte"
 LINE_TOO_LONG = "line too long"
@@ -20,6 +23,9 @@ REASONS = (
     NOT_AN_INTEGER,
     NEGATIVE,
     TOO_LARGE,
+    NOT_A_WEIGHT,
+    TWO_WEIGHTS,
+    UNASKED_WEIGHT,
     NOT_UTF8,
     NUL_BYTE,
     LINE_TOO_LONG,

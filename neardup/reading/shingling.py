@@ -114,4 +114,3 @@ def runs(units: np.ndarray, width: int) -> np.ndarray:
     if not width:
         return units
     return combine(np.lib.stride_tricks.sliding_window_view(units, width).T, seed=width)
-

@@ -13,6 +13,7 @@ from neardup.schemes.request import Option, Request
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import MEASURES, Measure
 from neardup.similarity.threshold import Threshold
+from neardup.similarity.weights import TokenWeights
 
 
 class Scheme(ABC):
@@ -26,6 +27,8 @@ class Scheme(ABC):
     """Whether all pairs are found, or those at the threshold as surely as --recall asks."""
     counting: ClassVar[bool] = False
     """Whether a run should count tokens first."""
+    weights: TokenWeights | None = None
+    """What tokens weigh; None where it is the same for all."""
     one_a_band: ClassVar[bool] = True
     """Whether a set has at most one key of each band."""
 

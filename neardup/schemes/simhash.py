@@ -26,14 +26,15 @@ from neardup.lines.keys import MAX_BANDS
 from neardup.schemes.banding import MOST
 from neardup.schemes.request import Option, Request, whole
 from neardup.schemes.scheme import Scheme, banded
-from neardup.schemes.weighting import IDF, WEIGHTS, asked_idf
+from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
 from neardup.similarity.bitmaps import popcount
-from neardup.similarity.measures import MEASURES, Measure, UnboundedMeasure, Verified
+from neardup.similarity.measures import Measure, UnboundedMeasure, Verified
 from neardup.similarity.threshold import Threshold
-from neardup.similarity.weights import Idf
+from neardup.similarity.weighted_measures import weighted_measure
+from neardup.similarity.weights import TokenWeights
 
 BITS = 64
 MAX_BANDS_ASKED = 16
@@ -49,7 +50,7 @@ DISTANCE = Option(
 
 @dataclass(frozen=True)
 class SimHash(Scheme):
-    """`seed` (0 … 2^64-1) draws the hyperplanes; `idf` weighs the tokens.
+    """`seed` (0 … 2^64-1) draws the hyperplanes; `weights` are those of tokens.
 
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
     >>> prints = SimHash(distance=3, blocks=5).fingerprints(sets)
@@ -60,7 +61,7 @@ class SimHash(Scheme):
     distance: int
     blocks: int
     seed: int = 0
-    idf: Idf | None = None
+    weights: TokenWeights | None = None
     measures: ClassVar[tuple[str, ...]] = ("hamming", "jaccard", "dice", "cosine")
     options: ClassVar[tuple[Option, ...]] = (DISTANCE, WEIGHTS, MOST)
 
@@ -77,11 +78,11 @@ class SimHash(Scheme):
                 f"--distance {distance} needs {distance + 1} keys a record, "
                 f"and at most {limit} are allowed (--max-bands)"
             )
-        return cls(distance, blocks, request.seed, asked_idf(request))
+        return cls(distance, blocks, request.seed, asked_weights(request))
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
-        return values.get(WEIGHTS.flag) == IDF
+        return asks_for_counts(values)
 
     @property
     def promise(self) -> str:
@@ -93,7 +94,9 @@ class SimHash(Scheme):
         return float((1 - similarity) * BITS <= self.distance)
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
-        return Hamming(self) if name == "hamming" else MEASURES[name](threshold)
+        if name == "hamming":
+            return Hamming(self)
+        return weighted_measure(name, threshold, self.weights)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), comb(self.blocks, self.distance))
@@ -116,7 +119,7 @@ class SimHash(Scheme):
 
     def fingerprints(self, sets: Ragged) -> np.ndarray:
         """uint64, one for each set; none of them may be empty."""
-        weights = None if self.idf is None else self.idf.of(sets.values)
+        weights = None if self.weights is None else self.weights.of(sets)
         return signs(sets, weights, self.seed, 0, BITS)[:, 0]
 
 

@@ -17,7 +17,7 @@ from neardup.sets.runs import spans, starts_of_runs
 def bags(sets: Ragged) -> Ragged:
     """Each row as large as its weights add up to.
 
-    >>> rows = Ragged.summed(np.array([7, 5, 7], np.uint64), np.array([3]), np.ones(3, np.int64))
+    >>> rows = counted(np.array([7, 5, 7], np.uint64), np.array([3]))
     >>> bags(rows).sizes.tolist(), bool((bags(rows).row(0)[:2] == [5, 7]).all())
     ([3], True)
     """
@@ -27,6 +27,22 @@ def bags(sets: Ragged) -> Ragged:
     ordinals = spans(np.ones(len(sets.weights), np.int64), sets.weights)
     sizes = np.diff(np.concatenate((np.zeros(1, np.int64), np.cumsum(sets.weights)))[sets.offsets])
     return Ragged.from_unsorted(_told_apart(values, ordinals), sizes)
+
+
+def counted(values: np.ndarray, sizes: np.ndarray) -> Ragged:
+    """Rows laid end to end, as `Ragged.from_unsorted` has them: each value weighs as often as it
+    is there.
+
+    >>> rows = counted(np.array([7, 5, 7, 7], np.uint64), np.array([3, 1]))
+    >>> rows.values.tolist(), rows.weights.tolist()
+    ([5, 7, 7], [1, 2, 1])
+    """
+    return Ragged.summed(values, sizes, np.ones(len(values), np.int64))
+
+
+def bagged(values: np.ndarray, sizes: np.ndarray) -> Ragged:
+    """The same as sets."""
+    return bags(counted(values, sizes))
 
 
 def numbered(values: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 Over each token lies a half-plane of random points, a Poisson process: across, what weighs; up, its
 rank; and each point bears the number of one of K hash functions.  A set sees the points that lie
-within the weights of its tokens.  Its sample for a hash function is the lowest one with that number.
+within the weights of its tokens.  Its sample for a hash function is the lowest with that number.
 
     rank │    ·   2   |            x weighs 5 here, y weighs 3.  Of what either sees, both see the
          │  1      ·  | 3     ·    lowest point where it is not in the strip that x alone has: with
@@ -136,7 +136,7 @@ def _lowest(
 def _points(
     seen: _Seen, points: int, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(words, ranks, sets, columns) of the points seen up to the rank where so many are expected."""
+    """(words, ranks, sets, columns) of the points seen up to the rank that so many are below."""
     # Strip j ends at 2^j, and all up to the one that the weight ends in are looked at.
     strips = 1 + np.searchsorted(1 << np.arange(MOST_STRIPS), seen.weights)
     strips = strips.astype(np.int64)
