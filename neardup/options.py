@@ -20,6 +20,7 @@ from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.reading.bad_lines import Parser
+from neardup.reading.cleaning import STEPS, Cleaning
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_lines import text_line_parser
@@ -102,11 +103,18 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         help="what a line is: shingles (ID and integers, 0 to 2^64-1) or text (ID, tab, text; "
         "without a tab the first blank) (default: shingles)",
     ),
+    "--clean": dict(
+        metavar="WHAT",
+        help=f"with --input text: what of it is not to count: {', '.join(STEPS)}, or several with "
+        "commas, as html,punctuation; docs/formats.md says what each takes out",
+    ),
     "--shingle": dict(
         metavar="UNIT:K",
         help="with --input text: every run of K words or characters, as word:3 or char:5; with "
         ":bag behind it, as word:1:bag, repeats count; or spot:C:D, after each stop word a chain "
-        f"of C other words, each D words on (default: {DEFAULT_SHINGLE})",
+        "of C other words, each D words on.  So long that a random text seldom has a given one: "
+        "char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m neardup "
+        f"tune --input text FILE` compares them (default: {DEFAULT_SHINGLE})",
     ),
     "--output": dict(
         metavar="KIND",
@@ -174,8 +182,10 @@ class Settings:
         if counts is None and args.counts is not None:
             counts = read_counts(args.counts, bool(args.own_counts))
         input_ = _read("--input", one_of("shingles", "text"), args.input)
-        if args.shingle is not None and input_ != "text":
-            raise UsageError("--shingle is for --input text, and --input is shingles")
+        for flag in ("--clean", "--shingle"):
+            if value_of(args, flag) is not None and input_ != "text":
+                raise UsageError(f"{flag} is for --input text, and --input is shingles")
+        clean = Cleaning() if args.clean is None else _read("--clean", Cleaning.parse, args.clean)
         shingler = _read("--shingle", Shingler.parse, _given(args.shingle, DEFAULT_SHINGLE))
         name = _scheme_name(args)
         request = _request(args, name, counts)
@@ -196,7 +206,7 @@ class Settings:
             threshold=request.threshold,
             measure=measure,
             scheme=scheme,
-            parse=text_line_parser(shingler) if input_ == "text" else parse_shingle_lines,
+            parse=text_line_parser(shingler, clean) if input_ == "text" else parse_shingle_lines,
             output=OUTPUTS[kind],
             tag=tag,
             rule=rule,
@@ -209,6 +219,7 @@ class Settings:
                 "--scheme": name,
                 **request.told(scheme.options),
                 "--input": input_,
+                "--clean": str(clean),
                 "--shingle": _given(args.shingle, DEFAULT_SHINGLE) if input_ == "text" else "",
                 "--max-line": str(max_line),
             },

@@ -91,11 +91,11 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
             line += count_lines(block.data[counted : bad.position])
             counted = bad.position
             reject(block.place, line, bad.text, bad.reason, settings, counters)
-        counters.add("records", len(batch.ids) + len(batch.without_spots))
+        counters.add("records", len(batch.ids) + len(batch.without_shingles))
         if block.first < NEW:
-            counters.add(OLD_RECORDS, len(batch.ids) + len(batch.without_spots))
-        if batch.without_spots:
-            counters.add("records without spots", len(batch.without_spots))
+            counters.add(OLD_RECORDS, len(batch.ids) + len(batch.without_shingles))
+        if batch.without_shingles:
+            counters.add("records without shingles", len(batch.without_shingles))
         if batch.ids:
             yield replace(batch, places=batch.places + np.uint64(block.first))
 

@@ -13,7 +13,7 @@ from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import MEASURES, SetMeasure
 
-EXACT = ("--threshold", "--input", "--shingle", "--max-line", "--strict")
+EXACT = ("--threshold", "--input", "--clean", "--shingle", "--max-line", "--strict")
 
 
 def exact_parser(
