@@ -20,20 +20,19 @@ from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.reading.bad_lines import Parser
-from neardup.reading.cleaning import STEPS, Cleaning
-from neardup.reading.shingle_lines import parse_shingle_lines
-from neardup.reading.shingling import Shingler
-from neardup.reading.text_lines import text_line_parser
+from neardup.reading.cleaning import STEPS
+from neardup.reading.line_form import DEFAULT_SHINGLE, LineForm
 from neardup.schemes import SCHEMES
 from neardup.schemes.request import Option, Request, one_of, whole
 from neardup.schemes.scheme import Scheme
 from neardup.similarity.measures import MEASURES, Measure
 from neardup.similarity.threshold import Threshold
+from neardup.similarity.weights import TokenWeights
 from neardup.token_counts.counts import TokenCounts
 from neardup.verification import OUTPUTS, RECORDS, Output
 from neardup.verification.pair_join import PairJoin
 
-DEFAULT_SCHEME, DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "minhash", "0.9", "word:3"
+DEFAULT_SCHEME, DEFAULT_THRESHOLD = "minhash", "0.9"
 MAX_LINE_MIB = 64
 
 # Of all schemes, each flag once.
@@ -100,8 +99,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--input": dict(
         metavar="KIND",
         default="shingles",
-        help="what a line is: shingles (ID and integers, 0 to 2^64-1) or text (ID, tab, text; "
-        "without a tab the first blank) (default: shingles)",
+        help="what a line is: shingles (ID and integers, 0 to 2^64-1; with --weights own each may "
+        "be SHINGLE:WEIGHT) or text (ID, tab, text; without a tab the first blank) (default: "
+        "shingles)",
     ),
     "--clean": dict(
         metavar="WHAT",
@@ -114,7 +114,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         ":bag behind it, as word:1:bag, repeats count; or spot:C:D, after each stop word a chain "
         "of C other words, each D words on.  So long that a random text seldom has a given one: "
         "char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m neardup "
-        f"tune --input text FILE` compares them (default: {DEFAULT_SHINGLE})",
+        f"tune --input text FILE` compares them (default: {DEFAULT_SHINGLE}).  With --input "
+        "shingles: bag, where repeats count",
     ),
     "--output": dict(
         metavar="KIND",
@@ -181,12 +182,7 @@ class Settings:
                 raise UsageError(f"{flag}: expected the name of a file, got ''")
         if counts is None and args.counts is not None:
             counts = read_counts(args.counts, bool(args.own_counts))
-        input_ = _read("--input", one_of("shingles", "text"), args.input)
-        for flag in ("--clean", "--shingle"):
-            if value_of(args, flag) is not None and input_ != "text":
-                raise UsageError(f"{flag} is for --input text, and --input is shingles")
-        clean = Cleaning() if args.clean is None else _read("--clean", Cleaning.parse, args.clean)
-        shingler = _read("--shingle", Shingler.parse, _given(args.shingle, DEFAULT_SHINGLE))
+        form = LineForm.of(args.input, args.shingle, args.clean)
         name = _scheme_name(args)
         request = _request(args, name, counts)
         try:
@@ -194,6 +190,7 @@ class Settings:
         except ValueError as error:
             raise UsageError(str(error)) from None
         measure = scheme.measure(request.measure, request.threshold)
+        weights = scheme.weights or TokenWeights()
         kind = _read("--output", one_of(*OUTPUTS), args.output)
         tag, rule = _decision(args, kind)
         if measure.directed and not OUTPUTS[kind].directed:
@@ -206,7 +203,7 @@ class Settings:
             threshold=request.threshold,
             measure=measure,
             scheme=scheme,
-            parse=text_line_parser(shingler, clean) if input_ == "text" else parse_shingle_lines,
+            parse=form.parser(weights.repeats, weights.own),
             output=OUTPUTS[kind],
             tag=tag,
             rule=rule,
@@ -218,9 +215,7 @@ class Settings:
             keys_of={
                 "--scheme": name,
                 **request.told(scheme.options),
-                "--input": input_,
-                "--clean": str(clean),
-                "--shingle": _given(args.shingle, DEFAULT_SHINGLE) if input_ == "text" else "",
+                **form.told(),
                 "--max-line": str(max_line),
             },
         )

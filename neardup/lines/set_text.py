@@ -38,16 +38,18 @@ def encode_sets(sets: Ragged) -> list[bytes]:
     for digit in range(1, longest):
         widths += steps >= np.uint64(1 << 5 * digit)
     heavy = np.flatnonzero(sets.weighed() > 1) if sets.weights is not None else NOWHERE
-    digits = _weight_digits(sets.weighed()[heavy]) if len(heavy) else []
+    weights = _weight_digits(sets.weighed()[heavy]) if len(heavy) else []
     before = np.zeros(len(steps), dtype=np.int64)  # what a weight takes
-    before[heavy] = 2 + sum((digit > 0).astype(np.int64) for digit in digits)
+    before[heavy] = 2
+    for column in weights:
+        before[heavy] += column > 0
     ends = np.cumsum(widths + before)
     text = np.empty(int(ends[-1]) if len(ends) else 0, dtype=np.uint8)
     for place in (ends - widths - before)[heavy], (ends - widths - 1)[heavy]:
         text[place] = ZERO + CONTINUED
-    for i, digit in enumerate(digits):
-        live = np.flatnonzero(digit)
-        text[(ends - widths - 2)[heavy[live]] - i] = digit[live] + ZERO + CONTINUED
+    for i, column in enumerate(weights):
+        live = np.flatnonzero(column)
+        text[(ends - widths - 2)[heavy[live]] - i] = column[live] + ZERO + CONTINUED
     for digit in range(longest):
         live = np.flatnonzero(widths > digit)
         value = (steps[live] >> np.uint64(5 * digit)) & np.uint64(31)

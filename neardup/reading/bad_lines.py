@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple
 
+import numpy as np
+
 from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged
 
 NO_ID = "no id"
 NO_SHINGLES = "no shingles"
@@ -41,6 +44,8 @@ class BadLine(NamedTuple):
 
 
 Parser = Callable[[bytes], "tuple[Batch, list[BadLine]]"]
+# From the tokens of rows laid end to end (uint64), with repeats, and how many each has (int64).
+Gather = Callable[[np.ndarray, np.ndarray], Ragged]
 
 
 def flaw_in_id(id_: bytes) -> str | None:

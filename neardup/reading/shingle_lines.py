@@ -19,6 +19,7 @@ from neardup.reading.bad_lines import (
     TOO_LARGE,
     UNASKED_WEIGHT,
     BadLine,
+    Gather,
     flaw_in_id,
 )
 from neardup.sets.batch import Batch
@@ -27,7 +28,6 @@ from neardup.sets.ragged import Ragged
 MAX_SHINGLE = (1 << 64) - 1
 CACHE_TOKENS = 1 << 16  # read at once: a line may have millions
 WEIGHED = re.compile(rb"[0-9]+:[0-9.eE+-]+")
-Gather = Callable[[np.ndarray, np.ndarray], Ragged]
 
 
 class ShingleLines(NamedTuple):

@@ -13,6 +13,7 @@ from neardup.reading.bad_lines import (
     NOT_UTF8,
     NUL_BYTE,
     BadLine,
+    Gather,
     Parser,
     flaw_in_id,
 )
@@ -35,7 +36,9 @@ class TextLine(NamedTuple):
     text: str
 
 
-def text_line_parser(shingler: Shingler, clean: Cleaning = AS_IT_IS) -> Parser:
+def text_line_parser(
+    shingler: Shingler, clean: Cleaning = AS_IT_IS, gather: Gather = Ragged.from_unsorted
+) -> Parser:
     r"""A parser of whole lines of `ID TAB TEXT`, or `ID BLANK TEXT` where a line has no tab.
 
     >>> parse = text_line_parser(Shingler.parse("word:3"))
@@ -65,7 +68,7 @@ def text_line_parser(shingler: Shingler, clean: Cleaning = AS_IT_IS) -> Parser:
                 places.append(number)
         sizes = np.array([len(shingles) for shingles in sets], dtype=np.int64)
         values = np.concatenate(sets) if sets else np.empty(0, np.uint64)
-        records = Ragged.from_unsorted(values, sizes)
+        records = gather(values, sizes)
         return Batch(ids, records, tuple(without_shingles), np.array(places, np.uint64)), bad
 
     return parse

@@ -26,6 +26,7 @@ Letters: T tokens in n sets; K hash functions (105), of which some are asked for
 from __future__ import annotations
 
 from fractions import Fraction
+from math import factorial
 from typing import NamedTuple
 
 import numpy as np
@@ -42,16 +43,13 @@ RANK_BITS = 40
 
 def _poisson_table() -> np.ndarray:
     """uint64: a random word that is not below entry k makes more than k points, of 1 expected."""
-    inverse_e = sum(Fraction((-1) ** i, _factorial(i)) for i in range(40))
+    terms = (Fraction((-1) ** i, factorial(i)) for i in range(40))
+    inverse_e = sum(terms, Fraction(0))
     chances, below = [], Fraction(0)
     for k in range(20):
-        below += inverse_e / _factorial(k)
+        below += inverse_e / factorial(k)
         chances.append(min(int(below * WORD), WORD - 1))
     return np.array(chances, dtype=np.uint64)
-
-
-def _factorial(n: int) -> int:
-    return 1 if n < 2 else n * _factorial(n - 1)
 
 
 POISSON = _poisson_table()
