@@ -44,7 +44,7 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
     >>> batch.ids, batch.sets.row(0).tolist(), batch.sets.weights.tolist()
     ([b'v1'], [3, 7], [1000000, 500000])
     >>> [line.reason for line in bad]
-    ['weight that is no number above 0, up to 1,000,000', 'shingle with two weights']
+    ['weight outside 0 < W <= 1000000', 'shingle with two weights']
     """
     lines = split(block)
     colons = np.append(np.flatnonzero(np.frombuffer(block, np.uint8) == ord(":")), len(block))
