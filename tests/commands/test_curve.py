@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from neardup.schemes.banding import recall
+from neardup.schemes.scheme import shown
 from tests.support.engines import NEARDUP, run, succeed
 
 CURVE = [*NEARDUP, "curve"]
@@ -50,7 +51,7 @@ def test_the_picture(tmp_path: Path) -> None:
     succeed([*CURVE, *flags, "--svg", tmp_path / "curve.svg"], tmp_path)
     root = ElementTree.parse(tmp_path / "curve.svg").getroot()
     texts = {"".join(text.itertext()) for text in root.iter(f"{SVG}text")}
-    promised = f"{recall(0.8, 10, 4):.6f}"
+    promised = shown(recall(0.8, 10, 4))
     assert {"threshold 0.8", f"recall there {promised}", "jaccard similarity"} <= texts
     assert f"10 bands of 4 rows find a pair at 0.8 with probability {promised}" in texts
     lines = {line.get("class"): line for line in root.iter(f"{SVG}line")}
@@ -98,3 +99,19 @@ def test_refusals(tmp_path: Path) -> None:
     result = run([*CURVE, "--svg", tmp_path / "no" / "folder.svg"], tmp_path)
     assert (result.code, result.out) == (1, b"")
     assert result.err == f"neardup curve: {tmp_path}/no/folder.svg: No such file or directory\n"
+
+
+def test_a_promise_in_the_picture_is_no_higher_than_in_words(tmp_path: Path) -> None:
+    """20 bands of 5 rows miss 2 of 100 million pairs at 0.9, and do not find all."""
+    flags = ["--bands", "20", "--rows", "5", "--max-bands", "20"]
+    out = succeed([*CURVE, *flags, "--svg", tmp_path / "curve.svg"], tmp_path).out.decode()
+    assert "with probability 0.999999\n" in out
+    assert "recall there 0.999999<" in (tmp_path / "curve.svg").read_text()
+    assert [chance for place, chance, _ in rows_of(out.encode()) if chance == 1] == [1]
+
+
+@pytest.mark.parametrize("flags", ["", "--scheme supershingle", "--scheme projection"])
+def test_no_chance_has_a_sign(flags: str, tmp_path: Path) -> None:
+    out = succeed([*CURVE, *flags.split()], tmp_path).out
+    assert len(rows_of(out)) >= 21
+    assert b"-0" not in out
