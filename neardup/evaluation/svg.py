@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
+from neardup.schemes.scheme import shown
+
 WIDTH, HEIGHT = 640, 420
 LEFT, TOP, RIGHT, BOTTOM = 70, 50, 610, 360  # of the square of the curve
 STYLE = """
@@ -79,7 +81,7 @@ def _mark(similarity: float, chance: float) -> list[str]:
         _line("mark", x(similarity), y(0), x(similarity), height),
         _line("mark", x(0), height, x(similarity), height),
         _text(x(similarity) + gap, y(0.05), side, f"threshold {similarity:.6g}", "marked"),
-        _text(x(0) + 8, height + 18, "start", f"recall there {chance:.6f}", "marked"),
+        _text(x(0) + 8, height + 18, "start", f"recall there {shown(chance)}", "marked"),
     ]
 
 

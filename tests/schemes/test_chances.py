@@ -30,7 +30,7 @@ def test_a_recall_is_from_0_to_1_and_grows(scheme) -> None:
 @pytest.mark.parametrize("scheme", every_scheme().values(), ids=every_scheme())
 def test_nothing_is_shown_below_0_or_with_a_sign(scheme) -> None:
     assert math.copysign(1, scheme.recall(0.0)) == 1
-    assert shown(scheme.recall(0.0)) in ("0.000000", "1.000000")
+    assert not shown(scheme.recall(0.0)).startswith("-")
     assert shown(-0.0) == "0.000000"
 
 
