@@ -94,17 +94,16 @@ def table_row(similarity: float, chance: float, marked: bool) -> str:
 def area_rows(areas: Areas) -> list[str]:
     """
     >>> print(*area_rows(Areas(4.80823e-7, 0.26806)), sep="\\n")
-    false negatives  4.81e-7  area above the curve from the threshold on: pairs that never meet
-    false positives  0.269    area below it up to the threshold: strangers that are compared
+    false negatives  4.81e-7      area above the curve from the threshold on: pairs that never meet
+    false positives  0.269        area below it up to the threshold: strangers that are compared
     """
     missed, vain = map(shown_area, areas)
     if not areas.false_positives:
         vain, note = "-", "nothing is promised of pairs below the threshold"
     else:
         note = "area below it up to the threshold: strangers that are compared"
-    width = max(len(missed), len(vain))
     above = "area above the curve from the threshold on: pairs that never meet"
     return [
-        f"false negatives  {missed:{width}}  {above}",
-        f"false positives  {vain:{width}}  {note}",
+        f"false negatives  {missed:11}  {above}",
+        f"false positives  {vain:11}  {note}",
     ]
