@@ -15,6 +15,7 @@ import math
 
 from neardup.lines.keys import MAX_BANDS
 from neardup.schemes.request import Option, Request, probability, whole
+from neardup.schemes.scheme import shown
 
 RECALL = Option(
     "--recall",
@@ -108,7 +109,7 @@ def asked_for(request: Request, agreement: float, max_bands: int) -> tuple[int, 
         try:
             return choose(agreement, promise, max_bands if most is None else most)
         except ValueError as error:
-            asked = f"a recall of {promise:g} at threshold {request.threshold}"
+            asked = f"a recall of {promise} at threshold {request.threshold}"
             raise ValueError(f"{asked} {error}") from None
     if bands is None or rows is None:
         given, missing = ("--rows", "--bands") if bands is None else ("--bands", "--rows")
@@ -118,8 +119,8 @@ def asked_for(request: Request, agreement: float, max_bands: int) -> tuple[int, 
     reached = recall(agreement, bands, rows)
     if promise and reached < promise:
         raise ValueError(
-            f"{bands} bands of {rows} rows have a recall of {reached:.6f} at threshold "
-            f"{request.threshold}, and --recall asks for {promise:g}"
+            f"{bands} bands of {rows} rows have a recall of {shown(reached)} at threshold "
+            f"{request.threshold}, and --recall asks for {promise}"
         )
     return bands, rows
 
@@ -134,7 +135,7 @@ def dearer_by_hand(
     >>> dearer_by_hand(0.9, 0.1, 15, 7, 16)
     []
     >>> dearer_by_hand(0.9, 0.1, 16, 1, 16)[0][:60]
-    '16 bands of 1 rows: strangers meet with probability 0.814698'
+    '16 bands of 1 rows: strangers meet with probability 0.814697'
     """
     try:
         usual = choose(agreement, DEFAULT_RECALL, most)
@@ -144,6 +145,6 @@ def dearer_by_hand(
     if here < STRANGERS or here < DEARER * there:
         return []
     return [
-        f"{bands} bands of {rows} rows: strangers meet with probability {here:.6f}, and with "
+        f"{bands} bands of {rows} rows: strangers meet with probability {shown(here)}, and with "
         f"--recall {DEFAULT_RECALL} only with {there:.1g}: it compares far fewer of them"
     ]
