@@ -230,6 +230,18 @@ class Settings:
     def promise(self) -> str:
         return self.scheme.promise
 
+    def unsuited(self) -> list[str]:
+        """Where --shingle is not what the scheme was made for: a line in words.  Spots of any
+        length are spots."""
+        text, suits = self.keys_of["--shingle"], self.scheme.suits_shingle
+        if not text or suits is None:
+            return []
+        given, made_for = Shingler.parse(text), Shingler.parse(suits)
+        if given == made_for or given.unit == made_for.unit == "spot":
+            return []
+        name = self.keys_of["--scheme"]
+        return [f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
+
 
 def settings_before_counts(args: argparse.Namespace) -> Settings:
     """As far as they are known before the tokens are counted, where a run counts them first."""

@@ -67,8 +67,6 @@ def _curve() -> None:
 def _threshold(args: argparse.Namespace, settings: Settings) -> float | None:
     """Where the threshold is on the axis, which is by the scheme's own measure; None if nowhere."""
     own = settings.scheme.measures[0]
-    if own not in MEASURES:
-        return None
     if args.measure in (None, own):
         return float(settings.threshold)
     least = MEASURES[args.measure](settings.threshold).resemblance

@@ -36,6 +36,8 @@ class Scheme(ABC):
     """What tokens weigh; None where it is the same for all."""
     one_a_band: ClassVar[bool] = True
     """Whether a set has at most one key of each band."""
+    suits_shingle: ClassVar[str | None] = None
+    """What its paper makes of texts, as --shingle; a run by another says so before it starts."""
 
     @classmethod
     @abstractmethod

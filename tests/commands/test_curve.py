@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import comb
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -44,6 +45,29 @@ def test_the_table(flags: list[str], bands: int, rows: int, mark: float, tmp_pat
         assert abs(rest.count("#") - 40 * chance) <= 0.5001
     marked = [place for place, _, rest in table if rest.endswith("<- the threshold")]
     assert marked == [pytest.approx(mark, abs=1e-6)]
+
+
+def test_the_table_of_bits_that_agree(tmp_path: Path) -> None:
+    """By the share of them: 50 of 64, whose masks of 10 are all equal with C(50,10)/C(64,10)."""
+    flags = ["--scheme", "projection", "--measure", "agreement", "--bits", "64"]
+    by_hand = ["--threshold", "25/32", "--bands", "9", "--rows", "10"]
+    table = rows_of(succeed([*CURVE, *flags, *by_hand], tmp_path).out)
+    marked = [row for row in table if row[2].endswith("<- the threshold")]
+    hit = comb(50, 10) / comb(64, 10)
+    assert [row[:2] for row in marked] == [(0.78125, pytest.approx(1 - (1 - hit) ** 9, abs=1e-6))]
+    for place, chance, _ in table:
+        hit = comb(int(place * 64), 10) / comb(64, 10)
+        assert abs(chance - (1 - (1 - hit) ** 9)) < 5e-6
+
+
+@pytest.mark.parametrize("supers", ["84:6:2", "60:10:3"])
+def test_the_table_of_super_shingles(supers: str, tmp_path: Path) -> None:
+    m, s, b = map(int, supers.split(":"))
+    out = succeed([*CURVE, "--scheme", "supershingle", "--supershingles", supers], tmp_path).out
+    for place, chance, _ in rows_of(out):
+        p = place ** (m // s)
+        exact = sum(comb(s, k) * p**k * (1 - p) ** (s - k) for k in range(b, s + 1))
+        assert abs(chance - exact) < 5e-6
 
 
 def test_the_picture(tmp_path: Path) -> None:
