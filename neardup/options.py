@@ -26,10 +26,12 @@ from neardup.reading.text_lines import text_line_parser
 from neardup.schemes import SCHEMES
 from neardup.schemes.request import Option, Request, one_of, whole
 from neardup.schemes.scheme import Scheme
+from neardup.schemes.sketched import Sketched
+from neardup.similarity.estimated import DEFAULT_SIZE, EstimatedJaccard, sample_size
 from neardup.similarity.measures import MEASURES, Measure
 from neardup.similarity.threshold import Threshold
 from neardup.token_counts.counts import TokenCounts
-from neardup.verification import OUTPUTS, RECORDS, Output
+from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
 from neardup.verification.pair_join import PairJoin
 
 DEFAULT_SCHEME, DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "minhash", "0.9", "word:3"
@@ -58,7 +60,15 @@ def _default_measures() -> str:
 
 
 # What is made of the pairs: nothing that two records have by themselves.
-OUTPUT_OPTIONS = {"--output", "--rule", "--keep", "--against", "--between", "--input-files"}
+OUTPUT_OPTIONS = {
+    "--verify",
+    "--output",
+    "--rule",
+    "--keep",
+    "--against",
+    "--between",
+    "--input-files",
+}
 
 # Values stay text until `Settings.of` reads them, so that all complaints come from one place.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
@@ -107,6 +117,14 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         help="with --input text: every run of K words or characters, as word:3 or char:5; with "
         ":bag behind it, as word:1:bag, repeats count; or spot:C:D, after each stop word a chain "
         f"of C other words, each D words on (default: {DEFAULT_SHINGLE})",
+    ),
+    "--verify": dict(
+        metavar="HOW",
+        default="exact",
+        help="exact, or sketch:S for sets too large to send: of each travel its keys and its S "
+        f"smallest hashes ({DEFAULT_SIZE} unless told), and a pair has an interval, "
+        "~0.871123..0.953234, instead of a similarity; all are written whose interval reaches "
+        "--threshold (default: exact)",
     ),
     "--output": dict(
         metavar="KIND",
@@ -183,9 +201,14 @@ class Settings:
             scheme = SCHEMES[name].of(request)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        measure = scheme.measure(request.measure, request.threshold)
+        measure: Measure = scheme.measure(request.measure, request.threshold)
         kind = _read("--output", one_of(*OUTPUTS), args.output)
         tag, rule = _decision(args, kind)
+        output = OUTPUTS[kind]
+        if size := _read("--verify", sample_size, args.verify):
+            _check_estimates(args, name, request.measure)
+            scheme = Sketched(scheme, size, request.seed)
+            measure, output = EstimatedJaccard(request.threshold, size), ESTIMATED
         if measure.directed and not OUTPUTS[kind].directed:
             raise UsageError(
                 f"--measure {request.measure} has a direction, and --output {kind} has none; use "
@@ -197,7 +220,7 @@ class Settings:
             measure=measure,
             scheme=scheme,
             parse=text_line_parser(shingler) if input_ == "text" else parse_shingle_lines,
-            output=OUTPUTS[kind],
+            output=output,
             tag=tag,
             rule=rule,
             against=bool(args.against),
@@ -317,6 +340,29 @@ def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, type[Rul
     if output.decides:
         tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
     return tag, RULES[rule].rule
+
+
+def _check_estimates(args: argparse.Namespace, scheme: str, measure: str) -> None:
+    """UsageError where --verify sketch cannot be."""
+    if measure != "jaccard":
+        raise UsageError(
+            f"--verify sketch estimates --measure jaccard, and --measure is {measure}; name "
+            "--measure jaccard, or leave --verify out"
+        )
+    if args.output != "pairs":
+        raise UsageError(
+            f"--output {args.output} needs exact pairs, and --verify sketch has estimates; leave "
+            "--verify out"
+        )
+    if args.against:
+        raise UsageError(
+            "--against is for exact pairs, and --verify sketch has estimates; leave --verify out"
+        )
+    if counts_first(args):
+        raise UsageError(
+            f"--scheme {scheme} counts the tokens of all records first, and --verify sketch sends "
+            "none; take --scheme minhash, or name --counts FILE, as count_tokens.py makes them"
+        )
 
 
 def _request(args: argparse.Namespace, name: str, counts: TokenCounts | None) -> Request:
