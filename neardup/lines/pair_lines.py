@@ -55,6 +55,16 @@ def format_interval(low: int, high: int) -> bytes:
     return b"%b%d.%06d..%d.%06d" % (_ESTIMATE, *divmod(low, 10**6), *divmod(high, 10**6))
 
 
+def format_estimate(a: bytes, b: bytes, low: int, high: int, estimate: int) -> bytes:
+    r"""A line of `similar`, which has the estimate behind the interval.
+
+    >>> format_estimate(b"a", b"b", 871123, 1000000, 950000)
+    b'a\tb\t~0.871123..1.000000\t0.950000\n'
+    """
+    interval = format_interval(low, high)
+    return b"%b\t%b\t%b\t%d.%06d\n" % (a, b, interval, *divmod(estimate, 10**6))
+
+
 def is_estimate(similarity: bytes) -> bool:
     return similarity.startswith(_ESTIMATE)
 

@@ -1,7 +1,7 @@
 """Any scheme, for records that travel as samples (--verify sketch).
 
-The keys are made of the whole set, by the scheme itself, and travel with its sample: a reducer reads
-them off where it would make them again.  See `similarity.estimated`.
+The keys are made of the whole set, by the scheme itself, and travel with its sample: a reducer
+reads them off where it would make them again.  See `similarity.estimated`.
 """
 
 from __future__ import annotations

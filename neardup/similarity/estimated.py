@@ -45,9 +45,9 @@ def sample_size(text: str) -> int:
     kind, colon, size = text.partition(":")
     if kind == "sketch" and not colon:
         return DEFAULT_SIZE
-    if kind == "sketch" and size.isascii() and size.isdigit() and len(size) <= 6:
-        if LEAST_SIZE <= int(size) <= MOST_SIZE:
-            return int(size)
+    number = int(size) if size.isascii() and size.isdigit() and len(size) <= 6 else 0
+    if kind == "sketch" and LEAST_SIZE <= number <= MOST_SIZE:
+        return number
     raise ValueError(
         f"{text!r} is neither exact nor sketch:S, with S from {LEAST_SIZE} to {MOST_SIZE}"
     )

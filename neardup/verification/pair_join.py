@@ -91,8 +91,8 @@ class PairJoin:
         if not self.smallest_key.owned(pile, np.arange(0, len(pile), SAMPLE)).all():
             raise StageError(
                 "these keys do not come from the options given here: mapper and reducer need the "
-                "same --scheme and all that belongs to it, --measure, --threshold, --seed, --counts, "
-                "--verify"
+                "same --scheme and all that belongs to it, --measure, --threshold, --seed, "
+                "--counts, --verify"
             )
 
     def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
