@@ -42,7 +42,7 @@ SELDOM = 1e-3  # strangers may meet so often, for the sake of missing no pair
 
 @dataclass(frozen=True)
 class AgreeingBits(Scheme):
-    """`least` of the bits must agree; `seed` (0 … 2^64-1) draws the hyperplanes; `weights`: of tokens.
+    """`least` of the bits must agree; `seed` (0 … 2^64-1) draws the hyperplanes.
 
     >>> scheme = AgreeingBits(least=372, ways=Blocks(bits=384, number=13, distance=12))
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])

@@ -54,6 +54,10 @@ class Scheme(ABC):
     def promise(self) -> str:
         """Which pairs it finds, and how surely, in words for the summary."""
 
+    def travelling(self, sets: Ragged) -> Ragged:
+        """What of these sets is sent to where they are verified, and `keys` is asked of then."""
+        return sets
+
     @abstractmethod
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
         """Row i: the keys of set i in ascending order, whatever else is in the batch.
