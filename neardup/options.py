@@ -370,8 +370,8 @@ def _check_estimates(args: argparse.Namespace, scheme: Scheme, name: str, measur
         )
     if scheme.weights is not None:
         raise UsageError(
-            "--verify sketch estimates the similarity of sets, without weights; leave --weights out, "
-            "or --verify"
+            "--verify sketch estimates the similarity of sets, without weights; leave out one of "
+            "--weights and --verify"
         )
     if args.output != "pairs":
         raise UsageError(
