@@ -20,19 +20,22 @@ from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.reading.bad_lines import Parser
-from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.reading.cleaning import STEPS
+from neardup.reading.line_form import DEFAULT_SHINGLE, LineForm
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_lines import text_line_parser
 from neardup.schemes import SCHEMES
 from neardup.schemes.request import Option, Request, one_of, whole
 from neardup.schemes.scheme import Scheme
+from neardup.schemes.sketched import Sketched
+from neardup.similarity.estimated import DEFAULT_SIZE, EstimatedJaccard, sample_size
 from neardup.similarity.measures import MEASURES, Measure
 from neardup.similarity.threshold import Threshold
+from neardup.similarity.weights import TokenWeights
 from neardup.token_counts.counts import TokenCounts
-from neardup.verification import OUTPUTS, RECORDS, Output
+from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
 from neardup.verification.pair_join import PairJoin
 
-DEFAULT_SCHEME, DEFAULT_THRESHOLD, DEFAULT_SHINGLE = "minhash", "0.9", "word:3"
+DEFAULT_SCHEME, DEFAULT_THRESHOLD = "minhash", "0.9"
 MAX_LINE_MIB = 64
 
 # Of all schemes, each flag once.
@@ -58,7 +61,15 @@ def _default_measures() -> str:
 
 
 # What is made of the pairs: nothing that two records have by themselves.
-OUTPUT_OPTIONS = {"--output", "--rule", "--keep", "--against", "--between", "--input-files"}
+OUTPUT_OPTIONS = {
+    "--verify",
+    "--output",
+    "--rule",
+    "--keep",
+    "--against",
+    "--between",
+    "--input-files",
+}
 
 # Values stay text until `Settings.of` reads them, so that all complaints come from one place.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
@@ -99,14 +110,31 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--input": dict(
         metavar="KIND",
         default="shingles",
-        help="what a line is: shingles (ID and integers, 0 to 2^64-1) or text (ID, tab, text; "
-        "without a tab the first blank) (default: shingles)",
+        help="what a line is: shingles (ID and integers, 0 to 2^64-1; with --weights own each may "
+        "be SHINGLE:WEIGHT) or text (ID, tab, text; without a tab the first blank) (default: "
+        "shingles)",
+    ),
+    "--clean": dict(
+        metavar="WHAT",
+        help=f"with --input text: what of it is not to count: {', '.join(STEPS)}, or several with "
+        "commas, as html,punctuation; docs/formats.md says what each takes out",
     ),
     "--shingle": dict(
         metavar="UNIT:K",
         help="with --input text: every run of K words or characters, as word:3 or char:5; with "
         ":bag behind it, as word:1:bag, repeats count; or spot:C:D, after each stop word a chain "
-        f"of C other words, each D words on (default: {DEFAULT_SHINGLE})",
+        "of C other words, each D words on.  So long that a random text seldom has a given one: "
+        "char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m neardup "
+        f"tune --input text FILE` compares them (default: {DEFAULT_SHINGLE}).  With --input "
+        "shingles: bag, where repeats count",
+    ),
+    "--verify": dict(
+        metavar="HOW",
+        default="exact",
+        help="exact, or sketch:S for sets too large to send: of each travel its keys and its S "
+        f"smallest hashes ({DEFAULT_SIZE} unless told), and a pair has an interval, "
+        "~0.871123..0.953234, instead of a similarity; all are written whose interval reaches "
+        "--threshold (default: exact)",
     ),
     "--output": dict(
         metavar="KIND",
@@ -173,19 +201,22 @@ class Settings:
                 raise UsageError(f"{flag}: expected the name of a file, got ''")
         if counts is None and args.counts is not None:
             counts = read_counts(args.counts, bool(args.own_counts))
-        input_ = _read("--input", one_of("shingles", "text"), args.input)
-        if args.shingle is not None and input_ != "text":
-            raise UsageError("--shingle is for --input text, and --input is shingles")
-        shingler = _read("--shingle", Shingler.parse, _given(args.shingle, DEFAULT_SHINGLE))
+        form = LineForm.of(args.input, args.shingle, args.clean)
         name = _scheme_name(args)
         request = _request(args, name, counts)
         try:
             scheme = SCHEMES[name].of(request)
         except ValueError as error:
             raise UsageError(str(error)) from None
-        measure = scheme.measure(request.measure, request.threshold)
+        measure: Measure = scheme.measure(request.measure, request.threshold)
+        weights = scheme.weights or TokenWeights()
         kind = _read("--output", one_of(*OUTPUTS), args.output)
         tag, rule = _decision(args, kind)
+        output = OUTPUTS[kind]
+        if size := _read("--verify", sample_size, args.verify):
+            _check_estimates(args, scheme, name, request.measure)
+            scheme = Sketched(scheme, size, request.seed)
+            measure, output = EstimatedJaccard(request.threshold, size), ESTIMATED
         if measure.directed and not OUTPUTS[kind].directed:
             raise UsageError(
                 f"--measure {request.measure} has a direction, and --output {kind} has none; use "
@@ -196,8 +227,8 @@ class Settings:
             threshold=request.threshold,
             measure=measure,
             scheme=scheme,
-            parse=text_line_parser(shingler) if input_ == "text" else parse_shingle_lines,
-            output=OUTPUTS[kind],
+            parse=form.parser(weights.repeats, weights.own),
+            output=output,
             tag=tag,
             rule=rule,
             against=bool(args.against),
@@ -208,8 +239,7 @@ class Settings:
             keys_of={
                 "--scheme": name,
                 **request.told(scheme.options),
-                "--input": input_,
-                "--shingle": _given(args.shingle, DEFAULT_SHINGLE) if input_ == "text" else "",
+                **form.told(),
                 "--max-line": str(max_line),
             },
         )
@@ -329,6 +359,34 @@ def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, type[Rul
     if output.decides:
         tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
     return tag, RULES[rule].rule
+
+
+def _check_estimates(args: argparse.Namespace, scheme: Scheme, name: str, measure: str) -> None:
+    """UsageError where --verify sketch cannot be."""
+    if measure != "jaccard":
+        raise UsageError(
+            f"--verify sketch estimates --measure jaccard, and --measure is {measure}; name "
+            "--measure jaccard, or leave --verify out"
+        )
+    if scheme.weights is not None:
+        raise UsageError(
+            "--verify sketch estimates the similarity of sets, without weights; leave out one of "
+            "--weights and --verify"
+        )
+    if args.output != "pairs":
+        raise UsageError(
+            f"--output {args.output} needs exact pairs, and --verify sketch has estimates; leave "
+            "--verify out"
+        )
+    if args.against:
+        raise UsageError(
+            "--against is for exact pairs, and --verify sketch has estimates; leave --verify out"
+        )
+    if counts_first(args):
+        raise UsageError(
+            f"--scheme {name} counts the tokens of all records first, and --verify sketch sends "
+            "none; take --scheme minhash, or name --counts FILE, as count_tokens.py makes them"
+        )
 
 
 def _request(args: argparse.Namespace, name: str, counts: TokenCounts | None) -> Request:

@@ -46,7 +46,13 @@ the result with the pairs that were written.  FILE is read twice, PAIRS once, bl
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
 """
-SAME = ("--threshold", "--measure", "--input", "--shingle")  # mean to `why` what they mean here
+SAME = (
+    "--threshold",
+    "--measure",
+    "--input",
+    "--clean",
+    "--shingle",
+)  # mean to `why` what they mean here
 DEFAULTS = ("jaccard", "shingles")
 Pair = tuple[bytes, bytes]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
-from math import floor
 
 from neardup import options
 from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
 from neardup.evaluation.precision_recall import row
 from neardup.process.program import cores, run
 from neardup.schemes.banding import DEFAULT_RECALL
+from neardup.schemes.scheme import shown
 from neardup.tuning.choices import (
     ENOUGH_SEEN,
     Cost,
@@ -135,8 +135,8 @@ def _table(costs: list[Cost]) -> Iterator[str]:
     for each in worth_showing(bandings, SHOWN, recommended) + others:
         cells = (
             each.choice.name,
-            f"{_down(each.at_threshold)}",
-            f"{_down(each.of_pairs)}",
+            shown(each.at_threshold),
+            shown(each.of_pairs),
             f"{each.keys / each.records:.1f}",
             *map(_short, (each.keys, each.met, each.verified)),
             *(_short(bytes_ / 1e6) for bytes_ in (each.shuffled, each.entries)),
@@ -155,11 +155,6 @@ def _notes(survey: Survey, measure: str) -> list[str]:
     pairs = (OF_SEEN if seen >= ENOUGH_SEEN else OF_MODEL).format(seen=seen)
     others = ", ".join(not_compared(measure))
     return [NOTES.format(pairs=pairs, cores=cores(), others=others)]
-
-
-def _down(share: float) -> str:
-    """Six decimals, rounded down: 1.000000 is exactly 1."""
-    return f"{floor(share * 10**6 + 1e-9) / 10**6:.6f}"
 
 
 def _number(value: float) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Iterable
 
-import numpy as np
-
 from neardup import options
 from neardup.options import Settings
 from neardup.process.errors import UsageError
@@ -15,7 +13,7 @@ from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import MEASURES, SetMeasure
 
-EXACT = ("--threshold", "--input", "--shingle", "--max-line", "--strict")
+EXACT = ("--threshold", "--input", "--clean", "--shingle", "--max-line", "--strict")
 
 
 def exact_parser(
@@ -68,7 +66,5 @@ def gathered(batches: Iterable[Batch]) -> Batch:
     ([b'a', b'b'], [0, 2, 4])
     """
     held = list(batches)
-    values = [np.empty(0, np.uint64), *(batch.sets.values for batch in held)]
-    sizes = [np.zeros(1, np.int64), *(batch.sets.sizes for batch in held)]
     ids = [id_ for batch in held for id_ in batch.ids]
-    return Batch(ids, Ragged(np.concatenate(values), np.cumsum(np.concatenate(sizes))))
+    return Batch(ids, Ragged.end_to_end([batch.sets for batch in held]))

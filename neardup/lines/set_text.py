@@ -6,6 +6,11 @@ bytes, a typical set takes a third of its decimal digits, and no blank, tab, lin
 return can occur.
 
     {3, 7, 1007}  →  differences 3, 4, 1000  →  "3", "4", "o8"       (1000 = 31·32 + 8)
+
+A weight above 1 stands before its difference, between two `P`, a zero with which no number begins.
+Its digits are bijective base 31, 1 to 31, so that none of them is a `P`:
+
+    {3, 7: weight 40}  →  "3", "PQYP4"                               (40 = 1·31 + 9)
 """
 
 from __future__ import annotations
@@ -17,6 +22,8 @@ from neardup.sets.ragged import Ragged
 
 CACHE_TOKENS = 1 << 16  # decoded at once
 ZERO, CONTINUED = 48, 32  # the character of digit 0; what a digit that is not the last one adds
+NOWHERE = np.empty(0, np.int64)
+WEIGHT_BASE, MOST_WEIGHT_DIGITS = 31, 12
 MOST_DIGITS = 13  # of 5 bits: a shingle of 64 bits has 13 with at most 15 as the first
 
 
@@ -30,8 +37,19 @@ def encode_sets(sets: Ragged) -> list[bytes]:
     longest = max(1, -(-int(steps.max(initial=0)).bit_length() // 5))
     for digit in range(1, longest):
         widths += steps >= np.uint64(1 << 5 * digit)
-    ends = np.cumsum(widths)
-    text = np.empty(int(widths.sum()), dtype=np.uint8)
+    heavy = np.flatnonzero(sets.weighed() > 1) if sets.weights is not None else NOWHERE
+    weights = _weight_digits(sets.weighed()[heavy]) if len(heavy) else []
+    before = np.zeros(len(steps), dtype=np.int64)  # what a weight takes
+    before[heavy] = 2
+    for column in weights:
+        before[heavy] += column > 0
+    ends = np.cumsum(widths + before)
+    text = np.empty(int(ends[-1]) if len(ends) else 0, dtype=np.uint8)
+    for place in (ends - widths - before)[heavy], (ends - widths - 1)[heavy]:
+        text[place] = ZERO + CONTINUED
+    for i, column in enumerate(weights):
+        live = np.flatnonzero(column)
+        text[(ends - widths - 2)[heavy[live]] - i] = column[live] + ZERO + CONTINUED
     for digit in range(longest):
         live = np.flatnonzero(widths > digit)
         value = (steps[live] >> np.uint64(5 * digit)) & np.uint64(31)
@@ -51,7 +69,12 @@ def encoded_size(text: bytes) -> int:
 
 
 def decode_sets(texts: list[bytes]) -> Ragged:
-    """The inverse of `encode_sets`; WireError where a text is no set."""
+    """The inverse of `encode_sets`; WireError where a text is no set.
+
+    >>> text = encode_sets(Ragged(np.array([3, 7], np.uint64), np.array([0, 2]), np.array([1, 40])))
+    >>> text, decode_sets(text).weights.tolist()
+    ([b'3PQYP4'], [1, 40])
+    """
     digits = np.frombuffer(b"".join(texts), dtype=np.uint8) - np.uint8(ZERO)
     last = digits < CONTINUED
     ends = np.flatnonzero(last) + 1
@@ -60,6 +83,11 @@ def decode_sets(texts: list[bytes]) -> Ragged:
     if len(digits) and (digits.max() >= 2 * CONTINUED or not last[stops[lengths > 0] - 1].all()):
         raise WireError("expected shingles as characters from 0 to o, got something else")
     widths = np.diff(ends, prepend=0)
+    weights = None
+    if (heavy := np.flatnonzero(digits[ends - widths] == CONTINUED)).size:
+        weights = np.ones(len(ends), dtype=np.int64)
+        weights[heavy], taken = _weights(digits, (ends - widths)[heavy], ends[heavy])
+        widths[heavy] -= taken
     leading = digits[ends - widths]
     too_large = (widths > MOST_DIGITS) | ((widths == MOST_DIGITS) & (leading >= CONTINUED + 16))
     if too_large.any() or (leading == CONTINUED).any():
@@ -68,11 +96,39 @@ def decode_sets(texts: list[bytes]) -> Ragged:
     offsets = np.concatenate((np.zeros(1, np.int64), np.searchsorted(ends, stops, side="right")))
     sums = np.cumsum(steps)  # modulo 2^64, which the difference below undoes
     before = np.concatenate((np.zeros(1, np.uint64), sums))[offsets[:-1]]
-    sets = Ragged(sums - np.repeat(before, np.diff(offsets)), offsets)
+    sets = Ragged(sums - np.repeat(before, np.diff(offsets)), offsets, weights)
     falls = np.flatnonzero(sets.values[1:] <= sets.values[:-1]) + 1
     if not np.isin(falls, offsets).all():
         raise WireError("expected shingles in ascending order, got something else")
     return sets
+
+
+def _weight_digits(weights: np.ndarray) -> list[np.ndarray]:
+    """Bijective base 31, lowest first: 1 to 31 each (uint8), and 0 behind the highest."""
+    columns, left = [], weights.copy()
+    while left.any():
+        digit = np.where(left > 0, (left - 1) % WEIGHT_BASE + 1, 0)
+        columns.append(digit.astype(np.uint8))
+        left = (left - digit) // WEIGHT_BASE
+    return columns
+
+
+def _weights(
+    digits: np.ndarray, starts: np.ndarray, ends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The weights of elements at [starts, ends) that begin with a zero, and what they take."""
+    zeros = np.append(np.flatnonzero(digits == CONTINUED), len(digits))
+    closing = zeros[np.searchsorted(zeros, starts) + 1]
+    widths = closing - starts - 1
+    if (closing >= ends - 1).any() or not widths.all():
+        raise WireError("expected a weight between two zeros, got something else")
+    if widths.max() > MOST_WEIGHT_DIGITS:
+        raise WireError("expected weights below 2^59, got a larger one")
+    weights = np.zeros(len(starts), dtype=np.int64)
+    for i in range(int(widths.max())):
+        live = np.flatnonzero(widths > i)
+        weights[live] = weights[live] * WEIGHT_BASE + digits[starts[live] + 1 + i] - CONTINUED
+    return weights, widths + 2
 
 
 def _numbers(digits: np.ndarray, ends: np.ndarray, widths: np.ndarray) -> np.ndarray:

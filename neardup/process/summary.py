@@ -23,7 +23,7 @@ ORDER = (
     "records",
     OLD_RECORDS,
     "bad lines",
-    "records without spots",
+    "records without shingles",
     "keys",
     "records without a key",
     "bytes shuffled",

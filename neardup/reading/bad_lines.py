@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple
 
+import numpy as np
+
 from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged
 
 NO_ID = "no id"
 NO_SHINGLES = "no shingles"
 NOT_AN_INTEGER = "not an integer"
 NEGATIVE = "negative shingle"
 TOO_LARGE = "shingle over 2^64-1"
+NOT_A_WEIGHT = "weight outside 0 < W <= 1000000"
+TWO_WEIGHTS = "shingle with two weights"
+UNASKED_WEIGHT = "weight, without --weights own"
 NOT_UTF8 = "not UTF-8"
 NUL_BYTE = "NUL byte"
 LINE_TOO_LONG = "line too long"
@@ -20,6 +26,9 @@ REASONS = (
     NOT_AN_INTEGER,
     NEGATIVE,
     TOO_LARGE,
+    NOT_A_WEIGHT,
+    TWO_WEIGHTS,
+    UNASKED_WEIGHT,
     NOT_UTF8,
     NUL_BYTE,
     LINE_TOO_LONG,
@@ -35,6 +44,8 @@ class BadLine(NamedTuple):
 
 
 Parser = Callable[[bytes], "tuple[Batch, list[BadLine]]"]
+# From the tokens of rows laid end to end (uint64), with repeats, and how many each has (int64).
+Gather = Callable[[np.ndarray, np.ndarray], Ragged]
 
 
 def flaw_in_id(id_: bytes) -> str | None:

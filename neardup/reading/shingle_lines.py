@@ -6,6 +6,9 @@ with LF, CRLF or CR, as in Hadoop, and blank lines are no records.
 
 from __future__ import annotations
 
+import re
+from typing import Callable, NamedTuple
+
 import numpy as np
 
 from neardup.reading.bad_lines import (
@@ -14,7 +17,9 @@ from neardup.reading.bad_lines import (
     NOT_AN_INTEGER,
     NUL_BYTE,
     TOO_LARGE,
+    UNASKED_WEIGHT,
     BadLine,
+    Gather,
     flaw_in_id,
 )
 from neardup.sets.batch import Batch
@@ -22,10 +27,37 @@ from neardup.sets.ragged import Ragged
 
 MAX_SHINGLE = (1 << 64) - 1
 CACHE_TOKENS = 1 << 16  # read at once: a line may have millions
+WEIGHED = re.compile(rb"[0-9]+:[0-9.eE+-]+")
 
 
-def parse_shingle_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
+class ShingleLines(NamedTuple):
+    """The lines of a block that are not blank, and the T tokens behind their n ids; int64 arrays.
+
+    starts, ends: (T,), of tokens; sizes: (n,), how many a line has; numbers: (n,), of the lines;
+    heads, tails: (n,), where a line's first token starts, and its last one ends.
+    """
+
+    block: bytes
+    ids: list[bytes]
+    starts: np.ndarray
+    ends: np.ndarray
+    sizes: np.ndarray
+    numbers: np.ndarray
+    heads: np.ndarray
+    tails: np.ndarray
+
+    @property
+    def owner(self) -> np.ndarray:
+        """int64 (T,): which line each token is of."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+
+def parse_shingle_lines(
+    block: bytes, gather: Gather = Ragged.from_unsorted
+) -> tuple[Batch, list[BadLine]]:
     r"""Parse whole lines (the block ends with a line end) of `ID SHINGLE…`.
+
+    `gather` makes rows of shingles laid end to end, and of how many there are in each.
 
     >>> batch, bad = parse_shingle_lines(b"v1 7 3 7\nv2\nv3 1 -2\n")
     >>> batch.ids, batch.sets.row(0).tolist()
@@ -33,6 +65,17 @@ def parse_shingle_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
     >>> [(line.position, line.reason) for line in bad]
     [(9, 'no shingles'), (12, 'negative shingle')]
     """
+    lines = split(block)
+    values, wrong = integers(lines.block, lines.starts, lines.ends)
+    flawed = np.zeros(len(lines.ids), dtype=bool)
+    flawed[lines.owner[wrong]] = True
+    good, bad = sorted_out(lines, flawed, flaw_in_shingles)
+    sizes = lines.sizes[good]
+    return batch_of(lines, good, gather(values[np.repeat(good, lines.sizes)], sizes)), bad
+
+
+def split(block: bytes) -> ShingleLines:
+    """Where the lines and tokens of a block are, which ends with a line end."""
     bytes_ = np.frombuffer(block, dtype=np.uint8)
     separator = (bytes_ == ord(" ")) | (bytes_ - np.uint8(9) < 5)  # tab … carriage return
     edges = np.flatnonzero(np.diff(separator, prepend=True))
@@ -45,36 +88,50 @@ def parse_shingle_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
     line_ends = np.flatnonzero(ends_line)
     last = np.searchsorted(starts, line_ends)  # tokens up to the end of each line
     first = np.concatenate((np.zeros(1, np.int64), last[:-1]))
-    lines = np.flatnonzero(first < last)  # that are not blank
-    first, last = first[lines], last[lines]
-
-    sizes = last - first - 1
+    numbers = np.flatnonzero(first < last)  # of lines that are not blank
+    first, last = first[numbers], last[numbers]
     is_shingle = np.ones(len(starts), dtype=bool)
     is_shingle[first] = False
-    values, wrong = _parse_integers(bytes_, starts[is_shingle], ends[is_shingle])
-
-    ids = [block[a:b] for a, b in zip(starts[first].tolist(), ends[first].tolist())]
-    flawed = sizes == 0
-    flawed[np.repeat(np.arange(len(ids)), sizes)[wrong]] = True
-    if not block.isascii() or b"\0" in block:
-        flawed |= [flaw_in_id(id_) is not None for id_ in ids]
-    bad = [
-        BadLine(int(starts[first[i]]), block[starts[first[i]] : ends[last[i] - 1]], "")
-        for i in np.flatnonzero(flawed)
-    ]
-    bad = [line._replace(reason=_flaw_in_shingle_line(line.text)) for line in bad]
-    if bad:
-        keep = ~flawed
-        values = values[np.repeat(keep, sizes)]
-        sizes, lines = sizes[keep], lines[keep]
-        ids = [id_ for id_, kept in zip(ids, keep.tolist()) if kept]
-    places = lines.astype(np.uint64)
-    return Batch(ids, Ragged.from_unsorted(values, sizes), places=places), bad
+    return ShingleLines(
+        block,
+        [block[a:b] for a, b in zip(starts[first].tolist(), ends[first].tolist())],
+        starts[is_shingle],
+        ends[is_shingle],
+        last - first - 1,
+        numbers,
+        starts[first],
+        ends[last - 1],
+    )
 
 
-def _parse_integers(
-    bytes_: np.ndarray, starts: np.ndarray, ends: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def sorted_out(
+    lines: ShingleLines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
+) -> tuple[np.ndarray, list[BadLine]]:
+    """Which lines are records (bool (n,)), and the others; `why` tells of the tokens of a line that
+    is flawed (bool (n,)) what the first flaw is, from left to right.
+    """
+    flawed = flawed | (lines.sizes == 0)
+    if not lines.block.isascii() or b"\0" in lines.block:
+        flawed |= [flaw_in_id(id_) is not None for id_ in lines.ids]
+    bad = []
+    for i in np.flatnonzero(flawed).tolist():
+        head = int(lines.heads[i])
+        text = lines.block[head : lines.tails[i]]
+        id_, *tokens = text.split()
+        reason = flaw_in_id(id_) if tokens else flaw_in_id(id_) or NO_SHINGLES
+        bad.append(BadLine(head, text, reason or why(tokens)))
+    return ~flawed, bad
+
+
+def batch_of(lines: ShingleLines, good: np.ndarray, sets: Ragged) -> Batch:
+    """The records on those lines that are good (bool (n,))."""
+    ids = lines.ids
+    if not good.all():
+        ids = [id_ for id_, kept in zip(ids, good.tolist()) if kept]
+    return Batch(ids, sets, places=lines.numbers[good].astype(np.uint64))
+
+
+def integers(block: bytes, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The decimal numbers at [starts, ends) as uint64, and the positions of those that are none.
 
     Subtle: numbers are read eight digits at a time, from the right.  `windows[e]` is the eight
@@ -83,6 +140,7 @@ def _parse_integers(
         … 1 7 ␣ 2 0 4 8 │      "2048" ends here: 0 0 0 0 2 0 4 8, then pairs of digits are added up,
             └─ window ──┘      then pairs of pairs, then the two halves
     """
+    bytes_ = np.frombuffer(block, dtype=np.uint8)
     padded = np.concatenate((np.zeros(24, np.uint8), bytes_))
     windows = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))[16:]
     lengths = ends - starts
@@ -118,14 +176,15 @@ def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, n
     return digits, bad
 
 
-def _flaw_in_shingle_line(line: bytes) -> str:
-    """Why this line is no record: the first reason, from left to right."""
-    id_, *tokens = line.split()
-    if not tokens:
-        return flaw_in_id(id_) or NO_SHINGLES
-    wrong = next((token for token in tokens if not _is_shingle(token)), b"")
-    if flaw_in_id(id_) or b"\0" in wrong:
-        return flaw_in_id(id_) or NUL_BYTE
+def flaw_in_shingles(tokens: list[bytes]) -> str:
+    """Why the first of these that is no shingle is none; "" where all are."""
+    wrong = next((token for token in tokens if not _is_shingle(token)), None)
+    if wrong is None:
+        return ""
+    if b"\0" in wrong:
+        return NUL_BYTE
+    if WEIGHED.fullmatch(wrong):
+        return UNASKED_WEIGHT
     if not wrong[wrong.startswith(b"-") :].isdigit():
         return NOT_AN_INTEGER
     return NEGATIVE if wrong.startswith(b"-") else TOO_LARGE

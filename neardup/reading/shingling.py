@@ -20,8 +20,8 @@ from hashlib import blake2b
 import numpy as np
 
 from neardup.reading.spots import bare_words, spots
+from neardup.sets.bags import numbered
 from neardup.sets.hashing import combine, mix
-from neardup.sets.runs import starts_of_runs
 
 RUNS = re.compile("(word|char):([0-9]{1,3})(:bag)?")
 SPOTS = re.compile("spot:([0-9]{1,3}):([0-9]{1,3})")
@@ -114,19 +114,3 @@ def runs(units: np.ndarray, width: int) -> np.ndarray:
     if not width:
         return units
     return combine(np.lib.stride_tricks.sliding_window_view(units, width).T, seed=width)
-
-
-def numbered(shingles: np.ndarray) -> np.ndarray:
-    """A set as large as the bag: the second, third … of equal shingles are other shingles.
-
-    >>> once, twice, other = numbered(np.array([7, 7, 5], dtype=np.uint64)).tolist()
-    >>> once, twice == 7, other
-    (7, False, 5)
-    """
-    order = np.argsort(shingles, kind="stable")
-    starts = starts_of_runs(shingles[order])
-    lengths = np.diff(starts, append=len(shingles))
-    ordinals = np.empty(len(shingles), dtype=np.uint64)
-    ordinals[order] = np.arange(1, len(shingles) + 1) - np.repeat(starts, lengths)
-    again = combine(np.stack((shingles, mix(ordinals))), seed=0)
-    return np.where(ordinals > 1, again, shingles)

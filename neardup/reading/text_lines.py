@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 
 from neardup.reading.bad_lines import (
@@ -10,15 +13,32 @@ from neardup.reading.bad_lines import (
     NOT_UTF8,
     NUL_BYTE,
     BadLine,
+    Gather,
     Parser,
     flaw_in_id,
 )
+from neardup.reading.cleaning import Cleaning
 from neardup.reading.shingling import Shingler
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 
+AS_IT_IS = Cleaning()
 
-def text_line_parser(shingler: Shingler) -> Parser:
+
+class TextLine(NamedTuple):
+    """A line of a block: where it begins, and its number in it; why it is no record, or ""."""
+
+    position: int
+    number: int
+    line: bytes
+    flaw: str
+    id: bytes
+    text: str
+
+
+def text_line_parser(
+    shingler: Shingler, clean: Cleaning = AS_IT_IS, gather: Gather = Ragged.from_unsorted
+) -> Parser:
     r"""A parser of whole lines of `ID TAB TEXT`, or `ID BLANK TEXT` where a line has no tab.
 
     >>> parse = text_line_parser(Shingler.parse("word:3"))
@@ -26,35 +46,46 @@ def text_line_parser(shingler: Shingler) -> Parser:
     >>> batch.ids, batch.sets.sizes.tolist()
     ([b'a', b'b'], [4, 2])
 
-    Of spots there may be none, in a text without stop words: such records are only counted.
+    There may be no shingles in a text of which cleaning leaves nothing, or that has no spots: such
+    records are only counted.
     """
 
     def parse(block: bytes) -> tuple[Batch, list[BadLine]]:
         ids: list[bytes] = []
         sets: list[np.ndarray] = []
         bad: list[BadLine] = []
-        without_spots: list[int] = []
+        without_shingles: list[int] = []
         places: list[int] = []
-        position = 0
-        for number, line in enumerate(block.splitlines(keepends=True)):
-            if line.strip():
-                id_, text = _split_text_line(line)
-                flaw, shingles = _shingles_of_text(id_, text, shingler)
-                if flaw:
-                    bad.append(BadLine(position, line.rstrip(b"\r\n"), flaw))
-                elif not len(shingles):
-                    without_spots.append(position)
-                else:
-                    ids.append(id_)
-                    sets.append(shingles)
-                    places.append(number)
-            position += len(line)
+        for position, number, line, flaw, id_, text in text_lines(block):
+            shingles = shingler(clean(text))
+            if flaw:
+                bad.append(BadLine(position, line.rstrip(b"\r\n"), flaw))
+            elif not len(shingles):
+                without_shingles.append(position)
+            else:
+                ids.append(id_)
+                sets.append(shingles)
+                places.append(number)
         sizes = np.array([len(shingles) for shingles in sets], dtype=np.int64)
         values = np.concatenate(sets) if sets else np.empty(0, np.uint64)
-        records = Ragged.from_unsorted(values, sizes)
-        return Batch(ids, records, tuple(without_spots), np.array(places, np.uint64)), bad
+        records = gather(values, sizes)
+        return Batch(ids, records, tuple(without_shingles), np.array(places, np.uint64)), bad
 
     return parse
+
+
+def text_lines(block: bytes) -> Iterator[TextLine]:
+    r"""The lines that are not blank.
+
+    >>> [(line.id, line.text, line.flaw) for line in text_lines(b"a\tto be\n\nb or not\nc\n")]
+    [(b'a', 'to be', ''), (b'b', 'or not', ''), (b'c', '', 'no shingles')]
+    """
+    position = 0
+    for number, line in enumerate(block.splitlines(keepends=True)):
+        if line.strip():
+            id_, text = _split_text_line(line)
+            yield TextLine(position, number, line, *_read(id_, text))
+        position += len(line)
 
 
 def _split_text_line(line: bytes) -> tuple[bytes, bytes]:
@@ -64,19 +95,18 @@ def _split_text_line(line: bytes) -> tuple[bytes, bytes]:
     return id_.strip(), text
 
 
-def _shingles_of_text(id_: bytes, text: bytes, shingler: Shingler) -> tuple[str, np.ndarray]:
-    """(why this is no record, or "", its shingles); a good text may have no spots."""
-    shingles = np.empty(0, np.uint64)
+def _read(id_: bytes, text: bytes) -> tuple[str, bytes, str]:
+    """(why this is no record, or "", its id, its text)."""
     flaw = "" if id_ else NO_ID
     if not flaw and b"\0" in text:
         flaw = NUL_BYTE
     flaw = flaw or flaw_in_id(id_) or ""
+    words = ""
     if not flaw:
         try:
             words = text.decode("utf-8").strip()
         except UnicodeDecodeError:
             flaw = NOT_UTF8
         else:
-            shingles = shingler(words)
             flaw = "" if words else NO_SHINGLES
-    return flaw, shingles
+    return flaw, id_, words

@@ -27,12 +27,12 @@ from neardup.schemes.bit_keys import HAIR, Blocks, Drawn, Ways, hits, keys_of, m
 from neardup.schemes.equal_bits import BITS, EqualBits, agreement
 from neardup.schemes.request import Request
 from neardup.schemes.scheme import Scheme, shown
-from neardup.schemes.weighting import asked_idf
+from neardup.schemes.weighting import asked_weights
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
 from neardup.similarity.measures import Measure
 from neardup.similarity.threshold import Threshold
-from neardup.similarity.weights import Idf
+from neardup.similarity.weights import TokenWeights
 
 MEASURE = "agreement"
 DEFAULT_BITS = 384
@@ -42,7 +42,7 @@ SELDOM = 1e-3  # strangers may meet so often, for the sake of missing no pair
 
 @dataclass(frozen=True)
 class AgreeingBits(Scheme):
-    """`least` of the bits must agree; `seed` (0 … 2^64-1) draws the hyperplanes; `idf` weighs.
+    """`least` of the bits must agree; `seed` (0 … 2^64-1) draws the hyperplanes.
 
     >>> scheme = AgreeingBits(least=372, ways=Blocks(bits=384, number=13, distance=12))
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
@@ -54,14 +54,14 @@ class AgreeingBits(Scheme):
     least: int
     ways: Ways
     seed: int = 0
-    idf: Idf | None = None
+    weights: TokenWeights | None = None
     measures: ClassVar[tuple[str, ...]] = (MEASURE,)
 
     @classmethod
     def of(cls, request: Request) -> AgreeingBits:
         bits = request.value(BITS) or DEFAULT_BITS
         least = request.threshold.smallest_partner(bits)
-        return cls(least, _asked_ways(request, bits, least), request.seed, asked_idf(request))
+        return cls(least, _asked_ways(request, bits, least), request.seed, asked_weights(request))
 
     @property
     def promise(self) -> str:
@@ -95,7 +95,7 @@ class AgreeingBits(Scheme):
 
     def vectors(self, sets: Ragged) -> np.ndarray:
         """uint64 (n, W), of W words for F bits; no set may be empty."""
-        weights = None if self.idf is None else self.idf.of(sets.values)
+        weights = None if self.weights is None else self.weights.of(sets)
         return signs(sets, weights, self.seed, 0, self.ways.bits)
 
 

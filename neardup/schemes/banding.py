@@ -16,6 +16,7 @@ from typing import Callable
 
 from neardup.lines.keys import MAX_BANDS
 from neardup.schemes.request import Option, Request, probability, whole
+from neardup.schemes.scheme import shown
 
 RECALL = Option(
     "--recall",
@@ -125,7 +126,7 @@ def asked_for(
         try:
             return choose(agreement, promise, max_bands if most is None else most, hit)
         except ValueError as error:
-            asked = f"a recall of {promise:g} at threshold {request.threshold}"
+            asked = f"a recall of {promise} at threshold {request.threshold}"
             raise ValueError(f"{asked} {error}") from None
     if bands is None or rows is None:
         given, missing = ("--rows", "--bands") if bands is None else ("--bands", "--rows")
@@ -135,8 +136,8 @@ def asked_for(
     reached = recall(agreement, bands, rows, hit)
     if promise and reached < promise:
         raise ValueError(
-            f"{bands} bands of {rows} rows have a recall of {reached:.6f} at threshold "
-            f"{request.threshold}, and --recall asks for {promise:g}"
+            f"{bands} bands of {rows} rows have a recall of {shown(reached)} at threshold "
+            f"{request.threshold}, and --recall asks for {promise}"
         )
     return bands, rows
 
@@ -156,7 +157,7 @@ def dearer_by_hand(
     >>> dearer_by_hand(0.9, 0.1, 15, 7, 16)
     []
     >>> dearer_by_hand(0.9, 0.1, 16, 1, 16)[0][:60]
-    '16 bands of 1 rows: strangers meet with probability 0.814698'
+    '16 bands of 1 rows: strangers meet with probability 0.814697'
     """
     here = recall(strangers, bands, rows)
     instead = f"--recall {DEFAULT_RECALL}"
@@ -183,6 +184,6 @@ def dearer(
     if here < STRANGERS or here < DEARER * there:
         return []
     return [
-        f"{what}: strangers meet with probability {here:.6f}, and with {instead} only with "
+        f"{what}: strangers meet with probability {shown(here)}, and with {instead} only with "
         f"{there:.1g}: it compares far fewer of them"
     ]

@@ -4,13 +4,17 @@ The minimum of a random hash over a set is equal for two sets with probability s
 (Broder 1997).  A signature of b·r such minima is cut into b bands of r rows; a key is the band's
 number and a hash of its r minima (Indyk, Motwani 1998).
 
+Of weighted sets (--weights) s is Σ min / Σ max of the weights, and the minima are those of bags, or
+of consistent weighted sampling where weights are large (`sets.bags`, `sets.weighted_minima`).
+
 Letters: b bands (15), r rows (7).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,16 +22,22 @@ from neardup.lines.keys import MAX_BANDS
 from neardup.schemes import banding
 from neardup.schemes.request import Option, Request
 from neardup.schemes.scheme import Scheme, banded, shown
+from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts
+from neardup.sets.bags import bags
 from neardup.sets.min_hashes import band_words
 from neardup.sets.ragged import Ragged
+from neardup.sets.weighted_minima import weighted_band_words
+from neardup.similarity.measures import Measure
 from neardup.similarity.threshold import NINE_TENTHS, Threshold
+from neardup.similarity.weighted_measures import weighted_measure
+from neardup.similarity.weights import TokenWeights
 
 MAX_BANDS_ASKED = 16
 
 
 @dataclass(frozen=True)
 class MinHash(Scheme):
-    """b bands of r rows; `seed` (0 … 2^64-1) draws the hash functions.
+    """b bands of r rows; `seed` (0 … 2^64-1) draws the hash functions; `weights`: of tokens.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
     >>> keys = MinHash(bands=2, rows=3, seed=0).keys(sets)
@@ -41,14 +51,27 @@ class MinHash(Scheme):
     rows: int
     seed: int = 0
     resemblance: Threshold = NINE_TENTHS  # for which the promise is told
-    options: ClassVar[tuple[Option, ...]] = banding.OPTIONS
+    weights: TokenWeights | None = None
+    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, WEIGHTS)
     keeps_recall: ClassVar[bool] = True
 
     @classmethod
     def of(cls, request: Request) -> MinHash:
         assert request.resemblance is not None
         bands, rows = banding.asked_for(request, float(request.resemblance), MAX_BANDS_ASKED)
-        return cls(bands, rows, request.seed, request.resemblance)
+        weights, seed, kind = asked_weights(request), request.seed, request.value(WEIGHTS)
+        if weights is not None:
+            seed = request.key_seed(f"minhash {kind}")
+            if request.measure == "cosine":
+                raise ValueError(
+                    f"--weights {kind} with --measure cosine: the weighted Jaccard similarity of "
+                    "such pairs may be anything; use --scheme projection"
+                )
+        return cls(bands, rows, seed, request.resemblance, weights)
+
+    @classmethod
+    def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
+        return asks_for_counts(values)
 
     @property
     def promise(self) -> str:
@@ -65,10 +88,21 @@ class MinHash(Scheme):
     def recall(self, similarity: float) -> float:
         return banding.recall(similarity, self.bands, self.rows)
 
+    def measure(self, name: str, threshold: Threshold) -> Measure:
+        return weighted_measure(name, threshold, self.weights)
+
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), self.bands)
 
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
         """See `Scheme.keys`.  The sets must not be empty."""
         bands = np.arange(low, min(high, self.bands))
-        return banded(band_words(sets, bands, self.rows, self.seed), bands)
+        return banded(self._band_words(sets, bands), bands)
+
+    def _band_words(self, sets: Ragged, bands: np.ndarray) -> np.ndarray:
+        if self.weights is None:
+            return band_words(sets, bands, self.rows, self.seed)
+        if self.weights.are_counts:
+            return band_words(bags(sets), bands, self.rows, self.seed)
+        weights = self.weights.of(sets)
+        return weighted_band_words(sets, weights, bands, self.bands, self.rows, self.seed)

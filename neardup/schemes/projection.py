@@ -33,13 +33,14 @@ from neardup.schemes.agreeing_bits import MEASURE, AgreeingBits
 from neardup.schemes.equal_bits import BITS, agreement
 from neardup.schemes.request import Option, Request
 from neardup.schemes.scheme import Scheme, banded, shown
-from neardup.schemes.weighting import IDF, WEIGHTS, asked_idf
+from neardup.schemes.weighting import ONE, WEIGHTS, asked_weights, asks_for_counts
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
-from neardup.similarity.measures import MEASURES, Measure
+from neardup.similarity.measures import Measure
 from neardup.similarity.threshold import Threshold
-from neardup.similarity.weights import Idf, WeightedCosine
+from neardup.similarity.weighted_measures import weighted_measure
+from neardup.similarity.weights import TokenWeights
 
 MAX_BANDS_ASKED = 128
 WORD_BITS = 64
@@ -47,7 +48,7 @@ WORD_BITS = 64
 
 @dataclass(frozen=True)
 class Projection(Scheme):
-    """b bands of r bits; `seed` (0 … 2^64-1) draws the hyperplanes; `idf` weighs the tokens.
+    """b bands of r bits; `seed` (0 … 2^64-1) draws the hyperplanes; `weights` are those of tokens.
 
     >>> round(Projection(bands=124, rows=17).recall(0.9), 5)
     0.9999
@@ -57,7 +58,7 @@ class Projection(Scheme):
     rows: int
     seed: int = 0
     cosine: float = 0.9  # for which the promise is told
-    idf: Idf | None = None
+    weights: TokenWeights | None = None
     measures: ClassVar[tuple[str, ...]] = ("cosine", "jaccard", "dice", MEASURE)
     options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, BITS, WEIGHTS)
 
@@ -72,11 +73,11 @@ class Projection(Scheme):
             )
         cosine = _least_cosine(request)
         bands, rows = banding.asked_for(request, agreement(cosine), MAX_BANDS_ASKED)
-        return cls(bands, rows, request.seed, cosine, asked_idf(request))
+        return cls(bands, rows, request.seed, cosine, asked_weights(request))
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
-        return values.get(WEIGHTS.flag) == IDF
+        return asks_for_counts(values)
 
     @property
     def promise(self) -> str:
@@ -94,9 +95,7 @@ class Projection(Scheme):
         return banding.recall(agreement(similarity), self.bands, self.rows)
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
-        if self.idf is None:
-            return MEASURES[name](threshold)
-        return WeightedCosine(threshold, self.idf)
+        return weighted_measure(name, threshold, self.weights)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), self.bands)
@@ -104,7 +103,7 @@ class Projection(Scheme):
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
         bands = np.arange(low, min(high, self.bands))
         words = np.empty((len(sets), len(bands)), dtype=np.uint64)
-        weights = None if self.idf is None else self.idf.of(sets.values)
+        weights = None if self.weights is None else self.weights.of(sets)
         first, last = low * self.rows, (low + len(bands)) * self.rows
         sides = signs(sets, weights, self.seed, first, last)
         before = first // WORD_BITS * WORD_BITS  # the dimension of the first bit
@@ -118,10 +117,10 @@ def _least_cosine(request: Request) -> float:
     """Of pairs that reach the threshold by the measure asked for."""
     if request.measure == "cosine":
         return float(request.threshold)
-    if request.value(WEIGHTS) == IDF:
+    if (kind := request.value(WEIGHTS)) != ONE:
         raise ValueError(
-            f"--weights idf is for --measure cosine: nothing about weighted sets follows from "
-            f"{request.measure}"
+            f"--weights {kind} is for --measure cosine: nothing about the cosine of weighted sets "
+            f"follows from {request.measure}; use --scheme minhash"
         )
     assert request.resemblance is not None
     resemblance = float(request.resemblance)

@@ -23,12 +23,13 @@ from neardup.schemes.bit_keys import HAIR, Blocks, keys_of, most_blocks
 from neardup.schemes.equal_bits import BITS, MAX_BITS, EqualBits, agreement
 from neardup.schemes.request import Option, Request, whole
 from neardup.schemes.scheme import Scheme
-from neardup.schemes.weighting import IDF, WEIGHTS, asked_idf
+from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
-from neardup.similarity.measures import MEASURES, Measure
+from neardup.similarity.measures import Measure
 from neardup.similarity.threshold import Threshold
-from neardup.similarity.weights import Idf
+from neardup.similarity.weighted_measures import weighted_measure
+from neardup.similarity.weights import TokenWeights
 
 DEFAULT_BITS = 64
 MAX_BANDS_ASKED = 16
@@ -47,7 +48,7 @@ DISTANCE = Option(
 
 @dataclass(frozen=True)
 class SimHash(Scheme):
-    """`seed` (0 … 2^64-1) draws the hyperplanes; `idf` weighs the tokens.
+    """`seed` (0 … 2^64-1) draws the hyperplanes; `weights` are those of tokens.
 
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
     >>> prints = SimHash(distance=3, blocks=5).fingerprints(sets)
@@ -58,7 +59,7 @@ class SimHash(Scheme):
     distance: int
     blocks: int
     seed: int = 0
-    idf: Idf | None = None
+    weights: TokenWeights | None = None
     bits: int = DEFAULT_BITS
     measures: ClassVar[tuple[str, ...]] = ("hamming", "jaccard", "dice", "cosine")
     options: ClassVar[tuple[Option, ...]] = (DISTANCE, BITS, WEIGHTS, MOST)
@@ -82,11 +83,11 @@ class SimHash(Scheme):
                 f"--distance {distance} needs {distance + 1} keys a record, "
                 f"and at most {limit} are allowed (--max-bands)"
             )
-        return cls(distance, blocks, request.seed, asked_idf(request), bits)
+        return cls(distance, blocks, request.seed, asked_weights(request), bits)
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
-        return values.get(WEIGHTS.flag) == IDF
+        return asks_for_counts(values)
 
     @property
     def promise(self) -> str:
@@ -133,7 +134,7 @@ class SimHash(Scheme):
     def measure(self, name: str, threshold: Threshold) -> Measure:
         if name == "hamming":
             return EqualBits(self.fingerprints, self.bits, self.bits - self.distance)
-        return MEASURES[name](threshold)
+        return weighted_measure(name, threshold, self.weights)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), len(self.ways))
@@ -143,5 +144,5 @@ class SimHash(Scheme):
 
     def fingerprints(self, sets: Ragged) -> np.ndarray:
         """uint64 (n, W), of W words for F bits; no set may be empty."""
-        weights = None if self.idf is None else self.idf.of(sets.values)
+        weights = None if self.weights is None else self.weights.of(sets)
         return signs(sets, weights, self.seed, 0, self.bits)

@@ -1,28 +1,55 @@
-"""Tokens that weigh by how rare they are, for the schemes of weighted sums: --weights."""
+"""What tokens weigh, for the schemes that heed it: --weights."""
 
 from __future__ import annotations
 
-from neardup.schemes.request import Option, Request, one_of
-from neardup.similarity.weights import Idf
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-ONE, IDF = "one", "idf"
+from neardup.schemes.request import Option, Request, one_of
+from neardup.similarity.weights import Idf, TokenWeights
+
+
+class Kind(NamedTuple):
+    help: str
+    repeats: bool = False
+    own: bool = False
+    by_idf: bool = False
+
+
+ONE = "one"
+KINDS = {
+    ONE: Kind("the same for every token"),
+    "tf": Kind("how often a record has it", repeats=True),
+    "idf": Kind("more where few records have it", by_idf=True),
+    "tfidf": Kind("the product of both", repeats=True, by_idf=True),
+    "own": Kind("as the line says, SHINGLE:WEIGHT", own=True),
+}
 WEIGHTS = Option(
     "--weights",
     "KIND",
-    "with simhash and projection: one for every token, or idf, so that rare tokens weigh more "
-    "(default: one)",
-    one_of(ONE, IDF),
+    "what a token weighs, with minhash, simhash and projection; "
+    + "; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
+    + f" (default: {ONE})",
+    one_of(*KINDS),
     default=ONE,
 )
 
 
-def asked_idf(request: Request) -> Idf | None:
+def asks_for_counts(values: Mapping[str, Any]) -> bool:
+    """Whether the weights asked for take token counts."""
+    return KINDS[values.get(WEIGHTS.flag, ONE)].by_idf
+
+
+def asked_weights(request: Request) -> TokenWeights | None:
     """None where all tokens weigh the same; ValueError without the counts that idf takes."""
-    if request.value(WEIGHTS) != IDF:
+    name = request.value(WEIGHTS)
+    kind = KINDS[name]
+    if name == ONE:
         return None
-    if request.counts is None:
+    if kind.by_idf and request.counts is None:
         raise ValueError(
-            "--weights idf needs --counts: count_tokens.py makes that file, and "
+            f"--weights {name} needs --counts: count_tokens.py makes that file, and "
             "run_local.sh, run_hadoop.sh and job.py make it by themselves"
         )
-    return Idf(request.counts)
+    idf = Idf(request.counts) if kind.by_idf and request.counts else None
+    return TokenWeights(kind.repeats, kind.own, idf)

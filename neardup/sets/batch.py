@@ -20,7 +20,7 @@ class Batch:
 
     ids: list[bytes]
     sets: Ragged
-    without_spots: tuple[int, ...] = ()  # where in its block other records begin, with empty sets
+    without_shingles: tuple[int, ...] = ()  # where in its block records of empty sets begin
     # uint64 (n,): the line of each, in its block or as `reading.places` counts them.
     places: np.ndarray = field(default_factory=partial(np.empty, 0, np.uint64))
 

@@ -22,6 +22,7 @@ class Ragged:
     """n rows of uint64 values, each row ascending and without repeats.
 
     values: uint64 array of shape (T,); offsets: int64 array of shape (n+1,), from 0 to T.
+    weights: int64 array of shape (T,), all above 0, or None where each value weighs 1.
 
     >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
     >>> rows.sizes.tolist(), rows.row(2).tolist()
@@ -30,6 +31,7 @@ class Ragged:
 
     values: np.ndarray
     offsets: np.ndarray
+    weights: np.ndarray | None = None
 
     @classmethod
     def from_rows(cls, rows: list[list[int]]) -> Ragged:
@@ -58,6 +60,34 @@ class Ragged:
             values, owner = values[first], owner[first]
         return cls(values, _offsets(np.bincount(owner, minlength=len(sizes))))
 
+    @classmethod
+    def summed(cls, values: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> Ragged:
+        """As `from_unsorted`; the weights (int64) of equal values of a row add up.
+
+        >>> values, sizes = np.array([7, 5, 7], np.uint64), np.array([3])
+        >>> rows = Ragged.summed(values, sizes, weights=np.array([1, 1, 1]))
+        >>> rows.values.tolist(), rows.weights.tolist()
+        ([5, 7], [1, 2])
+        """
+        if not len(values):
+            return cls.from_unsorted(values, sizes)
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        order = np.lexsort((values, owner))
+        values, owner = values[order], owner[order]
+        first = np.flatnonzero(first_of_run(values) | first_of_run(owner))
+        offsets = _offsets(np.bincount(owner[first], minlength=len(sizes)))
+        return cls(values[first], offsets, np.add.reduceat(weights[order], first))
+
+    @classmethod
+    def end_to_end(cls, parts: list[Ragged]) -> Ragged:
+        """The rows of all parts."""
+        values = [np.empty(0, np.uint64), *(part.values for part in parts)]
+        sizes = [np.empty(0, np.int64), *(part.sizes for part in parts)]
+        weights = None
+        if any(part.weights is not None for part in parts):
+            weights = np.concatenate([part.weighed() for part in parts])
+        return cls(np.concatenate(values), _offsets(np.concatenate(sizes)), weights)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -72,19 +102,28 @@ class Ragged:
     def take(self, index: np.ndarray) -> Ragged:
         """The rows at `index` (int64 array), in that order."""
         sizes = self.sizes[index]
-        return Ragged(self.values[spans(self.offsets[index], sizes)], _offsets(sizes))
+        places = spans(self.offsets[index], sizes)
+        return Ragged(self.values[places], _offsets(sizes), self._weights_at(places))
 
     def where(self, chosen: np.ndarray) -> Ragged:
         """The same rows with only those of all values that are chosen (bool array)."""
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
-        return Ragged(self.values[chosen], ends[self.offsets])
+        return Ragged(self.values[chosen], ends[self.offsets], self._weights_at(chosen))
 
     def beside(self, more: Ragged) -> Ragged:
         """These rows and, after them, `more`."""
-        return Ragged(
-            np.concatenate((self.values, more.values)),
-            np.concatenate((self.offsets, more.offsets[1:] + self.offsets[-1])),
-        )
+        return Ragged.end_to_end([self, more])
+
+    def weighed(self) -> np.ndarray:
+        """The weight of each value (int64)."""
+        return np.ones(len(self.values), np.int64) if self.weights is None else self.weights
+
+    def bare(self) -> Ragged:
+        """The same rows, in which each value weighs 1."""
+        return Ragged(self.values, self.offsets)
+
+    def _weights_at(self, places: np.ndarray) -> np.ndarray | None:
+        return None if self.weights is None else self.weights[places]
 
 
 def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:

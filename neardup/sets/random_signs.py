@@ -8,7 +8,8 @@ a normal distribution; those of ±1 come near it as the tokens grow in number (c
 A sum of 0 would lie on both sides.  It gets a random bit, drawn by the smallest word of the set:
 neither side is favoured, similar sets get the same bit most of the time, others half of the time.
 
-Eight dimensions, or four where tokens have weights, are summed in the lanes of one 64-bit word:
+Eight dimensions, or four where tokens have weights up to 255, are summed in the lanes of one 64-bit
+word; heavier ones by themselves:
 
     word >> j & 0x0101010101010101      bits j, j+8, j+16 … of a token's word, each in a byte
     sum over 255 tokens                 255 at most: no lane runs over
@@ -31,8 +32,8 @@ LANE_TOKENS = 255  # whose sum fits a lane: of 8 bits, or of 16 where each weigh
 def signs(sets: Ragged, weights: np.ndarray | None, seed: int, low: int, high: int) -> np.ndarray:
     """uint64 (n, W): bit d of set i is bit d % 64 of word d // 64 - low // 64 in row i.
 
-    For dimensions d = low … high-1; other bits are 0.  weights: int64 (T,), 1 … 255, or None where
-    every token weighs 1.  No set may be empty.
+    For dimensions d = low … high-1; other bits are 0.  weights: int64 (T,), above 0, less than 2^62
+    in a set, or None where every token weighs 1.  No set may be empty.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3, 4], [7]])
     >>> words = signs(sets, None, seed=0, low=0, high=64)[:, 0]
@@ -69,9 +70,11 @@ def _sums(
 ) -> tuple[np.ndarray, np.ndarray]:
     """What the tokens with a 1 weigh in each of 64 dimensions, int64 (64, n); and all tokens, (n,).
 
-    Lane i of the word shifted by j is dimension j·lanes + i; those not asked for stay 0.
+    Lane i of the word shifted by j is dimension j·lanes + i; those not asked for stay 0.  Heavy
+    tokens have one lane, and take the bits that they would have in four.
     """
-    lane = 8 if weights is None else 16
+    heavy = weights is not None and int(weights.max()) > LANE_TOKENS
+    lane = 8 if weights is None else 64 if heavy else 16
     lanes = 64 // lane
     mask = np.uint64(((1 << 64) - 1) // ((1 << lane) - 1))
     sizes = np.diff(starts, append=len(random))
@@ -83,7 +86,7 @@ def _sums(
     part = np.empty_like(random)
     shifts = (lane * np.arange(lanes, dtype=np.uint64))[:, np.newaxis]
     for j in range(dimensions.start // lanes, -(-dimensions.stop // lanes)):
-        np.right_shift(random, np.uint64(j), out=part)
+        np.right_shift(random, np.uint64(j % 4 * 16 + j // 4 if heavy else j), out=part)
         np.bitwise_and(part, mask, out=part)
         if weights is not None:
             np.multiply(part, weights, out=part)

@@ -203,8 +203,8 @@ MEASURES: dict[str, type[SetMeasure]] = {
 def cosine_reached(
     threshold: Threshold, dot: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
-    """Whether dot / √(x·y) ≥ t, element by element (int64 arrays, x and y > 0)."""
-    cosine = dot / np.sqrt(x.astype(np.float64) * y)
+    """Whether dot / √(x·y) ≥ t, element by element (whole numbers, x and y > 0)."""
+    cosine = dot.astype(np.float64) / np.sqrt(x.astype(np.float64) * y.astype(np.float64))
     reached = cosine >= float(threshold)
     for i in np.flatnonzero(np.abs(cosine - float(threshold)) < 1e-9).tolist():
         square = int(dot[i]) ** 2 * threshold.den**2

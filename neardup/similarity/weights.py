@@ -1,6 +1,6 @@
-"""Weights of tokens: the rarer, the heavier; and the cosine of weighted sets.
+"""Weights of tokens: by how often a record has them, by how rare they are, or as the record says.
 
-The weight of a token that df of N records have is 8·log2(N / df), rounded, from 1 to 255: its
+The idf weight of a token that df of N records have is 8·log2(N / df), rounded, from 1 to 255: its
 inverse document frequency (Spärck Jones 1972) in eighths of a bit.  A token in half of all records
 weighs 8, one in a thousandth of them 80.
 
@@ -16,9 +16,7 @@ from math import isqrt
 
 import numpy as np
 
-from neardup.sets.ragged import Ragged, shared
-from neardup.similarity.measures import UnboundedMeasure, Verified, cosine_reached, millionths
-from neardup.similarity.threshold import Threshold
+from neardup.sets.ragged import Ragged
 from neardup.token_counts.counts import TokenCounts
 
 MOST_WEIGHT = 255
@@ -53,29 +51,27 @@ def _root16(value: int) -> int:
     return isqrt(isqrt(isqrt(isqrt(value))))
 
 
-@dataclass(frozen=True)
-class WeightedCosine(UnboundedMeasure):
-    """Σ w² of the common tokens / √(Σ w² of the one set · Σ w² of the other).
+@dataclass(frozen=True, eq=False)
+class TokenWeights:
+    """Those that a record gives its tokens, times their idf weights if these are known.
 
-    >>> sets = Ragged.from_rows([[1, 2], [2, 3], [2], [2, 3]])  # 2 weighs 1, 3 weighs 8
-    >>> measure = WeightedCosine(Threshold.parse("0.5"), Idf(TokenCounts.of_sets(sets)))
-    >>> found = measure.verified(sets, np.array([0, 1]), np.array([1, 3]))
-    >>> [column.tolist() for column in found]
-    [[1], [3], [1000000], [1000000]]
+    repeats: whether that is how often it has them; own: whether its line says what they weigh.
+
+    >>> sets = Ragged(np.array([5, 7], np.uint64), np.array([0, 2]), np.array([2, 1]))
+    >>> TokenWeights(repeats=True).of(sets).tolist()
+    [2, 1]
     """
 
-    threshold: Threshold
-    idf: Idf
+    repeats: bool = False
+    own: bool = False
+    idf: Idf | None = None
 
-    def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        some, place = np.unique(np.concatenate((left, right)), return_inverse=True)
-        x, y = self._norms(sets.take(some))[place].reshape(2, -1)
-        dot = self._norms(shared(sets, left, right))
-        good = cosine_reached(self.threshold, dot, x, y)
-        fraction = millionths(dot[good], x[good], y[good])
-        return Verified(left[good], right[good], *fraction)
+    def of(self, sets: Ragged) -> np.ndarray:
+        """int64 (T,), above 0."""
+        weights = sets.weighed()
+        return weights if self.idf is None else weights * self.idf.of(sets.values)
 
-    def _norms(self, sets: Ragged) -> np.ndarray:
-        """Σ w² of each row (int64), of which some may be empty."""
-        sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(self.idf.of(sets.values) ** 2)))
-        return np.diff(sums[sets.offsets])
+    @property
+    def are_counts(self) -> bool:
+        """Whether they add up to no more than a line has tokens."""
+        return self.repeats and self.idf is None

@@ -45,7 +45,7 @@ class Sample:
     def draw(self, hashes: np.ndarray, sets: Ragged) -> None:
         """Keep the smallest of those held and these."""
         some = np.flatnonzero(hashes < self._bound)
-        hashes, sets = hashes[some], sets.take(some)
+        hashes, sets = hashes[some], sets.bare().take(some)
         hashes, sets = np.concatenate((self.hashes, hashes)), self.sets.beside(sets)
         order = np.argsort(hashes, kind="stable")
         order = order[first_of_run(hashes[order])]

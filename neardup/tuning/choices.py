@@ -86,7 +86,7 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
             if banding.RECALL not in scheme.options:
                 yield Choice(other, ["--exact" if other == "exact" else f"--scheme={other}"])
             elif least and banding.bands_needed(float(least), 1, recall) <= MAX_BANDS_ASKED:
-                yield Choice(other, [f"--scheme={other}", f"--recall={recall:.12g}"])
+                yield Choice(other, [f"--scheme={other}", f"--recall={recall}"])
 
 
 def not_compared(name: str) -> list[str]:
@@ -163,8 +163,8 @@ def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
     else:
         similarity = np.linspace(t, 1, MODEL)
         pairs = np.ones(MODEL)
-    found = np.array([scheme.recall(s) for s in similarity.tolist()])
-    return scheme.recall(t), float(pairs @ found / pairs.sum())
+    missed = float(pairs @ [1 - scheme.recall(s) for s in similarity.tolist()] / pairs.sum())
+    return scheme.recall(t), min(1 - missed, banding.NEARLY_ONE) if missed else 1.0
 
 
 def best(costs: list[Cost]) -> Cost:

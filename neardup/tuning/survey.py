@@ -50,7 +50,7 @@ class Survey:
         lengths = [len(line) for line in sample.lines]
         batch, bad = parse(b"".join(sample.lines))
         good = np.ones(len(lengths), dtype=bool)
-        out = [*(line.position for line in bad), *batch.without_spots]
+        out = [*(line.position for line in bad), *batch.without_shingles]
         good[np.searchsorted(np.cumsum(lengths), out, "right")] = False
         n = len(batch.ids)
         if n < 2:

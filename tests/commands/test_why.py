@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from neardup.schemes import SCHEMES
 from neardup.schemes.banding import recall
+from neardup.schemes.scheme import shown
 from neardup.sets.ragged import Ragged
 from neardup.token_counts import in_memory
 from neardup.token_counts.counts import TokenCounts
@@ -128,7 +129,7 @@ def test_the_verdict_is_what_the_job_does(tmp_path: Path) -> None:
         assert first == f"a pair, {found}, that is MISSED: no key in both"
         assert [text.split()[0] for text in advice] == ["--exact", "a", "another"]
         num, den = map(int, rows["jaccard"].split()[0].split("/"))
-        assert rows["chance"].startswith(f"{recall(num / den, 2, 10):.6f} ")
+        assert rows["chance"].startswith(f"{shown(recall(num / den, 2, 10))} ")
 
 
 @pytest.mark.parametrize("scheme", list(SCHEMES))

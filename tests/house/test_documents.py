@@ -83,7 +83,7 @@ def test_every_document_is_linked_from_the_readme() -> None:
 @every_document
 def test_paths_and_modules_are_there(document: Path) -> None:
     text = text_of(document)
-    for path in re.findall(r"(?<![\w./-])(?:neardup|tests|bench|cluster|docs)/[\w./]*\w", text):
+    for path in re.findall(r"(?<![\w./-])(?:neardup|tests|bench|cluster|docs)/[\w./-]*\w", text):
         assert (ROOT / path).exists(), path
     for name in re.findall(r"-m ((?:neardup|bench)[\w.]*\w)", text):
         assert find_spec(name), name

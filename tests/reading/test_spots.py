@@ -125,12 +125,12 @@ def test_navigation_changes_words_but_not_spots():
 def test_a_text_without_a_spot_is_a_record_that_is_only_counted(text):
     batch, bad = text_line_parser(two_next)(f"a\t{text}\nb\t{STORY}\nc\t{text}\n".encode())
     last = len(f"a\t{text}\nb\t{STORY}\n".encode())
-    assert (batch.ids, batch.without_spots, bad) == ([b"b"], (0, last), [])
+    assert (batch.ids, batch.without_shingles, bad) == ([b"b"], (0, last), [])
 
 
 def test_no_text_is_still_no_record():
     batch, bad = text_line_parser(two_next)("a\nb\t \u3000\n".encode())
-    assert (batch.ids, batch.without_spots) == ([], ())
+    assert (batch.ids, batch.without_shingles) == ([], ())
     assert [line.reason for line in bad] == ["no shingles"] * 2
 
 
@@ -141,7 +141,7 @@ def test_a_text_without_a_spot_is_not_fatal(command, tmp_path):
     flags = ["--input=text", "--shingle=spot:2:1", "--strict"]
     result = succeed([*command, *flags, path], tmp_path)
     assert (result.count("records"), result.count("bad lines")) == (4, 0)
-    assert result.count("records without spots") == 2
+    assert result.count("records without shingles") == 2
     if command is not MAPPER:
         assert result.out == b"b\td\t1.000000\n"
 

@@ -16,17 +16,18 @@ def keep_batch(batch: Batch, file: BinaryIO) -> None:
     """Write a batch, its shingles as the narrowest integers that hold them."""
     values = batch.sets.values
     narrow = values.astype(np.min_scalar_type(int(values.max(initial=0))))
-    pickle.dump((batch.ids, narrow, batch.sets.offsets, batch.places), file, protocol=5)
+    sets = batch.sets
+    pickle.dump((batch.ids, narrow, sets.offsets, sets.weights, batch.places), file, protocol=5)
 
 
 def kept_batches(file: BinaryIO) -> Iterator[Batch]:
     """The batches that `keep_batch` wrote, one at a time."""
     while True:
         try:
-            ids, values, offsets, places = pickle.load(file)
+            ids, values, offsets, weights, places = pickle.load(file)
         except EOFError:
             return
-        yield Batch(ids, Ragged(values.astype(np.uint64), offsets), places=places)
+        yield Batch(ids, Ragged(values.astype(np.uint64), offsets, weights), places=places)
 
 
 def numbers(done: int, batch: Batch, k: int, of: int) -> np.ndarray:

@@ -1,0 +1,225 @@
+"""Cleaning: each step against a loop over characters, and what the job makes of cleaned texts."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from neardup.process.errors import UsageError
+from neardup.reading.cleaning import LETTERS, STEPS, Cleaning
+from neardup.reading.shingling import Shingler, canonical
+from neardup.reading.text_lines import text_line_parser
+from neardup.similarity.definitions import resemblance
+from tests.support.drawn import settings_of
+from tests.support.engines import (
+    INLINE,
+    MAPPER,
+    NEARDUP,
+    REDUCER,
+    RUN_LOCAL,
+    in_order,
+    run,
+    succeed,
+)
+
+MARKED, BARE = "<p>Hello <b>world</b>, the end.</p>", "Hello world the end"
+words = Shingler.parse("word:1")
+
+
+def similarity(one: str, other: str, *names: str) -> object:
+    clean = Cleaning.parse(",".join(names)) if names else Cleaning()
+    return resemblance(words(clean(one)).tolist(), words(clean(other)).tolist())
+
+
+def test_markup_hides_that_texts_are_the_same() -> None:
+    assert similarity(MARKED, BARE) * 7 == 1
+    assert similarity(MARKED, BARE, "html", "punctuation") == 1
+    assert similarity(MARKED, BARE, "html") * 3 == 1
+
+
+def test_the_order_in_the_option_does_not_matter() -> None:
+    text = "<p>Caf\u00e9 n&ordm; 7: l'\u0153uvre, 3.50 \u20ac!</p>"
+    found = {(str(c), c(text)) for c in map(Cleaning.parse, map(",".join, permutations(STEPS)))}
+    assert len(found) == 1
+    ((name, cleaned),) = found
+    assert name == ",".join(STEPS) == str(Cleaning.parse(name))
+    assert cleaned.split() == ["Cafe", "n\u00ba", "loeuvre"]
+
+
+@pytest.mark.parametrize("text", ["", ",", "htm", "html,", "html, digits", "HTML", "all"])
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="html, accents, digits, punctuation"):
+        Cleaning.parse(text)
+
+
+# The steps.
+
+signs = st.text("ab é'’-_.,+$€ ́ñ漢ि9٣", max_size=30)
+
+
+@given(signs | st.text(max_size=30))
+def test_no_punctuation_is_left_and_nothing_else_is_gone(text: str) -> None:
+    text = unicodedata.normalize("NFC", text)
+    cleaned = Cleaning.parse("punctuation")(text)
+    assert not any(unicodedata.category(c)[0] in "PS" for c in cleaned)
+    assert letters(cleaned) == letters(text)
+
+
+def letters(text: str) -> list[str]:
+    return [c for c in text if c.isalnum()]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("don't, don’t, don＇t", "dont dont dont"),
+        ("'tis the dogs' rock'n'roll", "tis the dogs rocknroll"),
+        ("well-known state-of-the-art", "well known state of the art"),
+        ("U.S.A. C++ snake_case a/b", "U S A C snake case a b"),
+        ("5'10 $3.50 50% 20°", "5 10 3 50 50 20"),
+        ("„Straße“ «été» ¿qué? 東京、日本。", "Straße été qué 東京 日本"),
+        ("हिन्दी।", "हिन्दी"),
+        ("I ❤️ NY 👨‍👩‍👧 👍🏽 1️⃣ ≠ =\u0338", "I NY 1\ufe0f\u20e3"),
+    ],
+)
+def test_punctuation(text: str, expected: str) -> None:
+    assert Cleaning.parse("punctuation")(text).split() == expected.split()
+
+
+@given(st.text("a1٣.,:-/ ", max_size=30))
+def test_digits_go_and_nothing_but_what_joins_them(text: str) -> None:
+    cleaned = Cleaning.parse("digits")(text)
+    assert not any(c.isdecimal() for c in cleaned)
+    runs = cleaned_by_hand(text)
+    assert cleaned == runs
+
+
+def cleaned_by_hand(text: str) -> str:
+    """A mark between two digits is as a digit."""
+    gone = [c.isdecimal() for c in text]
+    for i in range(1, len(text) - 1):
+        inside = text[i] in ".,:/-'’" and text[i - 1].isdecimal() and text[i + 1].isdecimal()
+        gone[i] |= inside
+    return "".join(c for c, out in zip(text, gone) if not out)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Crème brûlée, ÀÉÎÕÜ, ñ", "Creme brulee, AEIOU, n"),
+        ("Łódź Ærøskøbing Đorđe Þór", "Lodz AEroskobing Dorde THor"),
+        ("İstanbul ısı", "Istanbul isi"),
+        ("Việt Nam", "Viet Nam"),
+        ("Ελλάδα Ёлка", "Ελλαδα Елка"),
+        ("हिन्दी か゛が 한국어 ไทย", "हिन्दी か゛が 한국어 ไทย"),
+        ("plain", "plain"),
+    ],
+)
+def test_accents(text: str, expected: str) -> None:
+    clean = Cleaning.parse("accents")
+    for form in "NFC", "NFD":
+        assert clean(unicodedata.normalize(form, text)) == unicodedata.normalize("NFC", expected)
+
+
+def test_letters_are_those_that_unicode_does_not_take_apart() -> None:
+    for code, plain in LETTERS.items():
+        assert unicodedata.normalize("NFD", chr(code)) == chr(code)
+        assert str(plain).isascii()
+        assert canonical(str(plain)) == canonical(str(LETTERS[ord(chr(code).lower())]))
+
+
+@given(st.text(max_size=30) | signs, st.sets(st.sampled_from(list(STEPS)), min_size=1))
+@example("<b≯≮e\u0301'e\u0301", {"punctuation", "accents"})
+def test_equal_texts_stay_equal_however_they_are_coded(text: str, names: set[str]) -> None:
+    clean = Cleaning.parse(",".join(names))
+    for shingler in words, Shingler.parse("char:3"):
+        one, other = (
+            shingler(clean(unicodedata.normalize(form, text.replace("<", "")))).tolist()
+            for form in ("NFC", "NFD")
+        )
+        assert one == other
+
+
+# The job.
+
+FLAGS = ["--input=text", "--clean=punctuation,html", "--threshold=0.9"]
+TEXTS = f"a\t{MARKED}\nb\t{BARE}\nc\t<p>...</p>\nd\t<nav>{BARE}</nav>\ne\t \n".encode()
+
+
+def test_what_cleaning_empties_is_a_record_that_is_only_counted() -> None:
+    batch, bad = text_line_parser(words, Cleaning.parse("html,punctuation"))(TEXTS)
+    lines = TEXTS.split(b"\n")
+    starts = [len(b"\n".join(lines[:i])) + 1 for i in (2, 3)]
+    assert (batch.ids, batch.without_shingles) == ([b"a", b"b"], tuple(starts))
+    assert [line.reason for line in bad] == ["no shingles"]
+    assert batch.places.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("engine", ["pipe", "local", "inline"])
+def test_on_every_engine(engine: str, tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_bytes(TEXTS)
+    if engine == "pipe":
+        keyed = succeed([*MAPPER, *FLAGS], tmp_path, TEXTS)
+        result = succeed([*REDUCER, *FLAGS], tmp_path, in_order(keyed.out))
+        counted = keyed
+    else:
+        counted = result = succeed(
+            [*(RUN_LOCAL if engine == "local" else INLINE), *FLAGS, path], tmp_path
+        )
+    assert result.out == b"a\tb\t1.000000\n"
+    assert counted.count("records") == 4
+    assert counted.count("records without shingles") == 2
+    assert counted.count("bad lines") == 1
+
+
+def test_all_that_does_not_go_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_bytes(TEXTS)
+    result = succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path], tmp_path)
+    assert result.out == TEXTS.replace(f"b\t{BARE}\n".encode(), b"")
+    assert result.count("records that stay") == 3
+
+
+def test_an_index_keeps_what_it_was_made_with(tmp_path: Path) -> None:
+    (tmp_path / "old").write_bytes(TEXTS)
+    (tmp_path / "new").write_text(f"n\t<div>{BARE}!</div>\n")
+    old = str(tmp_path / "old.index")
+    succeed([*NEARDUP, "index", *FLAGS, tmp_path / "old", "--to", old], tmp_path)
+    other_order = ["--input=text", "--clean=html,punctuation", "--threshold=0.9"]
+    result = succeed([*RUN_LOCAL, *other_order, "--against", old, tmp_path / "new"], tmp_path)
+    assert result.out == b"n\ta\t1.000000\told\nn\tb\t1.000000\told\n"
+    for flags, said in [
+        (["--input=text", "--threshold=0.9"], "this run is without --clean"),
+        (["--input=text", "--clean=html", "--threshold=0.9"], "this run has --clean html;"),
+    ]:
+        refused = run([*RUN_LOCAL, *flags, "--against", old, tmp_path / "new"], tmp_path)
+        assert refused.code == 2
+        assert f"was made with --clean html,punctuation, and {said}" in refused.err
+
+
+def test_the_commands_clean_as_the_job_does(tmp_path: Path) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_bytes(TEXTS)
+    pairs = succeed([*RUN_LOCAL, *FLAGS, path], tmp_path).out
+    assert succeed([*NEARDUP, "truth", *FLAGS, path], tmp_path).out == pairs
+    why = succeed([*NEARDUP, "why", *FLAGS, path, "a", "b"], tmp_path)
+    assert b"jaccard     2/2 = 1.000000" in why.out
+    (tmp_path / "none.tsv").write_bytes(b"")
+    audit = succeed([*NEARDUP, "audit", *FLAGS, path, tmp_path / "none.tsv"], tmp_path)
+    assert b"--clean=punctuation,html" in audit.out
+
+
+def test_refusals() -> None:
+    for flags, said in [
+        (["--clean=html"], "--clean is for --input text, and --input is shingles"),
+        (["--input=text", "--clean=htm"], "--clean: 'htm' is not one of html, accents"),
+        (["--input=text", "--clean="], "--clean: '' is not one of html, accents"),
+    ]:
+        with pytest.raises(UsageError, match=said):
+            settings_of(*flags)
