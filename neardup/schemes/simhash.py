@@ -22,7 +22,7 @@ from neardup.schemes.banding import MOST, STRANGERS
 from neardup.schemes.bit_keys import HAIR, Blocks, keys_of, most_blocks
 from neardup.schemes.equal_bits import BITS, MAX_BITS, EqualBits, agreement
 from neardup.schemes.request import Option, Request, whole
-from neardup.schemes.scheme import Scheme
+from neardup.schemes.scheme import Scheme, shown
 from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
@@ -100,7 +100,7 @@ class SimHash(Scheme):
             return []
         return [
             f"--distance {self.distance} of {self.bits} bits: strangers meet with probability "
-            f"{here:.6f}, and {self._instead(here / FEWER)}: it compares far fewer of them"
+            f"{shown(here)}, and {self._instead(here / FEWER)}: it compares far fewer of them"
         ]
 
     def _instead(self, most: float) -> str:

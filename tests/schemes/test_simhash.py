@@ -239,7 +239,7 @@ def test_what_makes_strangers_meet_is_said_with_what_would_not(flags, advice):
     left, right = np.triu_indices(len(sets), 1)
     met = (shared(scheme.keys(sets), left, right).sizes > 0).mean()
     told = float(line.split("probability ")[1].split(",")[0])
-    assert told / 2 < met <= told  # they are told of as strangers of some likeness
+    assert told / 2 < met <= told + 1e-6  # they are told of as strangers of some likeness
 
 
 @pytest.mark.parametrize("flags", ["--distance=8", "--bits=512 --distance=40 --max-bands=41"])
