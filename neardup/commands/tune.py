@@ -33,6 +33,7 @@ DESCRIPTION = """Estimate what each setting would find and cost, from a sample, 
 
 Reads a few mebibytes, whatever the size of the files: lines from all over them, each as likely as
 any other, and of packed files and pipes the start.  Every setting it compares keeps the promise.
+Of texts it also compares how long shingles may be, unless --shingle says it.
 
     python3 -m neardup tune --threshold 0.8 videos.txt
 """
