@@ -72,6 +72,8 @@ REFUSED = """
 --seed 18446744073709551616
 --seed x
 --input video
+--clean html
+--input text --clean html,tags
 --shingle word:3
 --input text --shingle word
 --input text --shingle word:0
@@ -182,6 +184,7 @@ def test_refusals() -> None:
 def test_an_empty_value_is_refused(flag: str) -> None:
     """As from a shell variable that is not set."""
     others = {"--bands": ["--rows=5"], "--rows": ["--bands=5"], "--shingle": ["--input=text"]}
+    others["--clean"] = ["--input=text"]
     with pytest.raises(UsageError):
         settings_of(f"{flag}=", *others.get(flag, []))
 
