@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -62,6 +63,8 @@ def _similar() -> None:
     for name in ("candidate pairs", "pairs"):
         counters.add(name, 0)
     search = Search(file, other, threshold, args.measure, of, counters)
+    for line in search.cost():
+        print(line, file=sys.stderr)
     write_all(_lines(search, alpha))
     counters.report()
 

@@ -69,6 +69,10 @@ class Kind(ABC):
     ) -> Counted:
         """Of pairs of rows (int64)."""
 
+    def numbers(self, items: np.ndarray) -> np.ndarray:
+        """How many numbers sketches of so many items have in memory (int64)."""
+        return items
+
     def packed(self, sketches: Ragged) -> tuple[np.ndarray, np.ndarray]:
         """As on disk: the bytes of all (uint8), and of how many items each is (int64).
 
@@ -192,6 +196,9 @@ class Signatures(Kind):
         common = shared(sketches, left, right).sizes
         return Counted(common, np.full(len(left), self.length), np.zeros(len(left), dtype=bool))
 
+    def numbers(self, items: np.ndarray) -> np.ndarray:
+        return np.full(len(items), self.length)
+
     def packed(self, sketches: Ragged) -> tuple[np.ndarray, np.ndarray]:
         """
         >>> kind = kind_of("signature:3:5")
@@ -201,12 +208,16 @@ class Signatures(Kind):
         ([2, 2], [[1, 31, 7], [0, 2, 30]])
         """
         octets = self.values(sketches).astype("<u4").view(np.uint8)
+        if self.bits == WHOLE_BITS:
+            return octets.ravel(), np.full(len(octets), octets.shape[1])
         bits = np.unpackbits(octets, axis=1, bitorder="little")
         bits = bits.reshape(-1, self.length, 32)[:, :, : self.bits].reshape(len(octets), -1)
         data = np.packbits(bits, axis=1, bitorder="little")
         return data.ravel(), np.full(len(data), data.shape[1])
 
     def unpacked(self, data: np.ndarray, items: np.ndarray) -> Ragged:
+        if self.bits == WHOLE_BITS:
+            return self.rows(data.view("<u4").reshape(-1, self.length))
         width = -(-self.length * self.bits // 8)
         bits = np.unpackbits(data.reshape(-1, width), axis=1, bitorder="little")
         words = np.zeros((len(bits), self.length, 32), dtype=np.uint8)

@@ -7,8 +7,9 @@ sketch orders its n hashes in one and the same way, the first n - ⌈t·n⌉ + 1
 common: the prefix filter (Chaudhuri, Ganti, Kaushik 2006).  The rarest come first, so that few
 strangers meet.
 
-*Signatures*.  A pair at t differs in d places at most.  Cut into d + 1 bands, they are equal in one
-of them (pigeonhole).  A token is the band and a hash of what stands in it.
+*Signatures*.  A pair at t differs in d places at most.  So it has one of any d + 1 places of x in
+common, and x's rarest are taken, as of hashes.  Where places have few bits, none is rare; cut into
+d + 1 bands, they are equal in one of them (pigeonhole).  A token is the band and what is in it.
 
 *Containment* of x in y: x has ⌈t·|x|⌉ in common with y, so one of its prefix; y brings all of its.
 
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.sets.hashing import combine
+from neardup.sets.hashing import combine, mix
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks
 from neardup.sets.runs import distinct
 from neardup.similarity.sketches import SAMPLE_BITS
@@ -33,6 +34,7 @@ from neardup.similarity.threshold import Threshold
 from neardup.sketch_files.kinds import Kind, Signatures
 
 MOST_COUNTS = 24  # as a power of two
+FEW_BITS = 16  # of a place of a signature
 RARITY_BITS = 8
 ROWS_AT_ONCE = (1 << 64 - SAMPLE_BITS) - 1
 
@@ -49,20 +51,29 @@ class MeetingTokens:
     def counts(self, sizes: np.ndarray) -> np.ndarray:
         """How many first tokens sketches of these sizes have, at most (int64)."""
         if isinstance(self.kind, Signatures):
-            return np.full(len(sizes), self.bands)
+            return np.full(len(sizes), self.apart + 1)
         return np.where(sizes > 0, sizes - self.threshold.smallest_partner(sizes) + 1, 0)
 
     @property
-    def bands(self) -> int:
-        """Of a signature."""
+    def apart(self) -> int:
+        """d, of signatures."""
         assert isinstance(self.kind, Signatures)
-        length = self.kind.length
-        return length - self.kind.least_part(self.threshold, length) + 1
+        return self.kind.length - self.kind.least_part(self.threshold, self.kind.length)
+
+    def strangers(self, records: int) -> float:
+        """With how many strangers each of so many records is compared, where bands are short."""
+        if not in_bands(self.kind):
+            return 0.0
+        assert isinstance(self.kind, Signatures)
+        bands = self.apart + 1
+        ends = [self.kind.length * i // bands for i in range(bands + 1)]
+        lengths = [high - low for low, high in zip(ends, ends[1:])]
+        return sum(records / 2.0 ** (self.kind.bits * min(length, 64)) for length in lengths)
 
     def first(self, sketches: Ragged) -> Ragged:
         """Of each sketch those that it has to have, if anything is alike."""
-        if isinstance(self.kind, Signatures):
-            return self._of_bands(self.kind, sketches)
+        if in_bands(self.kind):
+            return self._of_bands(sketches)
         counts = self.counts(sketches.sizes)
         return Ragged.from_unsorted(*_cut(self._ordered(sketches), sketches.offsets, counts))
 
@@ -72,7 +83,7 @@ class MeetingTokens:
 
     def _ordered(self, sketches: Ragged) -> np.ndarray:
         """The tokens of hashes, in each sketch rare ones first: rarity above the hash."""
-        hashes = sketches.values
+        hashes = hashes_of(self.kind, sketches)
         rare = self.rarity[(hashes & np.uint64(len(self.rarity) - 1)).astype(np.int64)]
         # Subtle: what the rarity displaces are the lowest bits, so that two hashes may be one
         # token; but equal hashes always are.
@@ -86,26 +97,44 @@ class MeetingTokens:
             tokens[some] = words & np.uint64((1 << SAMPLE_BITS) - 1)
         return tokens
 
-    def _of_bands(self, kind: Signatures, sketches: Ragged) -> Ragged:
-        values = kind.values(sketches).astype(np.uint64).T
-        ends = [kind.length * i // self.bands for i in range(self.bands + 1)]
-        words = np.empty((len(sketches), self.bands), dtype=np.uint64)
+    def _of_bands(self, sketches: Ragged) -> Ragged:
+        assert isinstance(self.kind, Signatures)
+        values, bands = self.kind.values(sketches).astype(np.uint64).T, self.apart + 1
+        ends = [self.kind.length * i // bands for i in range(bands + 1)]
+        words = np.empty((len(sketches), bands), dtype=np.uint64)
         for band, (low, high) in enumerate(zip(ends, ends[1:])):
             words[:, band] = combine(values[low:high], seed=band)
         tokens = words.ravel() >> np.uint64(64 - SAMPLE_BITS)
-        return Ragged.from_unsorted(tokens, np.full(len(sketches), self.bands))
+        return Ragged.from_unsorted(tokens, np.full(len(sketches), bands))
 
 
-def rarity_of(blocks: Iterable[Ragged], total: int) -> np.ndarray:
+def in_bands(kind: Kind) -> bool:
+    return isinstance(kind, Signatures) and kind.bits < FEW_BITS
+
+
+def hashes_of(kind: Kind, sketches: Ragged) -> np.ndarray:
+    """uint64 below 2^48, random-looking; the places of signatures are none by themselves."""
+    if isinstance(kind, Signatures):
+        return mix(sketches.values) >> np.uint64(64 - SAMPLE_BITS)
+    return sketches.values
+
+
+def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
     """How often hashes come (uint8, in steps of an eighth), by their last bits; `total` of them."""
+    if in_bands(kind):
+        return np.zeros(1, dtype=np.uint8)  # nobody asks
     bits = min(max(10, total.bit_length()), MOST_COUNTS)
     counts = np.zeros(1 << bits, dtype=np.uint32)
     for sketches in blocks:
-        slots, times = distinct(sketches.values & np.uint64(len(counts) - 1))
+        slots, times = distinct(hashes_of(kind, sketches) & np.uint64(len(counts) - 1))
         counts[slots.astype(np.int64)] += times.astype(np.uint32)
-    mantissa, exponent = np.frexp(counts)
-    steps = 8 * exponent + ((mantissa - 0.5) * 16).astype(np.int64)
-    return np.clip(steps, 0, (1 << RARITY_BITS) - 1).astype(np.uint8)
+    rarity = np.empty(len(counts), dtype=np.uint8)
+    for low in range(0, len(counts), PAIR_STEP):
+        some = slice(low, low + PAIR_STEP)
+        mantissa, exponent = np.frexp(counts[some])
+        steps = 8 * exponent + ((mantissa - 0.5) * 16).astype(np.int64)
+        rarity[some] = np.clip(steps, 0, (1 << RARITY_BITS) - 1)
+    return rarity
 
 
 def _cut(

@@ -26,10 +26,11 @@ from neardup.sets.runs import first_of_run, spans
 from neardup.similarity.threshold import Threshold
 from neardup.sketch_files.kinds import JACCARD, Kind
 from neardup.sketch_files.meeting_tokens import MeetingTokens, rarity_of
-from neardup.sketch_files.sketch_file import SketchFile
+from neardup.sketch_files.sketch_file import NUMBERS_AT_ONCE, SketchFile
 
 MEETINGS_AT_ONCE = 1 << 20
-PAIRS_AT_ONCE = 1 << 14
+PAIR_NUMBERS = 32  # what a pair costs beside the numbers of its sketches
+MANY_STRANGERS = 1000
 Tokens = Callable[[Ragged], Ragged]
 
 
@@ -61,12 +62,24 @@ class Search:
     def kind(self) -> Kind:
         return self.file.kind
 
+    def cost(self) -> list[str]:
+        """What it is going to cost, where that is much: lines in words."""
+        tokens = MeetingTokens(self.kind, self.threshold, np.zeros(1, np.uint8))
+        strangers = tokens.strangers((self.other or self.file).records)
+        if strangers < MANY_STRANGERS:
+            return []
+        return [
+            f"{self.kind.text} at {self.threshold}: each record is compared with about "
+            f"{strangers:,.0f} strangers; sketches with more bits, or a higher --threshold, cost "
+            "less"
+        ]
+
     def pairs(self) -> Iterator[Alike]:
         """All that reach the threshold, each once; in the order of those that pass by."""
         files = [self.file] if self.other is None else [self.file, self.other]
-        total = sum(int(file.offsets[-1]) for file in files)
+        total = sum(int(self.kind.numbers(file.items).sum()) for file in files)
         blocks = (sketches for file in files for _, sketches in file.blocks())
-        tokens = MeetingTokens(self.kind, self.threshold, rarity_of(blocks, total))
+        tokens = MeetingTokens(self.kind, self.threshold, rarity_of(self.kind, blocks, total))
         if self.measure == JACCARD:
             yield from self._found(Postings.of(self.file, self.of, tokens), tokens.first)
             return
@@ -81,8 +94,9 @@ class Search:
                 keep = self._wanted(x, y + first, swapped)
                 x, y = x[keep], y[keep]
                 self.counters.add("candidate pairs", len(x))
-                for low in range(0, len(x), PAIRS_AT_ONCE):
-                    some = slice(low, low + PAIRS_AT_ONCE)
+                weights = self.kind.numbers(self.file.items[x]) + PAIR_NUMBERS
+                for low, high in chunks(weights, NUMBERS_AT_ONCE):
+                    some = slice(low, high)
                     yield self._alike(x[some], y[some], first, sketches, swapped)
 
     def _wanted(self, x: np.ndarray, y: np.ndarray, swapped: bool) -> np.ndarray:

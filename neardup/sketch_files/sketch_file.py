@@ -42,7 +42,7 @@ END = struct.Struct("<QIIQ")
 MAGIC = int.from_bytes(b"the end.", "little")
 AGAIN = "make the sketches again"
 COPIED = 1 << 20
-BYTES_AT_ONCE = 4 << 20  # of sketches
+NUMBERS_AT_ONCE = 1 << 18  # of sketches in memory
 PROBES = (1, 5, 34, 233, 987)  # sizes of sets
 
 
@@ -90,13 +90,14 @@ def _write(
         def pieces() -> Iterator[bytes]:
             yield (NAME + b"%d\n" % FORMAT).ljust(HEAD, b"\0")
             for batch in batches:
-                data, sizes = kind.packed(kind.sketches(batch.sets, seed))
-                names = b"".join([id_ + b"\n" for id_ in batch.ids])
-                counts["items"] += items.write(sizes.astype("<u4").tobytes())
-                counts["ids"] += ids.write(names)
-                counts["sketches"] += len(data)
                 counts["records"] += len(batch.ids)
-                yield data.tobytes()
+                counts["ids"] += ids.write(b"".join([id_ + b"\n" for id_ in batch.ids]))
+                for low, high in chunks(kind.numbers(batch.sets.sizes), NUMBERS_AT_ONCE):
+                    some = batch.sets.take(np.arange(low, high))
+                    data, sizes = kind.packed(kind.sketches(some, seed))
+                    counts["items"] += items.write(sizes.astype("<u4").tobytes())
+                    counts["sketches"] += len(data)
+                    yield data.tobytes()
             for file in items, ids:
                 file.seek(0)
                 while piece := file.read(COPIED):
@@ -148,7 +149,7 @@ class SketchFile:
 
     def blocks(self) -> Iterator[tuple[int, Ragged]]:
         """All sketches in order, some at a time, and the number of the first; each is checked."""
-        for low, high in chunks(self.items * self.kind.item + 1, BYTES_AT_ONCE):
+        for low, high in chunks(self.kind.numbers(self.items) + 1, NUMBERS_AT_ONCE):
             start, stop = (HEAD + int(self.offsets[i]) * self.kind.item for i in (low, high))
             data = self._file.read(start, stop)
             yield low, self.kind.unpacked(data, self.items[low:high])
