@@ -30,7 +30,13 @@ from neardup.lines.keys import MAX_BANDS
 from neardup.schemes import banding
 from neardup.schemes.request import Option, Request
 from neardup.schemes.scheme import Scheme, banded, shown
-from neardup.schemes.weighting import ONE, WEIGHTS, asked_weights, asks_for_counts
+from neardup.schemes.weighting import (
+    ONE,
+    WEIGHTS,
+    asked_weights,
+    asks_for_counts,
+    weighted_seed,
+)
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
@@ -63,7 +69,7 @@ class Projection(Scheme):
     def of(cls, request: Request) -> Projection:
         cosine = _least_cosine(request)
         bands, rows = banding.asked_for(request, agreement(cosine), MAX_BANDS_ASKED)
-        return cls(bands, rows, request.seed, cosine, asked_weights(request))
+        return cls(bands, rows, weighted_seed(request), cosine, asked_weights(request))
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:

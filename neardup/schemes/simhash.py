@@ -26,7 +26,7 @@ from neardup.lines.keys import MAX_BANDS
 from neardup.schemes.banding import MOST
 from neardup.schemes.request import Option, Request, whole
 from neardup.schemes.scheme import Scheme, banded
-from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts
+from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts, weighted_seed
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
@@ -78,7 +78,7 @@ class SimHash(Scheme):
                 f"--distance {distance} needs {distance + 1} keys a record, "
                 f"and at most {limit} are allowed (--max-bands)"
             )
-        return cls(distance, blocks, request.seed, asked_weights(request))
+        return cls(distance, blocks, weighted_seed(request), asked_weights(request))
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:

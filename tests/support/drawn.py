@@ -46,7 +46,7 @@ def arguments_of(*flags: str) -> Namespace:
 def every_scheme() -> dict[str, Scheme]:
     """Each scheme of the table as its defaults make it, and once more for what its flags change."""
     flags = [f"--scheme={name}" for name in SCHEMES]
-    for extra in ("--weights=idf", "--lexicons=3"):
+    for extra in ("--weights=tf", "--weights=tfidf", "--weights=idf", "--lexicons=3"):
         flag = extra.split("=")[0]
         users = [
             name
