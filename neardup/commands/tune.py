@@ -169,5 +169,3 @@ def _notes(survey: Survey, measure: str) -> list[str]:
     pairs = (OF_SEEN if seen >= ENOUGH_SEEN else OF_MODEL).format(seen=seen)
     others = ", ".join(not_compared(measure))
     return [NOTES.format(pairs=pairs, cores=cores(), others=others)]
-
-

@@ -52,4 +52,5 @@ def _by_scheme(measure: Measure, sets: Ragged) -> Similarity:
 
 
 def _decimals(part: int, whole: int) -> str:
-    return six_decimals(np.array([part]), np.array([whole]))[0].decode()
+    columns = np.array([[part], [whole]], dtype=object)  # of weights, they may be very large
+    return six_decimals(*columns)[0].decode()

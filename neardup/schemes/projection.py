@@ -33,7 +33,13 @@ from neardup.schemes.agreeing_bits import MEASURE, AgreeingBits
 from neardup.schemes.equal_bits import BITS, agreement
 from neardup.schemes.request import Option, Request
 from neardup.schemes.scheme import Scheme, banded, shown
-from neardup.schemes.weighting import ONE, WEIGHTS, asked_weights, asks_for_counts
+from neardup.schemes.weighting import (
+    ONE,
+    WEIGHTS,
+    asked_weights,
+    asks_for_counts,
+    weighted_seed,
+)
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
@@ -73,7 +79,7 @@ class Projection(Scheme):
             )
         cosine = _least_cosine(request)
         bands, rows = banding.asked_for(request, agreement(cosine), MAX_BANDS_ASKED)
-        return cls(bands, rows, request.seed, cosine, asked_weights(request))
+        return cls(bands, rows, weighted_seed(request), cosine, asked_weights(request))
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:

@@ -23,7 +23,7 @@ from neardup.schemes.bit_keys import HAIR, Blocks, keys_of, most_blocks
 from neardup.schemes.equal_bits import BITS, MAX_BITS, EqualBits, agreement
 from neardup.schemes.request import Option, Request, whole
 from neardup.schemes.scheme import Scheme, shown
-from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts
+from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts, weighted_seed
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
 from neardup.similarity.measures import Measure
@@ -83,7 +83,7 @@ class SimHash(Scheme):
                 f"--distance {distance} needs {distance + 1} keys a record, "
                 f"and at most {limit} are allowed (--max-bands)"
             )
-        return cls(distance, blocks, request.seed, asked_weights(request), bits)
+        return cls(distance, blocks, weighted_seed(request), asked_weights(request), bits)
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:

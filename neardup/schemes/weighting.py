@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from neardup.schemes.request import Option, Request, one_of
@@ -53,3 +54,11 @@ def asked_weights(request: Request) -> TokenWeights | None:
         )
     idf = Idf(request.counts) if kind.by_idf and request.counts else None
     return TokenWeights(kind.repeats, kind.own, idf)
+
+
+def weighted_seed(request: Request) -> int:
+    """Draws other keys for other weights, so that the reducer notices."""
+    kind = request.value(WEIGHTS)
+    if kind == ONE:
+        return request.seed
+    return replace(request, resemblance=None).key_seed(f"weights {kind}")

@@ -19,7 +19,7 @@ from neardup.sets.ragged import Ragged, shared
 from neardup.sets.random_signs import signs
 from neardup.similarity.bitmaps import popcount
 from neardup.similarity.threshold import NINE_TENTHS
-from neardup.similarity.weights import Idf
+from neardup.similarity.weights import Idf, TokenWeights
 from tests.support.drawn import COUNTS, job, pairs_in, settings_of, shingle_sets
 
 SIZES = [1, 2, 3, 100, 254, 255, 256, 510, 511, 4000]  # a lane holds 255 tokens
@@ -33,7 +33,7 @@ def random_sets(sizes, seed=0):
 
 def naive_bit(tokens, weights, dimension, seed):
     """The sign of the sum, one token at a time."""
-    lanes = 8 if weights is None else 4
+    lanes = 8 if weights is None else 4  # heavy tokens take the bits that light ones take
     place = np.uint64(dimension % 64 // lanes + 64 // lanes * (dimension % 64 % lanes))
     draw = random_words(seed, dimension // 64 + 1, stream=3)[-1]
     words = mix(mix(tokens ^ random_words(seed, 1, stream=1)) + draw)
@@ -46,14 +46,15 @@ def naive_bit(tokens, weights, dimension, seed):
     return int(total > 0)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_bit_is_the_sign_of_a_sum(weighted, monkeypatch):
+@pytest.mark.parametrize("heaviest", [None, 255, 256, 1 << 48])
+def test_a_bit_is_the_sign_of_a_sum(heaviest, monkeypatch):
     monkeypatch.setattr(signs_module, "CACHE_TOKENS", 600)
     sets = random_sets(SIZES)
     rng = np.random.default_rng(1)
-    weights = rng.integers(1, 256, len(sets.values)) if weighted else None
-    if weighted:
-        weights[sets.offsets[4] :] = 255  # the most a lane must hold
+    weights = None
+    if heaviest:
+        weights = rng.integers(1, heaviest + 1, len(sets.values))
+        weights[sets.offsets[4] :] = heaviest  # as 255, the most a lane must hold
     words = signs(sets, weights, 7, 0, 192)
     assert words.shape == (len(SIZES), 3)
     for i in range(len(SIZES)):
@@ -85,7 +86,7 @@ def test_neither_side_is_favoured(size):
 
 def test_weights_change_fingerprints():
     sets = Ragged.from_rows([[0, 1, 10, 20, 30]])
-    plain, weighted = SimHash(3, 5), SimHash(3, 5, idf=Idf(COUNTS))
+    plain, weighted = SimHash(3, 5), SimHash(3, 5, weights=TokenWeights(idf=Idf(COUNTS)))
     assert plain.fingerprints(sets).tolist() != weighted.fingerprints(sets).tolist()
 
 

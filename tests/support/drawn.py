@@ -47,7 +47,13 @@ def every_scheme() -> dict[str, Scheme]:
     """Each scheme of the table as its defaults make it, and once more for what its flags change."""
     flags = [f"--scheme={name}" for name in SCHEMES]
     flags += [f"--scheme=projection --measure=agreement --threshold={t}" for t in ("0.9", "31/32")]
-    for extra in ("--weights=idf", "--lexicons=3", "--supershingles=30:10:3"):
+    for extra in (
+        "--weights=tf",
+        "--weights=tfidf",
+        "--weights=idf",
+        "--lexicons=3",
+        "--supershingles=30:10:3",
+    ):
         flag = extra.split("=")[0]
         users = [
             name
