@@ -1,7 +1,8 @@
 """Exact joins in memory: from rows to all pairs whose resemblance reaches a threshold.
 
 All give the same pairs.  Simplest first: read them in the order of the table.  `ppjoin_plus` is
-the one to use; the others show, each in a few lines, what a filter is and what it saves.
+the one to use; the others show, each in a few lines, what a filter is and what it saves.  Of rows
+with weights, which JOINS do not look at, WEIGHTED_JOINS give the pairs by a weighted measure.
 
 In: rows of tokens, and a threshold.
 Out: pairs of rows, with what they have in common.
@@ -14,14 +15,15 @@ from typing import Callable
 
 from neardup.joins.all_pairs import all_pairs
 from neardup.joins.joined import Joined
-from neardup.joins.merge_opt import merge_opt
-from neardup.joins.nested_loop import nested_loop
+from neardup.joins.merge_opt import merge_opt, weighted_merge_opt
+from neardup.joins.nested_loop import nested_loop, weighted_nested_loop
 from neardup.joins.ppjoin import ppjoin
 from neardup.joins.ppjoin_plus import ppjoin_plus
 from neardup.sets.ragged import Ragged
 from neardup.similarity.threshold import Threshold
 
 Join = Callable[[Ragged, Threshold], Joined]
+WeightedJoin = Callable[[Ragged, str, Threshold], Joined]  # by a measure: jaccard, dice or cosine
 
 JOINS: dict[str, Join] = {
     "nested_loop": nested_loop,
@@ -29,4 +31,9 @@ JOINS: dict[str, Join] = {
     "ppjoin": ppjoin,
     "ppjoin_plus": ppjoin_plus,
     "merge_opt": merge_opt,
+}
+
+WEIGHTED_JOINS: dict[str, WeightedJoin] = {
+    "nested_loop": weighted_nested_loop,
+    "merge_opt": weighted_merge_opt,
 }

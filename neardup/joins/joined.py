@@ -12,7 +12,8 @@ import numpy as np
 class Joined:
     """Pairs of row numbers, ascending, and their overlaps.
 
-    left, right, common: int64 arrays of shape (P,), left < right.
+    left, right, common: int64 arrays of shape (P,), left < right; what weighted rows share are
+    sums of weights, Python's integers (object).
     candidates: filter → how many pairs are left after it, in the order of the filters; before them
     comes "all" that are no empty row's, and after them "pairs", which is P.
     """
@@ -31,7 +32,7 @@ class Joined:
     ) -> Joined:
         """From (x, y, overlap) of records that are numbered in another order.
 
-        row: the row number of each record (int64); found: shape (P, 3).
+        row: the row number of each record (int64); found: shape (P, 3), int64 or object.
 
         >>> joined = Joined.of(np.array([5, 9, 7]), [(1, 2, 30), (0, 2, 40)], {"all": 3})
         >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist()
@@ -39,7 +40,10 @@ class Joined:
         >>> joined.candidates
         {'all': 3, 'pairs': 2}
         """
-        x, y, common = np.asarray(found, dtype=np.int64).reshape(-1, 3).T
+        if not isinstance(found, np.ndarray):
+            found = np.array(found, dtype=np.int64)
+        ends, common = found.reshape(-1, 3)[:, :2].astype(np.int64), found.reshape(-1, 3)[:, 2]
+        x, y = ends.T
         left, right = np.minimum(row[x], row[y]), np.maximum(row[x], row[y])
         order = np.lexsort((right, left))
         counts = {**candidates, "pairs": len(order)}

@@ -23,6 +23,7 @@ from fractions import Fraction
 from math import atan2, hypot, inf, pi, sqrt
 
 Vector = Mapping[Hashable, float]  # an element that is missing has weight 0
+Weights = Mapping[Hashable, int]  # the same, in whole numbers from 0 on
 
 
 def resemblance(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
@@ -73,6 +74,36 @@ def cosine(x: Iterable[Hashable], y: Iterable[Hashable]) -> float:
     """
     x, y = frozenset(x), frozenset(y)
     return len(x & y) / sqrt(len(x) * len(y))
+
+
+def weighted_resemblance(x: Weights, y: Weights) -> Fraction:
+    """Σ min / Σ max of the weights of two weighted sets that are not both empty.
+
+    >>> weighted_resemblance({"a": 1, "b": 4}, {"b": 6, "c": 3})
+    Fraction(2, 5)
+    """
+    least = sum(min(weight, y.get(element, 0)) for element, weight in x.items())
+    return Fraction(least, sum(x.values()) + sum(y.values()) - least)
+
+
+def weighted_dice(x: Weights, y: Weights) -> Fraction:
+    """What two weighted sets, not both empty, share of their mean total.
+
+    >>> weighted_dice({"a": 1, "b": 4}, {"b": 6, "c": 3})
+    Fraction(4, 7)
+    """
+    least = sum(min(weight, y.get(element, 0)) for element, weight in x.items())
+    return Fraction(2 * least, sum(x.values()) + sum(y.values()))
+
+
+def squared_weighted_cosine(x: Weights, y: Weights) -> Fraction:
+    """The square of `weighted_cosine`, without roots.
+
+    >>> squared_weighted_cosine({"a": 3, "b": 4}, {"b": 8})
+    Fraction(16, 25)
+    """
+    common = sum(weight * y.get(element, 0) for element, weight in x.items())
+    return Fraction(common**2, sum(w * w for w in x.values()) * sum(w * w for w in y.values()))
 
 
 def weighted_cosine(x: Vector, y: Vector) -> float:
