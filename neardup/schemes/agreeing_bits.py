@@ -27,7 +27,7 @@ from neardup.schemes.bit_keys import HAIR, Blocks, Drawn, Ways, hits, keys_of, m
 from neardup.schemes.equal_bits import BITS, EqualBits, agreement
 from neardup.schemes.request import Request
 from neardup.schemes.scheme import Scheme, shown
-from neardup.schemes.weighting import asked_weights
+from neardup.schemes.weighting import asked_weights, weighted_seed
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
 from neardup.similarity.measures import Measure
@@ -61,7 +61,8 @@ class AgreeingBits(Scheme):
     def of(cls, request: Request) -> AgreeingBits:
         bits = request.value(BITS) or DEFAULT_BITS
         least = request.threshold.smallest_partner(bits)
-        return cls(least, _asked_ways(request, bits, least), request.seed, asked_weights(request))
+        ways = _asked_ways(request, bits, least)
+        return cls(least, ways, weighted_seed(request), asked_weights(request))
 
     @property
     def promise(self) -> str:

@@ -10,7 +10,7 @@ from neardup.schemes.request import Option, Request, one_of
 from neardup.similarity.weights import Idf, TokenWeights
 
 
-class Kind(NamedTuple):
+class Weighing(NamedTuple):
     help: str
     repeats: bool = False
     own: bool = False
@@ -19,11 +19,11 @@ class Kind(NamedTuple):
 
 ONE = "one"
 KINDS = {
-    ONE: Kind("the same for every token"),
-    "tf": Kind("how often a record has it", repeats=True),
-    "idf": Kind("more where few records have it", by_idf=True),
-    "tfidf": Kind("the product of both", repeats=True, by_idf=True),
-    "own": Kind("as the line says, SHINGLE:WEIGHT", own=True),
+    ONE: Weighing("the same for every token"),
+    "tf": Weighing("how often a record has it", repeats=True),
+    "idf": Weighing("more where few records have it", by_idf=True),
+    "tfidf": Weighing("the product of both", repeats=True, by_idf=True),
+    "own": Weighing("as the line says, SHINGLE:WEIGHT", own=True),
 }
 WEIGHTS = Option(
     "--weights",
