@@ -13,10 +13,11 @@ from pathlib import Path
 from neardup import options
 from neardup.evaluation.areas import Areas, areas, shown_area
 from neardup.evaluation.svg import Mark, picture
-from neardup.options import SCHEME_OPTIONS, Settings
+from neardup.options import SCHEME_OPTIONS
 from neardup.process.errors import UsageError
 from neardup.process.program import run
 from neardup.schemes.scheme import shown
+from neardup.settings import Settings, settings_before_counts
 from neardup.similarity.measures import MEASURES
 
 NAME = "neardup curve"
@@ -44,7 +45,7 @@ def _curve() -> None:
     args = parser.parse_args()
     if args.svg == "":
         raise UsageError("--svg: the name of the file is empty")
-    settings = options.settings_before_counts(args)
+    settings = settings_before_counts(args)
     scheme = settings.scheme
     threshold = _threshold(args, settings)
     fine = [(place, scheme.recall(place)) for place in _fine_places(threshold)]

@@ -8,11 +8,12 @@ from pathlib import Path
 from neardup import options
 from neardup.engines.local.folder import working_folder
 from neardup.evaluation.exact_options import check_files
-from neardup.options import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS, Settings
+from neardup.options import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run
 from neardup.reading.blocks import read_files
+from neardup.settings import Settings
 from neardup.sketch_files.kinds import kind_of
 from neardup.sketch_files.sketch_file import check_new, write_sketches
 from neardup.stages import parsed

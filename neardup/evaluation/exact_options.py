@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Collection, Iterable
 
 from neardup import options
-from neardup.options import Settings
 from neardup.process.errors import UsageError
 from neardup.reading.blocks import check_inputs
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
+from neardup.settings import Settings
 from neardup.similarity.measures import MEASURES, SetMeasure
 
 EXACT = ("--threshold", "--input", "--clean", "--shingle", "--max-line", "--strict")

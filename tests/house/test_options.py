@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup import options
-from neardup.options import OPTIONS, Settings
+from neardup.options import OPTIONS
 from neardup.process.errors import UsageError
 from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.settings import Settings
 from neardup.verification import OUTPUTS
 from tests.support.drawn import settings_of
 
