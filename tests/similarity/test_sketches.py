@@ -25,6 +25,8 @@ from neardup.similarity.definitions import containment, resemblance
 from neardup.similarity.sketches import (
     agreement,
     containment_of_mod_m,
+    equal_places,
+    low_bits,
     min_s,
     mod_m,
     resemblance_of_min_s,
@@ -128,6 +130,29 @@ def test_each_place_of_a_signature_agrees_with_the_probability_of_resemblance(sh
         hits = agreement(one, LEFT, RIGHT).sum()
         low, high = clopper_pearson(int(hits), PAIRS, ALPHA)
         assert low <= expected <= high
+
+
+@every_shape
+@pytest.mark.parametrize("bits", [1, 2, 8])
+def test_places_of_some_bits_agree_with_resemblance_and_by_accident(shape, bits):
+    sets, expected, _ = pairs(shape)
+    made = low_bits(signatures(sets, 8, seed=3), bits)
+    accidents = Fraction(1, 2**bits)
+    for place in range(8):
+        hits = equal_places(made[:, place : place + 1], LEFT, RIGHT).sum()
+        low, high = clopper_pearson(int(hits), PAIRS, ALPHA)
+        assert low <= expected + (1 - expected) * accidents <= high
+
+
+@pytest.mark.parametrize("bits", [1, 4])
+def test_accidents_in_two_places_are_independent(bits):
+    """Also of sets of one element, whose minima are that element's hashes."""
+    values = np.arange(2 * PAIRS, dtype=np.uint64)
+    sets = Ragged(values, np.arange(2 * PAIRS + 1))
+    made = low_bits(signatures(sets, 2, seed=5), bits)
+    both = int((equal_places(made, LEFT, RIGHT) == 2).sum())
+    low, high = clopper_pearson(both, PAIRS, ALPHA)
+    assert low <= 4.0**-bits <= high
 
 
 def test_agreement_is_the_mean_over_places():
