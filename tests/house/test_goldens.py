@@ -79,6 +79,24 @@ REFUSED = """
 --input text --shingle word:0
 --input text --shingle char:101
 --input text --shingle line:3
+--weights heavy
+--weights tf --scheme partition
+--weights tf --measure cosine
+--weights tf --scheme projection --measure jaccard
+--weights own --input text
+--weights tf --shingle bag
+--weights tfidf --input text --shingle word:1:bag
+--supershingles 84:5:2
+--supershingles 84:6:7
+--scheme supershingle --supershingles 84:5:2
+--scheme simhash --bits 16
+--scheme simhash --distance 64
+--scheme projection --bits 384
+--verify nearly
+--verify sketch:0
+--verify sketch --weights tf
+--verify sketch --measure dice
+--verify sketch --output kept
 --output groups
 --rule direct
 --keep longest --output clusters
