@@ -117,7 +117,8 @@ class _Seen(NamedTuple):
 
     def some(self, low: int, high: int) -> _Seen:
         """Tokens low … high-1."""
-        return _Seen(*(column[low:high] for column in self[:3]), self.totals)
+        tokens, weights, owner = (column[low:high] for column in self[:3])
+        return _Seen(tokens, weights, owner, self.totals)
 
 
 def _lowest(

@@ -119,8 +119,8 @@ PAIRS = {
         {k: 10**k * (1 + (k == 11)) for k in range(1, 13)},
     ),
     "light tokens do not count": (
-        {0: 10**12, **{k: 1 for k in range(1, 30)}},
-        {0: 10**12, **{k: 1 for k in range(30, 60)}},
+        {0: 10**12, **dict.fromkeys(range(1, 30), 1)},
+        {0: 10**12, **dict.fromkeys(range(30, 60), 1)},
     ),
     "one heavy token differs": ({0: 10**12, 1: 1, 2: 7}, {3: 10**12, 1: 1, 2: 7}),
     "powers of two": ({1: 8, 2: 16}, {1: 16, 2: 8}),
