@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from bench.workloads import ROOT, prepare, videos
 from cluster import daemons
+from neardup.evaluation.precision_recall import ratio
 
 COUNTERS = ("Map output bytes", "Reduce shuffle bytes", "CPU time spent (ms)")
 SPLITS = 2
@@ -55,7 +56,7 @@ def main() -> None:
     for name, command in list(commands(f"/bench/{os.getpid()}.0").items())[1:]:
         found = set(hadoop("fs", "-cat", f"{command[-1]}/part-*").splitlines())
         good = len(found & true)
-        print(f"{name}: recall {good / len(true):.6f}, precision {good / len(found):g}")
+        print(f"{name}: recall {ratio(good, len(true))}, precision {ratio(good, len(found))}")
     hadoop("fs", "-rm", "-r", "-skipTrash", "/bench")
 
 

@@ -19,10 +19,10 @@ from bench.workloads import FOLDER
 from neardup import options
 from neardup.decision_stages import decide_edges
 from neardup.lines.edge_lines import format_edge, format_presence
-from neardup.options import Settings
 from neardup.process.counters import Counters
 from neardup.reading.blocks import blocks_of
 from neardup.reading.places import NEW
+from neardup.settings import Settings
 
 ASKED = (
     ["--output", "removed", "--rule", "direct"],

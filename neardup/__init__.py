@@ -12,7 +12,7 @@ A room of this house imports only from those before it, and its docstring says f
     schemes, joins
     verification
     decisions
-    options, stages, count_stages, decision_stages, index
+    options, settings, stages, count_stages, decision_stages, index, sketch_files
     engines
     evaluation, tuning
     commands

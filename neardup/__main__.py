@@ -21,6 +21,8 @@ COMMANDS = {
     "truth": "the exact answer: all pairs, with all records in memory",
     "audit": "precision and recall of a run, from a sample of a file of any size",
     "index": "old records, kept so that a run against them need not read them again",
+    "sketch": "a small sample of each record, in a file",
+    "similar": "pairs that are alike by their sketches, with an interval",
     "why": "why two records are a pair, or are not: what they share, and where they meet",
 }
 HELP = """usage: python3 -m neardup COMMAND [-h] ...
@@ -58,6 +60,11 @@ In the order in which one uses them:
         python3 -m neardup index videos.txt --to videos.index
         ./run_local.sh --against videos.index new.txt > pairs.tsv
         python3 -m neardup index new.txt --to videos.index --add
+
+6.  Estimate.  Where sets are large, or will not be there any more, keep a sketch of each:
+
+        python3 -m neardup sketch videos.txt --to videos.sketches
+        python3 -m neardup similar videos.sketches > pairs.tsv
 
 Each command has a --help of its own.  Exit codes: 0 done, 1 the input does not allow to go on,
 2 wrong options, 130 interrupted.

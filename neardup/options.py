@@ -1,36 +1,25 @@
-"""Every option, declared once, and checked before the first line is read.
+"""Every option, declared once.
 
 `OPTIONS` is the table: scripts, job.py and run_local.sh take their options from it, so a flag means
-the same everywhere.  What schemes and outputs own is declared where they are.  `Settings` is what
-the stages see.
+the same everywhere.  What schemes and outputs own is declared where they are.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Callable
 
 from neardup.decisions import RULES
-from neardup.decisions.rule import Rule
-from neardup.lines.count_lines import read_counts
-from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag
+from neardup.lines.tagged_ids import PRIORITIES
 from neardup.process.arguments import bare_parser
-from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
-from neardup.reading.bad_lines import Parser
 from neardup.reading.cleaning import STEPS
-from neardup.reading.line_form import DEFAULT_SHINGLE, LineForm
+from neardup.reading.line_form import DEFAULT_SHINGLE
 from neardup.schemes import SCHEMES
-from neardup.schemes.request import Option, Request, one_of, whole
-from neardup.schemes.scheme import Scheme
-from neardup.similarity.measures import MEASURES, Measure
-from neardup.similarity.threshold import Threshold
-from neardup.similarity.weights import TokenWeights
-from neardup.token_counts.counts import TokenCounts
-from neardup.verification import OUTPUTS, RECORDS, Output
-from neardup.verification.pair_join import PairJoin
+from neardup.schemes.request import Option, whole
+from neardup.similarity.estimated import DEFAULT_SIZE
+from neardup.verification import OUTPUTS
 
 DEFAULT_SCHEME, DEFAULT_THRESHOLD = "minhash", "0.9"
 MAX_LINE_MIB = 64
@@ -41,7 +30,7 @@ SCHEME_OPTIONS: Mapping[str, Option] = {
 }
 
 
-def _measures() -> list[str]:
+def measures() -> list[str]:
     """Of all schemes, each name once."""
     return list(dict.fromkeys(name for scheme in SCHEMES.values() for name in scheme.measures))
 
@@ -58,7 +47,15 @@ def _default_measures() -> str:
 
 
 # What is made of the pairs: nothing that two records have by themselves.
-OUTPUT_OPTIONS = {"--output", "--rule", "--keep", "--against", "--between", "--input-files"}
+OUTPUT_OPTIONS = {
+    "--verify",
+    "--output",
+    "--rule",
+    "--keep",
+    "--against",
+    "--between",
+    "--input-files",
+}
 
 # Values stay text until `Settings.of` reads them, so that all complaints come from one place.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
@@ -73,7 +70,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--measure": dict(
         metavar="NAME",
-        help=f"how similar two records are: {', '.join(_measures())}; one that the scheme cannot "
+        help=f"how similar two records are: {', '.join(measures())}; one that the scheme cannot "
         f"promise is refused (default: {_default_measures()})",
     ),
     "--threshold": dict(
@@ -117,6 +114,14 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         f"tune --input text FILE` compares them (default: {DEFAULT_SHINGLE}).  With --input "
         "shingles: bag, where repeats count",
     ),
+    "--verify": dict(
+        metavar="HOW",
+        default="exact",
+        help="exact, or sketch:S for sets too large to send: of each travel its keys and its S "
+        f"smallest hashes ({DEFAULT_SIZE} unless told), and a pair has an interval, "
+        "~0.871123..0.953234, instead of a similarity; all are written whose interval reaches "
+        "--threshold (default: exact)",
+    ),
     "--output": dict(
         metavar="KIND",
         default=next(iter(OUTPUTS)),
@@ -156,92 +161,6 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The options, read and checked."""
-
-    threshold: Threshold
-    measure: Measure
-    scheme: Scheme
-    parse: Parser
-    output: Output
-    tag: Tag | None  # where ids travel with one
-    rule: type[Rule]
-    against: bool
-    between: bool
-    input_files: str | None
-    max_line: int  # bytes
-    strict: bool
-    keys_of: Mapping[str, str]  # all that the keys of a line depend on, by flag; "" without one
-
-    @classmethod
-    def of(cls, args: argparse.Namespace, counts: TokenCounts | None = None) -> Settings:
-        """UsageError for anything wrong or impossible; `counts` are instead of --counts."""
-        for flag in ("--counts", "--against", "--input-files"):
-            if (name := value_of(args, flag)) == "" or (isinstance(name, list) and "" in name):
-                raise UsageError(f"{flag}: expected the name of a file, got ''")
-        if counts is None and args.counts is not None:
-            counts = read_counts(args.counts, bool(args.own_counts))
-        form = LineForm.of(args.input, args.shingle, args.clean)
-        name = _scheme_name(args)
-        request = _request(args, name, counts)
-        try:
-            scheme = SCHEMES[name].of(request)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        measure = scheme.measure(request.measure, request.threshold)
-        weights = scheme.weights or TokenWeights()
-        kind = _read("--output", one_of(*OUTPUTS), args.output)
-        tag, rule = _decision(args, kind)
-        if measure.directed and not OUTPUTS[kind].directed:
-            raise UsageError(
-                f"--measure {request.measure} has a direction, and --output {kind} has none; use "
-                "--measure overlap, the larger of both directions"
-            )
-        max_line = integer("--max-line", args.max_line, 1, MAX_LINE_MIB)
-        return cls(
-            threshold=request.threshold,
-            measure=measure,
-            scheme=scheme,
-            parse=form.parser(weights.repeats, weights.own),
-            output=OUTPUTS[kind],
-            tag=tag,
-            rule=rule,
-            against=bool(args.against),
-            between=args.between,
-            input_files=args.input_files,
-            max_line=max_line << 20,
-            strict=args.strict,
-            keys_of={
-                "--scheme": name,
-                **request.told(scheme.options),
-                **form.told(),
-                "--max-line": str(max_line),
-            },
-        )
-
-    def join(self, counters: Counters) -> PairJoin:
-        """What verifies the buckets."""
-        if self.against and self.output.across:
-            return self.output.across(self.scheme, self.measure, counters, self.between)
-        return self.output.join(self.scheme, self.measure, counters)
-
-    @property
-    def promise(self) -> str:
-        return self.scheme.promise
-
-
-def settings_before_counts(args: argparse.Namespace) -> Settings:
-    """As far as they are known before the tokens are counted, where a run counts them first."""
-    return Settings.of(args, TokenCounts.empty() if counts_first(args) else None)
-
-
-def counts_first(args: argparse.Namespace) -> bool:
-    """Whether a run with these options should count tokens first."""
-    scheme = SCHEMES[_scheme_name(args)]
-    return args.counts is None and scheme.asks_for_counts(_scheme_values(args, scheme))
-
-
 def parser(
     name: str, description: str, flags: Collection[str] = OPTIONS
 ) -> argparse.ArgumentParser:
@@ -270,7 +189,7 @@ def as_arguments(args: argparse.Namespace) -> list[str]:
 
 def integer(flag: str, text: str, low: int, high: int) -> int:
     """The number that `text` is; UsageError where it is none from `low` to `high`."""
-    number: int = _read(flag, whole(low, high), text)
+    number: int = read(flag, whole(low, high), text)
     return number
 
 
@@ -278,98 +197,13 @@ def value_of(args: argparse.Namespace, flag: str) -> Any:
     return getattr(args, _attribute(flag))
 
 
-def _scheme_name(args: argparse.Namespace) -> str:
-    name = _given(args.scheme, "exact" if args.exact else DEFAULT_SCHEME)
-    if name not in SCHEMES:
-        raise UsageError(f"--scheme: {name!r} is not one of {', '.join(SCHEMES)}")
-    if args.exact and name != "exact":
-        raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
-    for flag, option in SCHEME_OPTIONS.items():
-        if value_of(args, flag) is not None and option not in SCHEMES[name].options:
-            users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
-            raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
-    if args.own_counts and args.counts is None:
-        raise UsageError("--own-counts says what --counts are, and there are none")
-    return name
-
-
-def _scheme_values(args: argparse.Namespace, scheme: type[Scheme]) -> dict[str, Any]:
-    """What was given for the options that the scheme owns, by flag."""
-    given = ((option, value_of(args, option.flag)) for option in scheme.options)
-    return {
-        option.flag: _read(option.flag, option.read, text)
-        for option, text in given
-        if text is not None
-    }
-
-
-def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, type[Rule]]:
-    """How ids are tagged, and who goes."""
-    output = OUTPUTS[kind]
-    users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
-    for flag in ("--rule", "--keep"):
-        if value_of(args, flag) is not None and output.decides != RECORDS:
-            raise UsageError(f"{flag} is for --output {users}, and --output is {kind}")
-    if args.against and not output.across:
-        able = " or ".join(name for name, other in OUTPUTS.items() if other.across)
-        raise UsageError(f"--against is for --output {able}, and --output is {kind}")
-    if args.between and not args.against:
-        raise UsageError("--between leaves out pairs of new records, and needs --against")
-    rule = _read("--rule", one_of(*RULES), _given(args.rule, next(iter(RULES))))
-    keep = _read("--keep", one_of(*PRIORITIES), _given(args.keep, next(iter(PRIORITIES))))
-    if args.against and rule == "cluster":
-        raise UsageError("--rule cluster is for one collection; with --against use --rule direct")
-    tag: Tag | None = COLLECTION if args.against else None
-    if output.decides:
-        tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
-    return tag, RULES[rule].rule
-
-
-def _request(args: argparse.Namespace, name: str, counts: TokenCounts | None) -> Request:
-    """What is asked of the scheme of that name."""
-    scheme = SCHEMES[name]
-    measure = _given(args.measure, scheme.measures[0])
-    if measure not in scheme.measures:
-        raise UsageError(_cannot_promise(measure, name))
-    values = _scheme_values(args, scheme)
-    text = _given(args.threshold, DEFAULT_THRESHOLD)
-    threshold = _read("--threshold", Threshold.parse, text)
-    resemblance = None
-    if measure in MEASURES:
-        resemblance = _read("--threshold", lambda _: MEASURES[measure](threshold).resemblance, text)
-    return Request(
-        threshold=threshold,
-        resemblance=resemblance,
-        measure=measure,
-        threshold_given=args.threshold is not None,
-        seed=integer("--seed", _given(args.seed, "0"), 0, 2**64 - 1),
-        counts=counts if scheme.asks_for_counts(values) else None,
-        values=values,
-    )
-
-
-def _cannot_promise(measure: str, scheme: str) -> str:
-    able = [name for name, other in SCHEMES.items() if measure in other.measures]
-    if not able:
-        return f"--measure: {measure!r} is not one of {', '.join(_measures())}"
-    why = ""
-    if measure in ("overlap", "containment"):
-        why = ": a small set inside a large one has next to no Jaccard similarity"
-    others = " or ".join(able)
-    return f"--scheme {scheme} cannot promise --measure {measure}{why}; use --scheme {others}"
-
-
 def _attribute(flag: str) -> str:
     return flag[2:].replace("-", "_")
 
 
-def _given(text: str | None, default: str) -> str:
-    return default if text is None else text
-
-
-def _read(flag: str, read: Callable[[str], Any], text: str) -> Any:
-    """UsageError where `read` raises ValueError."""
+def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
+    """UsageError where `reader` raises ValueError."""
     try:
-        return read(text)
+        return reader(text)
     except ValueError as error:
         raise UsageError(f"{flag}: {error}") from None

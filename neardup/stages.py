@@ -16,8 +16,7 @@ from itertools import groupby
 import numpy as np
 
 from neardup.lines.keyed_lines import format_keyed_lines
-from neardup.lines.pair_lines import parse_pair
-from neardup.options import Settings
+from neardup.lines.pair_lines import is_estimate, parse_pair
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
 from neardup.process.summary import OLD_RECORDS
@@ -26,6 +25,7 @@ from neardup.reading.blocks import Block, count_lines
 from neardup.reading.places import NEW
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, chunks
+from neardup.settings import Settings
 from neardup.verification.buckets import shared_lines
 
 KEYS_AT_ONCE = 1 << 20
@@ -57,10 +57,11 @@ def keyed(
 
 
 def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
-    """The same records, in batches that have no more than a million keys."""
+    """The same records, their sets as they travel, in batches of no more than a million keys."""
     for batch in batches:
         for low, high in chunks(settings.scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
-            yield batch.take(np.arange(low, high))
+            some = batch.take(np.arange(low, high))
+            yield replace(some, sets=settings.scheme.travelling(some.sets))
 
 
 def with_keys(
@@ -130,9 +131,16 @@ def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
     """
     counters.add("unique pairs", 0)
     counters.add("repeated pairs", 0)
+    kinds: set[bool] = set()
     for a, group in groupby(_pairs_in_order(lines), key=lambda fields: fields[0]):
         best: dict[tuple[bytes, bytes], bytes] = {}
         for _, b, similarity, rest in group:
+            kinds.add(is_estimate(similarity))
+            if len(kinds) > 1:
+                raise StageError(
+                    f"exact pairs and estimates of --verify sketch in one input, at "
+                    f"{shown(a)} {shown(b)}; merge pairs of one kind"
+                )
             counters.add("repeated pairs", (b, rest) in best)
             best[b, rest] = max(similarity, best.get((b, rest), b""))
         counters.add("unique pairs", len(best))

@@ -24,7 +24,9 @@ from bench.report.plots import BANDS, ROWS, draw
 from bench.report.targets import NONE, targets
 from bench.run import SLOW
 from bench.workloads import FOLDER, ROOT
+from neardup.evaluation.precision_recall import ratio
 from neardup.schemes.banding import recall as promised
+from neardup.schemes.scheme import shown
 
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
@@ -125,7 +127,7 @@ def share(value: float | None) -> str:
     """
     if value is None or value == 1:
         return NONE if value is None else "1"
-    return f"{int(value * 1_000_000) / 1_000_000:.6f}"
+    return shown(value)
 
 
 def markdown(head: list[str], rows: list[list[str]]) -> str:
@@ -163,7 +165,7 @@ def curve_table(results: dict) -> str:
     if not points:
         return ""
     rows = [
-        [f"{s:.2f}", f"{promised(s, BANDS, ROWS):.4f}", f"{found / there:.4f}"]
+        [f"{s:.2f}", shown(promised(s, BANDS, ROWS)), ratio(found, there)]
         for s, found, there in points
     ]
     head = ["similarity", f"promised by {BANDS}×{ROWS}", f"found of {points[0][2]:,} pairs"]

@@ -7,14 +7,17 @@ be high: that is the recall.  Left of it low: who meets there is compared in vai
 from __future__ import annotations
 
 import argparse
+from math import nextafter
 from pathlib import Path
 
 from neardup import options
-from neardup.evaluation.svg import picture
-from neardup.options import SCHEME_OPTIONS, Settings
+from neardup.evaluation.areas import Areas, areas, shown_area
+from neardup.evaluation.svg import Mark, picture
+from neardup.options import SCHEME_OPTIONS
 from neardup.process.errors import UsageError
 from neardup.process.program import run
 from neardup.schemes.scheme import shown
+from neardup.settings import Settings, settings_before_counts
 from neardup.similarity.measures import MEASURES
 
 NAME = "neardup curve"
@@ -24,7 +27,8 @@ BAR = 40
 DESCRIPTION = """Show with what probability two records share a key, for each similarity.
 
 Reads no file: the options of the job decide.  From the threshold on it is the recall, and below it
-the share of others that are compared in vain.
+the share of others that are compared in vain.  The areas of what is missed above the threshold,
+and of what meets below it, are told in numbers, and shaded in the picture.
 
     python3 -m neardup curve --threshold 0.8 --max-bands 32
     python3 -m neardup curve --bands 10 --rows 10 --svg curve.svg
@@ -41,31 +45,39 @@ def _curve() -> None:
     args = parser.parse_args()
     if args.svg == "":
         raise UsageError("--svg: the name of the file is empty")
-    settings = options.settings_before_counts(args)
+    settings = settings_before_counts(args)
     scheme = settings.scheme
-    fine = [(i / FINE_STEPS, scheme.recall(i / FINE_STEPS)) for i in range(FINE_STEPS + 1)]
+    threshold = _threshold(args, settings)
+    fine = [(place, scheme.recall(place)) for place in _fine_places(threshold)]
     if all(chance in (0, 1) for _, chance in fine):
         raise UsageError(f"there is no chance in it, so no curve: {scheme.promise}")
-    mark = _mark(args, settings)
+    mark = None
+    if threshold is not None:
+        mark = Mark(threshold, scheme.recall(threshold), areas(scheme.recall, threshold))
     if args.svg is not None:
         axis = f"{scheme.measures[0]} similarity"
-        marked = None if mark is None else (mark, scheme.recall(mark))
-        Path(args.svg).write_text(picture(fine, marked, axis, scheme.promise), encoding="utf-8")
-    places = {i / STEPS for i in range(STEPS + 1)} | ({mark} if mark is not None else set())
+        Path(args.svg).write_text(picture(fine, mark, axis, scheme.promise), encoding="utf-8")
+    places = {i / STEPS for i in range(STEPS + 1)} | ({mark.threshold} if mark else set())
     print(f"{scheme.promise}\n\n{scheme.measures[0]:<10}  probability to meet")
     for place in sorted(places):
-        print(table_row(place, scheme.recall(place), place == mark))
+        print(table_row(place, scheme.recall(place), place == threshold))
+    if mark:
+        print("", *area_rows(mark.areas), sep="\n")
 
 
-def _mark(args: argparse.Namespace, settings: Settings) -> float | None:
+def _threshold(args: argparse.Namespace, settings: Settings) -> float | None:
     """Where the threshold is on the axis, which is by the scheme's own measure; None if nowhere."""
     own = settings.scheme.measures[0]
-    if own not in MEASURES:
-        return None
     if args.measure in (None, own):
         return float(settings.threshold)
     least = MEASURES[args.measure](settings.threshold).resemblance
     return float(least) if own == "jaccard" and least else None
+
+
+def _fine_places(threshold: float | None) -> list[float]:
+    """For the picture; those next to the threshold too, since a curve may jump there."""
+    places = {i / FINE_STEPS for i in range(FINE_STEPS + 1)}
+    return sorted(places | ({threshold, nextafter(threshold, 0)} if threshold else set()))
 
 
 def table_row(similarity: float, chance: float, marked: bool) -> str:
@@ -76,3 +88,21 @@ def table_row(similarity: float, chance: float, marked: bool) -> str:
     bar = "#" * round(chance * BAR)
     note = f"{bar:{BAR}}  <- the threshold" if marked else bar
     return f"{similarity:<10.6g}  {shown(chance)}  {note}".rstrip()
+
+
+def area_rows(areas: Areas) -> list[str]:
+    """
+    >>> print(*area_rows(Areas(4.80823e-7, 0.26806)), sep="\\n")
+    false negatives  4.81e-7      area above the curve from the threshold on: pairs that never meet
+    false positives  0.269        area below it up to the threshold: strangers that are compared
+    """
+    missed, vain = map(shown_area, areas)
+    if not areas.false_positives:
+        vain, note = "-", "nothing is promised of pairs below the threshold"
+    else:
+        note = "area below it up to the threshold: strangers that are compared"
+    above = "area above the curve from the threshold on: pairs that never meet"
+    return [
+        f"false negatives  {missed:11}  {above}",
+        f"false positives  {vain:11}  {note}",
+    ]

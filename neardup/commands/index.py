@@ -11,6 +11,7 @@ from neardup.process.program import cores, run
 
 NAME = "neardup index"
 OF_RUNS = (  # what comes of the pairs, or is of one run
+    "--verify",
     "--output",
     "--rule",
     "--keep",

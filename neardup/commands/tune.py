@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
-from math import floor
 
 from neardup import options
 from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
 from neardup.evaluation.precision_recall import row
 from neardup.process.program import cores, run
+from neardup.reading.cleaning import Cleaning
 from neardup.schemes.banding import DEFAULT_RECALL
+from neardup.schemes.scheme import shown
 from neardup.tuning.choices import (
     ENOUGH_SEEN,
     Cost,
@@ -21,7 +22,10 @@ from neardup.tuning.choices import (
     not_compared,
     worth_showing,
 )
+from neardup.tuning.lengths_in_words import in_words
 from neardup.tuning.line_sample import LineSample, draw
+from neardup.tuning.shingle_lengths import Texts, best_length, compared
+from neardup.tuning.short_numbers import number, short
 from neardup.tuning.survey import Survey
 
 NAME = "neardup tune"
@@ -29,9 +33,11 @@ DESCRIPTION = """Estimate what each setting would find and cost, from a sample, 
 
 Reads a few mebibytes, whatever the size of the files: lines from all over them, each as likely as
 any other, and of packed files and pipes the start.  Every setting it compares keeps the promise.
+Of texts it also compares how long shingles may be, unless --shingle says it.
 
     python3 -m neardup tune --threshold 0.8 videos.txt
 """
+FLAGS = ("--threshold", "--input", "--clean", "--shingle")
 MOST_SAMPLED = 20_000
 SHOWN = 6  # bandings
 SIMILARITIES = [k / 10 for k in range(1, 10)]
@@ -64,6 +70,13 @@ def _tune() -> None:
     size = options.integer("--sample", args.sample, 2, MOST_SAMPLED)
     check_files(args.files)
     sample = draw(args.files, size, seed)
+    if args.input == "text" and args.shingle is None:
+        clean = Cleaning.parse(args.clean) if args.clean else Cleaning()
+        texts = Texts.of_sample(sample, clean, seed)
+        lengths = compared(texts, measure, recall, seed)
+        args.shingle = best_length(lengths).name
+        print("\n".join([*in_words(lengths, measure, len(texts)), ""]))
+        settings, _ = exact_settings(args)
     survey = Survey.of(sample, settings.parse, measure, seed)
     asked = _asked(args)
     costs = [cost(survey, each, asked, cores()) for each in choices(measure, args.measure, recall)]
@@ -75,7 +88,7 @@ def _tune() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_parser(NAME, DESCRIPTION, ("--threshold", "--input", "--shingle"))
+    parser = exact_parser(NAME, DESCRIPTION, FLAGS)
     parser.add_argument("files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is stdin")
     parser.add_argument(
         "--recall",
@@ -99,8 +112,9 @@ def _asked(args: argparse.Namespace) -> list[str]:
         asked.append(f"--measure={args.measure}")
     if args.input != "shingles":
         asked.append(f"--input={args.input}")
-    if args.shingle is not None:
-        asked.append(f"--shingle={args.shingle}")
+    for flag in ("--clean", "--shingle"):
+        if options.value_of(args, flag) is not None:
+            asked.append(f"{flag}={options.value_of(args, flag)}")
     return asked
 
 
@@ -112,18 +126,18 @@ def _spaced(flags: list[str]) -> list[str]:
 def _about(survey: Survey, sample: LineSample) -> Iterator[str]:
     known = survey.likeness
     about = "" if survey.whole else f"about, by {len(survey):,} of them; "
-    yield row("records", _number(survey.records), about + sample.origin)
+    yield row("records", number(survey.records), about + sample.origin)
     if survey.bad:
         yield row("bad lines", survey.bad, "in the sample")
     if sample.too_long:
         yield row("long lines", sample.too_long, "of more than 1 MiB; left out")
-    yield row("tokens a record", _number(survey.tokens / survey.records))
-    yield row("similar pairs", _number(known.matches.sum()), f"{known.seen:,} in the sample")
+    yield row("tokens a record", number(survey.tokens / survey.records))
+    yield row("similar pairs", number(known.matches.sum()), f"{known.seen:,} in the sample")
     yield ""
     yield "pairs of sizes that allow a match, by their resemblance:"
     yield "at least" + "".join(f"{s:9.1f}" for s in SIMILARITIES)
     above = [known.window[known.resemblance >= s].sum() for s in SIMILARITIES]
-    yield "        " + "".join(f"{_short(each):>9}" for each in above)
+    yield "        " + "".join(f"{short(each):>9}" for each in above)
 
 
 def _table(costs: list[Cost]) -> Iterator[str]:
@@ -135,11 +149,11 @@ def _table(costs: list[Cost]) -> Iterator[str]:
     for each in worth_showing(bandings, SHOWN, recommended) + others:
         cells = (
             each.choice.name,
-            f"{_down(each.at_threshold)}",
-            f"{_down(each.of_pairs)}",
+            shown(each.at_threshold),
+            shown(each.of_pairs),
             f"{each.keys / each.records:.1f}",
-            *map(_short, (each.keys, each.met, each.verified)),
-            *(_short(bytes_ / 1e6) for bytes_ in (each.shuffled, each.entries)),
+            *map(short, (each.keys, each.met, each.verified)),
+            *(short(bytes_ / 1e6) for bytes_ in (each.shuffled, each.entries)),
             f"{each.seconds:.1f}",
         )
         yield _line(cells) + ("  <" if each is recommended else "")
@@ -155,31 +169,3 @@ def _notes(survey: Survey, measure: str) -> list[str]:
     pairs = (OF_SEEN if seen >= ENOUGH_SEEN else OF_MODEL).format(seen=seen)
     others = ", ".join(not_compared(measure))
     return [NOTES.format(pairs=pairs, cores=cores(), others=others)]
-
-
-def _down(share: float) -> str:
-    """Six decimals, rounded down: 1.000000 is exactly 1."""
-    return f"{floor(share * 10**6 + 1e-9) / 10**6:.6f}"
-
-
-def _number(value: float) -> str:
-    """With three digits that count.
-
-    >>> _number(63096.66), _number(2.345), _number(0)
-    ('63,100', '2.35', '0')
-    """
-    digits = float(f"{value:.3g}")
-    return f"{digits:,.0f}" if digits >= 100 or digits == int(digits) else f"{digits:g}"
-
-
-def _short(value: float) -> str:
-    """The same in little room.
-
-    >>> _short(27_012_345), _short(381.5), _short(5.04e9)
-    ('27M', '382', '5.04G')
-    """
-    for unit, letter in (10**9, "G"), (10**6, "M"), (10**4, "k"):
-        if value >= unit * 0.9995:
-            scale = 1000 if letter == "k" else unit
-            return f"{float(f'{value / scale:.3g}'):g}{letter}"
-    return _number(value)

@@ -10,11 +10,12 @@ import numpy as np
 from neardup import options
 from neardup.evaluation.exact_options import check_files, gathered
 from neardup.evaluation.explanation import WIDTH, explained
-from neardup.options import OPTIONS, OUTPUT_OPTIONS, Settings
+from neardup.options import OPTIONS, OUTPUT_OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, UsageError, shown
 from neardup.process.program import run
 from neardup.reading.blocks import read_files
+from neardup.settings import Settings, counts_first, settings_before_counts
 from neardup.stages import parsed
 from neardup.token_counts.in_memory import TokenCounter
 
@@ -37,8 +38,8 @@ def _why() -> None:
     ids = os.fsencode(args.a), os.fsencode(args.b)
     if ids[0] == ids[1]:
         raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
-    counting = options.counts_first(args)
-    settings = options.settings_before_counts(args)
+    counting = counts_first(args)
+    settings = settings_before_counts(args)
     check_files(args.files)
     counter = TokenCounter()
     counters = Counters("why", progress="records")

@@ -69,7 +69,11 @@ class EdgeFile:
             if any(b < a for a, b in zip([before, *heads], heads)):
                 raise StageError("the edges are not in order; put LC_ALL=C sort in front")
             if heads:
-                places.frombytes(tag.places(heads).tobytes())
+                try:
+                    places.frombytes(tag.places(heads).tobytes())
+                except WireError:
+                    parse_edge_line(block.partition(b"\n")[0])  # may tell better what this is
+                    raise
                 before = heads[-1]
         self.file.flush()
         self.places = np.frombuffer(places, np.uint64) if places else np.empty(0, np.uint64)

@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 
-from neardup.options import Settings, settings_before_counts
+from neardup.settings import Settings, settings_before_counts
 from neardup.token_counts.counts import TokenCounts
 
 
@@ -23,12 +23,18 @@ def first_settings(args: argparse.Namespace) -> Settings:
 
 def settings_with_counts(args: argparse.Namespace, counts: TokenCounts) -> Settings:
     """Those of the job, after a run has counted the tokens of all records."""
-    return cost_told(Settings.of(args, counts))
+    settings = Settings.of(args, counts)
+    _tell(settings.scheme.cost())
+    return settings
 
 
 def cost_told(settings: Settings) -> Settings:
     """The same, after what they will cost, or another choice would save, was said on stderr."""
-    if "mapreduce_task_attempt_id" not in os.environ:  # nobody reads what a task says
-        for line in settings.scheme.cost():
-            print(line, file=sys.stderr)
+    _tell([*settings.unsuited(), *settings.scheme.cost()])
     return settings
+
+
+def _tell(lines: list[str]) -> None:
+    if "mapreduce_task_attempt_id" not in os.environ:  # nobody reads what a task says
+        for line in lines:
+            print(line, file=sys.stderr)

@@ -15,13 +15,13 @@ from neardup.decisions.star_rounds import clusters_of, large_star, links_of, sma
 from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
 from neardup.engines.inputs import input_blocks, kept_of_input
-from neardup.options import Settings
 from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
 from neardup.process.summary import LINKS
 from neardup.reading.blocks import Block, blocks_of, check_inputs
+from neardup.settings import Settings
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 from neardup.token_counts.counts import TokenCounts
 from neardup.verification import OUTPUTS

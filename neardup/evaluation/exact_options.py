@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from neardup import options
-from neardup.options import Settings
 from neardup.process.errors import UsageError
 from neardup.reading.blocks import check_inputs
 from neardup.reading.line_form import LineForm
-from neardup.schemes.weighting import KINDS, ONE, WEIGHTS, Kind
+from neardup.schemes.weighting import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
+from neardup.settings import Settings
 from neardup.similarity.measures import MEASURES, SetMeasure
 
 WEIGHTED = ("jaccard", "dice", "cosine")
@@ -60,7 +60,7 @@ def exact_settings(args: argparse.Namespace) -> tuple[Settings, SetMeasure]:
     return settings, MEASURES[args.measure](settings.threshold)
 
 
-def asked_kind(args: argparse.Namespace) -> Kind | None:
+def asked_kind(args: argparse.Namespace) -> Weighing | None:
     """What tokens weigh; None where it is the same for all.  UsageError."""
     if args.weights in (None, ONE):
         return None

@@ -6,20 +6,23 @@ from itertools import product
 
 import numpy as np
 
+from neardup.evaluation.angle import angle
 from neardup.evaluation.pair_files import pair_lines
 from neardup.evaluation.similarity_in_words import FIRST, LEAST, SECOND, similarity
 from neardup.lines.keys import format_keys
-from neardup.options import Settings
 from neardup.process.counters import Counters
 from neardup.process.errors import shown
 from neardup.schemes import SCHEMES
+from neardup.schemes.equal_bits import EqualBits
 from neardup.schemes.scheme import Scheme
 from neardup.schemes.scheme import shown as shown_chance
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, shared
+from neardup.settings import Settings
 from neardup.similarity.measures import MEASURES, Jaccard, Measure, SetMeasure
 
 SHOWN = 5  # shingles, and keys
+ALPHA = 0.05  # how often the interval of an angle may miss it
 WIDTH = 12  # of the names
 Lines = list[tuple[str, str]]
 
@@ -42,6 +45,8 @@ def explained(
     if name in MEASURES:
         least = settings.threshold
         lines += [("threshold", f"{least.num}/{least.den} = {least}, by {name}")]
+    elif isinstance(settings.measure, EqualBits):
+        lines += _equal_bits(settings.measure, name, pair.sets)
     a, b = keys.sizes.tolist()
     return [
         *lines,
@@ -76,6 +81,18 @@ def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
         else:
             lines += [(each, there)]
     return lines
+
+
+def _equal_bits(measure: EqualBits, name: str, sets: Ragged) -> Lines:
+    """How many bits must be equal, and what those that are say of the angle."""
+    least, bits = measure.least, measure.bits
+    equal = round(similarity(measure, name, sets).value * bits)
+    cosine, low, high = angle(equal, bits, ALPHA).cosines
+    between = f"from {low:.6f} to {high:.6f} with {1 - ALPHA:.0%}"
+    return [
+        ("threshold", f"{least}/{bits} = {least / bits:.9g}, by {name}"),
+        ("cosine", f"about {cosine:.6f}, by the angle of the equal bits; {between}"),
+    ]
 
 
 def _head(letter: str, records: Batch, id_: bytes) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from neardup.lines.pair_lines import format_pair, parse_pair
+from neardup.lines.pair_lines import exact_pair, format_pair
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, WireError
 from neardup.reading.blocks import read_files
@@ -49,6 +49,6 @@ def read_pairs(file: str) -> Iterator[tuple[bytes, bytes, bytes]]:
             if not line:
                 continue
             try:
-                yield parse_pair(line)[:3]
+                yield exact_pair(line)
             except WireError as error:
                 raise StageError(f"{block.place}line {number}: {error}") from None

@@ -30,7 +30,7 @@ def interval(hits: int, n: int, confidence: float) -> str:
         return ""
     low, high = clopper_pearson(hits, n, 1 - confidence)
     low, high = floor(low * MILLION) / MILLION, ceil(high * MILLION) / MILLION
-    return f"{low:.6f} to {high:.6f} with confidence {confidence:g}"
+    return f"{low:.6f} to {high:.6f} with confidence {confidence}"
 
 
 def row(name: str, value: int | str, note: str = "") -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.schemes.simhash import BITS, Hamming
+from neardup.schemes.equal_bits import EqualBits
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.measures import Measure, SetMeasure, six_decimals
 from neardup.similarity.threshold import MAX_DENOMINATOR, Threshold
@@ -42,8 +42,8 @@ def similarity(measure: Measure, name: str, sets: Ragged) -> Similarity:
 
 def _by_scheme(measure: Measure, sets: Ragged) -> Similarity:
     """By a measure that only its scheme has."""
-    if isinstance(measure, Hamming):  # which else tells no distance above the scheme's
-        measure = Hamming(replace(measure.scheme, distance=BITS))
+    if isinstance(measure, EqualBits):  # which else tells nothing below its least
+        measure = replace(measure, least=0)
     found = measure.verified(sets, FIRST, SECOND)
     if not len(found.part):
         return Similarity("next to 0", 0.0)
@@ -52,4 +52,5 @@ def _by_scheme(measure: Measure, sets: Ragged) -> Similarity:
 
 
 def _decimals(part: int, whole: int) -> str:
-    return six_decimals(np.array([part]), np.array([whole]))[0].decode()
+    columns = np.array([[part], [whole]], dtype=object)  # of weights, they may be very large
+    return six_decimals(*columns)[0].decode()

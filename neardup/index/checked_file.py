@@ -15,6 +15,7 @@ from neardup.process.errors import StageError
 BLOCK = 1 << 16  # bytes; whole rows fit in, of 4, 8 or 16 bytes
 PIECE = 1 << 20  # read at once
 SUM = np.dtype("<u4")
+AGAIN = "make the index again"
 
 
 def write_checked(path: Path, pieces: Iterable[bytes | memoryview]) -> np.ndarray:
@@ -37,21 +38,26 @@ def write_checked(path: Path, pieces: Iterable[bytes | memoryview]) -> np.ndarra
     return np.array(sums + [running] * (length > 0), dtype=SUM)
 
 
-def damaged(path: Path, why: str) -> StageError:
-    return StageError(f"{path}: damaged, {why}; make the index again")
+def damaged(path: Path, why: str, remedy: str = AGAIN) -> StageError:
+    return StageError(f"{path}: damaged, {why}; {remedy}")
 
 
 class CheckedFile:
-    """A file of `size` bytes whose blocks have these checksums; StageError where they have not."""
+    """A file of `size` bytes whose blocks have these checksums; StageError where they have not.
 
-    def __init__(self, path: Path, size: int, sums: np.ndarray):
-        self.path, self.sums = path, sums
+    `behind` more bytes may follow them; `remedy`: what to do with a damaged one.
+    """
+
+    def __init__(
+        self, path: Path, size: int, sums: np.ndarray, behind: int = 0, remedy: str = AGAIN
+    ):
+        self.path, self.sums, self.remedy = path, sums, remedy
         try:
-            self.size = path.stat().st_size
+            self.size = path.stat().st_size - behind
         except FileNotFoundError:
-            raise damaged(path, "it is missing") from None
+            raise damaged(path, "it is missing", remedy) from None
         if self.size != size or len(sums) != -(-size // BLOCK):
-            raise damaged(path, f"it has {self.size:,} bytes and not {size:,}")
+            raise damaged(path, f"it has {self.size:,} bytes and not {size:,}", remedy)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """The bytes (uint8) from `start` to `stop`."""
@@ -60,7 +66,7 @@ class CheckedFile:
         with open(self.path, "rb", buffering=0) as file:
             data = os.pread(file.fileno(), last - first, first)
         if len(data) < last - first:
-            raise damaged(self.path, "it ends too early")
+            raise damaged(self.path, "it ends too early", self.remedy)
         view = memoryview(data)
         for i in range(0, len(data), BLOCK):
             self._check((first + i) // BLOCK, view[i : i + BLOCK])
@@ -108,7 +114,8 @@ class CheckedFile:
 
     def _check(self, block: int, data: memoryview) -> None:
         if zlib.crc32(data) != self.sums[block]:
-            raise damaged(self.path, f"its bytes from {block * BLOCK:,} on are others")
+            why = f"its bytes from {block * BLOCK:,} on are others"
+            raise damaged(self.path, why, self.remedy)
 
 
 def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -59,4 +59,9 @@ def parse_edge_line(line: bytes) -> tuple[bytes, Edge | Member | None]:
         return record, None
     if len(fields) == 4 and record and fields[2] in (b"0", b"1"):
         return record, Member(fields[1], fields[2] == b"1", fields[3])
+    if len(fields) >= 3 and fields[2].startswith(b"~"):
+        raise WireError(
+            f"a pair of --verify sketch is an estimate, and a decision needs exact ones; leave "
+            f"--verify out: {shown(line)}"
+        )
     raise WireError(f"expected an edge, as reducer.py writes them, got {shown(line)}")

@@ -17,7 +17,7 @@ html.parser is not used: what it makes of broken pages changes with the release 
 two machines would have different shingles, and many unclosed comments take it the square of their
 number.  Here nothing is sought twice in vain.
 
-Cost: linear, some 20 MB of pages in a second.  In memory: a few times the page.
+Cost: linear, some 10 MB of pages in a second.  In memory: a few times the page.
 """
 
 from __future__ import annotations

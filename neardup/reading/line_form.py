@@ -63,13 +63,13 @@ class LineForm:
                 "leave out bag, or --weights"
             )
         gather = counted if repeats else Ragged.from_unsorted
-        if self.shingle is None:
+        if self.shingle is not None:
             if own:
-                return parse_weighted_lines
-            return partial(parse_shingle_lines, gather=bagged if self.bag else gather)
+                raise UsageError("--weights own is for --input shingles, and --input is text")
+            return text_line_parser(self.shingle, self.clean, gather)
         if own:
-            raise UsageError("--weights own is for --input shingles, and --input is text")
-        return text_line_parser(self.shingle, self.clean, gather)
+            return parse_weighted_lines
+        return partial(parse_shingle_lines, gather=bagged if self.bag else gather)
 
     def told(self) -> dict[str, str]:
         """What is asked for, by flag."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from neardup.schemes import banding
 from neardup.schemes.by_size.groups import by_chance, groups_of
 from neardup.schemes.by_size.scheme_by_size import BySize
 from neardup.schemes.by_size.ways_to_meet import MOST_BANDS, Minima, Parts
@@ -25,7 +26,7 @@ MOST_BY_CHANCE = 1e-3
 class Auto(BySize):
     """Partition for some sizes, MinHash for the others: `choice` says which."""
 
-    options = MinHash.options
+    options = banding.OPTIONS
     keeps_recall = True
 
     @classmethod

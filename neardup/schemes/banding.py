@@ -12,9 +12,11 @@ Letters: s similarity, t threshold, b bands (15), r rows (7), recall (0.9999).
 from __future__ import annotations
 
 import math
+from typing import Callable
 
 from neardup.lines.keys import MAX_BANDS
 from neardup.schemes.request import Option, Request, probability, whole
+from neardup.schemes.scheme import shown
 
 RECALL = Option(
     "--recall",
@@ -47,8 +49,16 @@ STRANGERS = 0.1  # as similar as records may be that have nothing to do with eac
 DEARER = 100  # times the candidate pairs, from which a run says so before it starts
 MAX_ROWS = 32  # more rows than this save nothing: a key is hashed from the rows anyway
 
+Hit = Callable[[float, int], float]
+"""The probability that a band of so many rows agrees, by the similarity."""
 
-def recall(similarity: float, bands: int, rows: int) -> float:
+
+def independent(similarity: float, rows: int) -> float:
+    """Where each row is drawn for itself: s^r."""
+    return similarity**rows
+
+
+def recall(similarity: float, bands: int, rows: int, hit: Hit = independent) -> float:
     """The probability that a pair of this similarity (0 … 1) shares a key.
 
     >>> round(recall(0.9, 15, 7), 6)
@@ -56,27 +66,29 @@ def recall(similarity: float, bands: int, rows: int) -> float:
     >>> recall(1, 15, 7), recall(0, 15, 7)
     (1.0, 0.0)
     """
-    hit = similarity**rows  # the probability that one band agrees
-    return 1.0 if hit == 1 else min(abs(math.expm1(bands * math.log1p(-hit))), NEARLY_ONE)
+    one = hit(similarity, rows)
+    return 1.0 if one == 1 else min(abs(math.expm1(bands * math.log1p(-one))), NEARLY_ONE)
 
 
-def bands_needed(similarity: float, rows: int, promise: float) -> int:
+def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = independent) -> int:
     """The fewest bands of `rows` rows whose recall at `similarity` is at least `promise`.
 
     >>> bands_needed(0.9, 7, 0.9999)
     15
     """
-    hit = similarity**rows
-    if hit >= 1:
+    one = hit(similarity, rows)
+    if one >= 1:
         return 1
     # Subtle: a promise that is met exactly may look missed by a hair, in either line.
-    bands = max(1, math.ceil(math.log1p(-promise) / math.log1p(-hit) - HAIR))
-    while recall(similarity, bands, rows) < promise - HAIR:
+    bands = max(1, math.ceil(math.log1p(-promise) / math.log1p(-one) - HAIR))
+    while recall(similarity, bands, rows, hit) < promise - HAIR:
         bands += 1
     return bands
 
 
-def choose(threshold: float, promise: float, max_bands: int) -> tuple[int, int]:
+def choose(
+    threshold: float, promise: float, max_bands: int, hit: Hit = independent
+) -> tuple[int, int]:
     """(bands, rows): as many rows as still keep the promise within `max_bands`.
 
     More rows make a key rarer among unrelated records, so fewer false candidates are verified.
@@ -85,18 +97,24 @@ def choose(threshold: float, promise: float, max_bands: int) -> tuple[int, int]:
     >>> choose(0.9, 0.9999, 16)
     (15, 7)
     """
-    if bands_needed(threshold, 1, promise) > max_bands:
+    needed = bands_needed(threshold, 1, promise, hit)
+    if needed > max_bands:
         raise ValueError(
-            f"needs {bands_needed(threshold, 1, promise)} bands, even of 1 row, "
+            f"needs {needed} bands, even of 1 row, "
             f"and at most {max_bands} are allowed (--max-bands)"
         )
     rows = 1
-    while rows < MAX_ROWS and bands_needed(threshold, rows + 1, promise) <= max_bands:
-        rows += 1
-    return bands_needed(threshold, rows, promise), rows
+    while rows < MAX_ROWS and hit(threshold, rows + 1) > 0:
+        more = bands_needed(threshold, rows + 1, promise, hit)
+        if more > max_bands:
+            break
+        needed, rows = more, rows + 1
+    return needed, rows
 
 
-def asked_for(request: Request, agreement: float, max_bands: int) -> tuple[int, int]:
+def asked_for(
+    request: Request, agreement: float, max_bands: int, hit: Hit = independent
+) -> tuple[int, int]:
     """(bands, rows) for pairs at the threshold, whose rows agree with this probability.
 
     From the promise within `max_bands` (unless others were asked for), or by hand and not against
@@ -106,26 +124,31 @@ def asked_for(request: Request, agreement: float, max_bands: int) -> tuple[int, 
     if bands is None and rows is None:
         promise = promise or DEFAULT_RECALL
         try:
-            return choose(agreement, promise, max_bands if most is None else most)
+            return choose(agreement, promise, max_bands if most is None else most, hit)
         except ValueError as error:
-            asked = f"a recall of {promise:g} at threshold {request.threshold}"
+            asked = f"a recall of {promise} at threshold {request.threshold}"
             raise ValueError(f"{asked} {error}") from None
     if bands is None or rows is None:
         given, missing = ("--rows", "--bands") if bands is None else ("--bands", "--rows")
         raise ValueError(f"{given} needs {missing}; or leave both to --recall")
     if most is not None and bands > most:
         raise ValueError(f"--bands {bands} is more than --max-bands {most}")
-    reached = recall(agreement, bands, rows)
+    reached = recall(agreement, bands, rows, hit)
     if promise and reached < promise:
         raise ValueError(
-            f"{bands} bands of {rows} rows have a recall of {reached:.6f} at threshold "
-            f"{request.threshold}, and --recall asks for {promise:g}"
+            f"{bands} bands of {rows} rows have a recall of {shown(reached)} at threshold "
+            f"{request.threshold}, and --recall asks for {promise}"
         )
     return bands, rows
 
 
 def dearer_by_hand(
-    agreement: float, strangers: float, bands: int, rows: int, most: int
+    agreement: float,
+    strangers: float,
+    bands: int,
+    rows: int,
+    most: int,
+    hit: Hit = independent,
 ) -> list[str]:
     """What to say of bands and rows at which strangers meet far more often than they need to.
 
@@ -134,16 +157,33 @@ def dearer_by_hand(
     >>> dearer_by_hand(0.9, 0.1, 15, 7, 16)
     []
     >>> dearer_by_hand(0.9, 0.1, 16, 1, 16)[0][:60]
-    '16 bands of 1 rows: strangers meet with probability 0.814698'
+    '16 bands of 1 rows: strangers meet with probability 0.814697'
+    """
+    here = recall(strangers, bands, rows)
+    instead = f"--recall {DEFAULT_RECALL}"
+    what = f"{bands} bands of {rows} rows"
+    return dearer(what, here, agreement, strangers, most, instead, hit)
+
+
+def dearer(
+    what: str,
+    here: float,
+    agreement: float,
+    strangers: float,
+    most: int,
+    instead: str,
+    hit: Hit = independent,
+) -> list[str]:
+    """What to say of a choice at which strangers meet with probability `here`, if bands and rows
+    that keep the usual promise let far fewer of them meet; they are had by what is told `instead`.
     """
     try:
-        usual = choose(agreement, DEFAULT_RECALL, most)
+        there = recall(strangers, *choose(agreement, DEFAULT_RECALL, most, hit))
     except ValueError:
         return []
-    here, there = recall(strangers, bands, rows), recall(strangers, *usual)
     if here < STRANGERS or here < DEARER * there:
         return []
     return [
-        f"{bands} bands of {rows} rows: strangers meet with probability {here:.6f}, and with "
-        f"--recall {DEFAULT_RECALL} only with {there:.1g}: it compares far fewer of them"
+        f"{what}: strangers meet with probability {shown(here)}, and with {instead} only with "
+        f"{there:.1g}: it compares far fewer of them"
     ]

@@ -11,6 +11,7 @@ Letters: low and high, the idf band (0.1 and 0.9); L lexicons (1), of which numb
 Records that differ in d kept tokens meet where all d are dropped: 1 - (1 - 3^-d)^(L-1).
 
 A record that keeps nothing in a lexicon has no key there: all such records would meet otherwise.
+Tokens are single words in both papers; of longer shingles, most are too rare to be kept.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ class IMatch(Scheme):
     seed: int = 0
     options: ClassVar[tuple[Option, ...]] = (KEPT, LEXICONS)
     counting: ClassVar[bool] = True
+    suits_shingle: ClassVar[str | None] = "word:1"
 
     @classmethod
     def of(cls, request: Request) -> IMatch:

@@ -22,7 +22,7 @@ from neardup.lines.keys import MAX_BANDS
 from neardup.schemes import banding
 from neardup.schemes.request import Option, Request
 from neardup.schemes.scheme import Scheme, banded, shown
-from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts
+from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts, weighted_seed
 from neardup.sets.bags import bags
 from neardup.sets.min_hashes import band_words
 from neardup.sets.ragged import Ragged
@@ -59,15 +59,13 @@ class MinHash(Scheme):
     def of(cls, request: Request) -> MinHash:
         assert request.resemblance is not None
         bands, rows = banding.asked_for(request, float(request.resemblance), MAX_BANDS_ASKED)
-        weights, seed, kind = asked_weights(request), request.seed, request.value(WEIGHTS)
-        if weights is not None:
-            seed = request.key_seed(f"minhash {kind}")
-            if request.measure == "cosine":
-                raise ValueError(
-                    f"--weights {kind} with --measure cosine: the weighted Jaccard similarity of "
-                    "such pairs may be anything; use --scheme projection"
-                )
-        return cls(bands, rows, seed, request.resemblance, weights)
+        weights = asked_weights(request)
+        if weights is not None and request.measure == "cosine":
+            raise ValueError(
+                f"--weights {request.value(WEIGHTS)} with --measure cosine: the weighted Jaccard "
+                "similarity of such pairs may be anything; use --scheme projection"
+            )
+        return cls(bands, rows, weighted_seed(request), request.resemblance, weights)
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:

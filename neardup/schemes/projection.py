@@ -15,22 +15,31 @@ Verified by another measure, pairs have a cosine that follows from their resembl
 
 since the geometric mean is no more than the arithmetic one; sets of equal size have just that.  It
 says nothing of weighted cosines, because all that differs may be heavy.
+
+With --measure agreement the bits alone decide, as the papers have it: see agreeing_bits.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import acos, pi
 from typing import Any, ClassVar
 
 import numpy as np
 
 from neardup.lines.keys import MAX_BANDS
 from neardup.schemes import banding
+from neardup.schemes.agreeing_bits import MEASURE, AgreeingBits
+from neardup.schemes.equal_bits import BITS, agreement
 from neardup.schemes.request import Option, Request
 from neardup.schemes.scheme import Scheme, banded, shown
-from neardup.schemes.weighting import ONE, WEIGHTS, asked_weights, asks_for_counts
+from neardup.schemes.weighting import (
+    ONE,
+    WEIGHTS,
+    asked_weights,
+    asks_for_counts,
+    weighted_seed,
+)
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.sets.random_signs import signs
@@ -56,14 +65,21 @@ class Projection(Scheme):
     seed: int = 0
     cosine: float = 0.9  # for which the promise is told
     weights: TokenWeights | None = None
-    measures: ClassVar[tuple[str, ...]] = ("cosine", "jaccard", "dice")
-    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, WEIGHTS)
+    measures: ClassVar[tuple[str, ...]] = ("cosine", "jaccard", "dice", MEASURE)
+    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, BITS, WEIGHTS)
 
     @classmethod
-    def of(cls, request: Request) -> Projection:
+    def of(cls, request: Request) -> Scheme:
+        if request.measure == MEASURE:
+            return AgreeingBits.of(request)
+        if request.value(BITS) is not None:
+            raise ValueError(
+                f"--bits is for --measure {MEASURE}; by {request.measure} it takes as many bits as "
+                "--recall asks for"
+            )
         cosine = _least_cosine(request)
         bands, rows = banding.asked_for(request, agreement(cosine), MAX_BANDS_ASKED)
-        return cls(bands, rows, request.seed, cosine, asked_weights(request))
+        return cls(bands, rows, weighted_seed(request), cosine, asked_weights(request))
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
@@ -101,15 +117,6 @@ class Projection(Scheme):
             start = first + i * self.rows - before
             words[:, i] = combine(_bits(sides, start, start + self.rows), seed=0)
         return banded(words, bands)
-
-
-def agreement(cosine: float) -> float:
-    """1 - θ/π: how likely two vectors of this cosine lie on the same side.
-
-    >>> agreement(1), agreement(0)
-    (1.0, 0.5)
-    """
-    return 1 - acos(min(cosine, 1)) / pi
 
 
 def _least_cosine(request: Request) -> float:

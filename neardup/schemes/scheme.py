@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from fractions import Fraction
+from math import floor
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +16,9 @@ from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import MEASURES, Measure
 from neardup.similarity.threshold import Threshold
 from neardup.similarity.weights import TokenWeights
+
+MILLION = 10**6
+HAIR = Fraction(1, 10**15)  # chances are computed in floats, and right to so much
 
 
 class Scheme(ABC):
@@ -31,6 +36,8 @@ class Scheme(ABC):
     """What tokens weigh; None where it is the same for all."""
     one_a_band: ClassVar[bool] = True
     """Whether a set has at most one key of each band."""
+    suits_shingle: ClassVar[str | None] = None
+    """What its paper makes of texts, as --shingle; a run by another says so before it starts."""
 
     @classmethod
     @abstractmethod
@@ -46,6 +53,10 @@ class Scheme(ABC):
     @abstractmethod
     def promise(self) -> str:
         """Which pairs it finds, and how surely, in words for the summary."""
+
+    def travelling(self, sets: Ragged) -> Ragged:
+        """What of these sets is sent to where they are verified, and `keys` is asked of then."""
+        return sets
 
     @abstractmethod
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
@@ -84,9 +95,13 @@ def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
 
 
 def shown(chance: float) -> str:
-    """Six decimals; only what is 1 is shown as 1.
+    """Six decimals, rounded down, so that no promise is more than what is kept; only 1 is 1.
 
-    >>> shown(0.99999999), shown(1)
-    ('0.999999', '1.000000')
+    Subtle: a float may lie a hair below the chance that it stands for, as 0.29 does; so the hair
+    is added, and by fractions, since a product of floats is rounded, too.
+
+    >>> shown(0.9999419), shown(0.29), shown(0.99999999), shown(1)
+    ('0.999941', '0.290000', '0.999999', '1.000000')
     """
-    return f"{chance if chance == 1 else min(chance, 0.999999):.6f}"
+    millionths = floor((Fraction(chance) + HAIR) * MILLION)
+    return "{}.{:06}".format(*divmod(min(millionths, MILLION - (chance < 1)), MILLION))

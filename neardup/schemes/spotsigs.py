@@ -52,6 +52,7 @@ class SpotSigs(Scheme):
     counting: ClassVar[bool] = True
     keeps_recall: ClassVar[bool] = True
     one_a_band: ClassVar[bool] = False
+    suits_shingle: ClassVar[str | None] = "spot:2:1"
 
     @classmethod
     def of(cls, request: Request) -> SpotSigs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from neardup.schemes.request import Option, Request, one_of
@@ -10,7 +11,7 @@ from neardup.similarity.weights import Idf, TokenWeights
 from neardup.token_counts.counts import TokenCounts
 
 
-class Kind(NamedTuple):
+class Weighing(NamedTuple):
     help: str
     repeats: bool = False
     own: bool = False
@@ -24,11 +25,11 @@ class Kind(NamedTuple):
 
 ONE = "one"
 KINDS = {
-    ONE: Kind("the same for every token"),
-    "tf": Kind("how often a record has it", repeats=True),
-    "idf": Kind("more where few records have it", by_idf=True),
-    "tfidf": Kind("the product of both", repeats=True, by_idf=True),
-    "own": Kind("as the line says, SHINGLE:WEIGHT", own=True),
+    ONE: Weighing("the same for every token"),
+    "tf": Weighing("how often a record has it", repeats=True),
+    "idf": Weighing("more where few records have it", by_idf=True),
+    "tfidf": Weighing("the product of both", repeats=True, by_idf=True),
+    "own": Weighing("as the line says, SHINGLE:WEIGHT", own=True),
 }
 WEIGHTS = Option(
     "--weights",
@@ -58,3 +59,11 @@ def asked_weights(request: Request) -> TokenWeights | None:
             "run_local.sh, run_hadoop.sh and job.py make it by themselves"
         )
     return kind.weights(request.counts)
+
+
+def weighted_seed(request: Request) -> int:
+    """Draws other keys for other weights, so that the reducer notices."""
+    kind = request.value(WEIGHTS)
+    if kind == ONE:
+        return request.seed
+    return replace(request, resemblance=None).key_seed(f"weights {kind}")

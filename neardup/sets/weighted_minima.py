@@ -36,6 +36,7 @@ from neardup.sets.ragged import Ragged, chunks
 from neardup.sets.runs import spans
 
 CELLS_AT_ONCE = 1 << 15
+STRIPS_AT_ONCE = 1 << 16  # a heavy token has forty, and a set may have millions of tokens
 MOST_STRIPS = 63
 POINTS = 2  # expected beside log K of each number, so that few sets have to look higher up
 RANK_BITS = 40
@@ -114,30 +115,39 @@ class _Seen(NamedTuple):
     owner: np.ndarray
     totals: np.ndarray
 
+    def some(self, low: int, high: int) -> _Seen:
+        """Tokens low … high-1."""
+        tokens, weights, owner = (column[low:high] for column in self[:3])
+        return _Seen(tokens, weights, owner, self.totals)
+
 
 def _lowest(
     seen: _Seen, points: int, column: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The samples (n, width), and whether all of a set's are among its lowest `points` (bool)."""
-    words, ranks, owner, place = _points(seen, points, column)
-    slot = owner * width + place
     lowest = np.full(len(seen.totals) * width, np.inf)
     samples = np.zeros(len(lowest), dtype=np.uint64)
-    lower = np.arange(len(slot))
-    while len(lower):  # of those that go to one slot the last stays: a few rounds are enough
-        lowest[slot[lower]], samples[slot[lower]] = ranks[lower], words[lower]
-        lower = lower[ranks[lower] < lowest[slot[lower]]]
+    for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
+        words, ranks, owner, place = _points(seen.some(low, high), points, column)
+        slot = owner * width + place
+        lower = np.flatnonzero(ranks < lowest[slot])
+        while len(lower):  # of those that go to one slot the last stays: a few rounds are enough
+            lowest[slot[lower]], samples[slot[lower]] = ranks[lower], words[lower]
+            lower = lower[ranks[lower] < lowest[slot[lower]]]
     full = np.isfinite(lowest).reshape(-1, width).all(axis=1)
     return samples.reshape(-1, width), full
+
+
+def _strips(weights: np.ndarray) -> np.ndarray:
+    """int64: strip j ends at 2^j, and all up to the one that the weight ends in are looked at."""
+    return 1 + np.searchsorted(1 << np.arange(MOST_STRIPS), weights).astype(np.int64)
 
 
 def _points(
     seen: _Seen, points: int, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(words, ranks, sets, columns) of the points seen up to the rank that so many are below."""
-    # Strip j ends at 2^j, and all up to the one that the weight ends in are looked at.
-    strips = 1 + np.searchsorted(1 << np.arange(MOST_STRIPS), seen.weights)
-    strips = strips.astype(np.int64)
+    strips = _strips(seen.weights)
     token = np.repeat(np.arange(len(strips)), strips)
     strip = np.arange(len(token)) - np.repeat(np.cumsum(strips) - strips, strips)
     log_width = np.maximum(strip - 1, 0)

@@ -29,7 +29,10 @@ ANY_SIZE = (1 << 32) - 1
 
 
 class Verified(NamedTuple):
-    """Pairs that reach the threshold: row numbers, and the similarity part/whole; int64 arrays."""
+    """Pairs that reach the threshold: row numbers, and the similarity part/whole.
+
+    int64 arrays; part and whole may be of Python's integers, which have no end.
+    """
 
     left: np.ndarray
     right: np.ndarray
@@ -237,7 +240,7 @@ def six_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:
     >>> six_decimals(np.array([9, 2, 1]), np.array([10, 3, 1]))
     [b'0.900000', b'0.666667', b'1.000000']
     """
-    quotient, remainder = np.divmod(common * 10**6, union)
-    twice = 2 * remainder
+    quotient = common * 10**6 // union
+    twice = 2 * (common * 10**6 - quotient * union)  # np.divmod takes no Python integers
     quotient += (twice > union) | ((twice == union) & (quotient % 2 == 1))
     return [b"%d.%06d" % divmod(q, 10**6) for q in quotient.tolist()]

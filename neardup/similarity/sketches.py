@@ -1,22 +1,27 @@
 """Sketches: small samples of large sets, from which resemblance and containment are estimated.
 
-One seeded random order of all shingles (a 64-bit hash that is a bijection, so there are no ties)
-gives each set x a sample that meets the sample of any other set (Broder 1997):
+One seeded random order of all shingles gives each set x a sample that meets the sample of any other
+set (Broder 1997).  A shingle's place in it is a hash of 48 bits: two of a million shingles of a set
+are one by accident in one of five hundred sets, and then the set has one element less.
 
     MIN_s      M(x): the s smallest hashes of x, or all if x has fewer
     MOD_m      L(x): the hashes of x that m divides, about |x|/m of them
     signature  the smallest hash of x in each of `length` random orders
+    b bits     of each place of a signature: equal minima have equal bits, others one time in 2^b
 
     resemblance   |MIN_s(M(x)∪M(y)) ∩ M(x) ∩ M(y)| / |MIN_s(M(x)∪M(y))|   unbiased
                   |L(x)∩L(y)| / |L(x)∪L(y)|                               unbiased
                   the share of equal places in two signatures             unbiased
+                  (share - 2^-b) / (1 - 2^-b), of b bits                  unbiased
     containment   |L(x)∩L(y)| / |L(x)|                                    unbiased, of x in y
 
 Subtle: the outer MIN_s matters.  The s smallest of M(x)∪M(y) are the s smallest of x∪y, a fair
 sample; the rest of M(x)∪M(y) is not, since a large hash of x may be missing from M(y) though it is
-in y.  Where the denominator is empty there is no estimate: nan.
+in y.  Where M(x) and M(y) have fewer than s hashes each, both are the sets themselves, and all of
+them count: that is no estimate.  Where the denominator is empty there is none either: nan.
 
 Letters: n sets, s and m as above (s = 64, m = 25), P pairs of row numbers (left[p], right[p]).
+The b bits are those of Li and König, "b-Bit Minwise Hashing" (WWW 2010).
 """
 
 from __future__ import annotations
@@ -25,7 +30,10 @@ import numpy as np
 
 from neardup.sets.hashing import mix, random_words
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, shared
+from neardup.sets.runs import first_of_run
 
+SAMPLE_BITS = 48  # of a hash; and 16 above for the number of a row, so that plain sorts do all
+PAIR_HASHES = 32  # what a pair costs beside the comparison of its hashes: no step has 2^16 pairs
 CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the second-level cache
 
 
@@ -36,18 +44,25 @@ def min_s(sets: Ragged, s: int, seed: int = 0) -> Ragged:
     >>> sketches.sizes.tolist()
     [4, 2]
     """
-    return _smallest(_hashed(sets, seed), s)
+    hashes = _hashed(sets, seed)
+    likely = s + 5 * np.sqrt(s) + 5  # so many of a set's smallest hashes lie below the bound
+    bound = (2.0**SAMPLE_BITS * np.minimum(1, likely / np.maximum(1, sets.sizes))).astype(np.uint64)
+    low = hashes < np.repeat(bound, sets.sizes)
+    short = sets.where(low).sizes < np.minimum(s, sets.sizes)
+    low |= np.repeat(short, sets.sizes)
+    return _smallest(_in_order(hashes[low], sets.where(low).sizes), s)
 
 
 def mod_m(sets: Ragged, m: int, seed: int = 0) -> Ragged:
-    """L(x) of each set: its hashes that `m` divides (1 ≤ m < 2^64).
+    """L(x) of each set: its hashes that `m` divides (1 ≤ m < 2^48).
 
     >>> sets = Ragged.from_rows([list(range(10_000)), list(range(5000))])
     >>> mod_m(sets, m=25).sizes.tolist()
-    [392, 192]
+    [424, 193]
     """
     hashes = _hashed(sets, seed)
-    return _kept(hashes, hashes.values % np.uint64(m) == 0)
+    multiples = hashes % np.uint64(m) == 0
+    return _in_order(hashes[multiples], sets.where(multiples).sizes)
 
 
 def signatures(sets: Ragged, length: int, seed: int = 0) -> np.ndarray:
@@ -70,6 +85,20 @@ def signatures(sets: Ragged, length: int, seed: int = 0) -> np.ndarray:
     return minima.T
 
 
+def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
+    """`bits` (1 … 31) of each place of the signatures, uint32 of the same shape.
+
+    Subtle: a linear hash has the lowest bits of its token, in all places the same, so that minima
+    have to be mixed before they are cut.
+
+    >>> low_bits(np.array([[7, 7], [7, 8]], np.uint32), 4).tolist()
+    [[8, 12], [8, 0]]
+    """
+    places = random_words(0, signatures.shape[1], stream=5)
+    mixed = mix(signatures.astype(np.uint64) ^ places)
+    return (mixed & np.uint64((1 << bits) - 1)).astype(np.uint32)
+
+
 def resemblance_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
@@ -79,14 +108,37 @@ def resemblance_of_min_s(
     >>> resemblance_of_min_s(sketches, 64, np.array([0, 0]), np.array([0, 1])).tolist()
     [1.0, 0.359375]
     """
-    estimates = [np.empty(0)]
-    for low, high in chunks(sketches.sizes[left] + sketches.sizes[right], PAIR_STEP):
-        sample = _smallest(_unions(sketches, left[low:high], right[low:high]), s)
-        common = shared(sketches, left[low:high], right[low:high])
-        places = np.arange(len(sample))
-        both = shared(sample.beside(common), places, places + len(sample))
-        estimates.append(_share(both.sizes, sample.sizes))
-    return np.concatenate(estimates)
+    return _share(*sample_of_min_s(sketches, s, left, right))
+
+
+def sample_of_min_s(
+    sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(in both, in all): of the sample of each union, int64 of shape (P,).
+
+    Of sets that have fewer than s elements each, what they share and what there is of them.
+    """
+    limit = np.where(whole_in_min_s(sketches, s, left, right), np.iinfo(np.int64).max, s)
+    both, all_ = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
+    weights = sketches.sizes[left] + sketches.sizes[right] + PAIR_HASHES
+    for low, high in chunks(weights, PAIR_STEP):
+        sides = [sketches.take(rows[low:high]) for rows in (left, right)]
+        number = np.arange(high - low, dtype=np.uint64) << np.uint64(SAMPLE_BITS)
+        words = np.concatenate([side.values | np.repeat(number, side.sizes) for side in sides])
+        words.sort(kind="stable")  # of two ascending runs
+        first = np.flatnonzero(first_of_run(words))
+        twice = np.diff(first, append=len(words)) > 1
+        pair = (words[first] >> np.uint64(SAMPLE_BITS)).astype(np.int64)
+        rank = np.arange(len(pair)) - np.searchsorted(pair, np.arange(high - low))[pair]
+        sampled = rank < limit[low:high][pair]
+        all_[low:high] = np.bincount(pair[sampled], minlength=high - low)
+        both[low:high] = np.bincount(pair[sampled & twice], minlength=high - low)
+    return both, all_
+
+
+def whole_in_min_s(sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Whether both sets of a pair are in their sketches as a whole (bool)."""
+    return np.maximum(sketches.sizes[left], sketches.sizes[right]) < s
 
 
 def resemblance_of_mod_m(sketches: Ragged, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -100,7 +152,7 @@ def containment_of_mod_m(sketches: Ragged, left: np.ndarray, right: np.ndarray) 
 
     >>> sketches = mod_m(Ragged.from_rows([list(range(100)), list(range(50))]), m=4)
     >>> containment_of_mod_m(sketches, np.array([0, 1]), np.array([1, 0])).tolist()
-    [0.5, 1.0]
+    [0.5294117647058824, 1.0]
     """
     return _share(shared(sketches, left, right).sizes, sketches.sizes[left])
 
@@ -111,34 +163,42 @@ def agreement(signatures: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
     >>> agreement(np.array([[1, 2, 3], [1, 5, 3]]), np.array([0]), np.array([1])).tolist()
     [0.6666666666666666]
     """
-    estimates = [np.empty(0)]
+    return equal_places(signatures, left, right) / signatures.shape[1]
+
+
+def equal_places(signatures: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """How many places of two signatures are equal; int64, shape (P,)."""
+    counts = np.empty(len(left), dtype=np.int64)
     for low, high in chunks(np.full(len(left), signatures.shape[1]), PAIR_STEP):
         equal = signatures[left[low:high]] == signatures[right[low:high]]
-        estimates.append(equal.mean(axis=1))
-    return np.concatenate(estimates)
+        counts[low:high] = np.count_nonzero(equal, axis=1)
+    return counts
 
 
-def _hashed(sets: Ragged, seed: int) -> Ragged:
-    """The hashes of each set, ascending: its shingles in the random order."""
-    return Ragged.from_unsorted(mix(sets.values ^ random_words(seed, 1, stream=3)), sets.sizes)
+def _hashed(sets: Ragged, seed: int) -> np.ndarray:
+    """The places of all shingles in the random order (uint64), row after row as they stand."""
+    mixed = mix(sets.values ^ random_words(seed, 1, stream=3))
+    return mixed >> np.uint64(64 - SAMPLE_BITS)
+
+
+def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
+    """Rows laid end to end, each ascending, some thousand rows at a time."""
+    rows = Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
+    ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+    parts = [
+        Ragged.from_unsorted(values[ends[low] : ends[high]], sizes[low:high])
+        for low, high in chunks(sizes + PAIR_HASHES, PAIR_STEP)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    offsets = np.cumsum(np.concatenate([rows.offsets, *(part.sizes for part in parts)]))
+    return Ragged(np.concatenate([rows.values, *(part.values for part in parts)]), offsets)
 
 
 def _smallest(rows: Ragged, s: int) -> Ragged:
     """The first `s` values of each row."""
     place = np.arange(len(rows.values)) - np.repeat(rows.offsets[:-1], rows.sizes)
-    return _kept(rows, place < s)
-
-
-def _kept(rows: Ragged, keep: np.ndarray) -> Ragged:
-    """The rows without the values where `keep` (bool, shape (T,)) is false."""
-    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(keep)))
-    return Ragged(rows.values[keep], before[rows.offsets])
-
-
-def _unions(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
-    """Row left[p] and row right[p] as one row, for each p."""
-    both = rows.take(np.column_stack((left, right)).ravel())
-    return Ragged.from_unsorted(both.values, both.sizes.reshape(-1, 2).sum(axis=1))
+    return rows.where(place < s)
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
     line_sample → survey → estimates → choices
     lines         records  candidates  settings, their costs, and the one to take
+        ↳ shingle_lengths: of texts, where no length is given
 
 In: files.
 Out: costs of settings.

@@ -14,11 +14,11 @@ import numpy as np
 from neardup import options
 from neardup.engines.local.entries import ENTRY_BYTES
 from neardup.lines.keyed_lines import format_keyed_lines
-from neardup.options import Settings
 from neardup.schemes import SCHEMES, banding
 from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
+from neardup.settings import Settings, counts_first
 from neardup.similarity.measures import SetMeasure
 from neardup.tuning.estimates import CandidateCounts, candidate_counts
 from neardup.tuning.survey import Survey, seconds
@@ -86,7 +86,7 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
             if banding.RECALL not in scheme.options:
                 yield Choice(other, ["--exact" if other == "exact" else f"--scheme={other}"])
             elif least and banding.bands_needed(float(least), 1, recall) <= MAX_BANDS_ASKED:
-                yield Choice(other, [f"--scheme={other}", f"--recall={recall:.12g}"])
+                yield Choice(other, [f"--scheme={other}", f"--recall={recall}"])
 
 
 def not_compared(name: str) -> list[str]:
@@ -106,7 +106,7 @@ def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
     """What a choice comes to, with the options that say what a pair is."""
     args = options.parser("", "").parse_args([*asked, *choice.flags])
     part, counts = survey, None
-    if options.counts_first(args):
+    if counts_first(args):
         part, counts = survey.counted()
     scheme = Settings.of(args, counts).scheme
     keys = scheme.keys(part.batch.sets)
@@ -163,8 +163,8 @@ def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
     else:
         similarity = np.linspace(t, 1, MODEL)
         pairs = np.ones(MODEL)
-    found = np.array([scheme.recall(s) for s in similarity.tolist()])
-    return scheme.recall(t), float(pairs @ found / pairs.sum())
+    missed = float(pairs @ [1 - scheme.recall(s) for s in similarity.tolist()] / pairs.sum())
+    return scheme.recall(t), min(1 - missed, banding.NEARLY_ONE) if missed else 1.0
 
 
 def best(costs: list[Cost]) -> Cost:

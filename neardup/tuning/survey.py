@@ -31,6 +31,13 @@ def seconds(task: Callable[[], object]) -> float:
     return min(b - a for a, b in zip(times, times[1:]))
 
 
+def check_enough(records: int, sample: LineSample) -> None:
+    """StageError where a sample has no two records."""
+    if records < 2:
+        what = "one record" if records else "no record"
+        raise StageError(f"{what} in a sample of {len(sample.lines):,} lines; a pair takes two")
+
+
 @dataclass(frozen=True)
 class Survey:
     """batch: the records that were compared; weights: what they stand for; whole: whether these
@@ -53,9 +60,7 @@ class Survey:
         out = [*(line.position for line in bad), *batch.without_shingles]
         good[np.searchsorted(np.cumsum(lengths), out, "right")] = False
         n = len(batch.ids)
-        if n < 2:
-            what = "one record" if n else "no record"
-            raise StageError(f"{what} in a sample of {len(lengths):,} lines; a pair takes two")
+        check_enough(n, sample)
         # In random order, so that a part of them is a sample too.
         order = np.random.default_rng(seed).permutation(n)[: max(2, comparable(batch.sets))]
         weights = Weights.of_sample(sample, good).take(order)

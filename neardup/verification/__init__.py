@@ -16,6 +16,7 @@ from neardup.verification.edge_join import EdgeJoin, LinkEdgeJoin
 from neardup.verification.edges_across_join import edges_across
 from neardup.verification.link_join import LinkJoin
 from neardup.verification.pair_join import PairJoin
+from neardup.verification.sketch_join import SketchJoin
 
 
 class Output(NamedTuple):
@@ -56,3 +57,5 @@ OUTPUTS = {
         LinkEdgeJoin, False, "each record of each cluster, behind its smallest id", None, "clusters"
     ),
 }
+# What --output pairs is where pairs are verified by samples.
+ESTIMATED = Output(SketchJoin, False, "every pair that may be one, with an interval")

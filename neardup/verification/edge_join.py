@@ -47,7 +47,7 @@ class EdgeLines(PairJoin):
         self._present.clear()
         return super().__call__(work)
 
-    def _copy_lines(self, ids: list[bytes]) -> Iterator[bytes]:
+    def _copy_lines(self, ids: list[bytes], similarity: bytes = SAME_SET) -> Iterator[bytes]:
         for a, b in self._copies(ids):
             yield self._line(a, b, SAME_SET)
 

@@ -60,7 +60,7 @@ class PairJoin:
         for i in several.tolist():
             for id_ in pile.repeats[i]:
                 self._again(id_)
-            yield from self._copy_lines(pile.ids[i])
+            yield from self._copy_lines(pile.ids[i], self._with_itself(pile, i))
         first, stop = pile.windows(self.measure)
         yield from self._lines(pile, first, stop)
 
@@ -91,7 +91,8 @@ class PairJoin:
         if not self.smallest_key.owned(pile, np.arange(0, len(pile), SAMPLE)).all():
             raise StageError(
                 "these keys do not come from the options given here: mapper and reducer need the "
-                "same --scheme and all that belongs to it, --measure, --threshold, --seed, --counts"
+                "same --scheme and all that belongs to it, --measure, --threshold, --seed, "
+                "--counts, --verify"
             )
 
     def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
@@ -101,20 +102,27 @@ class PairJoin:
             yield from self._found_lines(pile, found)
 
     def _found_lines(self, pile: Pile, found: Verified) -> Iterator[bytes]:
-        left, right, part, whole = found
-        for i, j, similarity in zip(left.tolist(), right.tolist(), six_decimals(part, whole)):
+        similarities = self._similarities(found)
+        for i, j, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):
             for a, b in self._matches(pile.ids[i], pile.ids[j]):
                 if a == b:
                     self._again(a)
                 else:
                     yield self._line(a, b, similarity)
 
-    def _copy_lines(self, ids: list[bytes]) -> Iterator[bytes]:
+    def _similarities(self, found: Verified) -> list[bytes]:
+        return six_decimals(found.part, found.whole)
+
+    def _with_itself(self, pile: Pile, i: int) -> bytes:
+        """How similar two records are that have set i both."""
+        return IDENTICAL
+
+    def _copy_lines(self, ids: list[bytes], similarity: bytes = IDENTICAL) -> Iterator[bytes]:
         """The lines of records with one and the same set."""
         for a, b in self._copies(ids):
-            yield self._line(a, b, IDENTICAL)
+            yield self._line(a, b, similarity)
             if self.measure.directed:
-                yield self._line(b, a, IDENTICAL)
+                yield self._line(b, a, similarity)
 
     def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
         """The pairs of set i and sets first[i] ≤ j < stop[i] that are printed here."""

@@ -20,8 +20,8 @@ from bench.decision_memory import ASKED, edge_lines
 from bench.workloads import ROOT, Workload
 from neardup import options
 from neardup.decision_stages import decide_edges
-from neardup.options import Settings
 from neardup.process.counters import Counters
+from neardup.settings import Settings
 
 VIDEOS = Workload("data/videos.txt", "quick", "data/videos.txt", [], [])
 

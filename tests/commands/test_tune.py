@@ -431,3 +431,14 @@ def test_two_records_and_bad_lines(tmp_path: Path) -> None:
     result = succeed([*TUNE, "-"], tmp_path, b"a 1 2 3\nb\nc 1 2 3\n")
     assert "bad lines                                  1  in the sample" in result.out.decode()
     assert "similar pairs                              1  1 in the sample" in result.out.decode()
+
+
+def test_only_what_is_exact_is_said_to_miss_none(tmp_path: Path) -> None:
+    """A recall that is nearer to 1 than any six decimals is not 1."""
+    flags = ["--recall", "0.9999999999999999", VIDEOS]
+    out = succeed([*TUNE, *flags], tmp_path).out.decode()
+    shares = re.findall(r"^(\d+ × \d+|[a-z]+) +([01]\.\d{6}) +([01]\.\d{6}) ", out, re.M)
+    assert len(shares) > 4
+    for name, at_threshold, of_pairs in shares:
+        by_chance = "×" in name or name == "auto"
+        assert at_threshold == of_pairs == ("0.999999" if by_chance else "1.000000"), name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from math import cos, pi
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from neardup.schemes import SCHEMES
 from neardup.schemes.banding import recall
+from neardup.schemes.scheme import shown
 from neardup.sets.ragged import Ragged
 from neardup.token_counts import in_memory
 from neardup.token_counts.counts import TokenCounts
@@ -127,7 +129,7 @@ def test_the_verdict_is_what_the_job_does(tmp_path: Path) -> None:
         assert first == f"a pair, {found}, that is MISSED: no key in both"
         assert [text.split()[0] for text in advice] == ["--exact", "a", "another"]
         num, den = map(int, rows["jaccard"].split()[0].split("/"))
-        assert rows["chance"].startswith(f"{recall(num / den, 2, 10):.6f} ")
+        assert rows["chance"].startswith(f"{shown(recall(num / den, 2, 10))} ")
 
 
 @pytest.mark.parametrize("scheme", list(SCHEMES))
@@ -153,11 +155,12 @@ def job_lines(data: bytes, flags: list[str], tmp_path: Path) -> list[bytes]:
 def test_measures_that_only_a_scheme_has(tmp_path: Path) -> None:
     rows = why(tmp_path, "--scheme", "simhash", "one", "other")
     sets = Ragged.from_rows([[*range(1, 11)], [501, 502, 503]])
-    one, other = settings_of("--scheme", "simhash").scheme.fingerprints(sets).tolist()
+    one, other = settings_of("--scheme", "simhash").scheme.fingerprints(sets)[:, 0].tolist()
     equal = 64 - bin(one ^ other).count("1")
     assert 0 < equal < 61
     assert rows["hamming"] == f"{equal}/64 = {equal / 64:.6f}"
-    assert "threshold" not in rows
+    assert rows["threshold"] == "61/64 = 0.953125, by hamming"
+    assert rows["cosine"].startswith(f"about {cos(pi * (1 - equal / 64)):.6f}, by the angle")
     assert rows["verdict"] == "no pair: they are not similar enough, and never compared"
     flags = ["--scheme", "projection", "--weights", "idf"]
     printed = job_lines(VIDEOS.read_bytes(), flags, tmp_path)
@@ -165,6 +168,28 @@ def test_measures_that_only_a_scheme_has(tmp_path: Path) -> None:
     for some, text in (flags, f"{weighted[2:]}/1000000 = {weighted}"), (flags[:2], None):
         said = why(tmp_path, *some, a, b, data=VIDEOS.read_bytes())["cosine"]
         assert said == text or (text is None and "√" in said and weighted not in said)
+
+
+@pytest.mark.parametrize(
+    ("flags", "bits", "least"),
+    [
+        (["--scheme", "simhash", "--bits", "256", "--distance", "12"], 256, 244),
+        (["--scheme", "projection", "--measure", "agreement", "--threshold", "31/32"], 384, 372),
+        (["--scheme", "projection", "--measure", "agreement", "--bits", "128"], 128, 116),
+    ],
+)
+def test_bits_that_agree(flags: list[str], bits: int, least: int, tmp_path: Path) -> None:
+    """Of so many, and what the job prints."""
+    own = "hamming" if "simhash" in flags else "agreement"
+    lines = job_lines(VIDEOS.read_bytes(), flags, tmp_path)
+    for a, b, similarity in [line.decode().split() for line in lines[:: len(lines) // 3]]:
+        rows = why(tmp_path, *flags, a, b, data=VIDEOS.read_bytes())
+        equal = int(rows[own].split("/")[0])
+        assert rows[own] == f"{equal}/{bits} = {similarity}"
+        assert rows["threshold"].startswith(f"{least}/{bits} = ")
+        assert equal >= least
+        assert rows["verdict"].endswith(f"'{a}  {b}  {similarity}'")
+        assert rows["chance"].endswith(f"to share a key at this {own} similarity")
 
 
 def test_what_it_advises_finds_the_pair(tmp_path: Path) -> None:

@@ -6,12 +6,16 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from neardup.__main__ import COMMANDS
 from neardup.options import OPTIONS
+from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.schemes import SCHEMES, banding
 from neardup.schemes.scheme import shown
+from neardup.sets.ragged import shared
+from tests.support.drawn import settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parent / "golden"
@@ -79,7 +83,7 @@ def test_every_document_is_linked_from_the_readme() -> None:
 @every_document
 def test_paths_and_modules_are_there(document: Path) -> None:
     text = text_of(document)
-    for path in re.findall(r"(?<![\w./-])(?:neardup|tests|bench|cluster|docs)/[\w./]*\w", text):
+    for path in re.findall(r"(?<![\w./-])(?:neardup|tests|bench|cluster|docs)/[\w./-]*\w", text):
         assert (ROOT / path).exists(), path
     for name in re.findall(r"-m ((?:neardup|bench)[\w.]*\w)", text):
         assert find_spec(name), name
@@ -178,6 +182,20 @@ def test_the_s_curve_table() -> None:
 def test_the_table_of_bands_and_rows(t: str) -> None:
     chosen = [banding.choose(float(t), 0.9999, most) for most in (16, 32, 64)]
     assert figures(f"t = {t}") == [f"{bands} × {rows}" for bands, rows in chosen]
+
+
+@pytest.mark.parametrize("supers", ["84:6:2", "84:6:1", "60:6:2", "60:10:2", "60:12:3", "84:14:2"])
+def test_the_table_of_super_shingles(supers: str) -> None:
+    scheme = settings_of("--scheme=supershingle", f"--supershingles={supers}").scheme
+    cells = figures(f"`{supers}`")
+    assert cells[:2] == [f"{scheme.key_counts(np.array([1]))[0]}", shown(scheme.recall(0.9))]
+    batch, _ = parse_shingle_lines((ROOT / "data" / "videos.txt").read_bytes())
+    lines = (ROOT / "data" / "videos.pairs.tsv").read_text().splitlines()
+    pairs = [line.split("\t")[:2] for line in lines]
+    place = {id_.decode(): i for i, id_ in enumerate(batch.ids)}
+    left, right = np.array([[place[a], place[b]] for a, b in pairs]).T
+    found = shared(scheme.keys(batch.sets), left, right).sizes > 0
+    assert float(cells[3]) == int(1000 * found.mean()) / 1000
 
 
 def figures(head: str) -> list[str]:

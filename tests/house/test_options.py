@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup import options
-from neardup.options import OPTIONS, Settings
+from neardup.options import OPTIONS
 from neardup.process.errors import UsageError
 from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.settings import Settings
 from neardup.verification import OUTPUTS
 from tests.support.drawn import settings_of
 
@@ -20,7 +21,7 @@ def test_the_defaults():
     settings = settings_of()
     assert (settings.threshold.num, settings.threshold.den) == (9, 10)
     assert (settings.scheme.bands, settings.scheme.rows, settings.scheme.seed) == (15, 7, 0)
-    assert settings.parse is parse_shingle_lines
+    assert settings.parse.func is parse_shingle_lines  # type: ignore[attr-defined]
     assert settings.output is OUTPUTS["pairs"]
     assert not settings.strict
     assert "15 bands of 7 rows" in settings.promise

@@ -1,11 +1,13 @@
 """The examples of README.md, docs/ and CONTRIBUTING.md, as a reader would type them.
 
 Each `console` block is run in a folder that looks like the repository, in which the README's first
-block has made demo.txt; what a block needs beside that, it makes itself.
+block has made demo.txt; what a block needs beside that, it makes itself.  The `python` blocks of a
+document are run one after the other.
 """
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import subprocess
@@ -79,6 +81,19 @@ def test_no_console_block_is_passed_over() -> None:
         written = re.findall(r"^```console", document.read_text("utf-8"), re.M)
         found = [*console_blocks(document), *console_blocks(document, "console cluster")]
         assert len(found) == len(written)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_python_blocks_print_what_they_say(document: Path) -> None:
+    """All of a document are one session."""
+    text = document.read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    session = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, document.name, None, 0)
+    said: list[str] = []
+    failed, tried = doctest.DocTestRunner(verbose=False).run(session, out=said.append)
+    assert not failed, "".join(said)
+    assert tried == "\n".join(blocks).count(">>> ")
+    assert document.name != "minhash-by-hand.md" or tried > 20
 
 
 @pytest.mark.hadoop

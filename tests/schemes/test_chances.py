@@ -1,15 +1,22 @@
-"""What a scheme promises is a probability, and shown as what it is."""
+"""What a scheme promises is a probability, and shown as what it is, or lower by a hair."""
 
 from __future__ import annotations
 
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
 import pytest
 
-from neardup.schemes.banding import recall
+from neardup.schemes.banding import NEARLY_ONE, recall
 from neardup.schemes.minhash import MinHash
+from neardup.schemes.scheme import shown
 from neardup.schemes.supershingle import SuperShingle
 from tests.support.drawn import every_scheme
 
 SIMILARITIES = [10.0**-k for k in range(1, 12)] + [k / 1000 for k in range(1001)]
+MILLION = 10**6
 
 
 @pytest.mark.parametrize("scheme", every_scheme().values(), ids=every_scheme())
@@ -20,6 +27,13 @@ def test_a_recall_is_from_0_to_1_and_grows(scheme) -> None:
     assert chances[0] < chances[-1] or chances[0] == chances[-1] == 1
 
 
+@pytest.mark.parametrize("scheme", every_scheme().values(), ids=every_scheme())
+def test_nothing_is_shown_below_0_or_with_a_sign(scheme) -> None:
+    assert math.copysign(1, scheme.recall(0.0)) == 1
+    assert not shown(scheme.recall(0.0)).startswith("-")
+    assert shown(-0.0) == "0.000000"
+
+
 def test_super_shingles_of_strangers_agree_by_the_first_term() -> None:
     """15·p² of p = s^14 is nearly all there is, and no difference of numbers near 1 shows it."""
     for s in (1e-1, 1e-2, 1e-3):
@@ -27,7 +41,40 @@ def test_super_shingles_of_strangers_agree_by_the_first_term() -> None:
 
 
 def test_no_promise_below_1_is_shown_as_1() -> None:
-    for bands, rows in ((200, 1), (4000, 1), (60, 2)):
+    for bands, rows in ((200, 1), (4000, 1), (60, 2), (20, 5)):
         assert recall(0.9, bands, rows) < 1
         assert "probability 0.999999" in MinHash(bands, rows).promise
     assert recall(1, 1, 1) == 1
+    assert (shown(NEARLY_ONE), shown(1)) == ("0.999999", "1.000000")
+
+
+def test_a_chance_is_shown_rounded_down() -> None:
+    """Never more than it is, but by the hair that a float may be off; and by less than 10^-6."""
+    rng = random.Random(1)
+    halves = [(k + 0.5) / MILLION for k in range(0, MILLION, 9973)]
+    for chance in [*halves, *SIMILARITIES, *(rng.random() for _ in range(3000))]:
+        text = shown(chance)
+        assert len(text) == 8
+        assert 0 <= Fraction(chance) - Fraction(text) + Fraction(1, 10**15) <= Fraction(1, MILLION)
+    assert shown(0.9999419999) == "0.999941"  # which the nearest six decimals would not say
+
+
+def test_six_decimals_are_shown_as_they_are() -> None:
+    """Floats cannot say most of them; 0.29 and 0.57 lie below by less than 10^-16."""
+    assert Fraction(0.29) < Fraction(29, 100)
+    for k in range(0, MILLION + 1, 7):
+        assert shown(k / MILLION) == f"{k // MILLION}.{k % MILLION:06}"
+
+
+def test_a_promise_that_has_six_decimals_is_shown_as_it_is() -> None:
+    """(1 - (1 - s^r)^b) by fractions, for all of one to three decimals where it ends so soon."""
+    seen = below = 0
+    for digits, bands, rows in np.ndindex(4, 7, 7):
+        if 0 < digits * bands * rows <= 6:
+            for k in range(1, 10**digits):
+                exact = 1 - (1 - Fraction(k, 10**digits) ** rows) ** bands
+                chance = recall(k / 10**digits, bands, rows)
+                below += Fraction(chance) < exact
+                seen += 1
+                assert Fraction(shown(chance)) == exact
+    assert 0 < below < seen

@@ -13,7 +13,8 @@ from neardup.process.errors import UsageError
 from neardup.schemes.projection import Projection, _bits
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Cosine, Jaccard
-from neardup.similarity.weights import Idf, WeightedCosine
+from neardup.similarity.weighted_measures import WeightedCosine
+from neardup.similarity.weights import Idf, TokenWeights
 from neardup.token_counts.counts import TokenCounts
 from tests.schemes.test_family import interval
 from tests.schemes.test_schemes import PAIRS, pairs_of_similarity
@@ -70,7 +71,7 @@ def test_weighted_pairs_meet_as_often_as_their_weighted_angle_says():
         rows += [[*common, *rest[:40]], [*common, *rest[40:]]]
     pairs = Ragged.from_rows(rows), LEFT, LEFT + 1
     cosine = 60 * 64**2 / (60 * 64**2 + 40 * 16**2)
-    scheme, plain = Projection(4, 17, idf=Idf(counts)), Projection(4, 17)
+    scheme, plain = Projection(4, 17, weights=TokenWeights(idf=Idf(counts))), Projection(4, 17)
     low, high = interval(scheme, pairs)
     assert low <= scheme.recall(cosine) <= high
     assert not low <= scheme.recall(0.6) <= high

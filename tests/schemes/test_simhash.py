@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neardup.lines.keys import MAX_BANDS
 from neardup.process.errors import UsageError
-from neardup.schemes.simhash import SimHash, most_blocks
+from neardup.schemes.bit_keys import keys_of, most_blocks
+from neardup.schemes.simhash import SimHash
 from neardup.sets import random_signs as signs_module
 from neardup.sets.hashing import mix, random_words
-from neardup.sets.ragged import Ragged
+from neardup.sets.ragged import Ragged, shared
 from neardup.sets.random_signs import signs
 from neardup.similarity.bitmaps import popcount
 from neardup.similarity.threshold import NINE_TENTHS
-from neardup.similarity.weights import Idf
+from neardup.similarity.weights import Idf, TokenWeights
 from tests.support.drawn import COUNTS, job, pairs_in, settings_of, shingle_sets
 
 SIZES = [1, 2, 3, 100, 254, 255, 256, 510, 511, 4000]  # a lane holds 255 tokens
@@ -31,7 +33,7 @@ def random_sets(sizes, seed=0):
 
 def naive_bit(tokens, weights, dimension, seed):
     """The sign of the sum, one token at a time."""
-    lanes = 8 if weights is None else 4
+    lanes = 8 if weights is None else 4  # heavy tokens take the bits that light ones take
     place = np.uint64(dimension % 64 // lanes + 64 // lanes * (dimension % 64 % lanes))
     draw = random_words(seed, dimension // 64 + 1, stream=3)[-1]
     words = mix(mix(tokens ^ random_words(seed, 1, stream=1)) + draw)
@@ -44,14 +46,15 @@ def naive_bit(tokens, weights, dimension, seed):
     return int(total > 0)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_bit_is_the_sign_of_a_sum(weighted, monkeypatch):
+@pytest.mark.parametrize("heaviest", [None, 255, 256, 1 << 48])
+def test_a_bit_is_the_sign_of_a_sum(heaviest, monkeypatch):
     monkeypatch.setattr(signs_module, "CACHE_TOKENS", 600)
     sets = random_sets(SIZES)
     rng = np.random.default_rng(1)
-    weights = rng.integers(1, 256, len(sets.values)) if weighted else None
-    if weighted:
-        weights[sets.offsets[4] :] = 255  # the most a lane must hold
+    weights = None
+    if heaviest:
+        weights = rng.integers(1, heaviest + 1, len(sets.values))
+        weights[sets.offsets[4] :] = heaviest  # as 255, the most a lane must hold
     words = signs(sets, weights, 7, 0, 192)
     assert words.shape == (len(SIZES), 3)
     for i in range(len(SIZES)):
@@ -83,33 +86,76 @@ def test_neither_side_is_favoured(size):
 
 def test_weights_change_fingerprints():
     sets = Ragged.from_rows([[0, 1, 10, 20, 30]])
-    plain, weighted = SimHash(3, 5), SimHash(3, 5, idf=Idf(COUNTS))
-    assert plain.fingerprints(sets) != weighted.fingerprints(sets)
+    plain, weighted = SimHash(3, 5), SimHash(3, 5, weights=TokenWeights(idf=Idf(COUNTS)))
+    assert plain.fingerprints(sets).tolist() != weighted.fingerprints(sets).tolist()
+
+
+def keys_of_prints(scheme, prints):
+    """The keys of records with these fingerprints, Python ints, a row for each."""
+    words = [[x >> low & (1 << 64) - 1 for low in range(0, scheme.bits, 64)] for x in prints]
+    keys = keys_of(scheme.ways, np.array(words, dtype=np.uint64), 0, MAX_BANDS)
+    return keys.values.reshape(len(prints), -1)
 
 
 @pytest.mark.parametrize(("distance", "max_keys"), [(0, 16), (1, 16), (2, 16), (3, 16), (3, 40)])
 def test_all_pairs_within_the_distance_share_a_key(distance, max_keys):
     """Every way to flip so many of 64 bits, and fewer."""
-    scheme = SimHash(distance, most_blocks(distance, max_keys))
+    scheme = SimHash(distance, most_blocks(distance, max_keys, 64))
     flips = [
         sum(1 << bit for bit in some)
         for count in range(distance + 1)
         for some in combinations(range(64), count)
     ]
-    origin = random_words(distance, 1)
-    keys = scheme.keys_of(origin ^ np.array(flips, dtype=np.uint64)).values
-    keys = keys.reshape(len(flips), -1)
+    origin = int(random_words(distance, 1)[0])
+    keys = keys_of_prints(scheme, [origin ^ flip for flip in flips])
     assert len(keys[0]) <= max_keys
-    assert (keys == scheme.keys_of(origin).values).any(axis=1).all()
+    assert (keys == keys_of_prints(scheme, [origin])).any(axis=1).all()
+
+
+@pytest.mark.parametrize(
+    ("bits", "distance", "max_keys"),
+    [(32, 4, 16), (33, 2, 16), (64, 15, 16), (64, 40, 41), (100, 7, 64), (512, 20, 300)],
+)
+def test_so_many_bits_of_any_number_may_differ(bits, distance, max_keys):
+    """The worst ways, a bit in as many blocks as there are bits, and random ones."""
+    blocks = most_blocks(distance, max_keys, bits)
+    scheme = SimHash(distance, blocks, bits=bits)
+    rng = np.random.default_rng(bits)
+    ends = [bits * i // blocks for i in range(blocks + 1)]
+    flips = []
+    for _ in range(300):
+        some = rng.choice(blocks, distance, replace=False)
+        flips.append(sum(1 << int(rng.integers(ends[i], ends[i + 1])) for i in some))
+        some = rng.choice(bits, distance, replace=False)
+        flips.append(sum(1 << int(bit) for bit in some))
+    assert {bin(flip).count("1") for flip in flips} == {distance}
+    origin = int.from_bytes(rng.bytes(bits // 8), "little")
+    keys = keys_of_prints(scheme, [origin ^ flip for flip in flips])
+    assert distance < len(keys[0]) == scheme.key_counts(np.array([1]))[0] <= max_keys
+    assert (keys == keys_of_prints(scheme, [origin])).any(axis=1).all()
+    assert scheme.recall((bits - distance) / bits) == 1
+    far = flips[0] | sum(1 << end for end in ends[:-1])  # a bit of each block
+    far_keys = keys_of_prints(scheme, [origin ^ far])
+    assert not (far_keys == keys_of_prints(scheme, [origin])).any()
 
 
 def test_one_bit_more_may_share_no_key():
     scheme = SimHash(3, 5)
-    far = np.array([sum(1 << bit for bit in (5, 20, 30, 45)), 0b1111], dtype=np.uint64)
-    keys = scheme.keys_of(far).values.reshape(2, -1)
-    shared = (keys == scheme.keys_of(np.zeros(1, np.uint64)).values).any(axis=1)
+    far = [sum(1 << bit for bit in (5, 20, 30, 45)), 0b1111]
+    shared = (keys_of_prints(scheme, far) == keys_of_prints(scheme, [0])).any(axis=1)
     assert shared.tolist() == [False, True]
     assert [scheme.recall((64 - bits) / 64) for bits in (0, 3, 4, 64)] == [1, 1, 0, 0]
+
+
+def test_the_keys_of_the_default_stay():
+    scheme = settings_of("--scheme=simhash").scheme
+    assert scheme == SimHash(3, 5)
+    keys = scheme.keys(Ragged.from_rows([range(100)])).row(0).tolist()
+    assert [f"{key:013x}" for key in keys[:2] + keys[-1:]] == [
+        "0005a950d4442",
+        "001e3240b3137",
+        "0090eabab7f62",
+    ]
 
 
 def test_the_hamming_measure_counts_bits():
@@ -117,7 +163,7 @@ def test_the_hamming_measure_counts_bits():
     base = rng.integers(0, 1 << 40, 300)
     sets = Ragged.from_rows([base[: 300 - n].tolist() for n in range(40)])
     scheme = SimHash(3, 5)
-    prints = scheme.fingerprints(sets).tolist()
+    prints = scheme.fingerprints(sets)[:, 0].tolist()
     left, right = np.triu_indices(len(sets), 1)
     bits = [bin(prints[i] ^ prints[j]).count("1") for i, j in zip(left, right)]
     assert {2, 3, 4} <= set(bits)  # at the bound, and beside it
@@ -127,8 +173,8 @@ def test_the_hamming_measure_counts_bits():
     assert set(found.whole.tolist()) == {64}
 
 
-@pytest.mark.parametrize("distance", [0, 3, 6])
-def test_the_job_finds_every_pair_within_the_distance(distance):
+@pytest.mark.parametrize(("distance", "bits"), [(0, 64), (3, 64), (6, 64), (12, 200), (9, 32)])
+def test_the_job_finds_every_pair_within_the_distance(distance, bits):
     rng = np.random.default_rng(distance)
     base = rng.integers(0, 10**6, (4, 60)).tolist()
     records = {
@@ -138,15 +184,18 @@ def test_the_job_finds_every_pair_within_the_distance(distance):
     }
     ids = sorted(records)
     sets = Ragged.from_rows([sorted(records[id_]) for id_ in ids])
-    prints = SimHash(3, 5).fingerprints(sets).tolist()
-    expected = [
-        (a, b)
-        for (a, x), (b, y) in combinations(zip(ids, prints), 2)
-        if bin(x ^ y).count("1") <= distance
-    ]
-    assert len(expected) < len(ids) * (len(ids) - 1) // 2
+    words = SimHash(3, 5, bits=bits).fingerprints(sets).tolist()
+    prints = [sum(word << 64 * i for i, word in enumerate(row)) for row in words]
+    assert max(prints) < 1 << bits
+    differ = {(a, b): bin(x ^ y).count("1") for (a, x), (b, y) in combinations(zip(ids, prints), 2)}
+    expected = {pair: d for pair, d in differ.items() if d <= distance}
+    assert len(expected) < len(differ)
     assert expected or distance == 0
-    assert pairs_in(job(records, "--scheme=simhash", f"--distance={distance}")) == expected
+    lines = job(records, "--scheme=simhash", f"--distance={distance}", f"--bits={bits}")
+    assert pairs_in(lines) == sorted(expected)
+    for line in lines:
+        a, b, similarity = line.split(b"\t")
+        assert float(similarity) == pytest.approx(1 - expected[a, b] / bits, abs=6e-7)
 
 
 @given(shingle_sets.filter(bool))
@@ -163,6 +212,40 @@ def test_blocks_leave_no_more_keys_than_allowed():
     assert settings_of("--scheme=simhash", "--max-bands=20").scheme.blocks == 6
     with pytest.raises(UsageError, match=r"--distance 9 needs 10 keys .* 9 are allowed"):
         settings_of("--scheme=simhash", "--distance=9", "--max-bands=9")
+
+
+def test_a_distance_of_all_bits_is_refused():
+    with pytest.raises(UsageError, match=r"--distance 64 of 64 bits .* more --bits"):
+        settings_of("--scheme=simhash", "--distance=64", "--max-bands=4096")
+    scheme = settings_of("--scheme=simhash", "--distance=63", "--max-bands=64").scheme
+    assert (scheme.blocks, scheme.distance) == (64, 63)
+
+
+@pytest.mark.parametrize(
+    ("flags", "advice"),
+    [
+        ("--distance=9", "with --max-bands 220 only"),
+        ("--distance=15", "with --distance 7 only"),
+        ("--distance=60 --max-bands=61", "with --distance 9 only"),
+        ("--bits=32 --distance=5", "with --max-bands 126 only"),
+    ],
+)
+def test_what_makes_strangers_meet_is_said_with_what_would_not(flags, advice):
+    scheme = settings_of("--scheme=simhash", *flags.split()).scheme
+    (line,) = scheme.cost()
+    assert advice in line
+    sets = Ragged.from_rows(
+        np.random.default_rng(1).integers(0, 10**9, (400, 60)).tolist()  # nothing in common
+    )
+    left, right = np.triu_indices(len(sets), 1)
+    met = (shared(scheme.keys(sets), left, right).sizes > 0).mean()
+    told = float(line.split("probability ")[1].split(",")[0])
+    assert told / 2 < met <= told + 1e-6  # they are told of as strangers of some likeness
+
+
+@pytest.mark.parametrize("flags", ["--distance=8", "--bits=512 --distance=40 --max-bands=41"])
+def test_where_strangers_seldom_meet_nothing_is_said(flags):
+    assert settings_of("--scheme=simhash", *flags.split()).scheme.cost() == []
 
 
 def test_weights_need_counts():

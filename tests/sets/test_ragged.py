@@ -91,3 +91,58 @@ def test_chunks_cover_everything_once_within_the_limit_and_no_chunk_could_be_lon
     for low, high in ranges:
         assert sum(weights[low:high]) <= limit or high - low == 1
         assert high == len(weights) or sum(weights[low : high + 1]) > limit
+
+
+weighted_rows = st.lists(
+    st.dictionaries(shingles, st.integers(1, 5) | st.integers(1, 10**12), max_size=8), max_size=6
+)
+
+
+def with_weights(rows, bare=False):
+    """Dictionaries value → weight as rows; bare: without weights where each is 1."""
+    table = Ragged.from_rows([list(row) for row in rows])
+    weights = [row[value] for row in rows for value in sorted(row)]
+    if bare and set(weights) <= {1}:
+        return table
+    return Ragged(table.values, table.offsets, np.array(weights, dtype=np.int64))
+
+
+def as_dicts(table):
+    weights = table.weighed()
+    bounds = zip(table.offsets.tolist(), table.offsets[1:].tolist())
+    return [dict(zip(table.values[a:b].tolist(), weights[a:b].tolist())) for a, b in bounds]
+
+
+@given(weighted_rows, st.data())
+def test_weights_go_with_their_values(rows, data):
+    table = with_weights(rows)
+    assert as_dicts(table) == rows
+    chosen = data.draw(st.lists(st.booleans(), min_size=len(table.values)))[: len(table.values)]
+    flags = iter(chosen)
+    kept = [{value: row[value] for value in sorted(row) if next(flags)} for row in rows]
+    assert as_dicts(table.where(np.array(chosen, dtype=bool))) == kept
+    assert as_dicts(table.bare()) == [dict.fromkeys(row, 1) for row in rows]
+    if rows:
+        index = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=9))
+        taken = table.take(np.array(index, dtype=np.int64))
+        assert as_dicts(taken) == [rows[i] for i in index]
+
+
+@given(st.lists(weighted_rows, max_size=4))
+def test_rows_with_and_without_weights_end_to_end(parts):
+    every = Ragged.end_to_end([with_weights(rows, bare=True) for rows in parts])
+    assert as_dicts(every) == [row for rows in parts for row in rows]
+    for rows, more in zip(parts, parts[1:]):
+        both = with_weights(rows, bare=True).beside(with_weights(more, bare=True))
+        assert as_dicts(both) == [*rows, *more]
+
+
+@given(st.lists(st.lists(st.tuples(shingles, st.integers(1, 10**12)), max_size=8), max_size=6))
+def test_weights_of_equal_values_add_up(rows):
+    flat = [pair for row in rows for pair in row]
+    values = np.array([value for value, _ in flat], dtype=np.uint64)
+    weights = np.array([weight for _, weight in flat], dtype=np.int64)
+    table = Ragged.summed(values, np.array([len(row) for row in rows], dtype=np.int64), weights)
+    sums = [{v: sum(w for u, w in row if u == v) for v, _ in row} for row in rows]
+    assert as_dicts(table) == sums
+    assert as_sets(table) == [frozenset(row) for row in sums]

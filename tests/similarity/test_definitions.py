@@ -70,19 +70,6 @@ def test_every_norm_from_1_on_is_a_metric(r):
     assert is_a_metric(lambda x, y: norm_distance(x, y, r), VECTORS, rounding=ROUNDING)
 
 
-@pytest.mark.parametrize("similarity", [dice, overlap_coefficient, cosine])
-def test_one_minus_some_similarities_is_no_metric_so_they_have_no_lsh_family(similarity):
-    """Charikar 2002: Pr[h(x) = h(y)] = sim(x, y) would make 1 - sim one."""
-    assert not is_a_metric(lambda x, y: 1 - similarity(x, y), SETS, rounding=ROUNDING)
-    assert (1 - similarity("a", "ab")) + (1 - similarity("ab", "b")) < 1 - similarity("a", "b")
-
-
-def test_the_detour_of_dice_is_a_third_too_short():
-    a, b, both = {"a"}, {"b"}, {"a", "b"}
-    assert (1 - dice(a, both)) + (1 - dice(both, b)) == Fraction(2, 3)
-    assert 1 - dice(a, b) == 1
-
-
 def test_a_power_below_1_is_no_metric_and_is_refused():
     assert (1**0.5 + 1**0.5) ** 2 > 1 + 1  # from (0, 0) to (1, 1), straight and by way of (1, 0)
     for r in (0.5, 0, -1, float("nan")):

@@ -25,6 +25,8 @@ from neardup.similarity.definitions import containment, resemblance
 from neardup.similarity.sketches import (
     agreement,
     containment_of_mod_m,
+    equal_places,
+    low_bits,
     min_s,
     mod_m,
     resemblance_of_min_s,
@@ -130,6 +132,29 @@ def test_each_place_of_a_signature_agrees_with_the_probability_of_resemblance(sh
         assert low <= expected <= high
 
 
+@every_shape
+@pytest.mark.parametrize("bits", [1, 2, 8])
+def test_places_of_some_bits_agree_with_resemblance_and_by_accident(shape, bits):
+    sets, expected, _ = pairs(shape)
+    made = low_bits(signatures(sets, 8, seed=3), bits)
+    accidents = Fraction(1, 2**bits)
+    for place in range(8):
+        hits = equal_places(made[:, place : place + 1], LEFT, RIGHT).sum()
+        low, high = clopper_pearson(int(hits), PAIRS, ALPHA)
+        assert low <= expected + (1 - expected) * accidents <= high
+
+
+@pytest.mark.parametrize("bits", [1, 4])
+def test_accidents_in_two_places_are_independent(bits):
+    """Also of sets of one element, whose minima are that element's hashes."""
+    values = np.arange(2 * PAIRS, dtype=np.uint64)
+    sets = Ragged(values, np.arange(2 * PAIRS + 1))
+    made = low_bits(signatures(sets, 2, seed=5), bits)
+    both = int((equal_places(made, LEFT, RIGHT) == 2).sum())
+    low, high = clopper_pearson(both, PAIRS, ALPHA)
+    assert low <= 4.0**-bits <= high
+
+
 def test_agreement_is_the_mean_over_places():
     made = np.array([[1, 2, 3, 4], [1, 2, 0, 4], [9, 9, 9, 9]], dtype=np.uint32)
     left, right = np.array([0, 0, 1, 2]), np.array([0, 1, 2, 2])
@@ -166,7 +191,12 @@ def test_estimates_are_what_their_definitions_say(sets, number):
         [set(sketch.row(i).tolist()) for i in range(len(sets))]
         for sketch in (min_s(rows, number), mod_m(rows, number))
     )
-    outer = [set(sorted(of_min[i] | of_min[j])[:number]) for i, j in zip(left, right)]
+    outer = [
+        of_min[i] | of_min[j]  # both sets as a whole
+        if max(len(of_min[i]), len(of_min[j])) < number
+        else set(sorted(of_min[i] | of_min[j])[:number])
+        for i, j in zip(left, right)
+    ]
     for estimates, parts in [
         (
             resemblance_of_min_s(min_s(rows, number), number, left, right),

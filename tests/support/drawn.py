@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from hypothesis import strategies as st
 
 from neardup import options
-from neardup.options import Settings
 from neardup.process.counters import Counters
 from neardup.reading.blocks import Block
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
+from neardup.settings import Settings
 from neardup.stages import map_records
 from neardup.token_counts.counts import TokenCounts
 from neardup.verification.buckets import BUCKET_BYTES, shared_lines
@@ -46,7 +46,14 @@ def arguments_of(*flags: str) -> Namespace:
 def every_scheme() -> dict[str, Scheme]:
     """Each scheme of the table as its defaults make it, and once more for what its flags change."""
     flags = [f"--scheme={name}" for name in SCHEMES]
-    for extra in ("--weights=idf", "--lexicons=3"):
+    flags += [f"--scheme=projection --measure=agreement --threshold={t}" for t in ("0.9", "31/32")]
+    for extra in (
+        "--weights=tf",
+        "--weights=tfidf",
+        "--weights=idf",
+        "--lexicons=3",
+        "--supershingles=30:10:3",
+    ):
         flag = extra.split("=")[0]
         users = [
             name
@@ -54,6 +61,7 @@ def every_scheme() -> dict[str, Scheme]:
             if flag in [option.flag for option in scheme.options]
         ]
         flags += [f"--scheme={name} {extra}" for name in users]
+    flags += ["--scheme=simhash --bits=200 --distance=9"]
     return {flag: settings_of(*flag.split(), counts=foreign_counts(flag)).scheme for flag in flags}
 
 

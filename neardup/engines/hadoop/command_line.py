@@ -10,6 +10,7 @@ from neardup.engines.hadoop import folders
 from neardup.engines.hadoop.streaming import command, flags, python
 from neardup.index.manifest import refuse_indexes
 from neardup.process.errors import UsageError, shown
+from neardup.settings import settings_before_counts
 
 DESCRIPTION = """Find the similar pairs of records in files on a Hadoop cluster.
 
@@ -34,7 +35,7 @@ Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy
 def read(given: list[str]) -> argparse.Namespace:
     """The options; UsageError for anything wrong or impossible."""
     args = _parser().parse_intermixed_args(given)
-    settings = options.settings_before_counts(args)
+    settings = settings_before_counts(args)
     args.decides, args.tagged, args.places = settings.output.decides, settings.tag is not None, ""
     if args.dedup and args.decides:
         raise UsageError(f"--dedup is for pairs, and --output is {args.output}")

@@ -13,6 +13,7 @@ from neardup.engines.hadoop import archives
 from neardup.engines.hadoop.grouping import SAME_SPLITS
 from neardup.engines.hadoop.installation import hadoop, streaming_jar
 from neardup.process.errors import StageError, UsageError
+from neardup.settings import counts_first
 
 JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
@@ -77,7 +78,7 @@ def told(args: argparse.Namespace, counts: str) -> tuple[list[str], list[str]]:
     there: dict[str, object] = {}
     sent = listed(args)
     more: list[str] = []
-    if options.counts_first(args):
+    if counts_first(args):
         there = {"counts": COUNTS, "own_counts": True}
         more = from_cluster(f"{counts}/part-00000", COUNTS)
     elif args.counts is not None:

@@ -23,7 +23,6 @@ from neardup.process.interpreter import require
 
 require("numpy", name="run_hadoop.sh")
 
-from neardup import options
 from neardup.decision_stages import decide_edges
 from neardup.engines.connecting import Step, in_rounds
 from neardup.engines.counting_first import first_settings, settings_with_counts
@@ -43,6 +42,7 @@ from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
 from neardup.process.program import run
 from neardup.process.summary import CLUSTERS, IN_CLUSTERS, REMOVED, UNSETTLED, describe
+from neardup.settings import counts_first
 from neardup.token_counts.counts import TokenCounts
 
 
@@ -100,14 +100,14 @@ class Commands(NamedTuple):
 def planned(args: argparse.Namespace) -> Commands:
     """records → (sums → counts →) pairs (→ dedup), or edges → decided (→ lines that stay)"""
     output, *removed = args.answers
-    counts_first = options.counts_first(args)
-    several = counts_first or args.dedup or args.decides
+    tokens_first = counts_first(args)
+    several = tokens_first or args.dedup or args.decides
     between = folders.between(output) if several else ""
     sums, counts, pairs, decided = (
         f"{between}/{name}" for name in ("sums", "counts", "pairs", "decided")
     )
     counting = []
-    if counts_first:
+    if tokens_first:
         counting = [jobs.sums_job(args, sums), jobs.counts_job(args, sums, counts)]
     if not args.dedup and not args.decides:
         return Commands(counting, [], [jobs.pairs_job(args, output, counts)], [], between)

@@ -56,13 +56,13 @@ from neardup.engines.local.workers import Workers, turns
 from neardup.index.agreement import opened
 from neardup.index.manifest import is_index, refuse_indexes
 from neardup.index.segment import Segment
-from neardup.options import Settings
 from neardup.process.errors import UsageError
 from neardup.process.program import cores, run
 from neardup.process.summary import summarize
 from neardup.reading.blocks import check_inputs
 from neardup.reading.input_files import file_places
 from neardup.reading.places import first_place
+from neardup.settings import Settings, counts_first
 
 NAME = "run_local.sh"
 DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.
@@ -77,7 +77,7 @@ text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
 
 def main() -> None:
     args = command_line()
-    counts_first = options.counts_first(args)
+    counting = counts_first(args)
     settings = first_settings(args)
     asked = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
     old, segments = old_ones(args, settings)
@@ -109,7 +109,7 @@ def main() -> None:
         )
         with Workers(NAME) as workers:
             source: Source = new_records
-            if counts_first:
+            if counting:
                 plan, source = with_counts(workers, plan, args), kept_records
             everywhere(workers, plan, "mapper", lambda k: count(plan, k, source))
             everywhere(workers, plan, "sieve", lambda k: sieve(plan, k))

@@ -1,0 +1,120 @@
+"""`similar`: all pairs that are alike by their sketches, with how sure that is."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from neardup.evaluation.exact_options import share
+from neardup.lines.pair_lines import format_estimate
+from neardup.options import DEFAULT_THRESHOLD
+from neardup.process.arguments import bare_parser
+from neardup.process.counters import Counters
+from neardup.process.errors import UsageError
+from neardup.process.program import run, write_all
+from neardup.similarity.threshold import Threshold
+from neardup.sketch_files.kinds import CONTAINMENT, JACCARD
+from neardup.sketch_files.similar_pairs import Alike, Search, shown
+from neardup.sketch_files.sketch_file import SketchFile, check_agreement
+
+NAME = "neardup similar"
+DESCRIPTION = """Write all pairs whose similarity, estimated from sketches, reaches a threshold.
+
+    A TAB B TAB ~LOW..HIGH TAB ESTIMATE
+
+The exact similarity lies between LOW and HIGH with the confidence that is asked for; where sketches
+hold whole sets, all three are the exact one.  With two files A is of the first, B of the second.
+
+    python3 -m neardup sketch videos.txt --to videos.sketches
+    python3 -m neardup similar videos.sketches --threshold 0.8 > pairs.tsv
+    python3 -m neardup similar videos.sketches --of VIDEO_1 --of VIDEO_3
+"""
+
+
+def main() -> int:
+    return run(NAME, _similar)
+
+
+def _similar() -> None:
+    args = _command_line()
+    alpha = 1 - Fraction(str(share("--confidence", args.confidence)))
+    try:
+        threshold = Threshold.parse(args.threshold)
+    except ValueError as error:
+        raise UsageError(f"--threshold: {error}") from None
+    file = SketchFile(args.sketches)
+    other = SketchFile(args.more) if args.more is not None else None
+    if other:
+        check_agreement(file, other)
+    if args.measure not in (JACCARD, CONTAINMENT):
+        raise UsageError(f"--measure: {args.measure!r} is not {JACCARD} or {CONTAINMENT}")
+    if args.measure not in file.kind.measures:
+        raise UsageError(
+            f"--measure {args.measure} needs sketches of --kind mod:M, and {args.sketches} has "
+            f"{file.kind.text}; make others, or leave --measure out"
+        )
+    of = file.rows_of(map(os.fsencode, args.of)) if args.of else None
+    counters = Counters("similar", progress="candidate pairs")
+    for name in ("candidate pairs", "pairs"):
+        counters.add(name, 0)
+    search = Search(file, other, threshold, args.measure, of, counters)
+    for line in search.cost():
+        print(line, file=sys.stderr)
+    write_all(_lines(search, alpha))
+    counters.report()
+
+
+def _command_line() -> argparse.Namespace:
+    parser = bare_parser(f"python3 -m {NAME}", DESCRIPTION)
+    parser.add_argument("sketches", metavar="SKETCHES", help="what `sketch` has written")
+    parser.add_argument("more", metavar="MORE", nargs="?", help="for pairs of one record of each")
+    parser.add_argument(
+        "--threshold",
+        metavar="T",
+        default=DEFAULT_THRESHOLD,
+        help="the least estimate of a pair, 0 < T <= 1, as 0.9 or 9/10 "
+        f"(default: {DEFAULT_THRESHOLD})",
+    )
+    parser.add_argument(
+        "--confidence", metavar="P", default="0.95", help="of each interval (default: 0.95)"
+    )
+    parser.add_argument(
+        "--measure",
+        metavar="NAME",
+        default=JACCARD,
+        help="jaccard, or, of sketches of --kind mod:M, containment of A in B (default: jaccard)",
+    )
+    parser.add_argument(
+        "--of",
+        metavar="ID",
+        action="append",
+        help="only pairs with this record of SKETCHES; may come several times",
+    )
+    return parser.parse_intermixed_args()
+
+
+def _lines(search: Search, alpha: Fraction) -> Iterator[bytes]:
+    for alike in search.pairs():
+        yield b"".join(_lines_of(search, alike, alpha))
+
+
+def _lines_of(search: Search, alike: Alike, alpha: Fraction) -> Iterator[bytes]:
+    ids = search.file.ids(alike.asked), (search.other or search.file).ids(alike.passing)
+    told: dict[tuple[int, int, bool], tuple[int, int, int]] = {}
+    numbers = np.stack((alike.part, alike.whole), axis=1).tolist()
+    for a, b, (part, whole), known in zip(*ids, numbers, alike.known.tolist()):
+        key = part, whole, known
+        if key not in told:
+            told[key] = shown(search.kind, part, whole, known, alpha)
+        if search.other is None:
+            if a == b:
+                search.counters.repeated_id(a)
+                continue
+            if alike.swapped or (search.measure == JACCARD and b < a):
+                a, b = b, a
+        yield format_estimate(a, b, *told[key])

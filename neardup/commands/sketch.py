@@ -1,0 +1,73 @@
+"""`sketch`: what sets are like, in some hundred bytes of each."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from neardup import options
+from neardup.engines.local.folder import working_folder
+from neardup.evaluation.exact_options import check_files
+from neardup.options import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS
+from neardup.process.counters import Counters
+from neardup.process.errors import UsageError
+from neardup.process.program import run
+from neardup.reading.blocks import read_files
+from neardup.settings import Settings
+from neardup.sketch_files.kinds import kind_of
+from neardup.sketch_files.sketch_file import check_new, write_sketches
+from neardup.stages import parsed
+
+NAME = "neardup sketch"
+OF_PAIRS = {"--scheme", "--exact", "--measure", "--threshold", "--counts", "--own-counts"}
+FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS - SCHEME_OPTIONS.keys() - OF_PAIRS
+DEFAULT_KIND = "min:64"
+DESCRIPTION = """Write a sketch of each record: a small sample that tells how alike two records are.
+
+A million records take 400 MB with min:64, whatever their size.  Sketches of new records can be
+compared with those of old ones, which need not be there any more; make them with the same options.
+
+    python3 -m neardup sketch videos.txt --to videos.sketches
+    python3 -m neardup similar videos.sketches > pairs.tsv
+"""
+
+
+def main() -> int:
+    return run(NAME, _sketch)
+
+
+def _sketch() -> None:
+    parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
+    )
+    parser.add_argument(
+        "--to", metavar="SKETCHES", required=True, help="the file of sketches, which is made"
+    )
+    parser.add_argument(
+        "--kind",
+        metavar="KIND",
+        default=DEFAULT_KIND,
+        help="min:S, the S smallest hashes of a set; mod:M, those that M divides, for containment "
+        "too; signature:L, the smallest in L random orders; signature:L:B, B bits of each "
+        f"(default: {DEFAULT_KIND})",
+    )
+    args = parser.parse_intermixed_args()
+    settings = Settings.of(args)
+    try:
+        kind = kind_of(args.kind)
+    except ValueError as error:
+        raise UsageError(f"--kind: {error}") from None
+    if args.to in ("", "-"):
+        raise UsageError(f"--to: expected the name of a file, got {args.to!r}")
+    check_new(Path(args.to))
+    check_files(args.files)
+    counters = Counters("sketch", progress="records")
+    options_of = {flag: value for flag, value in settings.keys_of.items() if flag in FLAGS}
+    with working_folder():
+        batches = parsed(read_files(args.files, settings.max_line), settings, counters)
+        seed = int(settings.keys_of["--seed"])
+        written = write_sketches(Path(args.to), batches, kind, seed, options_of)
+    counters.report()
+    told = f"{args.to}: {kind.text} of {written.records:,} records in {written.bytes:,} bytes"
+    print(f"{'sketches':33} {told}", file=sys.stderr)

@@ -1,0 +1,160 @@
+"""Keys of bit vectors: a key is a mask's number, and what stands in the vector under the mask.
+
+Two vectors share a key when none of the bits that differ is under its mask.  There are two ways to
+choose masks:
+
+Blocks.  F bits are cut into m blocks, and a mask is a choice of m - k of them.  k differing bits
+lie in k blocks at most, so a choice is left: every pair of k differing bits or fewer shares a key,
+by the pigeonhole principle (Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling",
+2007).
+
+    m = 5, k = 3                 block 0      1      2      3      4
+    vector x                       0110…  1010…  1100…  0011…  0101…
+    vector y                       0111…  1010…  1000…  0011…  0001…
+    the key that both have                1010…         0011…         choice (1, 3) of 10
+
+Drawn.  A mask is r of the F bits, drawn at random, and there are b of them, drawn for themselves.
+d differing bits all miss a mask with the hypergeometric probability h = C(F-d, r) / C(F, r), so a
+pair shares a key with probability 1 - (1 - h)^b, wherever its d bits are.  It serves where too many
+bits may differ for blocks of some length.
+
+Letters: F bits (64), k bits that may differ (3), m blocks (5); b masks of r bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, takewhile
+from math import comb
+from typing import Union
+
+import numpy as np
+
+from neardup.schemes import banding
+from neardup.schemes.binomial import at_least
+from neardup.schemes.scheme import banded
+from neardup.sets.hashing import combine, random_words
+from neardup.sets.ragged import Ragged
+
+HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less
+WORD_BITS = 64
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Choices of m - k of m blocks, in which k bits or fewer differ.
+
+    >>> ways = Blocks(bits=64, number=5, distance=3)
+    >>> len(ways), ways.recall(61), ways.recall(60)
+    (10, 1.0, 0.0)
+    """
+
+    bits: int
+    number: int
+    distance: int
+
+    def __len__(self) -> int:
+        return comb(self.number, self.distance)
+
+    def masks(self) -> np.ndarray:
+        return _of_blocks(self)
+
+    def recall(self, equal: int) -> float:
+        """With so many bits equal; one less than promised, and no block may be left."""
+        return float(self.bits - equal <= self.distance)
+
+    def by_chance(self, agreement: float) -> float:
+        """How likely vectors share a key that have each bit equal with this probability."""
+        block = agreement ** (self.bits / self.number)
+        return at_least(self.number - self.distance, self.number, block)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """b masks of r bits, by `seed`.
+
+    >>> ways = Drawn(bits=384, number=118, width=24, seed=0)
+    >>> len(ways), round(ways.recall(346), 4)
+    (118, 0.9999)
+    """
+
+    bits: int
+    number: int
+    width: int
+    seed: int
+
+    def __len__(self) -> int:
+        return self.number
+
+    def masks(self) -> np.ndarray:
+        return _drawn(self)
+
+    def recall(self, equal: int) -> float:
+        return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
+
+    def by_chance(self, agreement: float) -> float:
+        """About, and at most, since masks overlap."""
+        return banding.recall(agreement, self.number, self.width)
+
+
+Ways = Union[Blocks, Drawn]
+
+
+def most_blocks(distance: int, max_keys: int, bits: int) -> int:
+    """As many as leave no more than `max_keys` keys; 0 where even the fewest leave more.
+
+    >>> [most_blocks(k, 16, 64) for k in (0, 1, 2, 3, 4, 15, 16)]
+    [64, 16, 6, 5, 6, 16, 0]
+    """
+    numbers = range(distance + 1, bits + 1)  # with more and more keys
+    return max(takewhile(lambda m: comb(m, distance) <= max_keys, numbers), default=0)
+
+
+def hits(bits: int) -> banding.Hit:
+    """How likely a mask of some width is of equal bits only, by the share of these.
+
+    >>> round(hits(64)(60 / 64, 20), 6) == round(comb(60, 20) / comb(64, 20), 6)
+    True
+    """
+
+    def hit(share: float, width: int) -> float:
+        return comb(int(share * bits + HAIR), width) / comb(bits, width)
+
+    return hit
+
+
+def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
+    """The keys, by the masks low … high-1, of records with these vectors (uint64 (n, W))."""
+    masks = ways.masks()[low:high]
+    words = np.empty((len(vectors), len(masks)), dtype=np.uint64)
+    columns = np.ascontiguousarray(vectors.T)
+    for i, mask in enumerate(masks):
+        words[:, i] = combine(columns & mask[:, np.newaxis], seed=0)
+    return banded(words, np.arange(low, low + len(masks)))
+
+
+@lru_cache(maxsize=16)
+def _of_blocks(ways: Blocks) -> np.ndarray:
+    """uint64 (C(m, k), W)."""
+    ends = [ways.bits * i // ways.number for i in range(ways.number + 1)]
+    blocks = [(1 << high) - (1 << low) for low, high in zip(ends, ends[1:])]
+    choices = combinations(blocks, ways.number - ways.distance)
+    return _words([sum(choice) for choice in choices], ways.bits)
+
+
+@lru_cache(maxsize=16)
+def _drawn(ways: Drawn) -> np.ndarray:
+    """uint64 (b, W): those bits of each mask whose random words are the smallest."""
+    draws = random_words(ways.seed, ways.number * ways.bits, stream=5)
+    order = np.argsort(draws.reshape(ways.number, ways.bits), axis=1, kind="stable")
+    return _words(
+        [sum(1 << bit for bit in row) for row in order[:, : ways.width].tolist()], ways.bits
+    )
+
+
+def _words(masks: list[int], bits: int) -> np.ndarray:
+    """uint64 (len(masks), W): the lowest bits in the first word."""
+    full = (1 << WORD_BITS) - 1
+    rows = [[mask >> low & full for low in range(0, bits, WORD_BITS)] for mask in masks]
+    return np.array(rows, dtype=np.uint64)

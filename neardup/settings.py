@@ -1,0 +1,258 @@
+"""Settings: the options read, and checked before the first line is read.
+
+All complaints come from here, and each names the line to type instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from neardup.decisions import RULES
+from neardup.decisions.rule import Rule
+from neardup.lines.count_lines import read_counts
+from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag
+from neardup.options import (
+    DEFAULT_SCHEME,
+    DEFAULT_THRESHOLD,
+    MAX_LINE_MIB,
+    SCHEME_OPTIONS,
+    integer,
+    measures,
+    read,
+    value_of,
+)
+from neardup.process.counters import Counters
+from neardup.process.errors import UsageError
+from neardup.reading.bad_lines import Parser
+from neardup.reading.line_form import LineForm
+from neardup.reading.shingling import Shingler
+from neardup.schemes import SCHEMES
+from neardup.schemes.request import Request, one_of
+from neardup.schemes.scheme import Scheme
+from neardup.schemes.sketched import Sketched
+from neardup.similarity.estimated import EstimatedJaccard, sample_size
+from neardup.similarity.measures import MEASURES, Measure
+from neardup.similarity.threshold import Threshold
+from neardup.similarity.weights import TokenWeights
+from neardup.token_counts.counts import TokenCounts
+from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
+from neardup.verification.pair_join import PairJoin
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options, read and checked."""
+
+    threshold: Threshold
+    measure: Measure
+    scheme: Scheme
+    parse: Parser
+    output: Output
+    tag: Tag | None  # where ids travel with one
+    rule: type[Rule]
+    against: bool
+    between: bool
+    input_files: str | None
+    max_line: int  # bytes
+    strict: bool
+    keys_of: Mapping[str, str]  # all that the keys of a line depend on, by flag; "" without one
+
+    @classmethod
+    def of(cls, args: argparse.Namespace, counts: TokenCounts | None = None) -> Settings:
+        """UsageError for anything wrong or impossible; `counts` are instead of --counts."""
+        for flag in ("--counts", "--against", "--input-files"):
+            if (name := value_of(args, flag)) == "" or (isinstance(name, list) and "" in name):
+                raise UsageError(f"{flag}: expected the name of a file, got ''")
+        if counts is None and args.counts is not None:
+            counts = read_counts(args.counts, bool(args.own_counts))
+        form = LineForm.of(args.input, args.shingle, args.clean)
+        name = _scheme_name(args)
+        request = _request(args, name, counts)
+        try:
+            scheme = SCHEMES[name].of(request)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        measure: Measure = scheme.measure(request.measure, request.threshold)
+        weights = scheme.weights or TokenWeights()
+        kind = read("--output", one_of(*OUTPUTS), args.output)
+        tag, rule = _decision(args, kind)
+        output = OUTPUTS[kind]
+        if size := read("--verify", sample_size, args.verify):
+            _check_estimates(args, scheme, name, request.measure)
+            scheme = Sketched(scheme, size, request.seed)
+            measure, output = EstimatedJaccard(request.threshold, size), ESTIMATED
+        if measure.directed and not OUTPUTS[kind].directed:
+            raise UsageError(
+                f"--measure {request.measure} has a direction, and --output {kind} has none; use "
+                "--measure overlap, the larger of both directions"
+            )
+        max_line = integer("--max-line", args.max_line, 1, MAX_LINE_MIB)
+        return cls(
+            threshold=request.threshold,
+            measure=measure,
+            scheme=scheme,
+            parse=form.parser(weights.repeats, weights.own),
+            output=output,
+            tag=tag,
+            rule=rule,
+            against=bool(args.against),
+            between=args.between,
+            input_files=args.input_files,
+            max_line=max_line << 20,
+            strict=args.strict,
+            keys_of={
+                "--scheme": name,
+                **request.told(scheme.options),
+                **form.told(),
+                "--max-line": str(max_line),
+            },
+        )
+
+    def join(self, counters: Counters) -> PairJoin:
+        """What verifies the buckets."""
+        if self.against and self.output.across:
+            return self.output.across(self.scheme, self.measure, counters, self.between)
+        return self.output.join(self.scheme, self.measure, counters)
+
+    @property
+    def promise(self) -> str:
+        return self.scheme.promise
+
+    def unsuited(self) -> list[str]:
+        """Where --shingle is not what the scheme was made for: a line in words.  Spots of any
+        length are spots."""
+        text, suits = self.keys_of["--shingle"], self.scheme.suits_shingle
+        if not text or suits is None:
+            return []
+        given, made_for = Shingler.parse(text), Shingler.parse(suits)
+        if given == made_for or given.unit == made_for.unit == "spot":
+            return []
+        name = self.keys_of["--scheme"]
+        return [f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
+
+
+def settings_before_counts(args: argparse.Namespace) -> Settings:
+    """As far as they are known before the tokens are counted, where a run counts them first."""
+    return Settings.of(args, TokenCounts.empty() if counts_first(args) else None)
+
+
+def counts_first(args: argparse.Namespace) -> bool:
+    """Whether a run with these options should count tokens first."""
+    scheme = SCHEMES[_scheme_name(args)]
+    return args.counts is None and scheme.asks_for_counts(_scheme_values(args, scheme))
+
+
+def _scheme_name(args: argparse.Namespace) -> str:
+    name = _given(args.scheme, "exact" if args.exact else DEFAULT_SCHEME)
+    if name not in SCHEMES:
+        raise UsageError(f"--scheme: {name!r} is not one of {', '.join(SCHEMES)}")
+    if args.exact and name != "exact":
+        raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
+    for flag, option in SCHEME_OPTIONS.items():
+        if value_of(args, flag) is not None and option not in SCHEMES[name].options:
+            users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
+            raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
+    if args.own_counts and args.counts is None:
+        raise UsageError("--own-counts says what --counts are, and there are none")
+    return name
+
+
+def _scheme_values(args: argparse.Namespace, scheme: type[Scheme]) -> dict[str, Any]:
+    """What was given for the options that the scheme owns, by flag."""
+    given = ((option, value_of(args, option.flag)) for option in scheme.options)
+    return {
+        option.flag: read(option.flag, option.read, text)
+        for option, text in given
+        if text is not None
+    }
+
+
+def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, type[Rule]]:
+    """How ids are tagged, and who goes."""
+    output = OUTPUTS[kind]
+    users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
+    for flag in ("--rule", "--keep"):
+        if value_of(args, flag) is not None and output.decides != RECORDS:
+            raise UsageError(f"{flag} is for --output {users}, and --output is {kind}")
+    if args.against and not output.across:
+        able = " or ".join(name for name, other in OUTPUTS.items() if other.across)
+        raise UsageError(f"--against is for --output {able}, and --output is {kind}")
+    if args.between and not args.against:
+        raise UsageError("--between leaves out pairs of new records, and needs --against")
+    rule = read("--rule", one_of(*RULES), _given(args.rule, next(iter(RULES))))
+    keep = read("--keep", one_of(*PRIORITIES), _given(args.keep, next(iter(PRIORITIES))))
+    if args.against and rule == "cluster":
+        raise UsageError("--rule cluster is for one collection; with --against use --rule direct")
+    tag: Tag | None = COLLECTION if args.against else None
+    if output.decides:
+        tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
+    return tag, RULES[rule].rule
+
+
+def _check_estimates(args: argparse.Namespace, scheme: Scheme, name: str, measure: str) -> None:
+    """UsageError where --verify sketch cannot be."""
+    if measure != "jaccard":
+        raise UsageError(
+            f"--verify sketch estimates --measure jaccard, and --measure is {measure}; name "
+            "--measure jaccard, or leave --verify out"
+        )
+    if scheme.weights is not None:
+        raise UsageError(
+            "--verify sketch estimates the similarity of sets, without weights; leave out one of "
+            "--weights and --verify"
+        )
+    if args.output != "pairs":
+        raise UsageError(
+            f"--output {args.output} needs exact pairs, and --verify sketch has estimates; leave "
+            "--verify out"
+        )
+    if args.against:
+        raise UsageError(
+            "--against is for exact pairs, and --verify sketch has estimates; leave --verify out"
+        )
+    if counts_first(args):
+        raise UsageError(
+            f"--scheme {name} counts the tokens of all records first, and --verify sketch sends "
+            "none; take --scheme minhash, or name --counts FILE, as count_tokens.py makes them"
+        )
+
+
+def _request(args: argparse.Namespace, name: str, counts: TokenCounts | None) -> Request:
+    """What is asked of the scheme of that name."""
+    scheme = SCHEMES[name]
+    measure = _given(args.measure, scheme.measures[0])
+    if measure not in scheme.measures:
+        raise UsageError(_cannot_promise(measure, name))
+    values = _scheme_values(args, scheme)
+    text = _given(args.threshold, DEFAULT_THRESHOLD)
+    threshold = read("--threshold", Threshold.parse, text)
+    resemblance = None
+    if measure in MEASURES:
+        resemblance = read("--threshold", lambda _: MEASURES[measure](threshold).resemblance, text)
+    return Request(
+        threshold=threshold,
+        resemblance=resemblance,
+        measure=measure,
+        threshold_given=args.threshold is not None,
+        seed=integer("--seed", _given(args.seed, "0"), 0, 2**64 - 1),
+        counts=counts if scheme.asks_for_counts(values) else None,
+        values=values,
+    )
+
+
+def _cannot_promise(measure: str, scheme: str) -> str:
+    able = [name for name, other in SCHEMES.items() if measure in other.measures]
+    if not able:
+        return f"--measure: {measure!r} is not one of {', '.join(measures())}"
+    why = ""
+    if measure in ("overlap", "containment"):
+        why = ": a small set inside a large one has next to no Jaccard similarity"
+    others = " or ".join(able)
+    return f"--scheme {scheme} cannot promise --measure {measure}{why}; use --scheme {others}"
+
+
+def _given(text: str | None, default: str) -> str:
+    return default if text is None else text

@@ -1,0 +1,116 @@
+"""Resemblance estimated from samples, where the sets themselves are too large to send.
+
+What travels of a set is one row of numbers, and all that carries sets carries it as it is:
+
+    below 2^52            the keys of the record, see `lines.keys`
+    2^52 + S              one mark, which tells the size of the samples
+    2^52 + 2^48 and above MIN_S of the set: its S smallest hashes, or all of them (`sketches`)
+
+Of the S smallest hashes of x∪y, k are in both sets; the resemblance lies in the exact interval of
+k out of S but for one pair in a thousand (CONFIDENCE).  A pair is one whose interval reaches the
+threshold, so of those that are at it one in two thousand is left out.  Sets of fewer than S
+elements have been sent as a whole: of two such sets the resemblance is known, and the interval is
+one number.
+
+Letters: S the size of the samples (256).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from neardup.sets.ragged import Ragged
+from neardup.similarity.exact_interval import MILLION, exact_interval
+from neardup.similarity.measures import UnboundedMeasure, Verified
+from neardup.similarity.sketches import SAMPLE_BITS, min_s, sample_of_min_s, whole_in_min_s
+from neardup.similarity.threshold import Threshold
+
+DEFAULT_SIZE, LEAST_SIZE, MOST_SIZE = 256, 16, 65536
+CONFIDENCE = Fraction(999, 1000)
+MARK = np.uint64(1 << 52)
+FIRST_HASH = MARK + np.uint64(1 << SAMPLE_BITS)
+
+
+def sample_size(text: str) -> int:
+    """Reads how pairs are verified: S, or 0 for exactly.
+
+    >>> [sample_size(text) for text in ("exact", "sketch", "sketch:1024")]
+    [0, 256, 1024]
+    """
+    if text == "exact":
+        return 0
+    kind, colon, size = text.partition(":")
+    if kind == "sketch" and not colon:
+        return DEFAULT_SIZE
+    number = int(size) if size.isascii() and size.isdigit() and len(size) <= 6 else 0
+    if kind == "sketch" and LEAST_SIZE <= number <= MOST_SIZE:
+        return number
+    raise ValueError(
+        f"{text!r} is neither exact nor sketch:S, with S from {LEAST_SIZE} to {MOST_SIZE}"
+    )
+
+
+def sampled(sets: Ragged, keys: Ragged, size: int, seed: int) -> Ragged:
+    """What travels of sets with these keys.
+
+    >>> sets, keys = Ragged.from_rows([[1, 2, 3], [*range(99)]]), Ragged.from_rows([[7, 9], [7]])
+    >>> sampled(sets, keys, size=16, seed=0).sizes.tolist()
+    [6, 18]
+    """
+    sample = min_s(sets, size, seed)
+    rows = np.concatenate(
+        [np.repeat(np.arange(len(sets)), part.sizes) for part in (keys, sample)]
+        + [np.arange(len(sets))]
+    )
+    marks = np.full(len(sets), MARK + np.uint64(size))
+    values = np.concatenate((keys.values, sample.values + FIRST_HASH, marks))
+    order = np.lexsort((values, rows))
+    offsets = keys.offsets + sample.offsets + np.arange(len(sets) + 1)
+    return Ragged(values[order], offsets)
+
+
+def samples_of(rows: Ragged) -> Ragged:
+    """MIN_S of sets that travel as these rows."""
+    hashes = rows.where(rows.values >= FIRST_HASH)
+    return Ragged(hashes.values - FIRST_HASH, hashes.offsets)
+
+
+def keys_of(rows: Ragged, size: int, low: int, high: int) -> Ragged:
+    """The keys from `low` to below `high` in these rows; none in one without the mark of `size`."""
+    marked = rows.where(rows.values == MARK + np.uint64(size)).sizes > 0
+    mine = (rows.values >= np.uint64(low)) & (rows.values < np.uint64(high))
+    return rows.where(mine & np.repeat(marked, rows.sizes))
+
+
+@dataclass(frozen=True)
+class EstimatedJaccard(UnboundedMeasure):
+    """Pairs whose interval reaches the threshold; of samples of so many hashes."""
+
+    threshold: Threshold
+    size: int
+
+    def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
+        """Subtle: `part` and `whole` are the ends of the interval here, in millionths."""
+        some, place = np.unique(np.concatenate((left, right)), return_inverse=True)
+        samples = samples_of(sets.take(some))
+        a, b = place.reshape(2, -1)
+        known = whole_in_min_s(samples, self.size, a, b)
+        both, all_ = sample_of_min_s(samples, self.size, a, b)
+        good = np.where(known, self.threshold.reached(both, all_), True)
+        low, high = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
+        low[known] = high[known] = _rounded(both[known], all_[known])
+        for hits in np.unique(both[~known]).tolist():
+            mine = ~known & (both == hits)
+            low[mine], high[mine] = exact_interval(hits, self.size, 1 - CONFIDENCE)
+        good &= known | self.threshold.reached(high, np.full(len(high), MILLION))
+        return Verified(left[good], right[good], low[good], high[good])
+
+
+def _rounded(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """part/whole in millionths, half-even, as exact similarities are shown."""
+    quotient, remainder = np.divmod(part * MILLION, whole)
+    twice = 2 * remainder
+    return quotient + ((twice > whole) | ((twice == whole) & (quotient % 2 == 1)))

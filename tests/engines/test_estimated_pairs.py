@@ -1,0 +1,150 @@
+"""--verify sketch: the same bytes on every engine, intervals that hold, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from neardup.process.errors import StageError, UsageError
+from neardup.similarity.definitions import resemblance
+from tests.support.drawn import arguments_of, job, mapped, record_lines, reduced, settings_of
+from tests.support.engines import (
+    ANSWER,
+    DECIDE,
+    DEDUP,
+    ENGINES,
+    NEARDUP,
+    RUN_LOCAL,
+    VIDEOS,
+    Input,
+    in_order,
+    run,
+)
+from tests.support.programs import CONNECT
+
+LINE = re.compile(rb"([^\t]+)\t([^\t]+)\t~([01]\.[0-9]{6})\.\.([01]\.[0-9]{6})\n")
+SKETCH = ["--verify=sketch:64"]
+
+
+def large_sets() -> dict[bytes, list[int]]:
+    """Sets of some hundred elements in families, and copies, and small ones."""
+    rng = np.random.default_rng(5)
+    records: dict[bytes, list[int]] = {}
+    for family in range(12):
+        base = rng.integers(0, 1 << 62, int(rng.integers(20, 600))).tolist()
+        for member in range(5):
+            cut = int(rng.integers(0, 1 + len(base) // 8)) if member > 1 else 0
+            new = rng.integers(0, 1 << 62, cut).tolist()
+            records[b"v%d.%d" % (family, member)] = base[cut:] + new
+    return records
+
+
+RECORDS = large_sets()
+DATA = record_lines(RECORDS)
+
+
+def read(lines: list[bytes]) -> dict[tuple[bytes, bytes], tuple[Fraction, Fraction]]:
+    found = [LINE.fullmatch(line) for line in lines]
+    assert all(found)
+    return {(m[1], m[2]): (Fraction(m[3].decode()), Fraction(m[4].decode())) for m in found if m}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("flags", [[], ["--scheme=supershingle", "--threshold=0.85"]], ids=str)
+def test_every_engine_writes_the_same(name, flags, tmp_path):
+    files = ["input.txt"]
+    (tmp_path / "input.txt").write_bytes(DATA)
+    given = Input(DATA, [str(tmp_path / file) for file in files])
+    if name == "counted pipe" and not flags:
+        pytest.skip("nothing is counted before --verify sketch")
+    out = in_order(ENGINES[name](given, [*SKETCH, *flags], tmp_path))
+    expected = job(RECORDS, *SKETCH, *flags)
+    assert out == b"".join(expected)
+    assert len(expected) > 20
+
+
+def test_intervals_hold_the_exact_similarities_and_reach_the_threshold():
+    found = read(job(RECORDS, *SKETCH))
+    exact = {pair: resemblance(*(RECORDS[id_] for id_ in pair)) for pair in found}
+    outside = [pair for pair, (low, high) in found.items() if not low <= exact[pair] <= high]
+    rounded = [pair for pair in outside if found[pair][0] == found[pair][1]]
+    assert all(abs(found[pair][0] - exact[pair]) <= Fraction(1, 2 * 10**6) for pair in rounded)
+    assert len(outside) - len(rounded) <= 1  # of some hundred, each with P = 0.001
+    assert all(high >= Fraction("0.9") for _, high in found.values())
+    wide = [pair for pair, (low, high) in found.items() if low < high]
+    assert len(rounded) < len(found) > len(wide) > 0
+    true = {tuple(line.split(b"\t")[:2]) for line in job(RECORDS)}
+    assert true <= found.keys()
+    assert not found.keys() <= true  # some may be pairs, and are none
+
+
+def test_small_sets_give_the_exact_answer_with_its_mark(tmp_path):
+    result = run([*RUN_LOCAL, "--verify=sketch:4096", VIDEOS], tmp_path)
+    exact = [line.rstrip().split(b"\t") for line in ANSWER.read_bytes().splitlines()]
+    assert result.lines() == [b"%b\t%b\t~%b..%b\n" % (a, b, s, s) for a, b, s in exact]
+    assert "pairs are estimates from 4096 hashes of each set" in result.err
+
+
+def test_in_pieces_of_a_large_bucket():
+    lines = mapped(DATA, settings_of(*SKETCH))
+    whole = sorted(reduced(lines, settings_of(*SKETCH)))
+    assert sorted(reduced(lines, settings_of(*SKETCH), bucket_bytes=3000, at_once=5)) == whole
+
+
+def test_the_reducer_notices_other_options():
+    lines = {flag: mapped(DATA, settings_of(f"--verify={flag}")) for flag in FLAGS}
+    for mine in FLAGS:
+        for other in FLAGS:
+            if mine != other:
+                with pytest.raises(StageError, match=r"need the same .*--verify"):
+                    reduced(lines[mine], settings_of(f"--verify={other}"))
+
+
+FLAGS = ["exact", "sketch:64", "sketch"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--output=kept"], "--output kept needs exact pairs, and --verify sketch has estimates"),
+        (["--output=removed"], "--output removed needs exact pairs"),
+        (["--output=clusters"], "--output clusters needs exact pairs"),
+        (["--output=links"], "--output links needs exact pairs"),
+        (["--against=x"], "--against is for exact pairs, and --verify sketch has estimates"),
+        (["--measure=dice"], "--verify sketch estimates --measure jaccard, and --measure is dice"),
+        (["--scheme=simhash"], "and --measure is hamming; name --measure jaccard"),
+        (["--exact"], "counts the tokens of all records first, and --verify sketch sends none"),
+    ],
+)
+def test_what_it_cannot_do_is_refused(flags, said):
+    with pytest.raises(UsageError) as error:
+        settings_of(*SKETCH, *flags)
+    assert said in str(error.value)
+    assert arguments_of(*flags)
+
+
+def test_estimates_and_exact_pairs_are_not_merged(tmp_path):
+    mixed = b"a\tb\t0.950000\na\tc\t~0.900000..0.990000\n"
+    result = run(DEDUP, tmp_path, mixed)
+    assert result.code == 1
+    assert "exact pairs and estimates of --verify sketch in one input, at 'a' 'c'" in result.err
+    twice = b"a\tb\t~0.900000..0.990000\na\tb\t~0.910000..0.980000\n"
+    assert run(DEDUP, tmp_path, twice).out == b"a\tb\t~0.910000..0.980000\n"
+
+
+def test_who_needs_exact_pairs_says_so(tmp_path):
+    (tmp_path / "pairs").write_bytes(b"a\tb\t~0.900000..0.990000\n")
+    for command in (
+        [*NEARDUP, "evaluate", tmp_path / "pairs", ANSWER],
+        [*NEARDUP, "audit", VIDEOS, tmp_path / "pairs"],
+    ):
+        result = run(command, tmp_path)
+        assert result.code == 1
+        assert "an estimate, as --verify sketch and `similar` write it" in result.err
+    for command in [*DECIDE, "--output=removed"], [*CONNECT, "links"]:
+        result = run(command, tmp_path, b"a\tb\t~0.900000..0.990000\n")
+        assert result.code == 1
+        assert "a decision needs exact ones; leave --verify out" in result.err

@@ -1,0 +1,97 @@
+"""Options of schemes: the same lines from each engine, each pair once, and what is said first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.drawn import COUNTS, settings_of
+from tests.support.engines import (
+    ANSWER,
+    COUNT_TOKENS,
+    ENGINES,
+    INLINE,
+    MAPPER,
+    RUN_LOCAL,
+    VIDEOS,
+    Input,
+    in_order,
+    succeed,
+)
+
+SETTINGS = [
+    "--scheme=supershingle --supershingles=60:10:2",
+    "--scheme=simhash --bits=256 --distance=15",
+    "--scheme=projection --measure=agreement --threshold=31/32",
+    "--scheme=projection --measure=agreement --bits=96",
+]
+TEXTS = b"".join(b"t%d\tThe storm %d hits a town in the north\n" % (i, i % 5) for i in range(20))
+
+
+@pytest.mark.parametrize("flags", SETTINGS)
+def test_engines_print_the_same_and_each_pair_once(flags: str, tmp_path: Path) -> None:
+    given = Input(VIDEOS.read_bytes(), [str(VIDEOS)])
+    names = ["pipe", "split pipe", "run_local 1", "run_local 3", "mrjob inline"]
+    lines, *others = (
+        in_order(ENGINES[name](given, flags.split(), tmp_path)).splitlines() for name in names
+    )
+    assert all(each == lines for each in others)
+    pairs = [tuple(line.split(b"\t")[:2]) for line in lines]
+    assert len(pairs) == len(set(pairs))
+    truth = {tuple(line.split(b"\t")[:2]) for line in ANSWER.read_bytes().splitlines()}
+    assert len(truth & set(pairs)) > 100
+
+
+def test_a_pair_of_bits_is_found_wherever_the_masks_are(tmp_path: Path) -> None:
+    """Exact promises: other keys, with another limit, find the same pairs."""
+    flags = ["--scheme=simhash", "--bits=128", "--distance=6"]
+    given = Input(VIDEOS.read_bytes(), [str(VIDEOS)])
+    some, other = (
+        ENGINES["run_local 1"](given, [*flags, f"--max-bands={n}"], tmp_path) for n in (7, 210)
+    )
+    assert some == other
+    assert len(some.splitlines()) > 100
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--scheme=imatch", "imatch was made for --shingle word:1, and --shingle is word:3"),
+        ("--scheme=imatch --shingle=char:5", "and --shingle is char:5"),
+        ("--scheme=imatch --shingle=word:1:bag", "and --shingle is word:1:bag"),
+        ("--scheme=imatch --shingle=word:1", ""),
+        ("--scheme=spotsigs", "spotsigs was made for --shingle spot:2:1, and --shingle is word:3"),
+        ("--scheme=spotsigs --shingle=spot:3:2", ""),
+        ("--scheme=minhash --shingle=word:1", ""),
+        ("--scheme=simhash", ""),
+    ],
+)
+def test_a_shingle_that_a_scheme_was_not_made_for(flags: str, said: str) -> None:
+    lines = settings_of("--input=text", *flags.split(), counts=COUNTS).unsuited()
+    assert len(lines) == bool(said)
+    assert said in "".join(lines)
+
+
+def test_of_shingle_lines_nothing_is_known() -> None:
+    assert settings_of("--scheme=imatch", counts=COUNTS).unsuited() == []
+
+
+def test_it_is_said_once_before_a_run(tmp_path: Path) -> None:
+    path, counts = tmp_path / "texts.txt", tmp_path / "counts.tsv"
+    path.write_bytes(TEXTS)
+    flags = ["--scheme=imatch", "--input=text"]
+    counted = succeed([*COUNT_TOKENS, "map", *flags], tmp_path, TEXTS).out
+    sums = succeed([*COUNT_TOKENS, "sum"], tmp_path, in_order(counted)).out
+    counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp_path, in_order(sums)).out)
+    for command in (
+        [*RUN_LOCAL, *flags, path],
+        [*INLINE, *flags, path],
+        [*MAPPER, f"--counts={counts}", *flags, path],
+    ):
+        said = succeed(command, tmp_path).err.splitlines()
+        told = [i for i, line in enumerate(said) if "was made for --shingle word:1" in line]
+        assert len(told) == 1, said
+        assert told[0] < next(i for i, line in enumerate(said) if line.startswith("records"))
+        suited = succeed([*command[:-1], "--shingle=word:1", path], tmp_path).err
+        assert "was made for" not in suited

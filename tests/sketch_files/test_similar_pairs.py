@@ -1,0 +1,204 @@
+"""All pairs of sketches: those of a slow estimator over all pairs of sets of Python, and no other.
+
+Coverage and bias are held with exact binomial intervals (ALPHA), and fixed seeds.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.evaluation.intervals import clopper_pearson
+from neardup.process.counters import Counters
+from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged
+from neardup.similarity.threshold import Threshold
+from neardup.sketch_files import similar_pairs, sketch_file
+from neardup.sketch_files.kinds import CONTAINMENT, JACCARD, Kind, Signatures, kind_of
+from neardup.sketch_files.similar_pairs import Search, shown
+from neardup.sketch_files.sketch_file import SketchFile, write_sketches
+from tests.schemes.test_schemes import ALPHA, PAIRS, pairs_of_similarity
+
+KINDS = [
+    "min:16",
+    "min:64",
+    "mod:1",
+    "mod:7",
+    "signature:40",
+    "signature:48:1",
+    "signature:30:5",
+    "signature:20:20",
+]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+Pair = tuple[int, int, Fraction]
+
+
+def drawn(seed: int, n: int = 120) -> list[list[int]]:
+    """Sets of few and of many elements, popular ones among them; half are altered copies."""
+    rng = np.random.default_rng(seed)
+    sets: list[list[int]] = []
+    for i in range(n):
+        if i % 2 and sets:
+            x = set(sets[int(rng.integers(len(sets)))])
+            for value in list(x)[: int(rng.integers(0, 1 + len(x) // 5))]:
+                x.discard(value)
+            x |= set(rng.integers(0, 1 << 60, int(rng.integers(0, 4))).tolist())
+        else:
+            x = set(rng.integers(0, 1 << 60, int(rng.integers(1, 150))).tolist())
+            x |= set(rng.integers(0, 30, 20).tolist())
+        sets.append(sorted(x) or [1])
+    return sets
+
+
+def written(path: Path, sets: list[list[int]], kind: str, first: int = 0) -> SketchFile:
+    batches = [
+        Batch([b"v%d" % (first + i + j) for j in range(len(sets[i : i + 50]))], rows)
+        for i in range(0, len(sets), 50)
+        for rows in [Ragged.from_rows(sets[i : i + 50])]
+    ]
+    path.unlink(missing_ok=True)
+    write_sketches(path, batches, kind_of(kind), 3, {"--seed": "3"})
+    return SketchFile(str(path))
+
+
+def search(file: SketchFile, t: str, measure: str = JACCARD, **more) -> list[Pair]:
+    """(x, y, estimate) of what is found, x < y but for containment of x in y."""
+    asked = {"other": None, "of": None, **more}
+    pairs = []
+    found = Search(file, threshold=Threshold.parse(t), measure=measure, counters=COUNTERS, **asked)
+    for alike in found.pairs():
+        for x, y, part, whole in zip(*(column.tolist() for column in alike[:4])):
+            swap = alike.swapped or (measure == JACCARD and asked["other"] is None and y < x)
+            pairs.append((*((y, x) if swap else (x, y)), file.kind.estimate(part, whole)))
+    assert len(set(pairs)) == len(pairs)
+    return sorted(pairs)
+
+
+COUNTERS = Counters("test")
+
+
+def sketched(sets: list[list[int]], kind: Kind) -> list[list[int]]:
+    """The sketch of each set, made alone."""
+    return [kind.sketches(Ragged.from_rows([x]), 3).row(0).tolist() for x in sets]
+
+
+def slow(kind: Kind, x: list[int], y: list[int], measure: str) -> Fraction | None:
+    """The estimate by its definition."""
+    if isinstance(kind, Signatures):
+        agree = Fraction(sum(a == b for a, b in zip(x, y)), len(x))
+        accidents = Fraction(1, 2**kind.bits) if kind.bits < 32 else 0
+        return max((agree - accidents) / (1 - accidents), Fraction(0))
+    s = int(kind.text.split(":")[1])
+    if measure == CONTAINMENT:
+        return Fraction(len({*x} & {*y}), len(x)) if x else None
+    sample = sorted({*x, *y})
+    if kind.text.startswith("min") and max(len(x), len(y)) >= s:
+        sample = sample[:s]
+    return Fraction(len({*x} & {*y} & {*sample}), len(sample)) if sample else None
+
+
+def all_pairs(
+    kind: Kind, mine: list[list[int]], yours: list[list[int]], t: str, measure: str, same: bool
+) -> list[Pair]:
+    return sorted(
+        (i, j, estimate)
+        for i, x in enumerate(mine)
+        for j, y in enumerate(yours)
+        if not same or (i < j if measure == JACCARD else i != j)
+        for estimate in [slow(kind, x, y, measure)]
+        if estimate is not None and estimate >= Fraction(t)
+    )
+
+
+@pytest.fixture(params=[False, True], ids=["as it is", "in small pieces"])
+def pieces(request, monkeypatch) -> None:
+    if request.param:
+        monkeypatch.setattr(sketch_file, "NUMBERS_AT_ONCE", 300)
+        monkeypatch.setattr(similar_pairs, "NUMBERS_AT_ONCE", 300)
+        monkeypatch.setattr(similar_pairs, "MEETINGS_AT_ONCE", 50)
+
+
+@every_kind
+@pytest.mark.parametrize("t", ["0.5", "0.9", "1"])
+def test_every_pair_at_the_threshold_is_found_and_no_other(kind, t, tmp_path, pieces):
+    sets = drawn(1)
+    file = written(tmp_path / "s", sets, kind)
+    sketches = sketched(sets, file.kind)
+    expected = all_pairs(file.kind, sketches, sketches, t, JACCARD, same=True)
+    assert search(file, t) == expected
+    assert 0 < len(expected) < len(sets) ** 2 / 4
+
+
+@every_kind
+def test_pairs_of_two_files_and_of_some_records(kind, tmp_path):
+    sets = drawn(2)
+    one, two = (written(tmp_path / str(i), sets[i:], kind, i) for i in (0, 60))
+    mine, yours = (sketched(some, one.kind) for some in (sets, sets[60:]))
+    expected = all_pairs(one.kind, mine, yours, "0.7", JACCARD, same=False)
+    assert len(expected) > 60
+    assert search(one, "0.7", other=two) == expected
+    of = np.array([3, 70, 71])
+    some = [pair for pair in expected if pair[0] in of]
+    assert search(one, "0.7", other=two, of=of) == some
+    within = all_pairs(one.kind, mine, mine, "0.7", JACCARD, same=True)
+    assert search(one, "0.7", of=of) == [p for p in within if {p[0], p[1]} & set(of.tolist())]
+
+
+@pytest.mark.parametrize("kind", ["mod:1", "mod:7"])
+@pytest.mark.parametrize("t", ["0.6", "1"])
+def test_containment(kind, t, tmp_path, pieces):
+    sets = drawn(3)
+    sets += [x[::3] for x in sets[::4]]
+    file = written(tmp_path / "s", sets, kind)
+    sketches = sketched(sets, file.kind)
+    expected = all_pairs(file.kind, sketches, sketches, t, CONTAINMENT, same=True)
+    assert search(file, t, CONTAINMENT) == expected
+    assert any((j, i) not in {pair[:2] for pair in expected} for i, j, _ in expected)
+    of = np.array([0, 1, 8, 125])
+    some = [pair for pair in expected if {pair[0], pair[1]} & set(of.tolist())]
+    assert search(file, t, CONTAINMENT, of=of) == some
+    assert some
+
+
+@given(st.integers(0, 10**6), st.sampled_from(KINDS), st.sampled_from(["0.3", "2/3", "0.95"]))
+def test_any_sets(tmp_path_factory, seed, kind, t):
+    sets = drawn(seed, 24)
+    file = written(tmp_path_factory.getbasetemp() / "any", sets, kind)
+    sketches = sketched(sets, file.kind)
+    assert search(file, t) == all_pairs(file.kind, sketches, sketches, t, JACCARD, same=True)
+
+
+@every_kind
+def test_what_is_packed_is_unpacked(kind):
+    made = kind_of(kind).sketches(Ragged.from_rows(drawn(4)), 0)
+    again = kind_of(kind).unpacked(*kind_of(kind).packed(made))
+    assert again.values.tolist() == made.values.tolist()
+    assert again.offsets.tolist() == made.offsets.tolist()
+
+
+@pytest.mark.parametrize("kind", ["min:32", "mod:4", "signature:64", "signature:64:1"])
+@pytest.mark.parametrize("common", [60, 90])
+def test_intervals_miss_as_rarely_as_they_say_and_estimates_are_right_on_average(kind, common):
+    sets, left, right = pairs_of_similarity(common, 100, "random")
+    made = kind_of(kind)
+    part, whole, known = made.counted(made.sketches(sets, common), left, right, JACCARD)
+    assert not known.any()
+    alpha, truth, missed = Fraction("0.05"), common * 10**4, 0
+    cache = {key: made.interval(*key, alpha) for key in set(zip(part.tolist(), whole.tolist()))}
+    for key in zip(part.tolist(), whole.tolist()):
+        low, high = cache[key]
+        missed += not low <= truth <= high
+    assert clopper_pearson(missed, PAIRS, ALPHA)[0] <= alpha
+    # Pooled hits: of draws without replacement, they lie nearer to the mean than binomial ones.
+    accidents = 1 / made.accidents if made.accidents else 0
+    low, high = clopper_pearson(int(part.sum()), int(whole.sum()), ALPHA)
+    assert low <= common / 100 + (1 - common / 100) * accidents <= high
+
+
+def test_what_is_known_is_one_number():
+    assert shown(kind_of("min:64"), 1, 3, True, Fraction("0.05")) == (333333, 333333, 333333)

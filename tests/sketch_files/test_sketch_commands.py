@@ -1,0 +1,134 @@
+"""`sketch` and `similar` as programs: what they write, and what they refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import ANSWER, NEARDUP, VIDEOS, Result, run, succeed
+
+RECORDS = b"a 1 2 3 4 5 6 7 8 9 10\nb 1 2 3 4 5 6 7 8 9 11\nc 1 2 3 4 5 6 7 8 9 10\nd 1 2 3 4 5\n"
+
+
+def sketch(tmp: Path, name: str, *flags: str, data: bytes = RECORDS) -> Result:
+    command = [*NEARDUP, "sketch", "-", "--to", tmp / name, *flags]
+    return run(command, tmp, data)
+
+
+def similar(tmp: Path, *words: str) -> Result:
+    names = [str(tmp / word) if (tmp / word).exists() else word for word in words]
+    return run([*NEARDUP, "similar", *names], tmp)
+
+
+def test_lines_have_an_interval_and_an_estimate(tmp_path):
+    assert sketch(tmp_path, "s").code == 0
+    result = similar(tmp_path, "s", "--threshold=0.8")
+    assert result.lines() == [
+        b"a\tb\t~0.818182..0.818182\t0.818182\n",
+        b"a\tc\t~1.000000..1.000000\t1.000000\n",
+        b"b\tc\t~0.818182..0.818182\t0.818182\n",
+    ]
+    assert result.count("pairs") == 3
+    assert len(similar(tmp_path, "s", "--threshold=0.8", "--of=b").lines()) == 2
+    assert sketch(tmp_path, "m", "--kind=mod:1").code == 0
+    contained = similar(tmp_path, "m", "--measure=containment", "--threshold=1").lines()
+    assert [line.split(b"\t")[:2] for line in contained] == [
+        [b"a", b"c"],
+        [b"c", b"a"],
+        [b"d", b"a"],
+        [b"d", b"b"],
+        [b"d", b"c"],
+    ]
+
+
+def test_the_pairs_of_the_made_up_videos(tmp_path):
+    """With whole sets, the estimates are the exact answer."""
+    succeed([*NEARDUP, "sketch", VIDEOS, "--to", tmp_path / "v", "--kind=min:4096"], tmp_path)
+    lines = similar(tmp_path, "v").lines()
+    told = [b"\t".join(line.rstrip().split(b"\t")[i] for i in (0, 1, 3)) + b"\n" for line in lines]
+    assert told == ANSWER.read_bytes().splitlines(keepends=True)
+
+
+def test_sketches_of_other_options_are_not_compared(tmp_path):
+    for seed in "0", "1":
+        assert sketch(tmp_path, f"s{seed}", f"--seed={seed}", "--kind=signature:9:3").code == 0
+    assert (tmp_path / "s0").read_bytes() != (tmp_path / "s1").read_bytes()
+    result = similar(tmp_path, "s0", "s1")
+    assert result.code == 2
+    assert "s0 was made with --seed 0, and" in result.err
+    assert "s1 with --seed 1; make one of them again" in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "code", "said"),
+    [
+        ("cut", lambda data: data[:-1], 1, "damaged, it is cut short; make the sketches again"),
+        ("short", lambda data: data[:70], 1, "damaged, it is cut short; make the sketches again"),
+        ("flipped", lambda data: flip(data, 70), 1, "damaged, its bytes from 0 on are others"),
+        ("end", lambda data: flip(data, -30), 1, "damaged, its checksum is another"),
+        ("version", lambda data: flip(data, 25), 1, "of another version of neardup"),
+        ("text", lambda data: RECORDS, 1, "is no file of sketches; make one with python3 -m"),
+        ("empty", lambda data: b"", 1, "is no file of sketches; make one with python3 -m"),
+    ],
+)
+def test_what_is_no_whole_file_of_sketches_is_refused(name, harm, code, said, tmp_path):
+    assert sketch(tmp_path, "s").code == 0
+    (tmp_path / name).write_bytes(harm((tmp_path / "s").read_bytes()))
+    result = similar(tmp_path, name)
+    assert (result.code, result.out) == (code, b"")
+    assert said in result.err
+
+
+def flip(data: bytes, byte: int) -> bytes:
+    damaged = bytearray(data)
+    damaged[byte] ^= 1
+    return bytes(damaged)
+
+
+@pytest.mark.parametrize("byte", range(0, 515, 13))
+def test_no_flipped_bit_goes_unseen(byte, tmp_path):
+    assert sketch(tmp_path, "s").code == 0
+    data = (tmp_path / "s").read_bytes()
+    (tmp_path / "s").write_bytes(flip(data, byte))
+    result = similar(tmp_path, "s")
+    assert result.code == 1
+    assert not result.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sketch", "{}", "--to", "{}"], "is there already; name another file, or remove it"),
+        (["sketch", "x", "--to", "new", "--kind", "min"], "--kind: 'min': expected min:S, mod:M"),
+        (["sketch", "x", "--to", "new", "--kind", "min:0"], "--kind: 'min:0': expected"),
+        (["sketch", "x", "--to", "new", "--kind", "signature:8:33"], "B, bits of a place, from 1"),
+        (["sketch", "x", "--to", ""], "--to: expected the name of a file, got ''"),
+        (["similar", "{}", "--threshold", "0"], "--threshold: 0 is outside 0 < t <= 1"),
+        (["similar", "{}", "--confidence", "1"], "--confidence: 1 is outside 0 < P < 1"),
+        (["similar", "{}", "--measure", "dice"], "'dice' is not jaccard or containment"),
+        (["similar", "{}", "--measure", "containment"], "needs sketches of --kind mod:M, and"),
+        (["similar", "{}", "--of", "nobody"], "none of 4 records is 'nobody'"),
+    ],
+)
+def test_refusals(words, said, tmp_path):
+    assert sketch(tmp_path, "s").code == 0
+    result = run([*NEARDUP, *(word.format(tmp_path / "s") for word in words)], tmp_path)
+    assert result.code in (1, 2)
+    assert said in result.err
+    assert not result.out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "tmpdir"]
+
+
+def test_a_bad_line_with_strict_leaves_no_file(tmp_path):
+    result = sketch(tmp_path, "s", "--strict", data=b"a 1 x\n")
+    assert result.code == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["tmpdir"]
+
+
+def test_other_programs_refuse_estimates(tmp_path):
+    assert sketch(tmp_path, "s").code == 0
+    (tmp_path / "pairs").write_bytes(similar(tmp_path, "s").out)
+    result = run([*NEARDUP, "evaluate", tmp_path / "pairs", ANSWER], tmp_path)
+    assert result.code == 1
+    assert "exact pairs are asked for; run the job without --verify" in result.err
