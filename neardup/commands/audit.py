@@ -9,7 +9,8 @@ Pearson 1934: exact for independent trials) is that the pairs looked at are righ
 independently of each other.  Pairs of one crowd of copies are not: there the true interval is
 wider, and it helps to draw more ids.
 
-In memory: the sample, a block of the file, and the pairs of the sampled ids.  FILE is read twice.
+In memory: the sample, a block of the file, and the pairs of the sampled ids; for idf weights the
+distinct tokens, too.  FILE is read twice.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neardup import options
-from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
+from neardup.evaluation.exact_options import (
+    asked_kind,
+    check_files,
+    exact_parser,
+    exact_settings,
+    share,
+    take_weights,
+)
 from neardup.evaluation.id_sample import IdSample
 from neardup.evaluation.pair_files import pair_lines, read_pairs
 from neardup.evaluation.precision_recall import interval, ratio, row
@@ -32,8 +40,10 @@ from neardup.process.errors import StageError
 from neardup.process.program import run
 from neardup.reading.blocks import read_files
 from neardup.sets.batch import Batch
-from neardup.similarity.measures import SetMeasure
+from neardup.similarity.measures import Measure
+from neardup.similarity.weighted_measures import weighted_measure
 from neardup.stages import parsed
+from neardup.token_counts.in_memory import TokenCounter
 
 NAME = "neardup audit"
 MOST_IDS = 10**6
@@ -52,8 +62,9 @@ SAME = (
     "--input",
     "--clean",
     "--shingle",
+    "--weights",
 )  # mean to `why` what they mean here
-DEFAULTS = ("jaccard", "shingles")
+DEFAULTS = ("jaccard", "shingles", "one")
 Pair = tuple[bytes, bytes]
 
 
@@ -74,14 +85,22 @@ def main() -> int:
 
 def _audit() -> None:
     args = _command_line()
-    settings, measure = exact_settings(args)
+    settings, plain = exact_settings(args)
+    measure: Measure = plain
+    kind = asked_kind(args)
     confidence = share("--confidence", args.confidence)
     size = options.integer("--sample", args.sample, 1, MOST_IDS)
     sample = IdSample(size, options.integer("--seed", args.seed, 0, 2**64 - 1))
     _check(args)
     counters = Counters("audit", progress="records")
+    counter = TokenCounter()
     for batch in parsed(read_files(args.files, settings.max_line), settings, counters):
         sample.add(batch)
+        if kind and kind.by_idf:
+            counter.add(batch.sets)
+    if kind:
+        weights = kind.weights(counter.counts())
+        measure = weighted_measure(args.measure, settings.threshold, weights)
     drawn = sample.records()
     again = parsed(read_files(args.files, settings.max_line), settings, _Silent("audit"))
     true = _true_pairs(again, drawn, measure)
@@ -95,6 +114,7 @@ def _audit() -> None:
 
 def _command_line() -> argparse.Namespace:
     parser = exact_parser(NAME, DESCRIPTION)
+    take_weights(parser)
     parser.add_argument("files", nargs="+", metavar="FILE", help="plain, .gz or .bz2")
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written; - is stdin")
     parser.add_argument(
@@ -123,7 +143,7 @@ class _Silent(Counters):
         pass
 
 
-def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: SetMeasure) -> dict[Pair, bytes]:
+def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> dict[Pair, bytes]:
     """All pairs with a sampled id, and how similar they are."""
     true: dict[Pair, bytes] = {}
     for line in _true_lines(batches, drawn, measure):
@@ -132,7 +152,7 @@ def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: SetMeasure) -> 
     return true
 
 
-def _true_lines(batches: Iterable[Batch], drawn: Batch, measure: SetMeasure) -> Iterator[bytes]:
+def _true_lines(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Iterator[bytes]:
     index, unused = Index.of(drawn.sets), Counters("")
     for batch in batches:
         for asking, holder, common in index.overlaps(batch.sets):
@@ -197,6 +217,8 @@ def _why(args: argparse.Namespace, a: str, b: str) -> str:
     """The command that explains a pair."""
     given = {flag: options.value_of(args, flag) for flag in SAME}
     flags = [f"{flag}={value}" for flag, value in given.items() if value not in (None, *DEFAULTS)]
+    if asked_kind(args) and args.measure == "cosine":
+        flags.append("--scheme=projection")  # the one that promises it
     return shlex.join(["python3", "-m", "neardup", "why", *flags, *args.files, a, b])
 
 

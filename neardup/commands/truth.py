@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import Callable
 
-from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, gathered
+from neardup.evaluation.exact_options import (
+    asked_kind,
+    check_files,
+    exact_parser,
+    exact_settings,
+    gathered,
+    take_weights,
+)
 from neardup.evaluation.pair_files import pair_lines
-from neardup.joins import JOINS
+from neardup.joins import JOINS, WEIGHTED_JOINS
 from neardup.joins.inverted_index import all_against_all
 from neardup.joins.joined import Joined
 from neardup.process.counters import Counters
@@ -16,11 +24,15 @@ from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
 from neardup.reading.blocks import read_files
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import SetMeasure
+from neardup.similarity.measures import Measure, SetMeasure
+from neardup.similarity.threshold import Threshold
+from neardup.similarity.weighted_measures import weighted_measure
+from neardup.similarity.weights import TokenWeights
 from neardup.stages import dedup_pairs, parsed
+from neardup.token_counts.counts import TokenCounts
 
 NAME = "neardup truth"
-FASTEST = "ppjoin_plus"
+FASTEST, FASTEST_WEIGHTED = "ppjoin_plus", "merge_opt"
 DESCRIPTION = """Write every pair, exactly: the answer by which a run of the job is judged.
 
 All records are held in memory.  The pairs are those lines that the job would write if it missed
@@ -37,12 +49,19 @@ def main() -> int:
 
 def _truth() -> None:
     args = _command_line()
-    settings, measure = exact_settings(args)
-    join = _join(args, measure)
+    settings, plain = exact_settings(args)
+    measure: Measure = plain
+    kind = asked_kind(args)
+    join = _weighted_join(args, settings.threshold) if kind else _join(args, plain)
     check_files(args.files)
     counters = Counters("truth", progress="records")
     blocks = read_files(args.files, settings.max_line)
     records = gathered(parsed(blocks, settings, counters))
+    if kind:
+        weights = kind.weights(TokenCounts.of_sets(records.sets) if kind.by_idf else None)
+        sets = replace(records.sets, weights=weights.of(records.sets))
+        records = replace(records, sets=sets)
+        measure = weighted_measure(args.measure, settings.threshold, TokenWeights())
     joined = join(records.sets)
     lines = sorted(pair_lines(records, measure, joined.left, joined.right, counters))
     counters.add("pairs", len(lines))
@@ -53,6 +72,7 @@ def _truth() -> None:
 
 def _command_line() -> argparse.Namespace:
     parser = exact_parser(NAME, DESCRIPTION)
+    take_weights(parser)
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
     )
@@ -60,15 +80,15 @@ def _command_line() -> argparse.Namespace:
         "--join",
         metavar="NAME",
         help=f"{', '.join(JOINS)}: all give the same pairs; overlap and containment have "
-        f"nested_loop only (default: {FASTEST})",
+        f"nested_loop only, and --weights {' and '.join(WEIGHTED_JOINS)} (default: {FASTEST}; "
+        f"with --weights {FASTEST_WEIGHTED})",
     )
     return parser.parse_intermixed_args()
 
 
 def _join(args: argparse.Namespace, measure: SetMeasure) -> Callable[[Ragged], Joined]:
     """From the sets to the candidates that the measure decides about."""
-    if args.join not in (None, *JOINS):
-        raise UsageError(f"--join: {args.join!r} is not one of {', '.join(JOINS)}")
+    _check_join(args)
     if measure.resemblance is None:
         if args.join not in (None, "nested_loop"):
             raise UsageError(
@@ -78,6 +98,23 @@ def _join(args: argparse.Namespace, measure: SetMeasure) -> Callable[[Ragged], J
         return lambda sets: all_against_all(sets, measure)
     join, least = JOINS[args.join or FASTEST], measure.resemblance
     return lambda sets: join(sets, least)
+
+
+def _weighted_join(args: argparse.Namespace, threshold: Threshold) -> Callable[[Ragged], Joined]:
+    """The same for weighted sets."""
+    _check_join(args)
+    name = args.join or FASTEST_WEIGHTED
+    if name not in WEIGHTED_JOINS:
+        raise UsageError(
+            f"--join {name}: its filters count tokens, and with --weights {args.weights} some "
+            f"count for more; use --join {FASTEST_WEIGHTED}"
+        )
+    return lambda sets: WEIGHTED_JOINS[name](sets, args.measure, threshold)
+
+
+def _check_join(args: argparse.Namespace) -> None:
+    if args.join not in (None, *JOINS):
+        raise UsageError(f"--join: {args.join!r} is not one of {', '.join(JOINS)}")
 
 
 def _steps(candidates: dict[str, int]) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from neardup import options
 from neardup.process.errors import UsageError
 from neardup.reading.blocks import check_inputs
+from neardup.reading.line_form import LineForm
+from neardup.schemes.weighting import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 from neardup.settings import Settings
 from neardup.similarity.measures import MEASURES, SetMeasure
 
+WEIGHTED = ("jaccard", "dice", "cosine")
 EXACT = ("--threshold", "--input", "--clean", "--shingle", "--max-line", "--strict")
 
 
@@ -30,13 +34,46 @@ def exact_parser(
     return parser
 
 
+def take_weights(parser: argparse.ArgumentParser) -> None:
+    """An option more, of what tokens weigh."""
+    parser.add_argument(
+        WEIGHTS.flag,
+        metavar=WEIGHTS.metavar,
+        help=f"what a token weighs, as in the job: {', '.join(KINDS)}; idf and tfidf count the "
+        f"tokens of FILE (default: {ONE})",
+    )
+
+
 def exact_settings(args: argparse.Namespace) -> tuple[Settings, SetMeasure]:
-    """The settings, of which the scheme means nothing, and the measure."""
+    """The settings, of which the scheme means nothing, and the measure where nothing weighs more.
+
+    UsageError for anything wrong, in --weights too.
+    """
     if args.measure not in MEASURES:
         raise UsageError(f"--measure: {args.measure!r} is not one of {', '.join(MEASURES)}")
-    args.scheme = "prefix"  # it can promise every measure
-    settings = Settings.of(args)
+    kind = asked_kind(args)
+    any_measure = argparse.Namespace(**{**vars(args), "scheme": "prefix", "weights": None})
+    settings = Settings.of(any_measure)
+    if kind:
+        form = LineForm.of(args.input, args.shingle, args.clean)
+        settings = replace(settings, parse=form.parser(kind.repeats, kind.own))
     return settings, MEASURES[args.measure](settings.threshold)
+
+
+def asked_kind(args: argparse.Namespace) -> Weighing | None:
+    """What tokens weigh; None where it is the same for all.  UsageError."""
+    if args.weights in (None, ONE):
+        return None
+    try:
+        kind = KINDS[WEIGHTS.read(args.weights)]
+    except ValueError as error:
+        raise UsageError(f"{WEIGHTS.flag}: {error}") from None
+    if args.measure not in WEIGHTED:
+        raise UsageError(
+            f"{WEIGHTS.flag} {args.weights} is for --measure {' or '.join(WEIGHTED)}, and "
+            f"--measure is {args.measure}"
+        )
+    return kind
 
 
 def check_files(files: list[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from neardup.schemes.request import Option, Request, one_of
 from neardup.similarity.weights import Idf, TokenWeights
+from neardup.token_counts.counts import TokenCounts
 
 
 class Weighing(NamedTuple):
@@ -15,6 +16,11 @@ class Weighing(NamedTuple):
     repeats: bool = False
     own: bool = False
     by_idf: bool = False
+
+    def weights(self, counts: TokenCounts | None) -> TokenWeights:
+        """By these counts, where it takes any."""
+        idf = Idf(counts) if self.by_idf and counts else None
+        return TokenWeights(self.repeats, self.own, idf)
 
 
 ONE = "one"
@@ -52,8 +58,7 @@ def asked_weights(request: Request) -> TokenWeights | None:
             f"--weights {name} needs --counts: count_tokens.py makes that file, and "
             "run_local.sh, run_hadoop.sh and job.py make it by themselves"
         )
-    idf = Idf(request.counts) if kind.by_idf and request.counts else None
-    return TokenWeights(kind.repeats, kind.own, idf)
+    return kind.weights(request.counts)
 
 
 def weighted_seed(request: Request) -> int:

@@ -171,11 +171,87 @@ def test_where_there_is_nothing_to_compare(measure: str, data: bytes, tmp_path: 
             "--measure: 'hamming' is not one of jaccard, dice, cosine, overlap, containment",
         ),
         ("--threshold 2", "--threshold: 2 is outside 0 < t <= 1"),
+        (
+            "--weights tf --join ppjoin",
+            "--join ppjoin: its filters count tokens, and with --weights tf some count for more; "
+            "use --join merge_opt",
+        ),
+        (
+            "--weights idf --measure overlap",
+            "--weights idf is for --measure jaccard or dice or cosine, and --measure is overlap",
+        ),
+        ("--weights two", "--weights: 'two' is not one or tf or idf or tfidf or own"),
+        ("--weights tf --join fast", "--join: 'fast' is not one of " + ", ".join(JOINS)),
+        (
+            "--weights own --input text",
+            "--weights own is for --input shingles, and --input is text",
+        ),
     ],
 )
 def test_refusals(flags: str, message: str, tmp_path: Path) -> None:
     result = run([*TRUTH, *flags.split(), "no such file"], tmp_path)
     assert (result.code, result.out, result.err) == (2, b"", f"neardup truth: {message}\n")
+
+
+WEIGHTED = [
+    (weights, measure, scheme)
+    for weights in ("tf", "idf", "tfidf", "own")
+    for measure, scheme in (("jaccard", "minhash"), ("dice", "minhash"), ("cosine", "projection"))
+]
+
+
+def weighted_lines(weights: str) -> bytes:
+    """Records in which some tokens come often, or, for `own`, weigh more than others."""
+    lines = []
+    for id_, tokens in families():
+        fields = [b"%d" % token for token in sorted(tokens)]
+        if weights == "own":
+            heavy = {0: b"0.5", 1: b"1e6"}
+            fields = [b"%b:%b" % (b"%d" % x, heavy.get(x % 3, b"1")) for x in sorted(tokens)]
+        else:
+            fields += [each for each in fields if each[-1:] in b"37" for _ in range(3)]
+        lines.append(b"%b %b\n" % (id_, b" ".join(fields)))
+    return b"".join(lines)
+
+
+@pytest.mark.parametrize(("weights", "measure", "scheme"), WEIGHTED)
+def test_weighted_truth_is_what_a_weighted_job_writes(
+    weights: str, measure: str, scheme: str, tmp_path: Path
+) -> None:
+    (tmp_path / "records.txt").write_bytes(weighted_lines(weights))
+    flags = ["--weights", weights, "--measure", measure, "--threshold", "0.7"]
+    files = [str(tmp_path / "records.txt")]
+    recall = ["--scheme", scheme, "--recall", "0.999999", "--max-bands", "512"]
+    job = succeed([*RUN_LOCAL, *recall, *flags, *files], tmp_path)
+    by_lists = succeed([*TRUTH, *flags, *files], tmp_path)
+    assert by_lists.out == job.out
+    assert by_lists.out.count(b"\n") > 3
+    assert "left by merged" in by_lists.err
+    loop = succeed([*TRUTH, *flags, "--join", "nested_loop", *files], tmp_path)
+    assert loop.out == job.out
+    assert "left by" not in loop.err
+
+
+def test_idf_by_the_formula(tmp_path: Path) -> None:
+    """Of 8 records 1 is in all, which weighs 1, 2 in two, which weighs 16, others in one: 24."""
+    data = b"a 1 2\nb 1 2 3\n" + b"".join(b"x%d 1 1%d\n" % (i, i) for i in range(6))
+    flags = ["--weights", "idf", "--threshold", "17/41"]
+    assert succeed([*TRUTH, *flags, "-"], tmp_path, data).out == b"a\tb\t0.414634\n"
+    flags[-1] = "0.414635"
+    assert succeed([*TRUTH, *flags, "-"], tmp_path, data).out == b""
+
+
+@pytest.mark.parametrize("weights", ["tf", "idf", "tfidf", "own"])
+@pytest.mark.parametrize("data", [b"", b"\n\n", b"a 1 2\n", b"a 1 2\na 1 2\n"])
+def test_where_there_are_no_weights_to_compare(weights: str, data: bytes, tmp_path: Path) -> None:
+    result = succeed([*TRUTH, "--weights", weights, "-"], tmp_path, data)
+    assert result.out == b""
+    assert result.count("records") == data.count(b"a")
+
+
+def test_weights_of_one_are_none(tmp_path: Path) -> None:
+    flags = ["--weights", "one", "--join", "ppjoin"]
+    assert succeed([*TRUTH, *flags, VIDEOS], tmp_path).out == ANSWER.read_bytes()
 
 
 @given(st.lists(shingle_sets, max_size=8), st.lists(shingle_sets, max_size=8), st.integers(1, 30))
