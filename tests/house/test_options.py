@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neardup import options
 from neardup.options import OPTIONS, Settings
 from neardup.process.errors import UsageError
-from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.reading.bad_lines import UNASKED_WEIGHT
 from neardup.verification import OUTPUTS
 from tests.support.drawn import settings_of
 
@@ -20,7 +20,9 @@ def test_the_defaults():
     settings = settings_of()
     assert (settings.threshold.num, settings.threshold.den) == (9, 10)
     assert (settings.scheme.bands, settings.scheme.rows, settings.scheme.seed) == (15, 7, 0)
-    assert settings.parse is parse_shingle_lines
+    batch, bad = settings.parse(b"v 7 3 7\nw 1:2\n")
+    assert batch.sets.row(0).tolist() == [3, 7]
+    assert (batch.sets.weights, [line.reason for line in bad]) == (None, [UNASKED_WEIGHT])
     assert settings.output is OUTPUTS["pairs"]
     assert not settings.strict
     assert "15 bands of 7 rows" in settings.promise
