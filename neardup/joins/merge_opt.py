@@ -24,7 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from neardup.joins.joined import Joined
-from neardup.joins.sums import SUMS, Minima, Sum
+from neardup.joins.sums import SUMS, Sum, SumOfMinima
 from neardup.sets.ragged import Ragged
 from neardup.similarity.threshold import Threshold
 
@@ -37,7 +37,7 @@ def merge_opt(rows: Ragged, threshold: Threshold) -> Joined:
     >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist(), joined.candidates
     ([0], [1], [9], {'all': 3, 'length': 3, 'merged': 1, 'pairs': 1})
     """
-    sums = Minima(rows.bare(), threshold)
+    sums = SumOfMinima(rows.bare(), threshold)
     found, counts = _pairs(sums)
     return Joined.of(sums.row, found, counts)
 
@@ -56,7 +56,7 @@ def weighted_merge_opt(rows: Ragged, measure: str, threshold: Threshold) -> Join
     return Joined.of(sums.row, np.array(found, dtype=object), counts)
 
 
-class Postings:
+class TokenList:
     """Of one token: the records that have it, ascending, its weight in each, and the heaviest."""
 
     __slots__ = ("heaviest", "records", "weights")
@@ -72,7 +72,7 @@ def _pairs(sums: Sum) -> tuple[list[tuple[int, int, int]], dict[str, int]]:
     n = len(sums.row)
     near = sum(y - first for y, first in enumerate(sums.first))
     counts = {"all": n * (n - 1) // 2, sums.filter: near, "merged": 0}
-    index: dict[int, Postings] = defaultdict(Postings)
+    index: dict[int, TokenList] = defaultdict(TokenList)
     found = []
     for y, (tokens, weights) in enumerate(zip(sums.tokens, sums.weights)):
         lists = [(index[token], own) for token, own in zip(tokens, weights)]
@@ -103,7 +103,7 @@ def _pairs(sums: Sum) -> tuple[list[tuple[int, int, int]], dict[str, int]]:
     return found, counts
 
 
-Lists = list[tuple[Postings, int]]  # each with the weight of its token in the record that asks
+Lists = list[tuple[TokenList, int]]  # each with the weight of its token in the record that asks
 
 
 def _set_aside(lists: Lists, sums: Sum, least: int) -> tuple[Lists, Lists, list[int]]:
@@ -119,7 +119,7 @@ def _set_aside(lists: Lists, sums: Sum, least: int) -> tuple[Lists, Lists, list[
     return lists[:cut], lists[cut:], rest[::-1]
 
 
-def _length(list_: tuple[Postings, int]) -> int:
+def _length(list_: tuple[TokenList, int]) -> int:
     return len(list_[0].records)
 
 
