@@ -64,7 +64,7 @@ In the order in which one uses them:
 6.  Estimate.  Where sets are large, or will not be there any more, keep a sketch of each:
 
         python3 -m neardup sketch videos.txt --to videos.sketches
-        python3 -m neardup similar videos.sketches > pairs.tsv
+        python3 -m neardup similar videos.sketches > estimates.tsv
 
 Each command has a --help of its own.  Exit codes: 0 done, 1 the input does not allow to go on,
 2 wrong options, 130 interrupted.

@@ -17,6 +17,7 @@ from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
+from neardup.reading.blocks import check_inputs
 from neardup.similarity.threshold import Threshold
 from neardup.sketch_files.kinds import CONTAINMENT, JACCARD
 from neardup.sketch_files.similar_pairs import Alike, Search, shown
@@ -47,6 +48,7 @@ def _similar() -> None:
         threshold = Threshold.parse(args.threshold)
     except ValueError as error:
         raise UsageError(f"--threshold: {error}") from None
+    check_inputs([name for name in (args.sketches, args.more) if name is not None])
     file = SketchFile(args.sketches)
     other = SketchFile(args.more) if args.more is not None else None
     if other:

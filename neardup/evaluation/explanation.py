@@ -10,6 +10,7 @@ from neardup.evaluation.angle import angle
 from neardup.evaluation.pair_files import pair_lines
 from neardup.evaluation.similarity_in_words import FIRST, LEAST, SECOND, similarity
 from neardup.lines.keys import format_keys
+from neardup.lines.set_text import encode_sets, encoded_size
 from neardup.process.counters import Counters
 from neardup.process.errors import shown
 from neardup.schemes import SCHEMES
@@ -19,7 +20,7 @@ from neardup.schemes.scheme import shown as shown_chance
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, shared
 from neardup.settings import Settings
-from neardup.similarity.measures import MEASURES, Jaccard, Measure, SetMeasure
+from neardup.similarity.measures import MEASURES, Jaccard, SetMeasure
 
 SHOWN = 5  # shingles, and keys
 ALPHA = 0.05  # how often the interval of an angle may miss it
@@ -39,19 +40,21 @@ def explained(
     shared_keys = shared(keys, FIRST, SECOND).row(0)
     names = [key.decode() for key in format_keys(shared_keys).tolist()]
     chance = scheme.recall(similarity(scheme.measure(own, LEAST), own, pair.sets).value)
+    weighted = "weighted " if scheme.weights and name in MEASURES else ""
+    at = f"weighted {own}" if scheme.weights and own in MEASURES else own
     lines = [_head(letter, records, id_) for letter, id_ in zip("AB", ids)]
     lines += _elements(pair.sets)
     lines += _similarities(scheme, name, pair.sets)
     if name in MEASURES:
         least = settings.threshold
-        lines += [("threshold", f"{least.num}/{least.den} = {least}, by {name}")]
+        lines += [("threshold", f"{least.num}/{least.den} = {least}, by {weighted}{name}")]
     elif isinstance(settings.measure, EqualBits):
         lines += _equal_bits(settings.measure, name, pair.sets)
     a, b = keys.sizes.tolist()
     return [
         *lines,
         ("keys", f"A has {a:,}, B has {b:,}; in both {len(names):,}{_some(names)}"),
-        ("chance", f"{shown_chance(chance)} or more, to share a key at this {own} similarity"),
+        ("chance", f"{shown_chance(chance)} or more, to share a key at this {at} similarity"),
         ("promise", settings.promise),
         ("verdict", _verdict(pair, settings, name, names, chance)),
     ]
@@ -70,15 +73,16 @@ def _elements(sets: Ragged) -> Lines:
 
 def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
     """By Jaccard, by what the scheme goes by, and by the measure that was asked for."""
-    lines: Lines = []
-    measures: dict[str, Measure] = {"jaccard": Jaccard(LEAST)}
-    measures |= {each: scheme.measure(each, LEAST) for each in (scheme.measures[0], name)}
-    for each, measure in measures.items():
+    lines: Lines = [("jaccard", similarity(Jaccard(LEAST), "jaccard", sets.bare()).text)]
+    for each in dict.fromkeys((scheme.measures[0], name)):
+        measure = scheme.measure(each, LEAST)
         there = similarity(measure, each, sets).text
-        if each == "containment":
+        if scheme.weights and each in MEASURES:
+            lines += [("weighted", f"{there}, by {each}")]
+        elif each == "containment":
             back = similarity(measure, each, sets.take(np.array([1, 0]))).text
             lines += [("A in B", there), ("B in A", back)]
-        else:
+        elif each != "jaccard":
             lines += [(each, there)]
     return lines
 
@@ -97,8 +101,9 @@ def _equal_bits(measure: EqualBits, name: str, sets: Ragged) -> Lines:
 
 def _head(letter: str, records: Batch, id_: bytes) -> tuple[str, str]:
     """The record, or records, of an id."""
-    sets = {records.sets.row(i).tobytes() for i, other in enumerate(records.ids) if other == id_}
-    sizes = ", ".join(f"{size:,}" for size in sorted(len(each) // 8 for each in sets))
+    rows = [i for i, other in enumerate(records.ids) if other == id_]
+    sets = set(encode_sets(records.sets.take(np.array(rows))))
+    sizes = ", ".join(f"{size:,}" for size in sorted(map(encoded_size, sets)))
     text = f"{shown(id_)} of {sizes} shingles"
     times = records.ids.count(id_)
     if times > 1 and len(sets) == 1:

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from neardup.joins.joined import Joined
-from neardup.joins.sums import SUMS, Sum, SumOfMinima
+from neardup.joins.sums import SUMS, SharedMinima, Sum
 from neardup.sets.ragged import Ragged
 from neardup.similarity.threshold import Threshold
 
@@ -37,7 +37,7 @@ def merge_opt(rows: Ragged, threshold: Threshold) -> Joined:
     >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist(), joined.candidates
     ([0], [1], [9], {'all': 3, 'length': 3, 'merged': 1, 'pairs': 1})
     """
-    sums = SumOfMinima(rows.bare(), threshold)
+    sums = SharedMinima(rows.bare(), threshold)
     found, counts = _pairs(sums)
     return Joined.of(sums.row, found, counts)
 

@@ -128,6 +128,8 @@ def _weights(
     for i in range(int(widths.max())):
         live = np.flatnonzero(widths > i)
         weights[live] = weights[live] * WEIGHT_BASE + digits[starts[live] + 1 + i] - CONTINUED
+    if weights.min() == 1:
+        raise WireError("expected no weight of 1, which goes without saying, got one")
     return weights, widths + 2
 
 

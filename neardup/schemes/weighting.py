@@ -66,4 +66,6 @@ def weighted_seed(request: Request) -> int:
     kind = request.value(WEIGHTS)
     if kind == ONE:
         return request.seed
-    return replace(request, resemblance=None).key_seed(f"weights {kind}")
+    # Weights are the same whoever made the counts, and whatever is similar enough.
+    counts = replace(request.counts, own=False) if request.counts else None
+    return replace(request, resemblance=None, counts=counts).key_seed(f"weights {kind}")

@@ -61,7 +61,8 @@ def _sides(
     """uint64 (n,), of n sets whose tokens' random words begin at `starts`."""
     sums, total = _sums(random, weights, starts, dimensions)
     tie = mix(np.minimum.reduceat(random, starts))
-    sides = _packed(2 * sums > total) | _packed(2 * sums == total) & tie
+    rest = total - sums
+    sides = _packed(sums > rest) | _packed(sums == rest) & tie
     return sides & np.uint64(sum(1 << d for d in dimensions))
 
 

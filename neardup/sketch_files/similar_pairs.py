@@ -81,14 +81,16 @@ class Search:
         blocks = (sketches for file in files for _, sketches in file.blocks())
         tokens = MeetingTokens(self.kind, self.threshold, rarity_of(self.kind, blocks, total))
         if self.measure == JACCARD:
-            yield from self._found(Postings.of(self.file, self.of, tokens), tokens.first)
+            yield from self._found(HolderLists.of(self.file, self.of, tokens), tokens.first)
             return
-        yield from self._found(Postings.of(self.file, self.of, tokens), tokens.all)
+        yield from self._found(HolderLists.of(self.file, self.of, tokens), tokens.all)
         if self.other is None and self.of is not None:
-            every = Postings.of(self.file, self.of, tokens, every=True)
+            every = HolderLists.of(self.file, self.of, tokens, every=True)
             yield from self._found(every, tokens.first, swapped=True)
 
-    def _found(self, postings: Postings, passing: Tokens, swapped: bool = False) -> Iterator[Alike]:
+    def _found(
+        self, postings: HolderLists, passing: Tokens, swapped: bool = False
+    ) -> Iterator[Alike]:
         for first, sketches in (self.other or self.file).blocks():
             for x, y in postings.met_by(passing(sketches)):
                 keep = self._wanted(x, y + first, swapped)
@@ -125,7 +127,7 @@ class Search:
         return Alike(x[good], y[good] + first, part[good], whole[good], known[good], swapped)
 
 
-class Postings(NamedTuple):
+class HolderLists(NamedTuple):
     """tokens: uint64, ascending; holders: uint32, who has them."""
 
     tokens: np.ndarray
@@ -134,7 +136,7 @@ class Postings(NamedTuple):
     @classmethod
     def of(
         cls, file: SketchFile, rows: np.ndarray | None, tokens: MeetingTokens, every: bool = False
-    ) -> Postings:
+    ) -> HolderLists:
         """The first tokens, or `every` one, of all records of a file, or of these."""
         items = file.items if rows is None else file.items[rows]
         room = int((items if every else tokens.counts(items)).sum())

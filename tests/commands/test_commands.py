@@ -16,8 +16,8 @@ from tests.support.engines import ANSWER, NEARDUP, ROOT, VIDEOS, run, succeed
 GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
 PAIRS = b"a\tb\t1.000000\n"
 
-# Each command with inputs that it does well with; {records} and {pairs} are files, and {new} is the
-# name of none, written so that it is not taken for an input.
+# Each command with inputs that it does well with; {records}, {pairs} and {sketches} are files, and
+# {new} is the name of none, written so that it is not taken for an input.
 CALLS = {
     "truth": ["{records}"],
     "evaluate": ["{pairs}", "{pairs}"],
@@ -26,6 +26,8 @@ CALLS = {
     "curve": [],
     "tune": ["{records}"],
     "index": ["{records}", "--to", "{new}"],
+    "sketch": ["{records}", "--to", "{new}"],
+    "similar": ["{sketches}"],
 }
 every_command = pytest.mark.parametrize("command", list(COMMANDS))
 
@@ -36,8 +38,12 @@ def call(command: str, tmp_path: Path, records: bytes = GOOD, pairs: bytes = PAI
     names = {
         "records": tmp_path / "records.txt",
         "pairs": tmp_path / "pairs.tsv",
+        "sketches": tmp_path / "sketches",
         "new": f"/.{tmp_path}/new",
     }
+    if command == "similar":
+        make = [*NEARDUP, "sketch", names["records"], "--to", names["sketches"]]
+        succeed([str(part) for part in make], tmp_path)
     return [*NEARDUP, command, *(part.format_map(names) for part in CALLS[command])]
 
 
@@ -49,7 +55,7 @@ def test_every_command_is_tested_here() -> None:
 @every_command
 def test_it_does_something(command: str, tmp_path: Path) -> None:
     result = succeed(call(command, tmp_path), tmp_path)
-    assert (tmp_path / "new").exists() if command == "index" else result.out
+    assert (tmp_path / "new").exists() if command in ("index", "sketch") else result.out
 
 
 @every_command
@@ -64,7 +70,7 @@ def test_every_file_must_be_there(command: str, tmp_path: Path) -> None:
         assert result.err == f"neardup {command}: {file}.gone: no such file\n"
 
 
-@every_command
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "similar"])
 def test_a_damaged_archive_is_named(command: str, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.gz"
     damaged.write_bytes(gzip.compress(b"a\tb\t1.000000\n" * 1000)[:-9])
@@ -154,7 +160,7 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     """As a reader types them, one after the other."""
     lines = run([*NEARDUP, "--help"], tmp_path).out.decode().splitlines()
     commands = [line.strip() for line in lines if line.startswith("        ")]
-    assert len(commands) == 10
+    assert len(commands) == 12
     (tmp_path / "videos.txt").write_bytes(
         b"VIDEO_1 1 2 3 4 5 6 7 8 9 10\nVIDEO_2 1 2 3 4 5 6 7 8 9\nVIDEO_3 1 2 3 4 5 6 7 8 9 11\n"
     )
@@ -172,6 +178,7 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     assert b"a pair: printed at" in outputs[6].out
     assert (tmp_path / "pairs.tsv").read_bytes().count(b"VIDEO_4\t") == 3
     assert "4 records in 2 segments" in outputs[9].err
+    assert (tmp_path / "estimates.tsv").read_bytes().count(b"~0.900000..0.900000") == 2
 
 
 def test_without_numpy_the_virtual_environment_takes_over(tmp_path: Path) -> None:

@@ -165,9 +165,42 @@ def test_measures_that_only_a_scheme_has(tmp_path: Path) -> None:
     flags = ["--scheme", "projection", "--weights", "idf"]
     printed = job_lines(VIDEOS.read_bytes(), flags, tmp_path)
     a, b, weighted = next(line for line in printed if b"\t1.0" not in line).decode().split()
-    for some, text in (flags, f"{weighted[2:]}/1000000 = {weighted}"), (flags[:2], None):
-        said = why(tmp_path, *some, a, b, data=VIDEOS.read_bytes())["cosine"]
-        assert said == text or (text is None and "√" in said and weighted not in said)
+    rows = why(tmp_path, *flags, a, b, data=VIDEOS.read_bytes())
+    assert rows["weighted"] == f"{weighted[2:]}/1000000 = {weighted}, by cosine"
+    rows = why(tmp_path, *flags[:2], a, b, data=VIDEOS.read_bytes())
+    assert "√" in rows["cosine"]
+    assert weighted not in rows["cosine"]
+
+
+WEIGHTED = b"a 1:2 2:1\nb 1:1 2:2\na 1:2 2:3\nc 5\n"
+
+
+def test_a_weighted_similarity_is_not_that_of_the_sets(tmp_path: Path) -> None:
+    flags = ["--weights=own", "--bands=20", "--rows=1", "--threshold=0.4"]
+    rows = why(tmp_path, *flags, "a", "b", data=WEIGHTED)
+    assert (
+        rows["A"] == "'a' of 2, 2 shingles; 2 different records, of which the most telling is shown"
+    )
+    assert rows["jaccard"] == "2/2 = 1.000000"
+    assert rows["weighted"] == "3000000/5000000 = 0.600000, by jaccard"
+    assert rows["threshold"] == "2/5 = 0.4, by weighted jaccard"
+    assert rows["verdict"].endswith("as 'a  b  0.600000'")
+    assert "weighted jaccard similarity" in rows["chance"]
+    rows = why(tmp_path, *flags, "--measure=dice", "a", "b", data=WEIGHTED)
+    assert rows["weighted"] == "6000000/8000000 = 0.750000, by dice"
+    rows = why(tmp_path, *flags, "a", "c", data=WEIGHTED)
+    assert rows["weighted"] == "next to 0, by jaccard"
+    heavy = b"a 1:1000000 2:1000000 3:999999.999999\nb 1:1000000 2:1000000\n"
+    rows = why(tmp_path, *flags, "a", "b", data=heavy)
+    assert rows["weighted"] == "2000000000000/2999999999999 = 0.666667, by jaccard"
+    texts = b"a\tx x x x y\nb\tx y y y y\n"
+    flags = ["--input=text", "--shingle=word:1", "--weights=tf", "--scheme=projection"]
+    rows = why(tmp_path, *flags, "a", "b", data=texts)
+    assert rows["jaccard"] == "2/2 = 1.000000"
+    assert rows["weighted"] == "470588/1000000 = 0.470588, by cosine"
+    rows = why(tmp_path, *flags[:3], "--scheme=simhash", "a", "b", data=texts)
+    assert "weighted" not in rows
+    assert rows["hamming"].endswith("/64 = " + rows["hamming"].split()[-1])
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 from neardup import options
 from neardup.options import OPTIONS
 from neardup.process.errors import UsageError
+<<<<<<< HEAD
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.settings import Settings
+=======
+from neardup.reading.bad_lines import UNASKED_WEIGHT
+>>>>>>> 0404a6a7c4c5213318fb6692d64f016fb6964222
 from neardup.verification import OUTPUTS
 from tests.support.drawn import settings_of
 
@@ -21,7 +25,13 @@ def test_the_defaults():
     settings = settings_of()
     assert (settings.threshold.num, settings.threshold.den) == (9, 10)
     assert (settings.scheme.bands, settings.scheme.rows, settings.scheme.seed) == (15, 7, 0)
+<<<<<<< HEAD
     assert settings.parse.func is parse_shingle_lines  # type: ignore[attr-defined]
+=======
+    batch, bad = settings.parse(b"v 7 3 7\nw 1:2\n")
+    assert batch.sets.row(0).tolist() == [3, 7]
+    assert (batch.sets.weights, [line.reason for line in bad]) == (None, [UNASKED_WEIGHT])
+>>>>>>> 0404a6a7c4c5213318fb6692d64f016fb6964222
     assert settings.output is OUTPUTS["pairs"]
     assert not settings.strict
     assert "15 bands of 7 rows" in settings.promise

@@ -1,0 +1,144 @@
+"""Measures of weighted sets against fractions: every pair, every digit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.sets.ragged import Ragged
+from neardup.similarity.measures import MEASURES, Cosine, Jaccard, six_decimals
+from neardup.similarity.threshold import Threshold
+from neardup.similarity.weighted_measures import MinSum, WeightedCosine, weighted_measure
+from neardup.similarity.weights import Idf, TokenWeights
+from tests.sets.test_ragged import with_weights
+from tests.support.drawn import COUNTS, TOP, shingle_sets
+from tests.support.weighted_oracle import dice, jaccard, millionths_of_root, squared_cosine
+
+OWN = TokenWeights(own=True)
+ORACLES = {"jaccard": jaccard, "dice": dice}
+THRESHOLDS = ["1/1000000000", "1/3", "0.5", "9/10", "0.999999999", "1"]
+tokens = st.integers(0, 6) | st.integers(TOP - 3, TOP)
+near_sets = st.dictionaries(
+    tokens,
+    st.integers(1, 4)
+    | st.integers(1, 10**12)
+    | st.integers(2**52, 2**54)
+    | st.integers(2**57, 2**58),
+    min_size=1,
+    max_size=6,
+)
+
+
+def every_pair(count):
+    return np.triu_indices(count, 1)
+
+
+def verified(measure, rows):
+    """(i, j, similarity as text) of all pairs."""
+    left, right, part, whole = measure.verified(rows, *every_pair(len(rows)))
+    return list(zip(left.tolist(), right.tolist(), six_decimals(part, whole)))
+
+
+def expected_pairs(vectors, name, t):
+    found = []
+    for i, j in zip(*(side.tolist() for side in every_pair(len(vectors)))):
+        x, y = vectors[i], vectors[j]
+        if name == "cosine":
+            square = squared_cosine(x, y)
+            reached, millionths = square >= t**2, millionths_of_root(square)
+        else:
+            similarity = ORACLES[name](x, y)
+            reached, millionths = similarity >= t, round(similarity * 10**6)
+        if reached:
+            found.append((i, j, b"%d.%06d" % divmod(millionths, 10**6)))
+    return found
+
+
+@pytest.mark.parametrize("name", ["jaccard", "dice", "cosine"])
+@given(st.lists(near_sets, min_size=2, max_size=6), st.sampled_from(THRESHOLDS))
+def test_weighted_measures_are_those_of_the_definition(name, vectors, t):
+    measure = weighted_measure(name, Threshold.parse(t), OWN)
+    expected = expected_pairs(vectors, name, Fraction(t))
+    assert verified(measure, with_weights(vectors)) == expected
+
+
+@pytest.mark.parametrize("name", ["jaccard", "dice"])
+@given(near_sets, near_sets, st.sampled_from([1, 10**6, 2**48]))
+def test_a_pair_exactly_at_the_threshold_is_one(name, x, y, scale):
+    """And none at a threshold just above."""
+    x, y = ({token: 1 + w % 40 for token, w in z.items()} for z in (x, y))
+    similarity = ORACLES[name](x, y)
+    above = similarity + Fraction(1, 10**6)
+    rows = with_weights([{token: scale * w for token, w in z.items()} for z in (x, y)])
+    for t, reached in [(similarity, True), (above, False)]:
+        if 0 < t <= 1:
+            measure = weighted_measure(name, Threshold(t.numerator, t.denominator), OWN)
+            assert bool(verified(measure, rows)) == reached
+
+
+@pytest.mark.parametrize("name", ["jaccard", "dice", "cosine"])
+@given(st.lists(shingle_sets.filter(bool), min_size=2, max_size=6), st.sampled_from(THRESHOLDS))
+def test_weights_that_are_all_the_same_change_nothing(name, sets, t):
+    threshold = Threshold.parse(t)
+    plain = Ragged.from_rows([list(x) for x in sets])
+    heavy = with_weights([dict.fromkeys(x, 10**12) for x in sets])
+    expected = verified(MEASURES[name](threshold), plain)
+    assert verified(weighted_measure(name, threshold, OWN), plain) == expected
+    assert verified(weighted_measure(name, threshold, OWN), heavy) == expected
+
+
+@pytest.mark.parametrize("name", ["jaccard", "dice", "cosine"])
+@given(st.lists(near_sets, min_size=2, max_size=5), st.sampled_from(["1/3", ".9"]))
+def test_idf_weights_are_multiplied_by_those_of_the_record(name, vectors, t):
+    few = [{token: 1 + w % 9 for token, w in vector.items()} for vector in vectors]
+    idf = Idf(COUNTS)
+
+    def rare(token):
+        return int(idf.of(np.array([token], dtype=np.uint64))[0])
+
+    heavy = [{token: w * rare(token) for token, w in x.items()} for x in few]
+    ones = [{token: rare(token) for token in x} for x in few]
+    measure = weighted_measure(name, Threshold.parse(t), TokenWeights(repeats=True, idf=idf))
+    assert verified(measure, with_weights(few)) == expected_pairs(heavy, name, Fraction(t))
+    measure = weighted_measure(name, Threshold.parse(t), TokenWeights(idf=idf))
+    assert verified(measure, with_weights(few).bare()) == expected_pairs(ones, name, Fraction(t))
+
+
+def test_a_hair_is_seen_in_sums_that_no_float_holds():
+    """Σ min / Σ max = (2^60 - 1) / 2^60, and 1 where nothing differs."""
+    rows = with_weights([{1: 2**60, 2: 5}, {1: 2**60 - 1, 2: 5}])
+    for name in ("jaccard", "dice", "cosine"):
+        measure = weighted_measure(name, Threshold(1, 1), OWN)
+        assert verified(measure, rows) == []
+        assert verified(measure, rows.take(np.array([0, 0]))) == [(0, 1, b"1.000000")]
+    measure = MinSum(Jaccard(Threshold.parse("0.999999999")), OWN)
+    assert verified(measure, rows) == [(0, 1, b"1.000000")]
+
+
+def test_a_cosine_that_is_a_tie_goes_to_the_even_digit():
+    """125 of 128 tokens of one weight in common: 0.9765625."""
+    rows = with_weights([dict.fromkeys(range(128), 7), dict.fromkeys(range(3, 131), 7)])
+    assert verified(WeightedCosine(Threshold.parse("0.9"), OWN), rows) == [(0, 1, b"0.976562")]
+
+
+def test_a_cosine_of_three_fifths():
+    """(3, 4) and (1, 0): 3/5; (3, 4)·(1) with weights of 10^12."""
+    rows = with_weights([{0: 3 * 10**11, 1: 4 * 10**11}, {0: 1}])
+    assert verified(WeightedCosine(Threshold.parse("0.6"), OWN), rows) == [(0, 1, b"0.600000")]
+    assert verified(WeightedCosine(Threshold.parse("0.600000001"), OWN), rows) == []
+
+
+def test_nothing_to_compare():
+    nothing = np.empty(0, np.int64)
+    for rows in (Ragged.from_rows([]), with_weights([{1: 2}, {1: 3}])):
+        for name in ("jaccard", "dice", "cosine"):
+            found = weighted_measure(name, Threshold(1, 2), OWN).verified(rows, nothing, nothing)
+            assert [len(column) for column in found] == [0, 0, 0, 0]
+
+
+def test_without_weights_it_is_the_plain_measure():
+    assert weighted_measure("cosine", Threshold(1, 2), None) == Cosine(Threshold(1, 2))
