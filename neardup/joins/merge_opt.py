@@ -56,7 +56,7 @@ def weighted_merge_opt(rows: Ragged, measure: str, threshold: Threshold) -> Join
     return Joined.of(sums.row, np.array(found, dtype=object), counts)
 
 
-class Postings:
+class TokenList:
     """Of one token: the records that have it, ascending, its weight in each, and the heaviest."""
 
     __slots__ = ("heaviest", "records", "weights")
@@ -72,7 +72,7 @@ def _pairs(sums: Sum) -> tuple[list[tuple[int, int, int]], dict[str, int]]:
     n = len(sums.row)
     near = sum(y - first for y, first in enumerate(sums.first))
     counts = {"all": n * (n - 1) // 2, sums.filter: near, "merged": 0}
-    index: dict[int, Postings] = defaultdict(Postings)
+    index: dict[int, TokenList] = defaultdict(TokenList)
     found = []
     for y, (tokens, weights) in enumerate(zip(sums.tokens, sums.weights)):
         lists = [(index[token], own) for token, own in zip(tokens, weights)]
@@ -103,7 +103,7 @@ def _pairs(sums: Sum) -> tuple[list[tuple[int, int, int]], dict[str, int]]:
     return found, counts
 
 
-Lists = list[tuple[Postings, int]]  # each with the weight of its token in the record that asks
+Lists = list[tuple[TokenList, int]]  # each with the weight of its token in the record that asks
 
 
 def _set_aside(lists: Lists, sums: Sum, least: int) -> tuple[Lists, Lists, list[int]]:
@@ -119,7 +119,7 @@ def _set_aside(lists: Lists, sums: Sum, least: int) -> tuple[Lists, Lists, list[
     return lists[:cut], lists[cut:], rest[::-1]
 
 
-def _length(list_: tuple[Postings, int]) -> int:
+def _length(list_: tuple[TokenList, int]) -> int:
     return len(list_[0].records)
 
 

@@ -2,10 +2,10 @@
 
 Letters: t the threshold; x and y two records, x_i and y_i the weights of token i in them.
 
-    SharedMinima   Σ min(x_i, y_i), and a pair has t/(1+t)·(Σx_i + Σy_i): that is Jaccard.
-               No partner of y has a total below t·Σy_i.  Where all weigh 1 this is plain sets.
-    Products   Σ u_i·v_i, with u_i = x_i/|x| and v_i = y_i/|y|, and a pair has t: that is cosine.
-               No partner of y has only tokens with u_i < t/Σv_i.
+    SharedMinima     Σ min(x_i, y_i); a pair has t/(1+t)·(Σx_i + Σy_i): that is Jaccard.
+                     No partner of y has a total below t·Σy_i.  Where all weigh 1, that is of sets.
+    SharedProducts   Σ u_i·v_i, of u_i = x_i/|x| and v_i = y_i/|y|; a pair has t: that is cosine.
+                     No partner of y has only tokens with u_i < t/Σv_i.
 
 All are Python's integers, which have no end.  u_i is rounded up to a multiple of 2^-32, so the sum
 of products is a bound that no pair is below; who reaches it is decided by the weights themselves,
@@ -98,10 +98,10 @@ class SharedMinima:
         return total
 
 
-class Products:
+class SharedProducts:
     """
     >>> rows = Ragged(np.array([5, 7, 7], np.uint64), np.array([0, 2, 3]), np.array([3, 4, 8]))
-    >>> sums = Products(rows, Threshold.parse("0.8"))
+    >>> sums = SharedProducts(rows, Threshold.parse("0.8"))
     >>> sums.tokens, sums.first, sums.exactly(0, 1, 0)
     ([[5, 7], [7]], [0, 0], 32)
     """
@@ -147,7 +147,7 @@ def dice(rows: Ragged, threshold: Threshold) -> SharedMinima:
 SUMS: dict[str, Callable[[Ragged, Threshold], Sum]] = {
     "jaccard": SharedMinima,
     "dice": dice,
-    "cosine": Products,
+    "cosine": SharedProducts,
 }
 
 

@@ -153,6 +153,28 @@ def test_an_audit_by_measures_with_and_without_direction(tmp_path: Path) -> None
         assert b"missed:\n" + b"".join(lines[:5]) in result.out
 
 
+@pytest.mark.parametrize("weights", ["tf", "tfidf"])
+def test_an_audit_of_a_weighted_run(weights: str, tmp_path: Path) -> None:
+    """Some numbers come twice in a line; and `why` explains what is missed."""
+    videos = tmp_path / "videos.txt"
+    lines = VIDEOS.read_bytes().splitlines()[:1000]
+    videos.write_bytes(b"".join(b"%b %b\n" % (x, b" ".join(x.split()[1:9])) for x in lines))
+    flags = ["--weights", weights, "--threshold", "0.8"]
+    pairs = succeed([*RUN_LOCAL, *flags, videos], tmp_path).lines()
+    assert len(pairs) > 5
+    (tmp_path / "pairs").write_bytes(b"".join(pairs[2:]) + b"VIDEO_0\tVIDEO_1\t0.900000\n")
+    result = succeed([*AUDIT, *flags, "--sample", "1000", videos, tmp_path / "pairs"], tmp_path)
+    truth = succeed([*NEARDUP, "truth", *flags, videos], tmp_path).lines()
+    assert truth == pairs
+    assert int(number(result, "their pairs")) == len(truth)
+    assert int(number(result, "found")) == len(truth) - 2
+    assert b"missed:\n" + b"".join(pairs[:2]) in result.out
+    assert b"with another similarity" not in result.out
+    hint = shlex.split(result.out.decode().splitlines()[-1])
+    assert f"--weights={weights}" in hint
+    assert b"verdict     a pair" in succeed([*NEARDUP, *hint[3:]], tmp_path).out
+
+
 def test_an_id_that_comes_twice_has_its_highest_similarity(tmp_path: Path) -> None:
     """As in the job; and it is never a pair of its own."""
     (tmp_path / "records").write_bytes(

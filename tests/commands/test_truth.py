@@ -196,7 +196,11 @@ def test_refusals(flags: str, message: str, tmp_path: Path) -> None:
 WEIGHTED = [
     (weights, measure, scheme)
     for weights in ("tf", "idf", "tfidf", "own")
-    for measure, scheme in (("jaccard", "minhash"), ("dice", "minhash"), ("cosine", "projection"))
+    for measure, scheme in (
+        ("jaccard", "minhash --max-bands 32"),
+        ("dice", "minhash --max-bands 32"),
+        ("cosine", "projection --max-bands 512"),
+    )
 ]
 
 
@@ -221,7 +225,7 @@ def test_weighted_truth_is_what_a_weighted_job_writes(
     (tmp_path / "records.txt").write_bytes(weighted_lines(weights))
     flags = ["--weights", weights, "--measure", measure, "--threshold", "0.7"]
     files = [str(tmp_path / "records.txt")]
-    recall = ["--scheme", scheme, "--recall", "0.999999", "--max-bands", "512"]
+    recall = ["--recall", "0.999999", "--scheme", *scheme.split()]
     job = succeed([*RUN_LOCAL, *recall, *flags, *files], tmp_path)
     by_lists = succeed([*TRUTH, *flags, *files], tmp_path)
     assert by_lists.out == job.out
