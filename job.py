@@ -53,8 +53,8 @@ from neardup.engines.mrjob_here import (
     with_plain_names,
 )
 from neardup.engines.mrjob_inputs import Given
-from neardup.options import OPTIONS, value_of
-from neardup.settings import counts_first, settings_before_counts
+from neardup.options.table import OPTIONS, value_of
+from neardup.options.settings import counts_first, settings_before_counts
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
 from neardup.process.program import run

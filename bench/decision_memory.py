@@ -16,13 +16,13 @@ from collections.abc import Iterator
 
 from bench.measure import DONE, measured_apart
 from bench.workloads import FOLDER
-from neardup import options
 from neardup.decision_stages import decide_edges
 from neardup.lines.edge_lines import format_edge, format_presence
+from neardup.options import table
+from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.reading.blocks import blocks_of
 from neardup.reading.places import NEW
-from neardup.settings import Settings
 
 ASKED = (
     ["--output", "removed", "--rule", "direct"],
@@ -84,7 +84,7 @@ def edge_lines(records: int, smallest: bool = False) -> Iterator[bytes]:
 
 def decide(arguments: list[str]) -> None:
     *asked, file = arguments
-    settings = Settings.of(options.parser("bench.decision_memory", "").parse_args(asked))
+    settings = Settings.of(table.parser("bench.decision_memory", "").parse_args(asked))
     with open(file, "rb") as lines:
         sys.stdout.buffer.writelines(decide_edges(blocks_of(lines), settings, Counters("decide")))
 

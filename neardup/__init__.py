@@ -12,7 +12,8 @@ A room of this house imports only from those before it, and its docstring says f
     schemes, joins
     verification
     decisions
-    options, settings, stages, count_stages, decision_stages, index, sketch_files
+    options
+    stages, count_stages, decision_stages, index, sketch_files
     engines
     evaluation, tuning
     commands

@@ -22,10 +22,10 @@ from neardup.lines.count_lines import (
     place_of_sum,
 )
 from neardup.lines.set_text import encode_sets, encoded_size
+from neardup.options.settings import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
 from neardup.reading.blocks import Block
-from neardup.settings import Settings
 from neardup.stages import parsed
 from neardup.token_counts import counts, sample
 from neardup.token_counts.counts import partial_counts

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from neardup.decisions.decide import clusters, decided
 from neardup.decisions.edge_file import EdgeFile
 from neardup.lines.decided_lines import format_decided
+from neardup.options.settings import Settings
 from neardup.process.counters import Counters
-from neardup.settings import Settings
 from neardup.verification import RECORDS
 
 

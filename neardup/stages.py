@@ -17,6 +17,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.lines.pair_lines import is_estimate, parse_pair
+from neardup.options.settings import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
 from neardup.process.summary import OLD_RECORDS
@@ -25,7 +26,6 @@ from neardup.reading.blocks import Block, count_lines
 from neardup.reading.places import NEW
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, chunks
-from neardup.settings import Settings
 from neardup.verification.buckets import shared_lines
 
 KEYS_AT_ONCE = 1 << 20

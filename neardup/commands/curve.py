@@ -10,14 +10,14 @@ import argparse
 from math import nextafter
 from pathlib import Path
 
-from neardup import options
 from neardup.evaluation.areas import Areas, areas, shown_area
 from neardup.evaluation.svg import Mark, picture
-from neardup.options import SCHEME_OPTIONS
+from neardup.options import table
+from neardup.options.settings import Settings, settings_before_counts
+from neardup.options.table import SCHEME_OPTIONS
 from neardup.process.errors import UsageError
 from neardup.process.program import run
 from neardup.schemes.scheme import shown
-from neardup.settings import Settings, settings_before_counts
 from neardup.similarity.measures import MEASURES
 
 NAME = "neardup curve"
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def _curve() -> None:
-    parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, ASKED)
+    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, ASKED)
     parser.add_argument("--svg", metavar="FILE", help="write the curve as a picture, too")
     args = parser.parse_args()
     if args.svg == "":

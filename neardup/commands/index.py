@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from neardup import options
 from neardup.engines.local.index_build import build
 from neardup.engines.local.run import plain_names
+from neardup.options import table
 from neardup.process.program import cores, run
 
 NAME = "neardup index"
@@ -36,8 +36,8 @@ def main() -> int:
 
 
 def _index() -> None:
-    flags = [flag for flag in options.OPTIONS if flag not in OF_RUNS]
-    parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, flags)
+    flags = [flag for flag in table.OPTIONS if flag not in OF_RUNS]
+    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, flags)
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
     )

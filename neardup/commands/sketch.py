@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from neardup import options
 from neardup.engines.local.folder import working_folder
 from neardup.evaluation.exact_options import check_files
-from neardup.options import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS
+from neardup.options import table
+from neardup.options.settings import Settings
+from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run
 from neardup.reading.blocks import read_files
-from neardup.settings import Settings
 from neardup.sketch_files.kinds import kind_of
 from neardup.sketch_files.sketch_file import check_new, write_sketches
 from neardup.stages import parsed
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _sketch() -> None:
-    parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
+    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
     )

@@ -6,9 +6,9 @@ import argparse
 import shlex
 from collections.abc import Iterable, Iterator
 
-from neardup import options
 from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
 from neardup.evaluation.precision_recall import row
+from neardup.options import table
 from neardup.process.program import cores, run
 from neardup.reading.cleaning import Cleaning
 from neardup.schemes.banding import DEFAULT_RECALL
@@ -66,8 +66,8 @@ def _tune() -> None:
     recall = share("--recall", args.recall)
     args.recall = None  # what follows is about similarity, not about schemes
     settings, measure = exact_settings(args)
-    seed = options.integer("--seed", args.seed, 0, 2**64 - 1)
-    size = options.integer("--sample", args.sample, 2, MOST_SAMPLED)
+    seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
+    size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
     check_files(args.files)
     sample = draw(args.files, size, seed)
     if args.input == "text" and args.shingle is None:
@@ -113,8 +113,8 @@ def _asked(args: argparse.Namespace) -> list[str]:
     if args.input != "shingles":
         asked.append(f"--input={args.input}")
     for flag in ("--clean", "--shingle"):
-        if options.value_of(args, flag) is not None:
-            asked.append(f"{flag}={options.value_of(args, flag)}")
+        if table.value_of(args, flag) is not None:
+            asked.append(f"{flag}={table.value_of(args, flag)}")
     return asked
 
 

@@ -7,15 +7,15 @@ import os
 
 import numpy as np
 
-from neardup import options
 from neardup.evaluation.exact_options import check_files, gathered
 from neardup.evaluation.explanation import WIDTH, explained
-from neardup.options import OPTIONS, OUTPUT_OPTIONS
+from neardup.options import table
+from neardup.options.settings import Settings, counts_first, settings_before_counts
+from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, UsageError, shown
 from neardup.process.program import run
 from neardup.reading.blocks import read_files
-from neardup.settings import Settings, counts_first, settings_before_counts
 from neardup.stages import parsed
 from neardup.token_counts.in_memory import TokenCounter
 
@@ -60,7 +60,7 @@ def _why() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = options.parser(f"python3 -m {NAME}", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
+    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
     )

@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 
-from neardup.settings import Settings, settings_before_counts
+from neardup.options.settings import Settings, settings_before_counts
 from neardup.token_counts.counts import TokenCounts
 
 

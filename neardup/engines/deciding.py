@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from neardup.decision_stages import decide_edges
 from neardup.lines.decided_lines import removed_line
+from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.reading.blocks import blocks_of
-from neardup.settings import Settings
 from neardup.verification.buckets import sort_lines
 
 

@@ -8,6 +8,7 @@ from typing import IO
 
 from neardup.decisions.keep_lines import kept_lines, places_from
 from neardup.index.manifest import refuse_indexes
+from neardup.options.settings import Settings
 from neardup.process.errors import UsageError
 from neardup.reading.blocks import (
     BLOCK_BYTES,
@@ -18,7 +19,6 @@ from neardup.reading.blocks import (
     unpacked,
 )
 from neardup.reading.input_files import file_places, in_task, task_blocks, task_place
-from neardup.settings import Settings
 
 
 def input_blocks(old: Sequence[str], files: Sequence[str], settings: Settings) -> Iterator[Block]:

@@ -11,10 +11,10 @@ from typing import IO
 
 from neardup.engines.deciding import decision, in_order, removed_of
 from neardup.engines.local.decision import keep
+from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.process.program import write_all
 from neardup.reading.input_files import file_places
-from neardup.settings import Settings
 
 
 def decide_here(

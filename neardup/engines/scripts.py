@@ -9,19 +9,19 @@ import sys
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Iterator
 
-from neardup import options
 from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.decisions.star_rounds import clusters_of, large_star, links_of, small_star
 from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
 from neardup.engines.inputs import input_blocks, kept_of_input
+from neardup.options import table
+from neardup.options.settings import Settings
 from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
 from neardup.process.summary import LINKS
 from neardup.reading.blocks import Block, blocks_of, check_inputs
-from neardup.settings import Settings
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 from neardup.token_counts.counts import TokenCounts
 from neardup.verification import OUTPUTS
@@ -144,7 +144,7 @@ def connect() -> int:
 
 
 def _map() -> None:
-    args = _with_files(options.parser("mapper.py", MAPPER)).parse_args()
+    args = _with_files(table.parser("mapper.py", MAPPER)).parse_args()
     settings = cost_told(Settings.of(args))
     counters = Counters("mapper", progress="records")
     blocks = _blocks(args, settings)
@@ -153,7 +153,7 @@ def _map() -> None:
 
 
 def _reduce() -> None:
-    args = options.parser("reducer.py", REDUCER).parse_args()
+    args = table.parser("reducer.py", REDUCER).parse_args()
     settings = Settings.of(args)
     counters = Counters("reducer", progress="pairs")
     write_all(reduce_buckets(blocks_of(sys.stdin.buffer), settings, counters))
@@ -168,7 +168,7 @@ def _dedup() -> None:
 
 
 def _decide() -> None:
-    args = options.parser("decide_reducer.py", DECIDE).parse_args()
+    args = table.parser("decide_reducer.py", DECIDE).parse_args()
     settings = Settings.of(args)
     if not settings.output.decides:
         able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
@@ -206,7 +206,7 @@ def _count() -> None:
 
 
 def _count_map(arguments: list[str]) -> None:
-    parser = _with_files(options.parser("count_tokens.py map", COUNT_MAP))
+    parser = _with_files(table.parser("count_tokens.py map", COUNT_MAP))
     args = parser.parse_args(arguments)
     settings = Settings.of(args, TokenCounts.empty())
     counters = Counters("tokens", progress="records")

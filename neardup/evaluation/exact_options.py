@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from neardup import options
+from neardup.options import table
+from neardup.options.settings import Settings
 from neardup.process.errors import UsageError
 from neardup.reading.blocks import check_inputs
 from neardup.reading.line_form import LineForm
 from neardup.schemes.weighting import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
-from neardup.settings import Settings
 from neardup.similarity.measures import MEASURES, SetMeasure
 
 WEIGHTED = ("jaccard", "dice", "cosine")
@@ -24,7 +24,7 @@ def exact_parser(
     name: str, description: str, flags: Collection[str] = EXACT
 ) -> argparse.ArgumentParser:
     """A parser of the options that say what a pair is, and not how it is found."""
-    parser = options.parser(f"python3 -m {name}", description, flags)
+    parser = table.parser(f"python3 -m {name}", description, flags)
     parser.add_argument(
         "--measure",
         metavar="NAME",

@@ -11,6 +11,7 @@ from neardup.evaluation.pair_files import pair_lines
 from neardup.evaluation.similarity_in_words import FIRST, LEAST, SECOND, similarity
 from neardup.lines.keys import format_keys
 from neardup.lines.set_text import encode_sets, encoded_size
+from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.process.errors import shown
 from neardup.schemes import SCHEMES
@@ -19,7 +20,6 @@ from neardup.schemes.scheme import Scheme
 from neardup.schemes.scheme import shown as shown_chance
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, shared
-from neardup.settings import Settings
 from neardup.similarity.measures import MEASURES, Jaccard, SetMeasure
 
 SHOWN = 5  # shingles, and keys

@@ -12,5 +12,5 @@ that it names is on disk.  So a run that is killed leaves what was there before 
 
 In: the records and keys of a run.
 Out: those that have one of some keys.
-May import: process, sets, reading, lines, options, settings.
+May import: process, sets, reading, lines, options.
 """

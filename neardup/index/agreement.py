@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from neardup.index.manifest import Manifest
+from neardup.options.settings import Settings, counts_first
 from neardup.process.errors import StageError, UsageError
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
-from neardup.settings import Settings, counts_first
 
 COUNT = (
     "./count_tokens.py map FILE… | sort | ./count_tokens.py sum | sort | ./count_tokens.py order"

@@ -2,5 +2,5 @@
 
 In: records, and what a sketch is to be.
 Out: a file of sketches; the pairs that are alike by them, with an estimate and an interval.
-May import: process, sets, reading, similarity, lines, options, settings, index.
+May import: process, sets, reading, similarity, lines, options, index.
 """

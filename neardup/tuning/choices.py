@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup import options
 from neardup.engines.local.entries import ENTRY_BYTES
 from neardup.lines.keyed_lines import format_keyed_lines
+from neardup.options import table
+from neardup.options.settings import Settings, counts_first
 from neardup.schemes import SCHEMES, banding
 from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
-from neardup.settings import Settings, counts_first
 from neardup.similarity.measures import SetMeasure
 from neardup.tuning.estimates import CandidateCounts, candidate_counts
 from neardup.tuning.survey import Survey, seconds
@@ -104,7 +104,7 @@ def not_compared(name: str) -> list[str]:
 
 def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
     """What a choice comes to, with the options that say what a pair is."""
-    args = options.parser("", "").parse_args([*asked, *choice.flags])
+    args = table.parser("", "").parse_args([*asked, *choice.flags])
     part, counts = survey, None
     if counts_first(args):
         part, counts = survey.counted()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from neardup.__main__ import COMMANDS
-from neardup.options import OPTIONS
+from neardup.options.table import OPTIONS
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.schemes import SCHEMES, banding
 from neardup.schemes.scheme import shown

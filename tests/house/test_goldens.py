@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from neardup.__main__ import COMMANDS
-from neardup.options import OPTIONS
+from neardup.options.table import OPTIONS
 from neardup.process.errors import UsageError
 from tests.support.drawn import settings_of
 from tests.support.engines import (

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 from neardup.__main__ import COMMANDS
-from neardup.options import OPTIONS
+from neardup.options.table import OPTIONS
 from tests.support import many_calls
 from tests.support.engines import ROOT, environment, program
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup import options
-from neardup.options import OPTIONS
+from neardup.options import table
+from neardup.options.settings import Settings
+from neardup.options.table import OPTIONS
 from neardup.process.errors import UsageError
 from neardup.reading.bad_lines import UNASKED_WEIGHT
-from neardup.settings import Settings
 from neardup.verification import OUTPUTS
 from tests.support.drawn import settings_of
 
@@ -85,9 +85,9 @@ def test_every_option_teaches(flag):
 def test_arguments_survive_being_passed_on(threshold, seed, strict):
     flags = [f"--threshold={threshold}", f"--seed={seed}", "--max-bands=40"]
     flags += ["--strict"] if strict else []
-    parser = options.parser("test", "")
+    parser = table.parser("test", "")
     args = parser.parse_args(flags)
-    assert parser.parse_args(options.as_arguments(args)) == args
+    assert parser.parse_args(table.as_arguments(args)) == args
 
 
 def test_bands_by_hand_come_with_the_promise_they_keep():
@@ -97,7 +97,7 @@ def test_bands_by_hand_come_with_the_promise_they_keep():
 
 
 def test_settings_do_not_change_the_arguments():
-    args = options.parser("test", "").parse_args([])
+    args = table.parser("test", "").parse_args([])
     before = vars(args).copy()
     Settings.of(args)
     assert vars(args) == before

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neardup.options.settings import Settings
 from neardup.process.errors import StageError, UsageError
 from neardup.schemes import SCHEMES
 from neardup.schemes.by_size.groups import groups_of
 from neardup.sets.ragged import Ragged, shared
-from neardup.settings import Settings
 from neardup.similarity.measures import MEASURES
 from neardup.similarity.threshold import Threshold
 from neardup.token_counts.counts import TokenCounts

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import strategies as st
 
 from neardup.decision_stages import decide_edges
+from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.reading.blocks import Block
 from neardup.reading.places import first_place
-from neardup.settings import Settings
 from neardup.stages import map_records
 from neardup.verification.buckets import BUCKET_BYTES, shared_lines
 from tests.support.decision_oracle import Gone, Line, similarities

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 
 from hypothesis import strategies as st
 
-from neardup import options
+from neardup.options import table
+from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.reading.blocks import Block
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
-from neardup.settings import Settings
 from neardup.stages import map_records
 from neardup.token_counts.counts import TokenCounts
 from neardup.verification.buckets import BUCKET_BYTES, shared_lines
@@ -40,7 +40,7 @@ def settings_of(*flags: str, counts: TokenCounts | None = None) -> Settings:
 
 
 def arguments_of(*flags: str) -> Namespace:
-    return options.parser("test", "").parse_args(flags)
+    return table.parser("test", "").parse_args(flags)
 
 
 def every_scheme() -> dict[str, Scheme]:

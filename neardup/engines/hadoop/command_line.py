@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
-from neardup import options
 from neardup.engines.hadoop import folders
 from neardup.engines.hadoop.streaming import command, flags, python
 from neardup.index.manifest import refuse_indexes
+from neardup.options import table
+from neardup.options.settings import settings_before_counts
 from neardup.process.errors import UsageError, shown
-from neardup.settings import settings_before_counts
 
 DESCRIPTION = """Find the similar pairs of records in files on a Hadoop cluster.
 
@@ -43,8 +43,8 @@ def read(given: list[str]) -> argparse.Namespace:
         raise UsageError(f"--in-rounds is for --output clusters, and --output is {args.output}")
     if args.removed is not None and args.output != "kept":
         raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
-    options.integer("--reducers", args.reducers, 1, 999999)
-    options.integer("--memory", args.memory, 512, 999999)
+    table.integer("--reducers", args.reducers, 1, 999999)
+    table.integer("--memory", args.memory, 512, 999999)
     if args.ship_venv and (args.python or args.ship_numpy):
         raise UsageError("--ship-venv brings its own Python and numpy")
     for text in args.define:
@@ -67,7 +67,7 @@ def _is_utf8(text: str) -> bool:
 
 def _parser() -> argparse.ArgumentParser:
     # The list of the input files is made here.
-    parser = options.parser("run_hadoop.sh", DESCRIPTION, set(options.OPTIONS) - {"--input-files"})
+    parser = table.parser("run_hadoop.sh", DESCRIPTION, set(table.OPTIONS) - {"--input-files"})
     parser.add_argument("inputs", nargs="+", metavar="INPUT")
     parser.add_argument("output_folder", metavar="OUTPUT")
     parser.add_argument("--reducers", metavar="N", default="8", help="reduce tasks (default: 8)")

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from neardup import options
 from neardup.engines.hadoop import archives
 from neardup.engines.hadoop.grouping import SAME_SPLITS
 from neardup.engines.hadoop.installation import hadoop, streaming_jar
+from neardup.options import table
+from neardup.options.settings import counts_first
 from neardup.process.errors import StageError, UsageError
-from neardup.settings import counts_first
 
 JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
@@ -93,7 +93,7 @@ def flags(args: argparse.Namespace, **there: object) -> list[str]:
         there["against"] = [LIST]  # which says what is old; a name might have a blank
     if args.places:
         there["input_files"] = LIST
-    return options.as_arguments(argparse.Namespace(**{**vars(args), **there}))
+    return table.as_arguments(argparse.Namespace(**{**vars(args), **there}))
 
 
 def listed(args: argparse.Namespace) -> dict[str, str]:

@@ -38,11 +38,11 @@ from neardup.engines.hadoop import (
 from neardup.engines.hadoop.installation import hadoop
 from neardup.engines.hadoop.watching import Job, say
 from neardup.lines.count_lines import read_counts
+from neardup.options.settings import counts_first
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
 from neardup.process.program import run
 from neardup.process.summary import CLUSTERS, IN_CLUSTERS, REMOVED, UNSETTLED, describe
-from neardup.settings import counts_first
 from neardup.token_counts.counts import TokenCounts
 
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from neardup import options
 from neardup.engines.counting_first import first_settings
 from neardup.engines.local.entries import ENTRY_BYTES, READ_BYTES, partitions_for
 from neardup.engines.local.folder import (
@@ -38,6 +37,7 @@ from neardup.index.checked_file import write_checked
 from neardup.index.manifest import UNFINISHED, Manifest, is_index, sweep_unfinished, to_disk
 from neardup.index.segment import FENCE, FILES, HOLDER, KEY, MOST_RECORDS, SUMS
 from neardup.lines.set_text import encode_sets
+from neardup.options import table
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
 from neardup.process.summary import summarize
@@ -55,7 +55,7 @@ def build(args: argparse.Namespace) -> None:
     """Make the index --to, or add to it; UsageError for anything wrong."""
     check_counts(args)
     settings = first_settings(args)
-    asked = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
     check_inputs(args.files)
     check_read_once(args.files)
     with writing(Path(args.to), args.add) as index, working_folder() as folder:

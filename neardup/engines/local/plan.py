@@ -12,8 +12,8 @@ from neardup.engines.local.folder import naming
 from neardup.engines.local.sieve import Traits
 from neardup.engines.local.workers import Workers, program
 from neardup.index.segment import Segment
+from neardup.options.settings import Settings
 from neardup.reading.blocks import BLOCK_BYTES
-from neardup.settings import Settings
 
 MOST_JOBS = 999
 FEW_WORKERS = 8  # are not too many for any input

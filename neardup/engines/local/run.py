@@ -25,7 +25,6 @@ from neardup.process.interpreter import require
 
 require("numpy", name="run_local.sh")
 
-from neardup import options
 from neardup.engines.counting_first import first_settings, settings_with_counts
 from neardup.engines.local.decision import decide, finish
 from neardup.engines.local.entries import partitions_for
@@ -56,13 +55,14 @@ from neardup.engines.local.workers import Workers, turns
 from neardup.index.agreement import opened
 from neardup.index.manifest import is_index, refuse_indexes
 from neardup.index.segment import Segment
+from neardup.options import table
+from neardup.options.settings import Settings, counts_first
 from neardup.process.errors import UsageError
 from neardup.process.program import cores, run
 from neardup.process.summary import summarize
 from neardup.reading.blocks import check_inputs
 from neardup.reading.input_files import file_places
 from neardup.reading.places import first_place
-from neardup.settings import Settings, counts_first
 
 NAME = "run_local.sh"
 DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.
@@ -79,7 +79,7 @@ def main() -> None:
     args = command_line()
     counting = counts_first(args)
     settings = first_settings(args)
-    asked = options.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
     old, segments = old_ones(args, settings)
     names = [*(file.name for file in old), *args.files]
     check_inputs(names)
@@ -130,7 +130,7 @@ def main() -> None:
 
 
 def command_line() -> argparse.Namespace:
-    parser = options.parser(NAME, DESCRIPTION)
+    parser = table.parser(NAME, DESCRIPTION)
     parser.add_argument(
         "files",
         nargs="*",

@@ -14,7 +14,7 @@ from neardup.decisions import RULES
 from neardup.decisions.rule import Rule
 from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag
-from neardup.options import (
+from neardup.options.table import (
     DEFAULT_SCHEME,
     DEFAULT_THRESHOLD,
     MAX_LINE_MIB,
