@@ -1,0 +1,65 @@
+"""What tokens weigh, what of a text counts, bits and samples, on a real Hadoop: the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import hadoop_cluster
+from tests.support.engines import RUN_LOCAL, VIDEOS, succeed
+
+pytestmark = pytest.mark.hadoop
+
+
+def repeated(lines: bytes) -> bytes:
+    """Those that 3 divides once more."""
+    found = []
+    for line in lines.splitlines():
+        id_, *shingles = line.split()
+        again = (x for x in set(shingles) if int(x) % 3 == 0)
+        found.append(b" ".join((id_, *sorted(set(shingles)), *again)) + b"\n")
+    return b"".join(found)
+
+
+def weighted(lines: bytes) -> bytes:
+    """Weights from 0.5 to 8, by the shingle alone."""
+    found = []
+    for line in lines.splitlines():
+        id_, *shingles = line.split()
+        heavy = (b"%b:%b" % (x, str(int(x) % 16 / 2 + 0.5).encode()) for x in set(shingles))
+        found.append(b"%b %b\n" % (id_, b" ".join(heavy)))
+    return b"".join(found)
+
+
+def pages(lines: bytes) -> bytes:
+    """Shingles as the words of pages, every other one with markup."""
+    found = []
+    for i, line in enumerate(lines.splitlines()):
+        id_, *shingles = line.split()
+        words = b"</b>, <b>" if i % 2 else b" "
+        found.append(b"%b\t<p><b>%b</b></p>\n" % (id_, words.join(sorted(set(shingles)))))
+    return b"".join(found)
+
+
+CASES = {
+    "tf": (repeated, "--weights=tf"),
+    "own": (weighted, "--weights=own --bands=9 --rows=5"),
+    "tfidf, counted by jobs before": (repeated, "--weights=tfidf --scheme=projection"),
+    "clean": (pages, "--input=text --shingle=word:1 --clean=html,punctuation"),
+    "bits": (bytes, "--scheme=projection --measure=agreement --bits=192 --threshold=0.95"),
+    "sketch": (bytes, "--verify=sketch:32 --threshold=0.8"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_bytes_of_run_local(case: str, tmp_path: Path) -> None:
+    make, flags = CASES[case]
+    data = make(b"".join(VIDEOS.read_bytes().splitlines(keepends=True)[:600]))
+    (tmp_path / "records.txt").write_bytes(data)
+    pairs = succeed([*RUN_LOCAL, *flags.split(), tmp_path / "records.txt"], tmp_path).out
+    assert pairs.count(b"\n") > 10
+    hdfs = hadoop_cluster.put(data, f"/in/options/{case.split(',')[0]}.txt", 64 * 1024)
+    without_yarn = hadoop_cluster.WITHOUT_YARN
+    job = hadoop_cluster.submit(tmp_path, [hdfs], "--reducers=2", *without_yarn, *flags.split())
+    assert job.pairs == pairs
