@@ -21,7 +21,7 @@ import pytest
 from neardup.__main__ import COMMANDS
 from neardup.options.table import OPTIONS
 from tests.support import many_calls
-from tests.support.engines import ROOT, environment, program
+from tests.support.engines import NEARDUP, ROOT, environment, program, succeed
 
 NO_TEXT = "\udcff"  # the byte 0xff in sys.argv
 VALUES = (
@@ -91,13 +91,24 @@ PROGRAMS = {
     "audit": tool("audit", "records.txt", "pairs.tsv"),
     "why": tool("why", "-", "a", "b"),
     "evaluate": tool("evaluate", "pairs.tsv", "pairs.tsv"),
+    "sketch": tool("sketch", "-", "--to", "new.sketches"),
+    "similar": tool("similar", "records.sketches"),
 }
 every_program = pytest.mark.parametrize("name", PROGRAMS)
 
 
+@pytest.fixture(scope="module")
+def sketches(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Of the records."""
+    made = tmp_path_factory.mktemp("sketches") / "made"
+    succeed([*NEARDUP, "sketch", "-", "--to", made], made.parent, RECORDS)
+    return made.read_bytes()
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, sketches: bytes) -> Path:
     """Where the programs run."""
+    (tmp_path / "records.sketches").write_bytes(sketches)
     (tmp_path / "records.txt").write_bytes(RECORDS)
     (tmp_path / "pairs.tsv").write_bytes(PAIRS)
     (tmp_path / "hadoop" / "bin").mkdir(parents=True)
@@ -206,6 +217,11 @@ def calls_with(name: str, it: Program, file: str) -> list[Call]:
         "run_hadoop.sh": [[*alone, "out"]],
         "curve": [[*it.before, f"--svg={file}"]],
         "tune": [alone, last],
+        "sketch": [
+            [*it.before, f"--to=made.{NAMES.index(file)}", "--", file],
+            [*it.before, f"--to={file}", "records.txt"],
+        ],
+        "similar": [alone, [*it.before, "records.sketches"]],
     }
     return [Call(words) for words in lines.get(name, [alone])]
 
