@@ -406,7 +406,12 @@ def test_nothing_to_tune(tmp_path: Path, data: bytes, message: str, piped: bool)
         (["--threshold=2", "-"], 2, "--threshold: 2 is outside 0 < t <= 1"),
         (["--sample=1", "-"], 2, "--sample: '1' is not an integer from 2 to 20000"),
         (["--seed=x", "-"], 2, f"--seed: 'x' is not an integer from 0 to {2**64 - 1}"),
-        (["--shingle=word:3", "-"], 2, "--shingle word:3 is for --input text"),
+        (
+            ["--shingle=word:3", "-"],
+            2,
+            "--shingle word:3 is for --input text, and --input is shingles, which take "
+            "--shingle bag",
+        ),
     ],
 )
 def test_refusals(tmp_path: Path, flags: list[str], code: int, message: str) -> None:
