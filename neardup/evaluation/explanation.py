@@ -95,7 +95,7 @@ def _equal_bits(measure: EqualBits, name: str, sets: Ragged) -> Lines:
     between = f"from {low:.6f} to {high:.6f} with {1 - ALPHA:.0%}"
     return [
         ("threshold", f"{least}/{bits} = {least / bits:.9g}, by {name}"),
-        ("cosine", f"about {cosine:.6f}, by the angle of the equal bits; {between}"),
+        ("cosine", f"about {cosine:.6f}, if tokens are many, by the equal bits; {between}"),
     ]
 
 

@@ -9,7 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from neardup.index.manifest import Manifest
+<<<<<<< HEAD
 from neardup.options.settings import Settings, counts_first
+=======
+from neardup.options.table import DEFAULT_SCHEME
+>>>>>>> 212f5d58762cae4864f7cd5640d404f5f7e91088
 from neardup.process.errors import StageError, UsageError
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
@@ -23,9 +27,11 @@ PROBES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of sets
 def check_counts(args: argparse.Namespace) -> None:
     """UsageError where the keys of a record would depend on the other records of a run."""
     if counts_first(args):
-        name = args.scheme or "exact"
+        asks = "--exact" if args.exact else f"--scheme {args.scheme or DEFAULT_SCHEME}"
+        if args.weights is not None:
+            asks += f" --weights {args.weights}"
         raise UsageError(
-            f"an index for --scheme {name} needs counts that stay the same: with LC_ALL=C, "
+            f"an index for {asks} needs counts that stay the same: with LC_ALL=C, "
             f"{COUNT} > counts.tsv, and --counts counts.tsv for index and run"
         )
     if args.own_counts:

@@ -3,7 +3,8 @@
 In dimension d every token counts +1 or -1, by a bit of its random word.  The sign of the sum over
 a set, each token times its weight, tells the side.  The vectors of two sets at an angle θ lie on
 the same side of a hyperplane with probability 1 - θ/π.  That is exact for hyperplanes drawn from
-a normal distribution; those of ±1 come near it as the tokens grow in number (central limit).
+a normal distribution; those of ±1 come near it as the tokens grow in number (central limit), as
+long as no few of them outweigh the others.
 
 A sum of 0 would lie on both sides.  It gets a random bit, drawn by the smallest word of the set:
 neither side is favoured, similar sets get the same bit most of the time, others half of the time.

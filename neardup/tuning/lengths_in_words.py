@@ -54,9 +54,12 @@ def _why(lengths: Sequence[Length], best: Length, measure: SetMeasure) -> str:
         f"It is the shortest run of {units} at which strangers share no more than {STRANGERS}"
     )
     if not best.survives:
-        edited = (
-            f"is no pair at T = {measure.threshold}: texts are short, and to find such pairs takes "
-            f"--threshold {_down(best.edited)}"
+        edited = f"is no pair at T = {measure.threshold}: texts are short, and "
+        threshold = _down(best.edited)
+        edited += (
+            f"to find such pairs takes --threshold {threshold}"
+            if float(threshold)
+            else "no threshold finds such pairs"
         )
     elif unit == "word":
         edited = "is a pair still, and words are fewer shingles than characters"

@@ -122,6 +122,16 @@ def test_with_counts_that_stay_the_same(flags: list[str], files: Files, tmp_path
     assert other.err.count("--counts of 667 records (checksum ") == 3
 
 
+def test_who_asks_for_counts_is_told(files: Files, tmp_path: Path) -> None:
+    for flags, told in [
+        (["--exact"], "--exact"),
+        (["--scheme=prefix"], "--scheme prefix"),
+        (["--weights=idf"], "--scheme minhash --weights idf"),
+    ]:
+        result = run([*INDEX, *flags, files["old"], "--to", tmp_path / "index"], tmp_path)
+        assert result.err.startswith(f"neardup index: an index for {told} needs counts")
+
+
 def test_of_texts(tmp_path: Path) -> None:
     words = [f"w{i}" for i in range(40)]
     texts = [" ".join(words[i : i + 20]) for i in (0, 0, 20, 1)]

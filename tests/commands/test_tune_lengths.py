@@ -231,6 +231,12 @@ def test_two_records_are_enough(tmp_path: Path) -> None:
     assert SHINGLE.search(result.out)
 
 
+def test_a_text_of_one_word_survives_no_edit(tmp_path: Path) -> None:
+    result = succeed([*TUNE, "--input=text", "-"], tmp_path, b"a\tto\nb\tor\nc\tnot\n")
+    assert b"no threshold finds such pairs" in b" ".join(result.out.split())
+    assert b"--threshold 0.00" not in result.out
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

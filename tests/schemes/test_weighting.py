@@ -132,6 +132,15 @@ def test_pairs_meet_by_their_weighted_angle():
     assert not low <= scheme.recall(sqrt(dot / square)) <= high
 
 
+def test_two_tokens_that_outweigh_all_break_the_promise_which_says_so():
+    """(1, 1) and (1, 1.3): equal signs lie on one side both, others on a random one and on y's."""
+    scheme = Projection(4, 8, weights=TokenWeights(own=True))
+    low, high = interval(scheme, pairs_with([10, 10], [10, 13]))
+    assert high < scheme.recall(23 / sqrt(2 * 269))
+    assert low <= banding.recall(3 / 4, 4, 8) <= high
+    assert scheme.promise.endswith("if its tokens are many, none of which outweighs the others")
+
+
 @every_weighted
 @settings(max_examples=12)
 @given(some_sets)
