@@ -9,11 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from neardup.index.manifest import Manifest
-<<<<<<< HEAD
 from neardup.options.settings import Settings, counts_first
-=======
 from neardup.options.table import DEFAULT_SCHEME
->>>>>>> 212f5d58762cae4864f7cd5640d404f5f7e91088
 from neardup.process.errors import StageError, UsageError
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
