@@ -49,7 +49,7 @@ def explained(
         least = settings.threshold
         lines += [("threshold", f"{least.num}/{least.den} = {least}, by {weighted}{name}")]
     elif isinstance(settings.measure, EqualBits):
-        lines += _equal_bits(settings.measure, name, pair.sets)
+        lines += _equal_bits(settings, settings.measure, name, pair.sets)
     a, b = keys.sizes.tolist()
     return [
         *lines,
@@ -87,15 +87,16 @@ def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
     return lines
 
 
-def _equal_bits(measure: EqualBits, name: str, sets: Ragged) -> Lines:
+def _equal_bits(settings: Settings, measure: EqualBits, name: str, sets: Ragged) -> Lines:
     """How many bits must be equal, and what those that are say of the angle."""
     least, bits = measure.least, measure.bits
     equal = round(similarity(measure, name, sets).value * bits)
     cosine, low, high = angle(equal, bits, ALPHA).cosines
+    many = ", if tokens are many" if settings.scheme.weights is None else ""
     between = f"from {low:.6f} to {high:.6f} with {1 - ALPHA:.0%}"
     return [
         ("threshold", f"{least}/{bits} = {least / bits:.9g}, by {name}"),
-        ("cosine", f"about {cosine:.6f}, if tokens are many, by the equal bits; {between}"),
+        ("cosine", f"about {cosine:.6f}{many}, by the equal bits; {between}"),
     ]
 
 

@@ -28,7 +28,7 @@ class Millionths(dict[bytes, int]):
     def __missing__(self, text: bytes) -> int:
         if len(self) >= WEIGHT_CACHE:
             self.clear()
-        number = float(text) if len(text) < 40 and NUMBER.fullmatch(text) else 0.0
+        number = float(text) if len(text) < 400 and NUMBER.fullmatch(text) else 0.0
         millionths = round(number * ONE) if number <= MOST // ONE else 0
         self[text] = millionths
         return millionths
@@ -44,7 +44,7 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
     >>> batch.ids, batch.sets.row(0).tolist(), batch.sets.weights.tolist()
     ([b'v1'], [3, 7], [1000000, 500000])
     >>> [line.reason for line in bad]
-    ['weight outside 0 < W <= 1000000', 'shingle with two weights']
+    ['weight outside 0 < W <= 1000000', 'shingle twice']
     """
     lines = split(block)
     colons = np.append(np.flatnonzero(np.frombuffer(block, np.uint8) == ord(":")), len(block))

@@ -17,6 +17,7 @@ bits (for t = 0.9, 118 of 24).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import ClassVar
 
 import numpy as np
@@ -24,12 +25,11 @@ import numpy as np
 from neardup.lines.keys import MAX_BANDS
 from neardup.schemes import banding
 from neardup.schemes.bit_keys import HAIR, Blocks, Drawn, Ways, hits, keys_of, most_blocks
-from neardup.schemes.equal_bits import BITS, EqualBits, agreement
+from neardup.schemes.equal_bits import BITS, EqualBits, agreement, sides
 from neardup.schemes.request import Request
 from neardup.schemes.scheme import Scheme, shown
 from neardup.schemes.weighting import asked_weights, weighted_seed
 from neardup.sets.ragged import Ragged
-from neardup.sets.random_signs import signs
 from neardup.similarity.measures import Measure
 from neardup.similarity.threshold import Threshold
 from neardup.similarity.weights import TokenWeights
@@ -82,7 +82,8 @@ class AgreeingBits(Scheme):
         return banding.dearer_by_hand(at, strangers, bands, rows, MAX_DRAWN, hits(bits))
 
     def recall(self, similarity: float) -> float:
-        return self.ways.recall(int(similarity * self.ways.bits + HAIR))
+        """Of vectors that agree in so many bits or more; no pair may have just that share."""
+        return self.ways.recall(ceil(similarity * self.ways.bits - HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
         bits = self.ways.bits
@@ -96,8 +97,7 @@ class AgreeingBits(Scheme):
 
     def vectors(self, sets: Ragged) -> np.ndarray:
         """uint64 (n, W), of W words for F bits; no set may be empty."""
-        weights = None if self.weights is None else self.weights.of(sets)
-        return signs(sets, weights, self.seed, 0, self.ways.bits)
+        return sides(sets, self.weights, self.seed, 0, self.ways.bits)
 
 
 def _asked_ways(request: Request, bits: int, least: int) -> Ways:

@@ -1,8 +1,9 @@
 """Equal bits: how two bit vectors are compared, and what the share of them says of an angle.
 
-The bits of a vector are sides of random hyperplanes (sets/random_signs.py).  Two sets whose vectors
-are at an angle θ have each bit equal with probability 1 - θ/π (Charikar 2002), so of F bits about
-F·(1 - θ/π) are, and θ is about π times the share of those that differ.
+The bits of a vector are sides of random hyperplanes (sets/random_signs.py, and normal_sides.py
+where sets have weights).  Two sets whose vectors are at an angle θ have each bit equal with
+probability 1 - θ/π (Charikar 2002), so of F bits about F·(1 - θ/π) are, and θ is about π times the
+share of those that differ.
 
 Letters: F bits (64 of SimHash, 384 of Henzinger's random projection, "Finding near-duplicate web
 pages", 2006).
@@ -17,9 +18,12 @@ from math import acos, pi
 import numpy as np
 
 from neardup.schemes.request import Option, whole
+from neardup.sets.normal_sides import normal_sides
 from neardup.sets.ragged import Ragged
+from neardup.sets.random_signs import signs
 from neardup.similarity.bitmaps import popcount
 from neardup.similarity.measures import UnboundedMeasure, Verified
+from neardup.similarity.weights import TokenWeights
 
 MIN_BITS, MAX_BITS = 32, 1024
 BITS = Option(
@@ -61,3 +65,10 @@ def agreement(cosine: float) -> float:
     (1.0, 0.5)
     """
     return 1 - acos(min(cosine, 1)) / pi
+
+
+def sides(sets: Ragged, weights: TokenWeights | None, seed: int, low: int, high: int) -> np.ndarray:
+    """uint64 (n, W): on which sides of hyperplanes low … high-1 each set lies; none is empty."""
+    if weights is None:
+        return signs(sets, None, seed, low, high)
+    return normal_sides(sets, weights.of(sets), seed, low, high)

@@ -4,7 +4,7 @@ In dimension d every token counts +1 or -1, by a bit of its random word.  The si
 a set, each token times its weight, tells the side.  The vectors of two sets at an angle θ lie on
 the same side of a hyperplane with probability 1 - θ/π.  That is exact for hyperplanes drawn from
 a normal distribution; those of ±1 come near it as the tokens grow in number (central limit), as
-long as no few of them outweigh the others.
+long as no few of them outweigh the others: `normal_sides` has normal ones.
 
 A sum of 0 would lie on both sides.  It gets a random bit, drawn by the smallest word of the set:
 neither side is favoured, similar sets get the same bit most of the time, others half of the time.

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.index.checked_file import SUM, CheckedFile, damaged, write_checked
-from neardup.process.errors import StageError, UsageError
+from neardup.process.errors import StageError, UsageError, shown
 from neardup.sets.batch import Batch
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged, chunks
@@ -187,8 +187,7 @@ class SketchFile:
         wanted = set(ids)
         found = [i for i, id_ in enumerate(names.split(b"\n")[:-1]) if id_ in wanted]
         for id_ in sorted(wanted - set(self.ids(np.array(found, dtype=np.int64)))):
-            shown = id_.decode("utf-8", "backslashreplace")
-            raise StageError(f"{self.name}: none of {self.records:,} records is {shown!r}")
+            raise StageError(f"{self.name}: none of {self.records:,} records is {shown(id_)}")
         return np.array(found, dtype=np.int64)
 
 

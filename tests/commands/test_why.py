@@ -160,7 +160,7 @@ def test_measures_that_only_a_scheme_has(tmp_path: Path) -> None:
     assert 0 < equal < 61
     assert rows["hamming"] == f"{equal}/64 = {equal / 64:.6f}"
     assert rows["threshold"] == "61/64 = 0.953125, by hamming"
-    assert rows["cosine"].startswith(f"about {cos(pi * (1 - equal / 64)):.6f}, by the angle")
+    assert rows["cosine"].startswith(f"about {cos(pi * (1 - equal / 64)):.6f}, if tokens are many")
     assert rows["verdict"] == "no pair: they are not similar enough, and never compared"
     flags = ["--scheme", "projection", "--weights", "idf"]
     printed = job_lines(VIDEOS.read_bytes(), flags, tmp_path)
