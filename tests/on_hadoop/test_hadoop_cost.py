@@ -27,4 +27,4 @@ def test_the_table_has_a_floor_and_what_travels() -> None:
     assert seconds > 0
     assert shuffled < 1  # packed
     assert ours[2] > nine[2] > 2  # 15 and 9 lines for each record, each shorter than the record
-    assert done.stdout.count("precision 1\n") == 2
+    assert done.stdout.count("precision 1.000000\n") == 2
