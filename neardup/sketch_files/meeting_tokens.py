@@ -5,7 +5,9 @@ sketches: the estimate has no more than what is shared above, and no less than t
 (Of two MIN_s, the sample has s hashes, or both are whole sets, and then their union.)  So if each
 sketch orders its n hashes in one and the same way, the first n - ⌈t·n⌉ + 1 of both have one in
 common: the prefix filter (Chaudhuri, Ganti, Kaushik 2006).  The rarest come first, so that few
-strangers meet.
+strangers meet.  Where none is rare, as in a million sets of ten thousand elements in all, a token
+is a pair of hashes: the first n - ⌈t·n⌉ + 2 have two in common.  Sketches that need have but one in
+common bring single ones, too.
 
 *Signatures*.  A pair at t differs in d places at most.  So it has one of any d + 1 places of x in
 common, and x's rarest are taken, as of hashes.  Where places have few bits, none is rare; cut into
@@ -22,13 +24,13 @@ Letters: t the threshold (0.9), n the size of a sketch (64), d places (12).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from neardup.sets.hashing import combine, mix
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks
-from neardup.sets.runs import distinct
+from neardup.sets.runs import distinct, later_in_run, pairs_in_runs
 from neardup.similarity.sketches import SAMPLE_BITS
 from neardup.similarity.threshold import Threshold
 from neardup.sketch_files.kinds import Kind, Signatures
@@ -36,23 +38,51 @@ from neardup.sketch_files.kinds import Kind, Signatures
 MOST_COUNTS = 24  # as a power of two
 FEW_BITS = 16  # of a place of a signature
 RARITY_BITS = 8
+MANY_MEETINGS = 100  # of a record with strangers
+MOST_PAIRED = 24  # first hashes, that make 276 pairs
 ROWS_AT_ONCE = (1 << 64 - SAMPLE_BITS) - 1
 
 
 @dataclass(frozen=True)
 class MeetingTokens:
     """Tokens (uint64 below 2^48) of sketches of one kind; `rarity` (uint8) tells how often hashes
-    come, by their last bits."""
+    come, by their last bits; `paired`: whether hashes meet by two and two."""
 
     kind: Kind
     threshold: Threshold
     rarity: np.ndarray
+    paired: bool = False
 
     def counts(self, sizes: np.ndarray) -> np.ndarray:
         """How many first tokens sketches of these sizes have, at most (int64)."""
+        singles, prefix = self._prefixes(sizes)
+        return singles + prefix * (prefix - 1) // 2
+
+    def _prefixes(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How many first hashes meet by themselves, and how many two and two (int64)."""
         if isinstance(self.kind, Signatures):
-            return np.full(len(sizes), self.apart + 1)
-        return np.where(sizes > 0, sizes - self.threshold.smallest_partner(sizes) + 1, 0)
+            return np.full(len(sizes), self.apart + 1), np.zeros_like(sizes)
+        needed = self.threshold.smallest_partner(sizes)
+        singles = np.where(sizes > 0, sizes - needed + 1, 0)
+        if not self.paired:
+            return singles, np.zeros_like(singles)
+        return np.where(needed < 2, singles, 0), np.minimum(sizes, sizes - needed + 2)
+
+    def by_pairs(self, sketches: Ragged, largest: int) -> MeetingTokens:
+        """These or, where singles of such sketches would bring many strangers, paired ones;
+        `largest` is the most hashes that one has."""
+        if isinstance(self.kind, Signatures) or not len(sketches.values):
+            return self
+        _, prefix = replace(self, paired=True)._prefixes(np.array([largest]))
+        if int(prefix[0]) > MOST_PAIRED:
+            return self
+        tokens = Ragged.from_unsorted(
+            *_cut(self._ordered(sketches), sketches.offsets, self.counts(sketches.sizes))
+        )
+        rarity = tokens.values >> np.uint64(SAMPLE_BITS - RARITY_BITS)
+        often = np.exp2(rarity.astype(np.float64) / 8 - 1).sum() / len(sketches)
+        share = len(tokens.values) / len(sketches.values)  # of all hashes, that are first ones
+        return replace(self, paired=bool(often * share > MANY_MEETINGS))
 
     @property
     def apart(self) -> int:
@@ -74,8 +104,20 @@ class MeetingTokens:
         """Of each sketch those that it has to have, if anything is alike."""
         if in_bands(self.kind):
             return self._of_bands(sketches)
-        counts = self.counts(sketches.sizes)
-        return Ragged.from_unsorted(*_cut(self._ordered(sketches), sketches.offsets, counts))
+        ordered, sizes = self._ordered(sketches), sketches.sizes
+        singles, prefix = self._prefixes(sizes)
+        tokens, _ = _cut(ordered, sketches.offsets, singles)
+        if not self.paired:
+            return Ragged.from_unsorted(tokens, singles)
+        rows = np.repeat(np.arange(len(sizes)), singles)
+        later = later_in_run(prefix)
+        left, right = pairs_in_runs(later)
+        firsts, _ = _cut(ordered, sketches.offsets, prefix)
+        pairs = combine(mix(np.stack((firsts[left], firsts[right]))), seed=0)
+        tokens = np.concatenate((tokens, pairs >> np.uint64(64 - SAMPLE_BITS)))
+        rows = np.concatenate((rows, np.repeat(np.arange(len(sizes)), prefix)[left]))
+        order = np.argsort(rows, kind="stable")
+        return Ragged.from_unsorted(tokens[order], np.bincount(rows, minlength=len(sizes)))
 
     def all(self, sketches: Ragged) -> Ragged:
         """Of each sketch all."""

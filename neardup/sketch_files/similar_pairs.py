@@ -6,9 +6,9 @@ shares a token with one of them is compared with it, and each pair once, since a
 in one block.
 
 Held in memory: 32 bytes for each posting while they are sorted, and 12 afterwards; at t = 0.9 a
-record has 7 of them with min:64, and 13 with signature:128.  For each record also 16 bytes and its
-id; and some 100 MB of counts and blocks.  The sketches are read from the disk, in order and then
-here and there: what memory is free for that makes it fast.
+record has 7 of them with min:64, or 28 where hashes meet two and two, and 13 with signature:128.
+For each record also 16 bytes and its id; and some 100 MB of counts and blocks.  The sketches are
+read from the disk, in order and then here and there: what memory is free for that makes it fast.
 """
 
 from __future__ import annotations
@@ -81,6 +81,9 @@ class Search:
         blocks = (sketches for file in files for _, sketches in file.blocks())
         tokens = MeetingTokens(self.kind, self.threshold, rarity_of(self.kind, blocks, total))
         if self.measure == JACCARD:
+            _, sample = next(self.file.blocks(), (0, Ragged.from_rows([])))
+            largest = max(int(file.items.max(initial=0)) for file in files)
+            tokens = tokens.by_pairs(sample, largest)
             yield from self._found(HolderLists.of(self.file, self.of, tokens), tokens.first)
             return
         yield from self._found(HolderLists.of(self.file, self.of, tokens), tokens.all)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from neardup.process.counters import Counters
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 from neardup.similarity.threshold import Threshold
-from neardup.sketch_files import similar_pairs, sketch_file
+from neardup.sketch_files import meeting_tokens, similar_pairs, sketch_file
 from neardup.sketch_files.kinds import CONTAINMENT, JACCARD, Kind, Signatures, kind_of
 from neardup.sketch_files.similar_pairs import Search, shown
 from neardup.sketch_files.sketch_file import SketchFile, write_sketches
@@ -123,19 +124,26 @@ def pieces(request, monkeypatch) -> None:
         monkeypatch.setattr(similar_pairs, "MEETINGS_AT_ONCE", 50)
 
 
+@pytest.fixture(params=[False, True], ids=["alone", "two and two"])
+def paired(request, monkeypatch) -> None:
+    """How hashes meet."""
+    monkeypatch.setattr(meeting_tokens, "MANY_MEETINGS", -1 if request.param else 10**9)
+    monkeypatch.setattr(meeting_tokens, "MOST_PAIRED", 10**6)
+
+
 @every_kind
-@pytest.mark.parametrize("t", ["0.5", "0.9", "1"])
-def test_every_pair_at_the_threshold_is_found_and_no_other(kind, t, tmp_path, pieces):
+@pytest.mark.parametrize("t", ["0.1", "0.5", "0.9", "1"])
+def test_every_pair_at_the_threshold_is_found_and_no_other(kind, t, tmp_path, pieces, paired):
     sets = drawn(1)
     file = written(tmp_path / "s", sets, kind)
     sketches = sketched(sets, file.kind)
     expected = all_pairs(file.kind, sketches, sketches, t, JACCARD, same=True)
     assert search(file, t) == expected
-    assert 0 < len(expected) < len(sets) ** 2 / 4
+    assert 0 < len(expected) < len(sets) ** 2 / 2
 
 
 @every_kind
-def test_pairs_of_two_files_and_of_some_records(kind, tmp_path):
+def test_pairs_of_two_files_and_of_some_records(kind, tmp_path, paired):
     sets = drawn(2)
     one, two = (written(tmp_path / str(i), sets[i:], kind, i) for i in (0, 60))
     mine, yours = (sketched(some, one.kind) for some in (sets, sets[60:]))
@@ -165,12 +173,37 @@ def test_containment(kind, t, tmp_path, pieces):
     assert some
 
 
-@given(st.integers(0, 10**6), st.sampled_from(KINDS), st.sampled_from(["0.3", "2/3", "0.95"]))
-def test_any_sets(tmp_path_factory, seed, kind, t):
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(KINDS),
+    st.sampled_from(["0.3", "2/3", "0.95"]),
+    st.sampled_from([-1, 1, 10**9]),
+)
+def test_any_sets(tmp_path_factory, seed, kind, t, many):
     sets = drawn(seed, 24)
     file = written(tmp_path_factory.getbasetemp() / "any", sets, kind)
     sketches = sketched(sets, file.kind)
-    assert search(file, t) == all_pairs(file.kind, sketches, sketches, t, JACCARD, same=True)
+    with patch.object(meeting_tokens, "MANY_MEETINGS", many):
+        assert search(file, t) == all_pairs(file.kind, sketches, sketches, t, JACCARD, same=True)
+
+
+def test_hashes_meet_two_and_two_where_none_is_rare(tmp_path, monkeypatch):
+    """300 strangers of 50 elements in all: with the same pairs, and fewer candidates."""
+    rng = np.random.default_rng(4)
+    sets = [rng.choice(50, 16, replace=False).tolist() for _ in range(300)]
+    sets += [x[1:] for x in sets[:20]]
+    file = written(tmp_path / "s", sets, "min:64")
+    compared = []
+    for many in (10**9, 10):
+        monkeypatch.setattr(meeting_tokens, "MANY_MEETINGS", many)
+        counters = Counters("test")
+        found = Search(file, None, Threshold.parse("0.9"), JACCARD, None, counters).pairs()
+        pairs = sum(len(each.asked) for each in found)
+        assert pairs >= 20
+        compared.append((pairs, counters.counts["candidate pairs"]))
+    (pairs, many), (again, few) = compared
+    assert pairs == again
+    assert few < many / 3
 
 
 @every_kind
