@@ -22,7 +22,7 @@ from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
 from neardup.process.summary import OLD_RECORDS
 from neardup.reading.bad_lines import LINE_TOO_LONG
-from neardup.reading.blocks import Block, count_lines
+from neardup.reading.blocks import Block
 from neardup.reading.places import NEW
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, chunks
@@ -87,11 +87,8 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
             reject(block.place, block.line, block.data, LINE_TOO_LONG, settings, counters)
             continue
         batch, bad_lines = settings.parse(block.data)
-        line, counted = block.line, 0
         for bad in bad_lines:
-            line += count_lines(block.data[counted : bad.position])
-            counted = bad.position
-            reject(block.place, line, bad.text, bad.reason, settings, counters)
+            reject(block.place, block.line + bad.number, bad.text, bad.reason, settings, counters)
         counters.add("records", len(batch.ids) + len(batch.without_shingles))
         if block.first < NEW:
             counters.add(OLD_RECORDS, len(batch.ids) + len(batch.without_shingles))
@@ -107,7 +104,7 @@ def reject(
     """A line that is no record: count it and go on, or stop with --strict."""
     message = f"{reason}: {shown(text)}"
     if settings.strict:
-        raise StageError(f"{place}line {line}: {message}")
+        raise StageError(f"{place}{line}: {message}")
     counters.bad_line(place, line, message, reason)
 
 

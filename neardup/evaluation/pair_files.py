@@ -51,4 +51,4 @@ def read_pairs(file: str) -> Iterator[tuple[bytes, bytes, bytes]]:
             try:
                 yield exact_pair(line)
             except WireError as error:
-                raise StageError(f"{block.place}line {number}: {error}") from None
+                raise StageError(f"{block.place}{number}: {error}") from None

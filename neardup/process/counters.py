@@ -67,7 +67,7 @@ class Counters:
             if not _reports():
                 if self._on_terminal:
                     self._show("")
-                print(f"{self.stage}: {place}line {line}: {message}", file=sys.stderr)
+                print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
 
     def repeated_id(self, id_: bytes) -> None:
         """Count an id that was met again; the smallest of them is named."""

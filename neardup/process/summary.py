@@ -110,7 +110,7 @@ def total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 def first_bad_lines(reports: list[dict]) -> list[str]:
     """The first ten, in the order of the input, whoever met them."""
     lines = sorted(tuple(line) for report in reports for line in report["bad_lines"])
-    return [f"{place}line {line}: {message}" for place, line, message in lines[:SHOWN_BAD_LINES]]
+    return [f"{place}{line}: {message}" for place, line, message in lines[:SHOWN_BAD_LINES]]
 
 
 def _seconds(reports: list[dict]) -> str:

@@ -36,9 +36,9 @@ REASONS = (
 
 
 class BadLine(NamedTuple):
-    """A line that is no record: where it starts in its block, its first bytes, and why."""
+    """A line that is no record: its number in its block, from 0, its first bytes, and why."""
 
-    position: int
+    number: int
     text: bytes
     reason: str
 

@@ -34,7 +34,7 @@ OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 class Block(NamedTuple):
     """Whole lines, and where they stand."""
 
-    place: str  # "videos.txt: ", or "" for standard input
+    place: str  # "videos.txt: line ", or "line " for standard input
     line: int  # the number of the first one, from 1
     data: bytes
     cut: bool = False  # no whole lines, but the first bytes of one that is too long
@@ -80,15 +80,15 @@ def start_of_split() -> Start:
     Hadoop names a file and a position in it; only mrjob's local files are there to count lines in.
 
     >>> start_of_split()  # not in a task
-    Start(place='', line=1, of_file=True, byte=0)
+    Start(place='line ', line=1, of_file=True, byte=0)
     """
     uri = os.environ.get("mapreduce_map_input_file", "")
     start = int(os.environ.get("mapreduce_map_input_start") or 0)
     name = uri[len("file://") :] if uri.startswith("file://") else uri
-    place = f"{name}: " if name and name != os.environ.get(STDIN_COPY) else ""
+    place = f"{name}: line " if name and name != os.environ.get(STDIN_COPY) else "line "
     if start and name != uri:
         return Start(place, 1 + _lines_before(start, name), of_file=False)
-    told = f"{name} from byte {start}: " if start else place
+    told = f"{name} from byte {start}: line " if start else place
     return Start(told, 1, of_file=not start, byte=start)
 
 
@@ -118,7 +118,7 @@ def read_files(
     number, mine = 0, next(turns)
     places = places or [first_place(i) for i in range(len(files))]
     for path, name, first in zip(files, names or files, places):
-        start = start_of_split() if name == "-" else Start(f"{name}: ", 1)
+        start = start_of_split() if name == "-" else Start(f"{name}: line ", 1)
         with _opened(path, name) as stream:
             for line, data, cut in whole_lines(stream, max_line, start.line, start.of_file):
                 if number == mine:

@@ -62,8 +62,8 @@ def parse_shingle_lines(
     >>> batch, bad = parse_shingle_lines(b"v1 7 3 7\nv2\nv3 1 -2\n")
     >>> batch.ids, batch.sets.row(0).tolist()
     ([b'v1'], [3, 7])
-    >>> [(line.position, line.reason) for line in bad]
-    [(9, 'no shingles'), (12, 'negative shingle')]
+    >>> [(line.number, line.reason) for line in bad]
+    [(1, 'no shingles'), (2, 'negative shingle')]
     """
     lines = split(block)
     values, wrong = integers(lines.block, lines.starts, lines.ends)
@@ -119,7 +119,7 @@ def sorted_out(
         text = lines.block[head : lines.tails[i]]
         id_, *tokens = text.split()
         reason = flaw_in_id(id_) if tokens else flaw_in_id(id_) or NO_SHINGLES
-        bad.append(BadLine(head, text, reason or why(tokens)))
+        bad.append(BadLine(int(lines.numbers[i]), text, reason or why(tokens)))
     return ~flawed, bad
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from neardup.reading.bad_lines import (
     NO_ID,
     NO_SHINGLES,
@@ -19,6 +17,7 @@ from neardup.reading.bad_lines import (
 )
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.shingling import Shingler
+from neardup.reading.texts import Text, batch_of_texts
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 
@@ -26,9 +25,8 @@ AS_IT_IS = Cleaning()
 
 
 class TextLine(NamedTuple):
-    """A line of a block: where it begins, and its number in it; why it is no record, or ""."""
+    """A line of a block: its number in it, from 0; why it is no record, or ""."""
 
-    position: int
     number: int
     line: bytes
     flaw: str
@@ -46,30 +44,17 @@ def text_line_parser(
     >>> batch.ids, batch.sets.sizes.tolist()
     ([b'a', b'b'], [4, 2])
 
-    There may be no shingles in a text of which cleaning leaves nothing, or that has no spots: such
-    records are only counted.
     """
 
     def parse(block: bytes) -> tuple[Batch, list[BadLine]]:
-        ids: list[bytes] = []
-        sets: list[np.ndarray] = []
+        texts: list[Text] = []
         bad: list[BadLine] = []
-        without_shingles: list[int] = []
-        places: list[int] = []
-        for position, number, line, flaw, id_, text in text_lines(block):
-            shingles = shingler(clean(text))
+        for number, line, flaw, id_, text in text_lines(block):
             if flaw:
-                bad.append(BadLine(position, line.rstrip(b"\r\n"), flaw))
-            elif not len(shingles):
-                without_shingles.append(position)
+                bad.append(BadLine(number, line.rstrip(b"\r\n"), flaw))
             else:
-                ids.append(id_)
-                sets.append(shingles)
-                places.append(number)
-        sizes = np.array([len(shingles) for shingles in sets], dtype=np.int64)
-        values = np.concatenate(sets) if sets else np.empty(0, np.uint64)
-        records = gather(values, sizes)
-        return Batch(ids, records, tuple(without_shingles), np.array(places, np.uint64)), bad
+                texts.append(Text(number, id_, text))
+        return batch_of_texts(texts, shingler, clean, gather), bad
 
     return parse
 
@@ -80,12 +65,10 @@ def text_lines(block: bytes) -> Iterator[TextLine]:
     >>> [(line.id, line.text, line.flaw) for line in text_lines(b"a\tto be\n\nb or not\nc\n")]
     [(b'a', 'to be', ''), (b'b', 'or not', ''), (b'c', '', 'no shingles')]
     """
-    position = 0
     for number, line in enumerate(block.splitlines(keepends=True)):
         if line.strip():
             id_, text = _split_text_line(line)
-            yield TextLine(position, number, line, *_read(id_, text))
-        position += len(line)
+            yield TextLine(number, line, *_read(id_, text))
 
 
 def _split_text_line(line: bytes) -> tuple[bytes, bytes]:

@@ -20,7 +20,7 @@ class Batch:
 
     ids: list[bytes]
     sets: Ragged
-    without_shingles: tuple[int, ...] = ()  # where in its block records of empty sets begin
+    without_shingles: tuple[int, ...] = ()  # the numbers, in its block, of lines of empty sets
     # uint64 (n,): the line of each, in its block or as `reading.places` counts them.
     places: np.ndarray = field(default_factory=partial(np.empty, 0, np.uint64))
 

@@ -54,11 +54,10 @@ class Survey:
     @classmethod
     def of(cls, sample: LineSample, parse: Parser, measure: SetMeasure, seed: int) -> Survey:
         """StageError where there are no two records."""
-        lengths = [len(line) for line in sample.lines]
         batch, bad = parse(b"".join(sample.lines))
-        good = np.ones(len(lengths), dtype=bool)
-        out = [*(line.position for line in bad), *batch.without_shingles]
-        good[np.searchsorted(np.cumsum(lengths), out, "right")] = False
+        good = np.ones(len(sample.lines), dtype=bool)
+        out = [*(line.number for line in bad), *batch.without_shingles]
+        good[out] = False
         n = len(batch.ids)
         check_enough(n, sample)
         # In random order, so that a part of them is a sample too.
@@ -66,7 +65,7 @@ class Survey:
         weights = Weights.of_sample(sample, good).take(order)
         batch = batch.take(order)
         found = likeness(batch.sets, measure, weights)
-        block = sample.lines[:: max(1, sum(lengths) // BLOCK_BYTES)]
+        block = sample.lines[:: max(1, sum(map(len, sample.lines)) // BLOCK_BYTES)]
         parsing = seconds(lambda: parse(b"".join(block))) / len(block) * sample.total
         whole = sample.whole and len(order) == n and n + len(out) == round(sample.total)
         return cls(batch, weights, whole, len(bad), parsing, measure, found)

@@ -42,11 +42,14 @@ def test_records_and_bad_lines_are_counted():
 
 
 def test_a_bad_line_is_shown_with_file_and_number(capsys):
-    blocks = [Block("x.txt: ", 1, b"a 1\r\n\rb\n"), Block("x.txt: ", 4, b"\nc 1\nd \x1b\xff\n")]
+    blocks = [
+        Block("x.txt: line ", 1, b"a 1\r\n\rb\n"),
+        Block("x.txt: line ", 4, b"\nc 1\nd \x1b\xff\n"),
+    ]
     _, counters = read(blocks)
     assert counters.bad_lines == [
-        ("x.txt: ", 3, "no shingles: 'b'"),
-        ("x.txt: ", 6, r"not an integer: 'd \x1b\xff'"),
+        ("x.txt: line ", 3, "no shingles: 'b'"),
+        ("x.txt: line ", 6, r"not an integer: 'd \x1b\xff'"),
     ]
     assert "mapper: x.txt: line 3: no shingles: 'b'\n" in capsys.readouterr().err
 
@@ -58,7 +61,7 @@ def test_a_line_that_is_too_long_is_a_bad_line():
 
 
 def test_strict_stops_at_the_first_bad_line():
-    block = Block("x.txt: ", 5, b"a 1\nb\nc -1\n")
+    block = Block("x.txt: line ", 5, b"a 1\nb\nc -1\n")
     with pytest.raises(StageError, match=r"^x\.txt: line 6: no shingles: 'b'$"):
         read([block], "--strict")
 

@@ -71,8 +71,8 @@ def test_an_empty_result_says_so(counts, said):
 
 def test_the_first_bad_lines_come_in_the_order_of_the_input():
     reports = [
-        report_of("mapper", {}, bad_lines=[["b: ", 2, "x"], ["b: ", 10, "x"]]),
-        report_of("mapper", {}, bad_lines=[["a: ", k, "y"] for k in range(5, 25, 2)]),
+        report_of("mapper", {}, bad_lines=[["b: line ", 2, "x"], ["b: line ", 10, "x"]]),
+        report_of("mapper", {}, bad_lines=[["a: line ", k, "y"] for k in range(5, 25, 2)]),
     ]
     shown = first_bad_lines(reports)
     assert shown[:2] == ["a: line 5: y", "a: line 7: y"]
@@ -82,7 +82,7 @@ def test_the_first_bad_lines_come_in_the_order_of_the_input():
 def test_only_the_first_bad_lines_are_shown_and_all_are_counted(capsys):
     counters = Counters("mapper")
     for line in range(1, 31):
-        counters.bad_line("x: ", line, "no id: ''", "no id")
+        counters.bad_line("x: line ", line, "no id: ''", "no id")
     assert counters.counts == {"bad lines: no id": 30}
     shown = capsys.readouterr().err.splitlines()
     assert shown == [f"mapper: x: line {k}: no id: ''" for k in range(1, SHOWN_BAD_LINES + 1)]
@@ -111,7 +111,7 @@ def test_reports_in_a_folder_are_summed_up(tmp_path, capsys, monkeypatch):
         counters = Counters("mapper")
         counters.promise = "good"
         counters.add("records", 10 * number)
-        counters.bad_line("x: ", 3 - number, "no id: ''", "no id")
+        counters.bad_line("x: line ", 3 - number, "no id: ''", "no id")
         counters.report()
     assert capsys.readouterr() == ("", "")
     assert len(list(tmp_path.glob("*.json"))) == 2
@@ -154,7 +154,7 @@ def test_a_terminal_is_shown_the_progress_of_the_first_worker(monkeypatch, worke
 def test_a_bad_line_does_not_stand_behind_the_progress(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setattr(counters_module, "PROGRESS_SECONDS", -1)
-    Counters("mapper", progress="records").bad_line("x: ", 1, "no id: ''", "no id")
+    Counters("mapper", progress="records").bad_line("x: line ", 1, "no id: ''", "no id")
     *_, before, shown = sys.stderr.getvalue().split("\r\x1b[K")
     assert (before, shown) == ("mapper: 0 records", "mapper: x: line 1: no id: ''\n")
 

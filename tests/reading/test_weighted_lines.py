@@ -78,9 +78,8 @@ def read_naively(block):
 
 
 def in_plain_values(block, batch, bad):
-    before = [block[: line.position] for line in bad]
     return list(zip(batch.ids, as_dicts(batch.sets))), [
-        (len(LINE_END.findall(head)) + 1, line.text, line.reason) for head, line in zip(before, bad)
+        (line.number + 1, line.text, line.reason) for line in bad
     ]
 
 
@@ -155,7 +154,7 @@ def test_a_bad_line_is_told_from_its_neighbours(line, reason):
     batch, bad = parse_weighted_lines(b"before 1:2\n" + line + b"\nafter 2 3:0.5\n")
     assert batch.ids == [b"before", b"after"]
     assert as_dicts(batch.sets) == [{1: 2 * 10**6}, {2: 10**6, 3: 500_000}]
-    assert bad == [(11, line, reason)]
+    assert bad == [(1, line, reason)]
 
 
 @pytest.mark.parametrize(
