@@ -59,7 +59,7 @@ from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
 from neardup.process.program import run
 from neardup.process.summary import describe, summarize, total
-from neardup.reading.blocks import blocks_of, read_files
+from neardup.reading.blocks import blocks_of
 from neardup.reading.input_files import format_input_files
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 
@@ -326,7 +326,8 @@ class CountTokens(NearDuplicates):
 
     def map(self):
         counters = Counters("tokens")
-        yield from map_counts(read_files(["-"], self.settings.max_line), self.settings, counters)
+        blocks = self.settings.blocks(["-"])
+        yield from map_counts(blocks, self.settings, counters)
         shuffled = counters.counts[SHUFFLED]
         counters.forget()  # the other job counts the same records
         counters.add(SHUFFLED, shuffled)

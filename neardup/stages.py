@@ -21,8 +21,8 @@ from neardup.options.settings import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
 from neardup.process.summary import OLD_RECORDS
-from neardup.reading.bad_lines import LINE_TOO_LONG
 from neardup.reading.blocks import Block
+from neardup.reading.json_lines import with_row_ids
 from neardup.reading.places import NEW
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, chunks
@@ -83,8 +83,8 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
     """The records of each block; bad lines are counted, or fatal with --strict."""
     counters.add("records", 0)
     for block in blocks:
-        if block.cut:
-            reject(block.place, block.line, block.data, LINE_TOO_LONG, settings, counters)
+        if block.flaw:
+            reject(block.place, block.line, block.data, block.flaw, settings, counters)
             continue
         batch, bad_lines = settings.parse(block.data)
         for bad in bad_lines:
@@ -95,7 +95,8 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
         if batch.without_shingles:
             counters.add("records without shingles", len(batch.without_shingles))
         if batch.ids:
-            yield replace(batch, places=batch.places + np.uint64(block.first))
+            ids = with_row_ids(batch, block)
+            yield replace(batch, ids=ids, places=batch.places + np.uint64(block.first))
 
 
 def reject(

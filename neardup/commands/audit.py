@@ -38,7 +38,6 @@ from neardup.options import table
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
 from neardup.process.program import run
-from neardup.reading.blocks import read_files
 from neardup.sets.batch import Batch
 from neardup.similarity.measures import Measure
 from neardup.similarity.weighted_measures import weighted_measure
@@ -94,7 +93,7 @@ def _audit() -> None:
     _check(args)
     counters = Counters("audit", progress="records")
     counter = TokenCounter()
-    for batch in parsed(read_files(args.files, settings.max_line), settings, counters):
+    for batch in parsed(settings.blocks(args.files), settings, counters):
         sample.add(batch)
         if kind and kind.by_idf:
             counter.add(batch.sets)
@@ -102,7 +101,7 @@ def _audit() -> None:
         weights = kind.weights(counter.counts())
         measure = weighted_measure(args.measure, settings.threshold, weights)
     drawn = sample.records()
-    again = parsed(read_files(args.files, settings.max_line), settings, _Silent("audit"))
+    again = parsed(settings.blocks(args.files), settings, _Silent("audit"))
     true = _true_pairs(again, drawn, measure)
     compared = Compared(true, *_printed(args.pairs, set(drawn.ids), true))
     for line in _report(len(set(drawn.ids)), sample.whole, compared, confidence):

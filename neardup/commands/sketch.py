@@ -13,7 +13,6 @@ from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run
-from neardup.reading.blocks import read_files
 from neardup.sketch_files.kinds import kind_of
 from neardup.sketch_files.sketch_file import check_new, write_sketches
 from neardup.stages import parsed
@@ -65,7 +64,7 @@ def _sketch() -> None:
     counters = Counters("sketch", progress="records")
     options_of = {flag: value for flag, value in settings.keys_of.items() if flag in FLAGS}
     with working_folder():
-        batches = parsed(read_files(args.files, settings.max_line), settings, counters)
+        batches = parsed(settings.blocks(args.files), settings, counters)
         seed = int(settings.keys_of["--seed"])
         written = write_sketches(Path(args.to), batches, kind, seed, options_of)
     counters.report()

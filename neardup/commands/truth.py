@@ -22,7 +22,6 @@ from neardup.joins.joined import Joined
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
-from neardup.reading.blocks import read_files
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, SetMeasure
 from neardup.similarity.threshold import Threshold
@@ -55,7 +54,7 @@ def _truth() -> None:
     join = _weighted_join(args, settings.threshold) if kind else _join(args, plain)
     check_files(args.files)
     counters = Counters("truth", progress="records")
-    blocks = read_files(args.files, settings.max_line)
+    blocks = settings.blocks(args.files)
     records = gathered(parsed(blocks, settings, counters))
     if kind:
         weights = kind.weights(TokenCounts.of_sets(records.sets) if kind.by_idf else None)

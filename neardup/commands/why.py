@@ -15,7 +15,6 @@ from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, UsageError, shown
 from neardup.process.program import run
-from neardup.reading.blocks import read_files
 from neardup.stages import parsed
 from neardup.token_counts.in_memory import TokenCounter
 
@@ -44,7 +43,7 @@ def _why() -> None:
     counter = TokenCounter()
     counters = Counters("why", progress="records")
     held = []
-    for batch in parsed(read_files(args.files, settings.max_line), settings, counters):
+    for batch in parsed(settings.blocks(args.files), settings, counters):
         if counting:
             counter.add(batch.sets)
         mine = [i for i, id_ in enumerate(batch.ids) if id_ in ids]

@@ -14,11 +14,11 @@ from neardup.reading.blocks import (
     BLOCK_BYTES,
     Block,
     check_inputs,
-    read_files,
+    in_task,
     start_of_split,
-    unpacked,
 )
-from neardup.reading.input_files import file_places, in_task, task_blocks, task_place
+from neardup.reading.input_files import file_places, task_blocks, task_place
+from neardup.reading.packed import unpacked
 
 
 def input_blocks(old: Sequence[str], files: Sequence[str], settings: Settings) -> Iterator[Block]:
@@ -27,10 +27,11 @@ def input_blocks(old: Sequence[str], files: Sequence[str], settings: Settings) -
         refuse_indexes([*old, *files])
         check_inputs([*old, *files])
         places = file_places(len(old), len(files))
-        return read_files([*old, *files], settings.max_line, places=places)
+        return settings.blocks([*old, *files], places=places)
+    settings.form.check_task()
     if settings.tag:
-        return task_blocks(_told(settings.input_files), settings.max_line)
-    return read_files(["-"], settings.max_line)
+        return task_blocks(_told(settings.input_files), settings.max_line, settings.form.pieces)
+    return settings.blocks(["-"])
 
 
 def kept_of_input(

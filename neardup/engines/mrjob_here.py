@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from neardup.process.program import FAILED
-from neardup.reading.blocks import unpacked
+from neardup.reading.packed import unpacked
 
 
 def unpack_in_blocks() -> None:

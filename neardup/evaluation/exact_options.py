@@ -10,14 +10,22 @@ from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.process.errors import UsageError
 from neardup.reading.blocks import check_inputs
-from neardup.reading.line_form import LineForm
 from neardup.schemes.weighting import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import MEASURES, SetMeasure
 
 WEIGHTED = ("jaccard", "dice", "cosine")
-EXACT = ("--threshold", "--input", "--clean", "--shingle", "--max-line", "--strict")
+EXACT = (
+    "--threshold",
+    "--input",
+    "--id",
+    "--text",
+    "--clean",
+    "--shingle",
+    "--max-line",
+    "--strict",
+)
 
 
 def exact_parser(
@@ -55,8 +63,7 @@ def exact_settings(args: argparse.Namespace) -> tuple[Settings, SetMeasure]:
     any_measure = argparse.Namespace(**{**vars(args), "scheme": "prefix", "weights": None})
     settings = Settings.of(any_measure)
     if kind:
-        form = LineForm.of(args.input, args.shingle, args.clean)
-        settings = replace(settings, parse=form.parser(kind.repeats, kind.own))
+        settings = replace(settings, parse=settings.form.parser(kind.repeats, kind.own))
     return settings, MEASURES[args.measure](settings.threshold)
 
 

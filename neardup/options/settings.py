@@ -6,7 +6,8 @@ All complaints come from here, and each names the line to type instead.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ from neardup.options.table import (
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.reading.bad_lines import Parser
+from neardup.reading.blocks import Block, read_files
 from neardup.reading.line_form import LineForm
 from neardup.reading.shingling import Shingler
 from neardup.schemes import SCHEMES
@@ -49,6 +51,7 @@ class Settings:
     threshold: Threshold
     measure: Measure
     scheme: Scheme
+    form: LineForm
     parse: Parser
     output: Output
     tag: Tag | None  # where ids travel with one
@@ -68,7 +71,7 @@ class Settings:
                 raise UsageError(f"{flag}: expected the name of a file, got ''")
         if counts is None and args.counts is not None:
             counts = read_counts(args.counts, bool(args.own_counts))
-        form = LineForm.of(args.input, args.shingle, args.clean)
+        form = form_of(args)
         name = _scheme_name(args)
         request = _request(args, name, counts)
         try:
@@ -94,6 +97,7 @@ class Settings:
             threshold=request.threshold,
             measure=measure,
             scheme=scheme,
+            form=form,
             parse=form.parser(weights.repeats, weights.own),
             output=output,
             tag=tag,
@@ -110,6 +114,18 @@ class Settings:
                 "--max-line": str(max_line),
             },
         )
+
+    def blocks(
+        self,
+        files: Sequence[str],
+        turns: Iterator[int] | None = None,
+        names: list[str] | None = None,
+        places: Sequence[int] | None = None,
+        several: bool = False,
+    ) -> Iterator[Block]:
+        """What `parse` reads of these files, see `reading.blocks.read_files`."""
+        pieces = self.form.pieces
+        return read_files(list(files), self.max_line, turns, names, places, pieces, several)
 
     def join(self, counters: Counters) -> PairJoin:
         """What verifies the buckets."""
@@ -132,6 +148,21 @@ class Settings:
             return []
         name = self.keys_of["--scheme"]
         return [f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
+
+
+def form_of(args: argparse.Namespace) -> LineForm:
+    """What is read, by the options and the names of the files; --input is told from then on."""
+    old = [name for name in args.against or [] if not os.path.isdir(name)]  # an index
+    form = LineForm.of(args.input, args.shingle, args.clean, args.id, args.text, old + _files(args))
+    if args.input is None and form.fields:
+        args.input = form.input
+    return form
+
+
+def _files(args: argparse.Namespace) -> list[str]:
+    """As each program calls them."""
+    some = (getattr(args, name, None) for name in ("files", "inputs", "args"))
+    return [name for names in some for name in names or [] if name != "-"]
 
 
 def settings_before_counts(args: argparse.Namespace) -> Settings:

@@ -15,6 +15,7 @@ from neardup.lines.tagged_ids import PRIORITIES
 from neardup.process.arguments import bare_parser
 from neardup.process.errors import UsageError
 from neardup.reading.cleaning import STEPS
+from neardup.reading.fields import DEFAULT_ID, DEFAULT_TEXT
 from neardup.reading.line_form import DEFAULT_SHINGLE
 from neardup.schemes import SCHEMES
 from neardup.schemes.request import Option, whole
@@ -95,19 +96,29 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--input": dict(
         metavar="KIND",
-        default="shingles",
-        help="what a line is: shingles (ID and integers, 0 to 2^64-1; with --weights own each may "
-        "be SHINGLE:WEIGHT) or text (ID, tab, text; without a tab the first blank) (default: "
-        "shingles)",
+        help="what the files hold: lines of shingles (ID and integers, 0 to 2^64-1; with --weights "
+        "own each may be SHINGLE:WEIGHT) or text (ID, tab, text; without a tab the first blank), "
+        "or rows: jsonl, csv, tsv, parquet (default: by the names, .jsonl .ndjson .json .csv .tsv "
+        ".parquet, with .gz .bz2 .xz or .zst behind them or not; else shingles)",
+    ),
+    "--id": dict(
+        metavar="NAME",
+        help="of rows: the field that is the id, or of a table without a header the number of its "
+        f"column (default: {DEFAULT_ID}; where there is none, rows are numbered)",
+    ),
+    "--text": dict(
+        metavar="NAME[,NAME]",
+        help="of rows: the field that is the text, or several, read one after the other; one that "
+        f"holds lists of integers is shingles (default: {DEFAULT_TEXT})",
     ),
     "--clean": dict(
         metavar="WHAT",
-        help=f"with --input text: what of it is not to count: {', '.join(STEPS)}, or several with "
+        help=f"of texts: what of them is not to count: {', '.join(STEPS)}, or several with "
         "commas, as html,punctuation; docs/formats.md says what each takes out",
     ),
     "--shingle": dict(
         metavar="UNIT:K",
-        help="with --input text: every run of K words or characters, as word:3 or char:5; with "
+        help="of texts: every run of K words or characters, as word:3 or char:5; with "
         ":bag behind it, as word:1:bag, repeats count; or spot:C:D, after each stop word a chain "
         "of C other words, each D words on.  So long that a random text seldom has a given one: "
         "char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m neardup "

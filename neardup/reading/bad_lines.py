@@ -18,6 +18,14 @@ NOT_A_WEIGHT = "weight outside 0 < W <= 1000000"
 TWO_WEIGHTS = "shingle twice"
 UNASKED_WEIGHT = "weight, without --weights own"
 NOT_UTF8 = "not UTF-8"
+NOT_JSON = "not a JSON object"
+NO_TEXT = "no text"
+NOT_A_TEXT = "text is no string"
+NOT_AN_ID = "id is no string and no whole number"
+BLANK_IN_ID = "tab or line end in the id"
+WRONG_FIELDS = "another number of fields than the header"
+TOO_FEW_FIELDS = "too few fields"
+NOT_CLOSED = "quote is not closed"
 NUL_BYTE = "NUL byte"
 LINE_TOO_LONG = "line too long"
 REASONS = (
@@ -30,6 +38,14 @@ REASONS = (
     TWO_WEIGHTS,
     UNASKED_WEIGHT,
     NOT_UTF8,
+    NOT_JSON,
+    NO_TEXT,
+    NOT_A_TEXT,
+    NOT_AN_ID,
+    BLANK_IN_ID,
+    WRONG_FIELDS,
+    TOO_FEW_FIELDS,
+    NOT_CLOSED,
     NUL_BYTE,
     LINE_TOO_LONG,
 )

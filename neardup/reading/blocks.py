@@ -5,30 +5,37 @@ A line ends with LF, CRLF or CR, as in Hadoop, and is as long as it is without i
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import glob
-import gzip
 import itertools
 import os
 import re
-import sys
-import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, Callable, NamedTuple
+from typing import IO, Callable, NamedTuple
 
 import numpy as np
 
 from neardup.process.errors import StageError
+from neardup.reading.bad_lines import LINE_TOO_LONG
+from neardup.reading.packed import opened
 from neardup.reading.places import NEW, first_place
 
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
 LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
 CUT_BYTES = 100
 STDIN_COPY = "NEARDUP_STDIN"  # the environment variable that names it, where tasks read one
-OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+TASK_FILE = "mapreduce_map_input_file"  # as Hadoop and mrjob tell a task
+
+
+class Piece(NamedTuple):
+    """Lines of a file, or rows of a table; they are made when somebody asks for them."""
+
+    line: int  # the number of the first one, from 1
+    data: Callable[[], bytes]  # whole lines
+    flaw: str = ""  # why these are no records, but the first bytes of what should be one
+    unit: str = "line"  # or "row"
 
 
 class Block(NamedTuple):
@@ -37,8 +44,9 @@ class Block(NamedTuple):
     place: str  # "videos.txt: line ", or "line " for standard input
     line: int  # the number of the first one, from 1
     data: bytes
-    cut: bool = False  # no whole lines, but the first bytes of one that is too long
+    flaw: str = ""  # as in Piece
     first: int = NEW  # the place of the first one, see `places`
+    row_ids: bytes = b""  # what the ids begin with of rows that have none
 
 
 def check_inputs(files: list[str]) -> None:
@@ -68,10 +76,15 @@ def files_named(names: list[str]) -> list[str]:
 class Start(NamedTuple):
     """Where an input begins."""
 
-    place: str  # as in Block
+    place: str  # "videos.txt: ", or "" for standard input
     line: int
     of_file: bool = True
     byte: int = 0  # in the file, where a line's number counts from there
+
+
+def in_task() -> bool:
+    """Whether this reads a part of a job's input, for Hadoop or mrjob."""
+    return bool(os.environ.get(TASK_FILE))
 
 
 def start_of_split() -> Start:
@@ -80,15 +93,15 @@ def start_of_split() -> Start:
     Hadoop names a file and a position in it; only mrjob's local files are there to count lines in.
 
     >>> start_of_split()  # not in a task
-    Start(place='line ', line=1, of_file=True, byte=0)
+    Start(place='', line=1, of_file=True, byte=0)
     """
-    uri = os.environ.get("mapreduce_map_input_file", "")
+    uri = os.environ.get(TASK_FILE, "")
     start = int(os.environ.get("mapreduce_map_input_start") or 0)
     name = uri[len("file://") :] if uri.startswith("file://") else uri
-    place = f"{name}: line " if name and name != os.environ.get(STDIN_COPY) else "line "
+    place = f"{name}: " if name and name != os.environ.get(STDIN_COPY) else ""
     if start and name != uri:
         return Start(place, 1 + _lines_before(start, name), of_file=False)
-    told = f"{name} from byte {start}: line " if start else place
+    told = f"{name} from byte {start}: " if start else place
     return Start(told, 1, of_file=not start, byte=start)
 
 
@@ -101,36 +114,50 @@ def _lines_before(position: int, name: str) -> int:
     return count
 
 
+def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
+    """A file of lines, some at a time."""
+    with opened(path, name) as stream:
+        for line, data, cut in whole_lines(stream, max_line, start.line, start.of_file):
+            yield Piece(line, partial(bytes, data), LINE_TOO_LONG if cut else "")
+
+
+Pieces = Callable[[str, str, int, Start], Iterator[Piece]]
+
+
 def read_files(
     files: list[str],
     max_line: int,
     turns: Iterator[int] | None = None,
     names: list[str] | None = None,
     places: Sequence[int] | None = None,
+    pieces: Pieces = line_pieces,
+    several: bool = False,
 ) -> Iterator[Block]:
-    """The blocks of all files (`-` is stdin; .gz and .bz2 are unpacked), one after another.
+    """The blocks of all files (`-` is stdin; packed ones are unpacked), one after another.
 
     With `turns`, only the blocks of these numbers (ascending, from 0), so that several mappers can
     share the files; every one of them knows the line numbers.  Messages call the files `names`;
-    `places` are those of their first lines.
+    `places` are those of their first lines.  `several`: whether there are other files than these.
     """
     turns = turns or itertools.count()
     number, mine = 0, next(turns)
     places = places or [first_place(i) for i in range(len(files))]
+    several = several or len(files) > 1
     for path, name, first in zip(files, names or files, places):
-        start = start_of_split() if name == "-" else Start(f"{name}: line ", 1)
-        with _opened(path, name) as stream:
-            for line, data, cut in whole_lines(stream, max_line, start.line, start.of_file):
-                if number == mine:
-                    yield Block(start.place, line, data, cut, first + start.byte + line - 1)
-                    mine = next(turns)
-                number += 1
+        start = start_of_split() if name == "-" else Start(f"{name}: ", 1)
+        row_ids = _readable(f"{name}:") if several else b""
+        for line, data, flaw, unit in pieces(path, name, max_line, start):
+            if number == mine:
+                place = first + start.byte + line - 1
+                yield Block(f"{start.place}{unit} ", line, data(), flaw, place, row_ids)
+                mine = next(turns)
+            number += 1
 
 
-def unpacked(name: str) -> Iterator[bytes]:
-    """The bytes of a file, in blocks: those inside it, where it is a .gz or .bz2."""
-    with _opened(name, name) as stream:
-        yield from iter(lambda: stream.read(BLOCK_BYTES), b"")
+def _readable(name: str) -> bytes:
+    """Without what an id may not have."""
+    text = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text).encode()
 
 
 def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
@@ -144,26 +171,6 @@ def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
         held.append(chunk[cut:])
     if any(held):
         yield b"".join((*held, b"\n"))
-
-
-@contextmanager
-def _opened(path: str, name: str) -> Iterator[IO[bytes]]:
-    """A file to read from, which messages call `name`; damage is a StageError."""
-    if path == "-":
-        with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:
-            yield stdin
-        return
-    unpack = OPENERS.get(Path(path).suffix)
-    try:
-        with open(path, "rb") as file:
-            if unpack and not file.peek(1):  # which gzip would take for an end
-                raise EOFError("it is empty")
-            with unpack(file) if unpack else nullcontext(file) as stream:
-                yield stream
-    except (EOFError, zlib.error, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise StageError(f"{name}: damaged: {error}") from error
 
 
 def whole_lines(

@@ -15,16 +15,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from neardup.process.errors import StageError
-from neardup.reading.blocks import Block, read_files, start_of_split
+from neardup.reading.blocks import TASK_FILE, Block, Pieces, read_files, start_of_split
 from neardup.reading.places import first_place
 
-TASK_FILE, TASK_BYTES = "mapreduce_map_input_file", "mapreduce_map_input_length"
+TASK_BYTES = "mapreduce_map_input_length"
 JOB_FOLDER = "mapreduce_job_working_dir"  # where relative names start
 _FILE_SYSTEM = re.compile("[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
-
-
-def in_task() -> bool:
-    return bool(os.environ.get(TASK_FILE))
 
 
 def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
@@ -40,10 +36,11 @@ def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
     return os.fsencode("".join(f"{kind}\t{name}\n" for kind, name in names))
 
 
-def task_blocks(input_files: str, max_line: int) -> Iterator[Block]:
+def task_blocks(input_files: str, max_line: int, pieces: Pieces) -> Iterator[Block]:
     """The blocks of this task's part of the input, each with its place in the whole."""
     name, length = os.environ[TASK_FILE], int(os.environ.get(TASK_BYTES) or 0)
-    for block in read_files(["-"], max_line, places=[_file_place(input_files, name)]):
+    place = _file_place(input_files, name)
+    for block in read_files(["-"], max_line, places=[place], pieces=pieces):
         counted = name.startswith("file://")  # by mrjob, on this machine: see `start_of_split`
         if name.endswith(".bz2") and not counted and block.line > length > 0:
             raise StageError(

@@ -1,22 +1,30 @@
-"""What a line is, --input, --shingle and --clean, and the parser that follows from it."""
+"""What is read, --input, --id, --text, --shingle and --clean, and how: where blocks come from, and
+the parser of a block.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from neardup.process.errors import UsageError
 from neardup.reading.bad_lines import Parser
+from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
+from neardup.reading.fields import Fields
+from neardup.reading.json_lines import json_line_parser
+from neardup.reading.kinds import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
+from neardup.reading.tables.parquet_rows import parquet_pieces
+from neardup.reading.tables.separated import separated_pieces
 from neardup.reading.text_lines import text_line_parser
 from neardup.reading.weighted_lines import parse_weighted_lines
 from neardup.sets.bags import bagged, counted
 from neardup.sets.ragged import Ragged
 
-INPUTS = ("shingles", "text")
-DEFAULT_SHINGLE, BAG = "word:3", "bag"
+DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
 
 
 @dataclass(frozen=True)
@@ -27,24 +35,43 @@ class LineForm:
     {'--input': 'text', '--clean': '', '--shingle': 'char:5'}
     """
 
-    input: str
+    input: str | None  # of all files; None where each has its own, by its name
     shingle: Shingler | None  # of text
     clean: Cleaning
     bag: bool  # of shingles: whether repeats are shingles of their own
+    fields: Fields | None = None  # of rows
 
     @classmethod
-    def of(cls, input_: str, shingle: str | None, clean: str | None) -> LineForm:
-        if input_ not in INPUTS:
-            raise UsageError(f"--input: {input_!r} is not {' or '.join(INPUTS)}")
-        if input_ != "text":
+    def of(
+        cls,
+        input_: str | None,
+        shingle: str | None,
+        clean: str | None,
+        id_: str | None = None,
+        text: str | None = None,
+        names: Sequence[str] = (),
+    ) -> LineForm:
+        """`names` are those of the files, which tell what `input_` does not."""
+        if input_ not in (None, *INPUTS):
+            raise UsageError(f"--input: {input_!r} is not one of {', '.join(INPUTS)}")
+        check_names(input_, names)
+        kinds = {kind_by_name(name) or DEFAULT_INPUT for name in names} or {DEFAULT_INPUT}
+        kind = input_ or (kinds.pop() if len(kinds) == 1 else None)
+        fields = None
+        if kind not in LINES:
+            fields = Fields.of(id_, text)
+        elif id_ is not None or text is not None:
+            flag = "--text" if id_ is None else "--id"
+            raise UsageError(f"{flag} is for --input {' or '.join(ROWS)}, and --input is {kind}")
+        if kind == "shingles":
             if clean is not None:
-                raise UsageError("--clean is for --input text, and --input is shingles")
+                raise UsageError("--clean is for texts, and --input is shingles")
             if shingle not in (None, BAG):
                 raise UsageError(
-                    f"--shingle {shingle} is for --input text, and --input is shingles, which take "
+                    f"--shingle {shingle} is for texts, and --input is shingles, which take "
                     f"--shingle {BAG}"
                 )
-            return cls(input_, None, Cleaning(), bag=shingle == BAG)
+            return cls(kind, None, Cleaning(), bag=shingle == BAG)
         try:
             shingler = Shingler.parse(DEFAULT_SHINGLE if shingle is None else shingle)
         except ValueError as error:
@@ -53,7 +80,20 @@ class LineForm:
             cleaning = Cleaning() if clean is None else Cleaning.parse(clean)
         except ValueError as error:
             raise UsageError(f"--clean: {error}") from None
-        return cls(input_, shingler, cleaning, bag=shingler.bag)
+        return cls(kind, shingler, cleaning, bag=shingler.bag, fields=fields)
+
+    def kind_of(self, name: str) -> str:
+        """What the file of this name holds."""
+        return self.input or kind_by_name(name) or DEFAULT_INPUT
+
+    def pieces(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
+        """A file, some of it at a time; lines, or rows as JSON lines."""
+        kind = self.kind_of(name)
+        if kind == "parquet" and self.fields:
+            return parquet_pieces(self.fields, path, name, max_line, start)
+        if kind in ("csv", "tsv") and self.fields:
+            return separated_pieces(kind, self.fields, path, name, max_line, start)
+        return line_pieces(path, name, max_line, start)
 
     def parser(self, repeats: bool = False, own: bool = False) -> Parser:
         """repeats: a token weighs as often as a record has it; own: as the line says."""
@@ -65,17 +105,42 @@ class LineForm:
         gather = counted if repeats else Ragged.from_unsorted
         if self.shingle is not None:
             if own:
-                raise UsageError("--weights own is for --input shingles, and --input is text")
-            return text_line_parser(self.shingle, self.clean, gather)
+                raise UsageError(f"--weights own is for --input shingles, and --input is {self}")
+            if not self.fields:
+                return text_line_parser(self.shingle, self.clean, gather)
+            of_lists = bagged if self.bag else gather
+            return json_line_parser(
+                self.fields, self.shingle, self.clean, gather, of_lists, needs_id=in_task()
+            )
         if own:
             return parse_weighted_lines
         return partial(parse_shingle_lines, gather=bagged if self.bag else gather)
 
+    def check_task(self) -> None:
+        """UsageError for what tasks, which read some lines of a file, cannot read."""
+        if self.input is None:
+            raise UsageError(
+                "files of several kinds: name one with --input, or run them one by one"
+            )
+        if self.input in ("csv", "parquet"):
+            raise UsageError(
+                f"--input {self.input}: a task reads some lines of a file, and a row of it is not "
+                f"a line; convert it: {CONVERT}"
+            )
+        if self.input == "tsv" and self.fields and not self.fields.numbered:
+            raise UsageError(
+                "--input tsv: a task cannot see the names of the columns; name them by number, "
+                f"such as --id 1 --text 2, or convert: {CONVERT}"
+            )
+
     def told(self) -> dict[str, str]:
-        """What is asked for, by flag."""
+        """What keys depend on, by flag: a text is a text, whatever it was read from."""
         shingle = BAG if self.bag else ""
         return {
-            "--input": self.input,
+            "--input": "shingles" if self.shingle is None else "text",
             "--clean": str(self.clean),
             "--shingle": shingle if self.shingle is None else str(self.shingle),
         }
+
+    def __str__(self) -> str:
+        return self.input or "of several kinds"

@@ -30,7 +30,8 @@ from typing import IO, Any
 import numpy as np
 
 from neardup.process.errors import StageError
-from neardup.reading.blocks import LINE_END, OPENERS
+from neardup.reading.blocks import LINE_END
+from neardup.reading.packed import OPENERS
 from neardup.sets.runs import distinct
 
 CELL_BYTES = 1 << 12  # nothing less is read from a disk

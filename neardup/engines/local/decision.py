@@ -21,7 +21,8 @@ from neardup.engines.local.workers import Workers
 from neardup.lines.decided_lines import removed_line
 from neardup.process.counters import Counters
 from neardup.process.program import write_all
-from neardup.reading.blocks import blocks_of, unpacked
+from neardup.reading.blocks import blocks_of
+from neardup.reading.packed import unpacked
 from neardup.reading.places import NEW
 
 

@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 from neardup.engines.local.workers import ENDING
 from neardup.process.errors import UsageError
-from neardup.reading.blocks import OPENERS
+from neardup.reading.packed import OPENERS
 
 PREFIX = "neardup."
 LOCKED = "neardup.run."
@@ -162,8 +162,8 @@ def kept(name: str, folder: Path, number: int) -> str:
     if name == "-":
         _copy(sys.stdin.buffer, "standard input", folder / STDIN)
     elif not Path(name).is_file():
-        suffix = Path(name).suffix if Path(name).suffix in OPENERS else ""
-        copy = folder / f"input.{number}{suffix}"
+        suffixes = "".join(Path(name).suffixes[-2:])  # they tell what is in it
+        copy = folder / f"input.{number}{suffixes}"
         with open(name, "rb") as pipe:
             _copy(pipe, name, copy)
         return str(copy)

@@ -78,6 +78,7 @@ def build(args: argparse.Namespace) -> None:
             turns(),
             "",
             folder,
+            adds=True,
         )
         told = segment(plan, manifest.next_name(), index)
         manifest.segments.append(told)

@@ -34,6 +34,7 @@ class Plan:
     sort_memory: str
     folder: Path
     segments: list[Segment] = field(default_factory=list)  # of indexes; each is one more mapper
+    adds: bool = False  # to an index, whose records have ids of their own
 
     @property
     def sources(self) -> int:

@@ -23,7 +23,7 @@ from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.program import write_all
 from neardup.process.summary import OLD_RECORDS
-from neardup.reading.blocks import Block, blocks_of, read_files
+from neardup.reading.blocks import Block, blocks_of
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 from neardup.stages import dedup_pairs, parsed, portions, reduce_buckets, tagged, with_keys
@@ -50,7 +50,8 @@ def blocks_in_turn(plan: Plan) -> Iterator[Block]:
     """One mapper's share of the input."""
     if "-" in plan.files:
         os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
-    return read_files(plan.files, plan.settings.max_line, plan.turns(), plan.names, plan.places)
+    turns, names, places = plan.turns(), plan.names, plan.places
+    return plan.settings.blocks(plan.files, turns, names, places, bool(plan.segments) or plan.adds)
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Generator[Batch, None, None]:

@@ -1,0 +1,87 @@
+"""Which fields of a row are the id and the text of a record: --id and --text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from neardup.process.errors import StageError, UsageError
+
+DEFAULT_ID, DEFAULT_TEXT = "id", "text"
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The names of fields, or of columns their numbers, from "1" on.
+
+    Several texts are one, with a line end between them.
+
+    >>> fields = Fields.of(None, "title,meta.body")
+    >>> fields.id, fields.texts, fields.value({"meta": {"body": "to be"}}, "meta.body")
+    ('id', ('title', 'meta.body'), 'to be')
+    """
+
+    id: str
+    texts: tuple[str, ...]
+    needs_id: bool  # else rows have their numbers where there is none
+
+    @classmethod
+    def of(cls, id_: str | None, text: str | None) -> Fields:
+        """UsageError for names that are none."""
+        texts = tuple((DEFAULT_TEXT if text is None else text).split(","))
+        if not all(texts):
+            raise UsageError(f"--text: {text!r} is not NAME, or NAME,NAME… without blanks")
+        if id_ == "":
+            raise UsageError("--id: expected the name of a field, got ''")
+        fields = cls(id_ or DEFAULT_ID, texts, needs_id=id_ is not None)
+        numbers = [name.isdecimal() for name in (*texts, *[fields.id] * fields.needs_id)]
+        if any(numbers) and not all(numbers):
+            raise UsageError("--id and --text are numbers of columns, or names: not one of each")
+        if "0" in fields.names:
+            raise UsageError("--id and --text: columns are numbered from 1 on")
+        return fields
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.id, *self.texts)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether columns are told by number, and a table has no header."""
+        return self.texts[0].isdecimal()
+
+    def places(self, header: Sequence[str] | None, name: str) -> dict[str, int]:
+        """Field → column, from 0, of a table with this header; StageError where one is missing."""
+        if self.numbered:
+            return {field: int(field) - 1 for field in self.names if field.isdecimal()}
+        columns = list(header or [])
+        self.check(columns, name)
+        return {field: columns.index(field) for field in self.names if field in columns}
+
+    def check(self, columns: Sequence[str], name: str) -> None:
+        """StageError where the table `name` has not the columns that are needed."""
+        texts = [("--text", field) for field in self.texts]
+        for flag, field in [("--id", self.id)] * self.needs_id + texts:
+            if field not in columns:
+                raise StageError(
+                    f"{name}: has no column {field!r}; name one with {flag}: {_listed(columns)}"
+                )
+
+    def value(self, row: dict[str, Any], name: str) -> Any:
+        """What a row has there; None if nothing.  A dot goes into a field of fields."""
+        if name in row:
+            return row[name]
+        value: Any = row
+        for part in name.split(".") if "." in name else ():
+            value = value.get(part) if isinstance(value, dict) else None
+        return None if value is row else value
+
+
+def _listed(columns: Sequence[str], limit: int = 20) -> str:
+    """
+    >>> _listed(["id", "body"])
+    'it has id, body'
+    """
+    more = " …" if len(columns) > limit else ""
+    return f"it has {', '.join(columns[:limit])}{more}" if columns else "it has none"

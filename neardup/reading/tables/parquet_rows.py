@@ -1,0 +1,193 @@
+"""Parquet → pieces of JSON lines, by pyarrow; and its rows that stay.
+
+A row group is read a slice at a time, and only if one of its slices is asked for: mappers that
+share a file each decode what is theirs, and in a row group of several slices what comes before.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import IO, Any
+
+from neardup.process.errors import StageError, UsageError
+from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
+from neardup.reading.fields import Fields
+
+MOST_ROWS = 1 << 16  # of a slice
+READ_BYTES = 1 << 20  # of a column, at once
+WRITTEN_BYTES = 64 << 20  # of a row group that is written
+quote = json.encoder.encode_basestring
+
+
+def parquet_pieces(
+    fields: Fields, path: str, name: str, max_line: int, start: Start
+) -> Iterator[Piece]:
+    """A file of rows, some at a time; only the columns of `fields` are read."""
+    if fields.numbered:
+        raise UsageError("--id and --text are names of columns in Parquet, and not numbers")
+    with opened_parquet(path, name) as file:
+        tops = file.schema_arrow.names
+        fields.check([*tops, *(t for t in fields.names if t.split(".")[0] in tops)], name)
+        columns = list(dict.fromkeys(t for t in fields.names if t.split(".")[0] in tops))
+        number = 1
+        for group in range(file.num_row_groups):
+            slices = Slices(file, group, columns, name)
+            for at in range(0, slices.rows, slices.size):
+                yield Piece(number + at, partial(slices.lines, at, fields), unit="row")
+            number += slices.rows
+
+
+class Slices:
+    """The slices of a row group, `size` rows each, asked for in order."""
+
+    def __init__(self, file: Any, group: int, columns: list[str], name: str):
+        about = file.metadata.row_group(group)
+        chunks = [about.column(i) for i in range(about.num_columns)]
+        names = [chunk.path_in_schema.split(".")[0] for chunk in chunks]
+        tops = {column.split(".")[0] for column in columns}
+        read = sum(c.total_uncompressed_size for c, top in zip(chunks, names) if top in tops)
+        self.rows: int = about.num_rows
+        self.size = max(1, min(MOST_ROWS, BLOCK_BYTES * self.rows // max(read, 1)))
+        self.name = name
+        self.columns = columns
+        self._open = partial(batches, file, self.size, columns, [group])
+        self._batches: Iterator[Any] | None = None
+        self._next = 0
+
+    def lines(self, at: int, fields: Fields) -> bytes:
+        """The rows from number `at` of the group on, as JSON lines."""
+        with damage_named(self.name):
+            if self._batches is None:
+                self._batches = self._open()
+            batch = None
+            while self._next <= at:
+                batch = next(self._batches)
+                self._next += batch.num_rows
+            assert batch is not None
+            return json_lines(batch, self.columns, fields)
+
+
+def batches(file: Any, size: int, columns: list[str] | None, groups: list[int]) -> Iterator[Any]:
+    yield from file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
+
+
+def json_lines(batch: Any, columns: Sequence[str], fields: Fields) -> bytes:
+    """A line for each row of a record batch; fields without a value are left out."""
+    pieces = []
+    for name in dict.fromkeys(column.split(".")[0] for column in columns):
+        plain = _as_text if name == fields.id else _as_json
+        head = f"{quote(name)}:"
+        values = batch.column(batch.schema.get_field_index(name)).to_pylist()
+        pieces.append([None if v is None else head + plain(v) for v in values])
+    rows = (f"{{{','.join(filter(None, row))}}}\n" for row in zip(*pieces))
+    return "".join(rows).encode("utf-8", "surrogatepass")
+
+
+def _as_json(value: Any) -> str:
+    return quote(value) if isinstance(value, str) else json.dumps(plain_value(value))
+
+
+def _as_text(value: Any) -> str:
+    """An id, which may be a date or the like."""
+    if isinstance(value, (str, int)):
+        return _as_json(value)
+    return _as_json(value.hex() if isinstance(value, bytes) else str(value))
+
+
+def plain_value(value: Any) -> Any:
+    """A value of a column as JSON has it: bytes in base64, what has no form there as text."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else None  # NaN and infinity
+    if isinstance(value, dict):
+        return {str(key): plain_value(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_value(each) for each in value]
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+
+
+# Files.
+
+
+def parquet_module() -> Any:
+    try:
+        return importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise StageError(
+            "Parquet needs the package pyarrow; python3 -m pip install pyarrow, or: "
+            "pip install '.[tables]'"
+        ) from None
+
+
+@contextmanager
+def opened_parquet(path: str, name: str) -> Iterator[Any]:
+    """A pyarrow.parquet.ParquetFile; StageError for what is none."""
+    parquet = parquet_module()
+    with damage_named(name), open(sys.stdin.fileno() if path == "-" else path, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise StageError(
+                f"{name}: Parquet is read from its end, and a pipe has none; name a file"
+            )
+        yield parquet.ParquetFile(file, buffer_size=READ_BYTES, pre_buffer=False)
+
+
+@contextmanager
+def damage_named(name: str) -> Iterator[None]:
+    """What pyarrow finds wrong is wrong with this file."""
+    arrow = importlib.import_module("pyarrow")
+    try:
+        yield
+    except (arrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        told = str(error).split("\n")[0]
+        raise StageError(f"{name}: is no Parquet file, or damaged: {told}") from None
+
+
+def kept_parquet(path: str, name: str, first: int, gone: Iterator[int], sink: IO[bytes]) -> None:
+    """Write the rows that are not at the places `gone` (ascending): all columns, all types.
+
+    `first` is the place of the first row.
+    """
+    arrow, parquet = importlib.import_module("pyarrow"), parquet_module()
+    with opened_parquet(path, name) as file:
+        schema = file.schema_arrow
+        with parquet.ParquetWriter(sink, schema, compression=_codec(file)) as writer:
+            held: list[Any] = []
+            next_gone = next(gone, None)
+            for batch in _all_batches(file):
+                stays = [True] * batch.num_rows
+                while next_gone is not None and next_gone < first + batch.num_rows:
+                    stays[next_gone - first] = False
+                    next_gone = next(gone, None)
+                first += batch.num_rows
+                held.append(batch.filter(arrow.array(stays, arrow.bool_())))
+                if sum(each.nbytes for each in held) > WRITTEN_BYTES:
+                    writer.write_table(arrow.Table.from_batches(held, schema))
+                    held = []
+            if held:
+                writer.write_table(arrow.Table.from_batches(held, schema))
+
+
+def _codec(file: Any) -> str:
+    """That of its first column."""
+    if not (file.num_row_groups and file.metadata.num_columns):
+        return "snappy"
+    name: str = file.metadata.row_group(0).column(0).compression.lower()
+    return "none" if name == "uncompressed" else name
+
+
+def _all_batches(file: Any) -> Iterator[Any]:
+    for group in range(file.num_row_groups):
+        about = file.metadata.row_group(group)
+        size = max(1, min(MOST_ROWS, READ_BYTES * about.num_rows // max(about.total_byte_size, 1)))
+        yield from batches(file, size, None, [group])

@@ -1,0 +1,65 @@
+r"""The rows of a CSV file, some at a time, where a quoted field may hold line ends.
+
+    1,"to be,⏎or not"⏎2,plain⏎     two rows: a quote counts where a field begins, and up to the
+                                    next one that is not doubled
+
+A quote that is never closed would make one row of all that follows.  So a row longer than the limit
+ends at its first line end, and is none; what follows is read as rows again.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import IO
+
+from neardup.process.errors import StageError
+from neardup.reading.bad_lines import LINE_TOO_LONG, NOT_CLOSED
+from neardup.reading.blocks import BLOCK_BYTES, LINE_END, count_lines
+
+FIELD = rb'(?:"[^"]*(?:""[^"]*)*"(?!")[^,\r\n]*|[^",\r\n][^,\r\n]*|)'
+ROW_OF_FIELDS = re.compile(FIELD + rb"(?:," + FIELD + rb")*(?:\r\n|\n|\r)")
+
+
+def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int, bytes, str]]:
+    """(number of the first row, whole rows, ""), some at a time; or one row alone that is none, and
+    why.  Blank rows count.  A last row without a line end is given one.
+
+    StageError for one line longer than the limit, which is no CSV.
+    """
+    number, held = 1, stream.read(BLOCK_BYTES).removeprefix(codecs.BOM_UTF8)
+    ended = not held
+    while held:
+        if not ended:
+            more = stream.read(max(BLOCK_BYTES, len(held)))  # a long row is scanned few times
+            ended = not more
+            held += more
+            if ended and not held.endswith((b"\n", b"\r")):
+                held += b"\n"
+        end, count = rows_in(held, ended)
+        if count:
+            yield number, held[:end], ""
+            number, held = number + count, held[end:]
+        elif ended or len(held) > max_row:
+            line = LINE_END.search(held)
+            if not line:
+                raise StageError(f"{name}: row {number}: {LINE_TOO_LONG}; is this CSV?")
+            yield number, held[: line.end()], LINE_TOO_LONG if not ended else NOT_CLOSED
+            number, held = number + 1, held[line.end() :]
+
+
+def rows_in(data: bytes, ended: bool) -> tuple[int, int]:
+    r"""(where the last whole row ends, how many there are).
+
+    >>> rows_in(b'1,"a\nb"\r\n2,"c\n', False)
+    (9, 1)
+    """
+    safe = len(data) - (not ended and data.endswith(b"\r"))  # an LF may follow
+    if b'"' not in data:
+        end = max(data.rfind(b"\n", 0, safe), data.rfind(b"\r", 0, safe)) + 1
+        return end, count_lines(data[:end])
+    end = count = 0
+    while row := ROW_OF_FIELDS.match(data, end, safe):
+        end, count = row.end(), count + 1
+    return end, count

@@ -1,0 +1,133 @@
+r"""CSV and TSV, rows of fields, → pieces of JSON lines.
+
+The first row names the columns, unless these are told by number.
+
+    csv   fields with commas between them; one that begins with a quote goes on to the next single
+          one, over commas and line ends, and two quotes in it are one (RFC 4180)
+    tsv   lines of fields with tabs between them; quotes around a whole field are taken away, but
+          no line end is in one, so that a row is a line
+
+What is cut into rows stays as it was, byte for byte, so that it can be written again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
+from typing import IO, NamedTuple
+
+from neardup.process.errors import StageError
+from neardup.reading.bad_lines import LINE_TOO_LONG, TOO_FEW_FIELDS, WRONG_FIELDS
+from neardup.reading.blocks import LINE_END, Piece, Start, whole_lines
+from neardup.reading.fields import Fields
+from neardup.reading.json_lines import FLAW, ROW
+from neardup.reading.packed import opened
+from neardup.reading.tables.quoted_rows import ROW_OF_FIELDS, whole_rows
+
+SEPARATORS = {"csv": ",", "tsv": "\t"}
+LARGEST_FIELD = (1 << 31) - 1
+QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+quote = json.encoder.encode_basestring
+
+
+class Rows(NamedTuple):
+    """Some rows of a table as they are in its file: the number of the first one, from 1."""
+
+    number: int
+    data: bytes
+    flaw: str = ""  # why it is none, as in Piece
+
+
+class Table(NamedTuple):
+    """An open table: its first row, b"" without one, and the others."""
+
+    header: bytes
+    rows: Iterator[Rows]
+
+
+def separated_pieces(
+    kind: str, fields: Fields, path: str, name: str, max_line: int, start: Start
+) -> Iterator[Piece]:
+    """A file of rows, some at a time; of a TSV that has no header, maybe a split of one."""
+    with opened(path, name) as stream:
+        table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
+        header = next(split_rows(kind, table.header), [])
+        columns = fields.places(header, name) if header or fields.numbered else {}
+        width = 0 if fields.numbered else len(header)
+        for number, data, flaw in table.rows:
+            lines = partial(json_lines, kind, data, columns, width)
+            yield Piece(number, partial(bytes, data) if flaw else lines, flaw, "row")
+
+
+def opened_table(
+    kind: str, has_header: bool, stream: IO[bytes], name: str, max_line: int, start: Start
+) -> Table:
+    """StageError for a table that has no first row, but something that is none."""
+    if kind == "csv":
+        found = (Rows(*some) for some in whole_rows(stream, name, max_line))
+    else:
+        lines = whole_lines(stream, max_line, start.line, start.of_file)
+        found = (Rows(n, data, LINE_TOO_LONG if cut else "") for n, data, cut in lines)
+    if not has_header:
+        return Table(b"", found)
+    first = next(found, Rows(1, b""))
+    if first.flaw:
+        raise StageError(f"{name}: row 1, of the names of the columns: {first.flaw}")
+    end = _ends(kind, first.data)
+    rest = Rows(1, first.data[end:])
+    others = (Rows(number - 1, data, flaw) for number, data, flaw in found)
+    return Table(first.data[:end], chain([rest] if rest.data else [], others))
+
+
+def _ends(kind: str, data: bytes) -> int:
+    """Where the first row ends."""
+    row = (ROW_OF_FIELDS.match if kind == "csv" else LINE_END.search)(data)
+    return row.end() if row else len(data)
+
+
+def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
+    r"""The fields of each row, [] of a blank one; bytes that are not UTF-8 are lone surrogates.
+
+    >>> list(split_rows("csv", b'a,"b, ""c"" d"\n\nd,e\n'))
+    [['a', 'b, "c" d'], [], ['d', 'e']]
+    >>> list(split_rows("tsv", b'a\t"b ""c"" d"\n"d\te\n'))
+    [['a', 'b "c" d'], ['"d', 'e']]
+    """
+    text = data.decode("utf-8", "surrogateescape").replace("\0", "\ufffd")
+    if kind == "csv":
+        csv.field_size_limit(LARGEST_FIELD)
+        yield from csv.reader(io.StringIO(text, newline=""))
+        return
+    for line in re.split("\r\n|\n|\r", text)[:-1]:
+        fields = line.split("\t") if line.strip() else []
+        yield [_unquoted(field) if field[:1] == '"' else field for field in fields]
+
+
+def _unquoted(field: str) -> str:
+    found = QUOTED.fullmatch(field)
+    return found[1].replace('""', '"') if found else field
+
+
+def json_lines(kind: str, data: bytes, columns: dict[str, int], width: int) -> bytes:
+    """A line for each row, blank for a blank one; `width` is how many fields it has, if known."""
+    heads = [(f"{quote(name)}:", column) for name, column in columns.items()]
+    least = max(columns.values(), default=0) + 1
+    lines = []
+    for row in split_rows(kind, data):
+        if not row:
+            lines.append("")
+        elif len(row) != width if width else len(row) < least:
+            lines.append(_flawed(row, WRONG_FIELDS if width else TOO_FEW_FIELDS))
+        else:
+            lines.append(f"{{{','.join([head + quote(row[c]) for head, c in heads])}}}")
+    lines.append("")
+    return "\n".join(lines).encode("utf-8", "surrogateescape")
+
+
+def _flawed(row: Sequence[str], flaw: str) -> str:
+    return json.dumps({FLAW: flaw, ROW: ",".join(row)}, ensure_ascii=True)
