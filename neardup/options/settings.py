@@ -145,6 +145,11 @@ def counts_first(args: argparse.Namespace) -> bool:
     return args.counts is None and scheme.asks_for_counts(_scheme_values(args, scheme))
 
 
+def measure_name(args: argparse.Namespace) -> str:
+    """The measure of these options: as given, or the scheme's."""
+    return _given(args.measure, SCHEMES[_scheme_name(args)].measures[0])
+
+
 def _scheme_name(args: argparse.Namespace) -> str:
     name = _given(args.scheme, "exact" if args.exact else DEFAULT_SCHEME)
     if name not in SCHEMES:
@@ -223,7 +228,7 @@ def _check_estimates(args: argparse.Namespace, scheme: Scheme, name: str, measur
 def _request(args: argparse.Namespace, name: str, counts: TokenCounts | None) -> Request:
     """What is asked of the scheme of that name."""
     scheme = SCHEMES[name]
-    measure = _given(args.measure, scheme.measures[0])
+    measure = measure_name(args)
     if measure not in scheme.measures:
         raise UsageError(_cannot_promise(measure, name))
     values = _scheme_values(args, scheme)

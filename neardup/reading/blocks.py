@@ -107,30 +107,46 @@ def read_files(
     turns: Iterator[int] | None = None,
     names: list[str] | None = None,
     places: Sequence[int] | None = None,
+    passed: Callable[[int], None] | None = None,
 ) -> Iterator[Block]:
     """The blocks of all files (`-` is stdin; .gz and .bz2 are unpacked), one after another.
 
     With `turns`, only the blocks of these numbers (ascending, from 0), so that several mappers can
     share the files; every one of them knows the line numbers.  Messages call the files `names`;
-    `places` are those of their first lines.
+    `places` are those of their first lines.  `passed` is told how many bytes of the files, as they
+    lie, are behind.
     """
     turns = turns or itertools.count()
-    number, mine = 0, next(turns)
+    number, mine, before = 0, next(turns), 0
     places = places or [first_place(i) for i in range(len(files))]
     for path, name, first in zip(files, names or files, places):
         start = start_of_split() if name == "-" else Start(f"{name}: line ", 1)
         with _opened(path, name) as stream:
             for line, data, cut in whole_lines(stream, max_line, start.line, start.of_file):
                 if number == mine:
+                    if passed:
+                        passed(before + position(stream))
                     yield Block(start.place, line, data, cut, first + start.byte + line - 1)
                     mine = next(turns)
                 number += 1
+            before += position(stream) if passed else 0
 
 
-def unpacked(name: str) -> Iterator[bytes]:
-    """The bytes of a file, in blocks: those inside it, where it is a .gz or .bz2."""
+def unpacked(name: str, passed: Callable[[int], None] | None = None) -> Iterator[bytes]:
+    """The bytes of a file, in blocks: those inside it, where it is a .gz or .bz2.
+
+    `passed` is as in `read_files`.
+    """
     with _opened(name, name) as stream:
-        yield from iter(lambda: stream.read(BLOCK_BYTES), b"")
+        for data in iter(lambda: stream.read(BLOCK_BYTES), b""):
+            if passed:
+                passed(position(stream))
+            yield data
+
+
+def position(stream: IO[bytes]) -> int:
+    """How many bytes of a file have been read, of a packed one as they lie."""
+    return os.lseek(stream.fileno(), 0, os.SEEK_CUR)
 
 
 def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
