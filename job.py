@@ -14,7 +14,6 @@ import argparse
 import glob
 import os
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 # The package lies beside this file or, in a Hadoop task, beside the link to it; and it alone is
@@ -43,7 +42,7 @@ from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
 from neardup.engines.hadoop.grouping import PARTITIONER, SAME_SPLITS, SECONDARY_SORT, WHOLE_LINES
 from neardup.engines.inputs import input_blocks, kept_of_input
-from neardup.engines.local.removed_file import REMOVED_OPTION, check_removed, whole_or_not
+from neardup.engines.local.removed_file import REMOVED_OPTION, check_removed, removed_file
 from neardup.engines.local.folder import STDIN, working_folder
 from neardup.engines.mrjob_decision import decide_here, write_removed
 from neardup.engines.mrjob_here import (
@@ -214,9 +213,8 @@ class NearDuplicates(MRJob):
 
     def removed_file(self):
         """Where --removed goes, if anywhere."""
-        name = self.options.removed
         here = [file for files in self.given for file in files if not self.elsewhere(file)]
-        return nullcontext() if name is None else whole_or_not(name, here)
+        return removed_file(self.options.removed, here)
 
     def run_all(self):
         """All jobs, in order: the main one, and what its scheme or its output asks for."""

@@ -115,17 +115,9 @@ class Settings:
             },
         )
 
-    def blocks(
-        self,
-        files: Sequence[str],
-        turns: Iterator[int] | None = None,
-        names: list[str] | None = None,
-        places: Sequence[int] | None = None,
-        several: bool = False,
-    ) -> Iterator[Block]:
+    def blocks(self, files: Sequence[str], **how: Any) -> Iterator[Block]:
         """What `parse` reads of these files, see `reading.blocks.read_files`."""
-        pieces = self.form.pieces
-        return read_files(list(files), self.max_line, turns, names, places, pieces, several)
+        return read_files(list(files), self.max_line, pieces=self.form.pieces, **how)
 
     def join(self, counters: Counters) -> PairJoin:
         """What verifies the buckets."""
@@ -174,6 +166,11 @@ def counts_first(args: argparse.Namespace) -> bool:
     """Whether a run with these options should count tokens first."""
     scheme = SCHEMES[_scheme_name(args)]
     return args.counts is None and scheme.asks_for_counts(_scheme_values(args, scheme))
+
+
+def measure_name(args: argparse.Namespace) -> str:
+    """The measure of these options: as given, or the scheme's."""
+    return _given(args.measure, SCHEMES[_scheme_name(args)].measures[0])
 
 
 def _scheme_name(args: argparse.Namespace) -> str:
@@ -254,7 +251,7 @@ def _check_estimates(args: argparse.Namespace, scheme: Scheme, name: str, measur
 def _request(args: argparse.Namespace, name: str, counts: TokenCounts | None) -> Request:
     """What is asked of the scheme of that name."""
     scheme = SCHEMES[name]
-    measure = _given(args.measure, scheme.measures[0])
+    measure = measure_name(args)
     if measure not in scheme.measures:
         raise UsageError(_cannot_promise(measure, name))
     values = _scheme_values(args, scheme)

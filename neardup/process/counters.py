@@ -16,7 +16,7 @@ from tempfile import NamedTemporaryFile
 from neardup.process.summary import REMOVED, REPEATED, describe, first_repeated
 
 SHOWN_BAD_LINES = 10
-PROGRESS_SECONDS = 0.5  # on a terminal
+PROGRESS_SECONDS = 1  # on a terminal
 STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silent for too long
 
 
@@ -24,8 +24,7 @@ class Counters:
     """Named counts, and the first bad lines.
 
     `progress` names a count to show while the stage works: on stderr, if that is a terminal, or as
-    the status of a Hadoop task.  Of several workers (`NEARDUP_WORKER`, such as "2 of 4") the first
-    one shows its own.
+    the status of a Hadoop task.
     """
 
     def __init__(self, stage: str, progress: str = ""):
@@ -36,8 +35,7 @@ class Counters:
         self.repeated = b""  # the smallest id that was met again
         self.started = time.time()
         self._progress = progress
-        self._worker = os.environ.get("NEARDUP_WORKER", "")
-        self._on_terminal = sys.stderr.isatty() and self._worker[:2] in ("", "1 ")
+        self._on_terminal = bool(progress) and sys.stderr.isatty()
         self._in_hadoop = "mapreduce_task_attempt_id" in os.environ and not _reports()
         self._shown = self.started
 
@@ -52,8 +50,7 @@ class Counters:
         pause = STATUS_SECONDS if self._in_hadoop else PROGRESS_SECONDS
         if time.time() - self._shown > pause:
             self._shown = time.time()
-            stage = f"{self.stage} {self._worker}".strip()
-            text = f"{stage}: {self.counts.get(self._progress, 0):,} {self._progress}"
+            text = f"{self.stage}: {self.counts.get(self._progress, 0):,} {self._progress}"
             if self._in_hadoop:
                 print(f"reporter:status:{text}", file=sys.stderr, flush=True)
             else:

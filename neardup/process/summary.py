@@ -76,7 +76,8 @@ def describe(reports: list[dict], whole: bool = False) -> str:
         promise += "; decided on the pairs that were found"
     if promise:
         lines.append(f"{'promise':33} {promise}")
-    lines.append(f"{'seconds':33} {_seconds(reports)}")
+    seconds = ", ".join(f"{name} {spent:.1f}" for name, spent in seconds_of(reports).items())
+    lines.append(f"{'seconds':33} {seconds}")
     read = ("records", "bad lines", "keyed lines")
     pairs = counts.get("pairs", 0 if whole else None)
     if pairs == 0 and any(counts.get(name) for name in read):
@@ -113,14 +114,14 @@ def first_bad_lines(reports: list[dict]) -> list[str]:
     return [f"{place}{line}: {message}" for place, line, message in lines[:SHOWN_BAD_LINES]]
 
 
-def _seconds(reports: list[dict]) -> str:
+def seconds_of(reports: list[dict]) -> dict[str, float]:
     """From the first start to the last end of each stage, in order."""
     stages = list(dict.fromkeys(report["stage"] for report in sorted(reports, key=_started)))
-    spans = []
+    spans = {}
     for stage in stages:
         mine = [report for report in reports if report["stage"] == stage]
-        spans.append((stage, max(r["ended"] for r in mine) - min(r["started"] for r in mine)))
-    return ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in spans)
+        spans[stage] = max(r["ended"] for r in mine) - min(r["started"] for r in mine)
+    return spans
 
 
 def _started(report: dict) -> float:
@@ -129,8 +130,13 @@ def _started(report: dict) -> float:
 
 def summarize(folder: str, whole: bool = True) -> str:
     """The reports in `folder`: the first bad lines, and the summary; see `describe`."""
-    reports = [json.loads(path.read_text("utf-8")) for path in sorted(Path(folder).glob("*.json"))]
+    reports = reports_in(folder)
     return "\n".join([*first_bad_lines(reports), describe(reports, whole)])
+
+
+def reports_in(folder: str) -> list[dict]:
+    """What the stages of a run have reported there, as `Counters.as_dict`."""
+    return [json.loads(path.read_text("utf-8")) for path in sorted(Path(folder).glob("*.json"))]
 
 
 if __name__ == "__main__":

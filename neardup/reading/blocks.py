@@ -19,7 +19,7 @@ import numpy as np
 
 from neardup.process.errors import StageError
 from neardup.reading.bad_lines import LINE_TOO_LONG
-from neardup.reading.packed import opened
+from neardup.reading.packed import opened, position
 from neardup.reading.places import NEW, first_place
 
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
@@ -36,6 +36,7 @@ class Piece(NamedTuple):
     data: Callable[[], bytes]  # whole lines
     flaw: str = ""  # why these are no records, but the first bytes of what should be one
     unit: str = "line"  # or "row"
+    behind: int = 0  # bytes of the file, as it lies, that have been read
 
 
 class Block(NamedTuple):
@@ -118,7 +119,8 @@ def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[P
     """A file of lines, some at a time."""
     with opened(path, name) as stream:
         for line, data, cut in whole_lines(stream, max_line, start.line, start.of_file):
-            yield Piece(line, partial(bytes, data), LINE_TOO_LONG if cut else "")
+            flaw = LINE_TOO_LONG if cut else ""
+            yield Piece(line, partial(bytes, data), flaw, behind=position(stream))
 
 
 Pieces = Callable[[str, str, int, Start], Iterator[Piece]]
@@ -132,26 +134,32 @@ def read_files(
     places: Sequence[int] | None = None,
     pieces: Pieces = line_pieces,
     several: bool = False,
+    passed: Callable[[int], None] | None = None,
 ) -> Iterator[Block]:
     """The blocks of all files (`-` is stdin; packed ones are unpacked), one after another.
 
     With `turns`, only the blocks of these numbers (ascending, from 0), so that several mappers can
     share the files; every one of them knows the line numbers.  Messages call the files `names`;
     `places` are those of their first lines.  `several`: whether there are other files than these.
+    `passed` is told how many bytes of the files, as they lie, are behind.
     """
     turns = turns or itertools.count()
-    number, mine = 0, next(turns)
+    number, mine, before = 0, next(turns), 0
     places = places or [first_place(i) for i in range(len(files))]
     several = several or len(files) > 1
     for path, name, first in zip(files, names or files, places):
         start = start_of_split() if name == "-" else Start(f"{name}: ", 1)
         row_ids = _readable(f"{name}:") if several else b""
-        for line, data, flaw, unit in pieces(path, name, max_line, start):
+        behind = 0
+        for line, data, flaw, unit, behind in pieces(path, name, max_line, start):
             if number == mine:
+                if passed:
+                    passed(before + behind)
                 place = first + start.byte + line - 1
                 yield Block(f"{start.place}{unit} ", line, data(), flaw, place, row_ids)
                 mine = next(turns)
             number += 1
+        before += behind
 
 
 def _readable(name: str) -> bytes:

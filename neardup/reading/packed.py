@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import sys
 import zlib
 from collections.abc import Iterator
@@ -69,10 +70,24 @@ def opened(path: str, name: str) -> Iterator[IO[bytes]]:
         raise StageError(f"{name}: damaged: {error}") from error
 
 
-def unpacked(name: str) -> Iterator[bytes]:
-    """The bytes of a file, in blocks: those inside it, where it is packed."""
+def unpacked(name: str, passed: Callable[[int], None] | None = None) -> Iterator[bytes]:
+    """The bytes of a file, in blocks: those inside it, where it is packed.
+
+    `passed` is told how many bytes of the file, as it lies, are behind.
+    """
     with opened(name, name) as stream:
-        yield from iter(lambda: stream.read(READ_BYTES), b"")
+        for data in iter(lambda: stream.read(READ_BYTES), b""):
+            if passed:
+                passed(position(stream))
+            yield data
+
+
+def position(stream: IO[bytes]) -> int:
+    """How many bytes of a file have been read, of a packed one as they lie; 0 of a pipe."""
+    try:
+        return os.lseek(stream.fileno(), 0, os.SEEK_CUR)
+    except OSError:
+        return 0
 
 
 @contextmanager

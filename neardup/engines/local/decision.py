@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Callable
 
 from neardup.decision_stages import decide_edges
 from neardup.decisions.keep_lines import kept_lines, places_from
-from neardup.engines.local.folder import STDIN
+from neardup.engines.local.folder import STDIN, naming, total_size
 from neardup.engines.local.plan import Plan, sort, sort_to
 from neardup.engines.local.workers import Workers
 from neardup.lines.decided_lines import removed_line
@@ -29,7 +29,8 @@ from neardup.reading.places import NEW
 def decide(plan: Plan, edges: int) -> None:
     counters = Counters("decide")
     with open(edges, "rb") as lines, open(plan.path("decided"), "wb") as file:
-        file.writelines(decide_edges(blocks_of(lines), plan.settings, counters))
+        blocks = plan.progress.counted(0, blocks_of(lines), len)
+        file.writelines(decide_edges(blocks, plan.settings, counters))
     counters.report()
 
 
@@ -45,7 +46,13 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
             workers.together()
         new = [i for i, place in enumerate(plan.places) if place >= NEW]
         files = [str(plan.path(STDIN)) if plan.files[i] == "-" else plan.files[i] for i in new]
-        workers.start("keep", lambda: keep(by_place, files, [plan.places[i] for i in new]))
+        plan.progress.stage("keep", total_size(files))
+
+        def write_kept() -> None:
+            with naming(plan.answer):
+                keep(by_place, files, [plan.places[i] for i in new], plan.progress.of(0))
+
+        workers.start("keep", write_kept)
     if output == "removed" or removed:
         without_places(decided, reasons)
         if removed:
@@ -60,7 +67,7 @@ def print_sorted(workers: Workers, plan: Plan, file: Path) -> None:
     lines = sort(workers, plan, [file])
 
     def show() -> None:
-        with open(lines, "rb") as stream:
+        with open(lines, "rb") as stream, naming(plan.answer):
             write_all(blocks_of(stream))
 
     workers.start("print", show)
@@ -73,10 +80,23 @@ def without_places(decided: Path, removed: Path) -> None:
         file.writelines(map(removed_line, lines))
 
 
-def keep(by_place: Path, files: Sequence[str], places: Sequence[int]) -> None:
-    """Write the lines of the files that stay; `places` are those of their first lines."""
+def keep(
+    by_place: Path,
+    files: Sequence[str],
+    places: Sequence[int],
+    passed: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Write the lines of the files that stay; `places` are those of their first lines.
+
+    `passed` is as in `read_files`.
+    """
     counters = Counters("keep")
     with open(by_place, "rb") as decided:
-        for name, first in zip(files, places):
-            write_all(kept_lines(unpacked(name), first, places_from(decided, first)))
+        for i, (name, first) in enumerate(zip(files, places)):
+
+            def in_all(done: int, before: int = total_size(files[:i])) -> None:
+                passed(before + done)
+
+            lines = unpacked(name, in_all)
+            write_all(kept_lines(lines, first, places_from(decided, first)))
     counters.report()

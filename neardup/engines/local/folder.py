@@ -128,7 +128,7 @@ def lock(folder: Path) -> int:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def naming(path: Path | str) -> Iterator[None]:
     """An OSError in here that names no file, as that of a full disk, is about this one."""
     try:
         yield
@@ -177,6 +177,11 @@ def _copy(source: BinaryIO, name: str, target: Path) -> None:
 
     with naming(target), open(target, "wb") as copy:
         copy.writelines(iter(piece, b""))
+
+
+def total_size(files: Iterable[Path | str]) -> int:
+    """The bytes of some files, as they lie."""
+    return sum(os.stat(file).st_size for file in files)
 
 
 def size_of(name: str, folder: Path) -> int:

@@ -28,6 +28,7 @@ from neardup.engines.local.folder import (
     working_folder,
 )
 from neardup.engines.local.plan import MOST_JOBS, Plan, everywhere, workers_for
+from neardup.engines.local.progress import Progress
 from neardup.engines.local.sieve import traits
 from neardup.engines.local.sorted_entries import in_order
 from neardup.engines.local.steps import blocks_in_turn, count
@@ -67,17 +68,19 @@ def build(args: argparse.Namespace) -> None:
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(args.files)]
         size = sum(size_of(name, folder) for name in files)
+        jobs = workers_for(asked, size)
         places = [first_place(manifest.files + i, new=False) for i in range(len(files))]
         plan = Plan(
             settings,
             files,
             args.files,
             places,
-            workers_for(asked, size),
+            jobs,
             partitions_for(size),
             turns(),
             "",
             folder,
+            Progress(NAME, ["count", "sort", "write"], jobs),
             adds=True,
         )
         told = segment(plan, manifest.next_name(), index)
@@ -138,15 +141,18 @@ def segment(plan: Plan, name: str, index: Path) -> dict[str, Any]:
 
 
 def _segment(plan: Plan, folder: Path) -> dict[str, Any]:
-    with Workers(NAME) as workers:
+    with plan.progress, Workers(NAME, plan.progress.fail) as workers:
+        plan.progress.stage("count", plan.input_bytes(), together=True)
         everywhere(workers, plan, "mapper", lambda k: count(plan, k, indexed_records))
         records = [path.stat().st_size // 16 for path in plan.paths("traits")]
         if sum(records) >= MOST_RECORDS:
             raise StageError(f"more than {MOST_RECORDS:,} records; make several indexes of them")
         partitions = [_entries(plan, part) for part in range(plan.partitions)]
+        plan.progress.stage("sort", sum(partitions))
         everywhere(workers, plan, "sort", lambda k: sort_keys(plan, k, partitions, records))
         taken = turns()
-        everywhere(workers, plan, "writer", lambda k: write_files(plan, taken(), folder))
+        plan.progress.stage("write", len(FILES))
+        everywhere(workers, plan, "writer", lambda k: write_files(plan, k, taken(), folder))
     sums = [np.frombuffer(plan.path("sums", i).read_bytes(), "<u4") for i in range(len(FILES))]
     return {
         "records": sum(records),
@@ -162,7 +168,7 @@ def _entries(plan: Plan, part: int) -> int:
 
 def indexed_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
     """The records of a share of the blocks, which are written as a segment has them."""
-    blocks = blocks_in_turn(plan)
+    blocks = blocks_in_turn(plan, k)
     with ExitStack() as stack:
         records, rows, known = (
             stack.enter_context(open(plan.path(kind, k), "wb"))
@@ -199,11 +205,12 @@ def sort_keys(plan: Plan, k: int, partitions: list[int], records: list[int]) -> 
                 holders.write(number.astype(HOLDER).tobytes())
                 fences.write(key[-done % FENCE :: FENCE].astype(KEY).tobytes())
                 done += len(entries)
+                plan.progress.add(k, len(entries))
         for path in sources:
             path.unlink()
 
 
-def write_files(plan: Plan, mine: Iterator[int], folder: Path) -> None:
+def write_files(plan: Plan, k: int, mine: Iterator[int], folder: Path) -> None:
     """Those files of the segment whose turn it is, with the checksums of their blocks beside."""
     for i in mine:
         if i >= len(FILES):
@@ -211,6 +218,7 @@ def write_files(plan: Plan, mine: Iterator[int], folder: Path) -> None:
         name = FILES[i]
         with closing(_pieces(plan, name)) as pieces, naming(folder / name):
             plan.path("sums", i).write_bytes(write_checked(folder / name, pieces).tobytes())
+        plan.progress.add(k, 1)
 
 
 def _pieces(plan: Plan, name: str) -> Generator[bytes, None, None]:

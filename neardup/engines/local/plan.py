@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
-from neardup.engines.local.folder import naming
+from neardup.engines.local.folder import STDIN, naming, total_size
+from neardup.engines.local.progress import Progress
 from neardup.engines.local.sieve import Traits
 from neardup.engines.local.workers import Workers, program
 from neardup.index.segment import Segment
@@ -33,13 +34,19 @@ class Plan:
     turns: Callable[[], Iterator[int]]  # whose is the next block of the input?
     sort_memory: str
     folder: Path
+    progress: Progress
     segments: list[Segment] = field(default_factory=list)  # of indexes; each is one more mapper
     adds: bool = False  # to an index, whose records have ids of their own
+    answer: str = ""  # the file it goes to, for messages; "" is standard output
 
     @property
     def sources(self) -> int:
         """How many give records."""
         return self.jobs + len(self.segments)
+
+    def input_bytes(self) -> int:
+        """Of all files, as they lie."""
+        return total_size(self.folder / STDIN if file == "-" else file for file in self.files)
 
     def traits(self) -> Traits:
         settings = self.settings
@@ -73,7 +80,6 @@ def start_everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[in
 
     def numbered(k: int) -> Callable[[], None]:
         def work() -> None:
-            os.environ["NEARDUP_WORKER"] = f"{k + 1} of {plan.jobs}"
             with naming(plan.folder):  # where a full disk would be
                 task(k)
 

@@ -17,7 +17,6 @@ import os
 import re
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,41 +24,37 @@ from neardup.process.interpreter import require
 
 require("numpy", name="run_local.sh")
 
-from neardup.engines.counting_first import first_settings, settings_with_counts
-from neardup.engines.local.decision import decide, finish
+from neardup.engines.counting_first import first_settings
+from neardup.engines.local.answer_file import (
+    ANSWER_OPTION,
+    answer_file,
+    check_answer,
+    write_run_file,
+)
 from neardup.engines.local.entries import partitions_for
-from neardup.engines.local.folder import check_read_once, kept, size_of, working_folder
+from neardup.engines.local.flow import find_keys, find_pairs, stages, write_answer
+from neardup.engines.local.folder import (
+    check_read_once,
+    kept,
+    size_of,
+    working_folder,
+)
 from neardup.engines.local.plan import (
     MOST_JOBS,
     Plan,
-    everywhere,
-    sort,
-    start_everywhere,
     workers_for,
 )
-from neardup.engines.local.removed_file import REMOVED_OPTION, check_removed, whole_or_not
-from neardup.engines.local.steps import (
-    Source,
-    count,
-    count_tokens,
-    dedup,
-    kept_records,
-    new_records,
-    reduce,
-    send,
-    sieve,
-    sum_tokens,
-)
-from neardup.engines.local.token_counts import counts_of_all
+from neardup.engines.local.progress import Progress
+from neardup.engines.local.removed_file import REMOVED_OPTION, check_removed, removed_file
 from neardup.engines.local.workers import Workers, turns
 from neardup.index.agreement import opened
 from neardup.index.manifest import is_index, refuse_indexes
 from neardup.index.segment import Segment
 from neardup.options import table
-from neardup.options.settings import Settings, counts_first
+from neardup.options.settings import Settings
 from neardup.process.errors import UsageError
 from neardup.process.program import cores, run
-from neardup.process.summary import summarize
+from neardup.process.summary import reports_in, summarize
 from neardup.reading.blocks import check_inputs
 from neardup.reading.input_files import file_places
 from neardup.reading.places import first_place
@@ -77,7 +72,6 @@ text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
 
 def main() -> None:
     args = command_line()
-    counting = counts_first(args)
     settings = first_settings(args)
     asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
     old, segments = old_ones(args, settings)
@@ -89,7 +83,8 @@ def main() -> None:
     with ExitStack() as stack:
         folder = stack.enter_context(working_folder())
         read = [*names, *(args.against or []), *filter(None, [args.counts])]
-        removed = args.removed and stack.enter_context(whole_or_not(args.removed, read))
+        removed = stack.enter_context(removed_file(args.removed, read))
+        answer = stack.enter_context(answer_file(args.answer, read))
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(names)]
         size = sum(size_of(name, folder) for name in files)
@@ -105,28 +100,17 @@ def main() -> None:
             turns(),
             args.sort_memory,
             folder,
+            Progress(NAME, stages(args, settings), jobs),
             segments,
+            answer,
         )
-        with Workers(NAME) as workers:
-            source: Source = new_records
-            if counting:
-                plan, source = with_counts(workers, plan, args), kept_records
-            everywhere(workers, plan, "mapper", lambda k: count(plan, k, source))
-            everywhere(workers, plan, "sieve", lambda k: sieve(plan, k))
-            everywhere(workers, plan, "mapper", lambda k: send(plan, k))
-            buckets = [sort(workers, plan, plan.paths("lines", k)) for k in range(jobs)]
-            start_everywhere(workers, plan, "reducer", lambda k: reduce(plan, k, buckets))
-            for descriptor in buckets:
-                os.close(descriptor)  # so that a sort ends when its reducer does not read on
-            workers.together()
-            pairs = sort(workers, plan, plan.paths("pairs"))
-            task = decide if settings.output.decides else dedup
-            workers.start(task.__name__, lambda: task(plan, pairs))
-            os.close(pairs)  # so that this sort ends when nobody reads on
-            workers.together()
-            if settings.output.decides:
-                finish(workers, plan, args.output, removed)
+        with plan.progress, Workers(NAME, plan.progress.fail) as workers:
+            plan = find_keys(workers, plan, args)
+            find_pairs(workers, plan)
+            write_answer(workers, plan, args.output, removed)
+        reports = reports_in(str(folder))
         print(summarize(str(folder)), file=sys.stderr)
+    write_run_file(NAME, args, plan.settings, reports)
 
 
 def command_line() -> argparse.Namespace:
@@ -149,9 +133,11 @@ def command_line() -> argparse.Namespace:
         default="256M",
         help="what each of N sorts may hold in memory, as 256M or 2G (default: 256M)",
     )
+    parser.add_argument("-o", **ANSWER_OPTION)
     parser.add_argument("--removed", **REMOVED_OPTION)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     check_removed(args.removed, args.output)
+    check_answer(args)
     if args.input_files is not None:
         raise UsageError("--input-files is for tasks, and run_local.sh reads all files itself")
     if args.against and not args.files:
@@ -201,15 +187,6 @@ def old_ones(args: argparse.Namespace, settings: Settings) -> tuple[list[Numbere
             files.append(Numbered(name, number))
             number += 1
     return files, segments
-
-
-def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
-    """The same plan, its scheme knowing the tokens of all records, which are parsed by now."""
-    everywhere(workers, plan, "mapper", lambda k: count_tokens(plan, k))
-    everywhere(workers, plan, "counts", lambda k: sum_tokens(plan, k))
-    counts = counts_of_all(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
-    settings = settings_with_counts(args, counts)
-    return replace(plan, settings=settings)
 
 
 if __name__ == "__main__":

@@ -218,6 +218,10 @@ class SharedKeys:
     def __init__(self, files: list[IO[bytes]]):
         self.readers = [_Rows(file) for file in files]
 
+    def position(self) -> int:
+        """How many bytes of the files have been read."""
+        return sum(reader.file.tell() for reader in self.readers)
+
     def keys(self, records: np.ndarray) -> Ragged:
         """The keys to send of these records (uint64, ascending from call to call), a row each."""
         below = int(records[-1]) + 1

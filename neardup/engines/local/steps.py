@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Callable
@@ -13,7 +14,7 @@ from typing import Callable
 import numpy as np
 
 from neardup.engines.local.entries import ENTRY_BYTES, EntryWriter
-from neardup.engines.local.folder import STDIN
+from neardup.engines.local.folder import STDIN, naming, total_size
 from neardup.engines.local.index_lookup import keys_to_find, records_to_send, write_found
 from neardup.engines.local.kept_records import keep_batch, kept_batches, numbers
 from neardup.engines.local.plan import Plan
@@ -33,7 +34,7 @@ Source = Callable[[Plan, int, Counters], Generator[Batch, None, None]]  # the re
 
 def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
     """The records of a share of the blocks, which are kept on disk."""
-    blocks = blocks_in_turn(plan)
+    blocks = blocks_in_turn(plan, k)
     with (
         open(plan.path("records", k), "wb") as records,
         open(plan.path("traits", k), "wb") as known,
@@ -46,23 +47,29 @@ def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None
             yield batch
 
 
-def blocks_in_turn(plan: Plan) -> Iterator[Block]:
+def blocks_in_turn(plan: Plan, k: int) -> Iterator[Block]:
     """One mapper's share of the input."""
     if "-" in plan.files:
         os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
-    turns, names, places = plan.turns(), plan.names, plan.places
-    return plan.settings.blocks(plan.files, turns, names, places, bool(plan.segments) or plan.adds)
+    return plan.settings.blocks(
+        plan.files,
+        turns=plan.turns(),
+        names=plan.names,
+        places=plan.places,
+        several=bool(plan.segments) or plan.adds,
+        passed=plan.progress.of(k),
+    )
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Generator[Batch, None, None]:
     """The same records once more."""
     with open(plan.path("records", k), "rb") as records:
-        yield from kept_batches(records)
+        yield from plan.progress.followed(k, kept_batches(records), records.tell)
 
 
 def count_tokens(plan: Plan, k: int) -> None:
     """Count the tokens of a share of the records."""
-    counters = Counters("tokens", progress="records")
+    counters = Counters("tokens")
     with ExitStack() as stack:
         records = stack.enter_context(closing(new_records(plan, k, counters)))
         paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
@@ -85,7 +92,7 @@ def sum_tokens(plan: Plan, k: int) -> None:
 
 def count(plan: Plan, k: int, source: Source) -> None:
     """Write down the keys of a share of the records."""
-    counters = Counters("count", progress="keys" if source is kept_records else "records")
+    counters = Counters("count")
     with ExitStack() as stack:
         records = stack.enter_context(closing(source(plan, k, counters)))
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
@@ -101,7 +108,8 @@ def count(plan: Plan, k: int, source: Source) -> None:
 def sieve(plan: Plan, k: int) -> None:
     """Every N-th partition of the keys of all mappers."""
     known = plan.traits()
-    for part in range(k, plan.partitions, plan.jobs):
+    mine = range(k, plan.partitions, plan.jobs)
+    for part in plan.progress.counted(k, mine, lambda _: 1):
         sources, targets = plan.paths("keys", part), plan.paths("shared", part)
         for path in find(plan, part, known):
             sources.append(path)
@@ -139,11 +147,18 @@ def send(plan: Plan, k: int) -> None:
     counters.report()
 
 
+def bytes_to_send(plan: Plan) -> int:
+    """What all mappers will read; of an index, each of them reads all that the sieve has kept."""
+    of_indexes = (plan.folder.glob(f"shared.{i}.*") for i in range(plan.jobs, plan.sources))
+    own = total_size(plan.paths("records"))
+    return own + plan.jobs * sum(total_size(paths) for paths in of_indexes)
+
+
 def to_send(plan: Plan, k: int) -> Iterator[tuple[Batch, Ragged]]:
     """The records of a mapper that have keys to send, and these."""
     done = 0
     with shared_keys(plan, k) as shared, open(plan.path("records", k), "rb") as records:
-        for batch in kept_batches(records):
+        for batch in plan.progress.followed(k, kept_batches(records), records.tell):
             keys = shared.keys(numbers(done, batch, k, plan.sources))
             done += len(batch.ids)
             some = np.flatnonzero(keys.sizes)
@@ -159,7 +174,8 @@ def of_segment(
         counters.add("records", len(segment))
         counters.add(OLD_RECORDS, len(segment))
     with shared_keys(plan, number) as shared:
-        yield from records_to_send(segment, shared, number, plan.sources, k, plan.jobs)
+        records = records_to_send(segment, shared, number, plan.sources, k, plan.jobs)
+        yield from plan.progress.followed(k, records, shared.position)
 
 
 @contextmanager
@@ -174,14 +190,16 @@ def reduce(plan: Plan, k: int, buckets: list[int]) -> None:
     """One of the pipes of sorted lines, to pairs."""
     for other in buckets[:k] + buckets[k + 1 :]:
         os.close(other)
-    counters = Counters("reducer", progress="pairs")
+    counters = Counters("reducer")
     with open(buckets[k], "rb") as stream, open(plan.path("pairs", k), "wb") as file:
-        file.writelines(reduce_buckets(blocks_of(stream), plan.settings, counters))
+        blocks = plan.progress.counted(k, blocks_of(stream), len)
+        file.writelines(reduce_buckets(blocks, plan.settings, counters))
     counters.report()
 
 
 def dedup(plan: Plan, pairs: int) -> None:
     counters = Counters("dedup")
-    with open(pairs, "rb") as lines:
-        write_all(dedup_pairs(lines, counters))
+    with open(pairs, "rb") as stream, naming(plan.answer):
+        blocks = plan.progress.counted(0, blocks_of(stream), len)
+        write_all(dedup_pairs(chain.from_iterable(map(BytesIO, blocks)), counters))
     counters.report()

@@ -32,8 +32,9 @@ class Workers:
             workers.together()
     """
 
-    def __init__(self, program: str):
-        self.program = program
+    def __init__(self, program: str, failing: Callable[[], None] = lambda: None):
+        """`failing` is called in a worker that is about to say why it fails."""
+        self.program, self.failing = program, failing
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some supervisors have it ignored
         self._names: dict[int, str] = {}  # of the living, by process id
 
@@ -101,6 +102,7 @@ class Workers:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as after nohup
                     signal.signal(number, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which the parent ends this, always
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
             with contextlib.suppress(OSError):  # for ps and top, where there is /proc
@@ -120,6 +122,9 @@ class Workers:
                 task()
             except BrokenPipeError:
                 broken = True
+                raise
+            except BaseException:
+                self.failing()
                 raise
 
         code = run(self.program, watched)

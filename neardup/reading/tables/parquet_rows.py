@@ -37,11 +37,12 @@ def parquet_pieces(
         tops = file.schema_arrow.names
         fields.check([*tops, *(t for t in fields.names if t.split(".")[0] in tops)], name)
         columns = list(dict.fromkeys(t for t in fields.names if t.split(".")[0] in tops))
-        number = 1
+        number, rows, total = 1, file.metadata.num_rows, _size(path)
         for group in range(file.num_row_groups):
             slices = Slices(file, group, columns, name)
             for at in range(0, slices.rows, slices.size):
-                yield Piece(number + at, partial(slices.lines, at, fields), unit="row")
+                lines = partial(slices.lines, at, fields)
+                yield Piece(number + at, lines, "", "row", total * (number + at) // rows)
             number += slices.rows
 
 
@@ -132,12 +133,20 @@ def parquet_module() -> Any:
 def opened_parquet(path: str, name: str) -> Iterator[Any]:
     """A pyarrow.parquet.ParquetFile; StageError for what is none."""
     parquet = parquet_module()
-    with damage_named(name), open(sys.stdin.fileno() if path == "-" else path, "rb") as file:
+    with damage_named(name), open(_source(path), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise StageError(
                 f"{name}: Parquet is read from its end, and a pipe has none; name a file"
             )
         yield parquet.ParquetFile(file, buffer_size=READ_BYTES, pre_buffer=False)
+
+
+def _size(path: str) -> int:
+    return os.stat(sys.stdin.fileno() if path == "-" else path).st_size
+
+
+def _source(path: str) -> int | str:
+    return os.dup(sys.stdin.fileno()) if path == "-" else path
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from neardup.reading.bad_lines import LINE_TOO_LONG, TOO_FEW_FIELDS, WRONG_FIELD
 from neardup.reading.blocks import LINE_END, Piece, Start, whole_lines
 from neardup.reading.fields import Fields
 from neardup.reading.json_lines import FLAW, ROW
-from neardup.reading.packed import opened
+from neardup.reading.packed import opened, position
 from neardup.reading.tables.quoted_rows import ROW_OF_FIELDS, whole_rows
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -61,7 +61,8 @@ def separated_pieces(
         width = 0 if fields.numbered else len(header)
         for number, data, flaw in table.rows:
             lines = partial(json_lines, kind, data, columns, width)
-            yield Piece(number, partial(bytes, data) if flaw else lines, flaw, "row")
+            shown = partial(bytes, data)
+            yield Piece(number, shown if flaw else lines, flaw, "row", position(stream))
 
 
 def opened_table(
