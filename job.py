@@ -41,7 +41,7 @@ from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
 from neardup.engines.hadoop.grouping import PARTITIONER, SAME_SPLITS, SECONDARY_SORT, WHOLE_LINES
-from neardup.engines.inputs import input_blocks, kept_of_input
+from neardup.engines.inputs import input_blocks, kept_of_task
 from neardup.engines.local.removed_file import REMOVED_OPTION, check_removed, removed_file
 from neardup.engines.local.folder import STDIN, working_folder
 from neardup.engines.mrjob_decision import decide_here, write_removed
@@ -384,7 +384,7 @@ class KeepLines(NearDuplicates):
 
     def keep(self):
         with open(self.options.decided, "rb") as decided:
-            yield from kept_of_input(decided, ["-"], self.options.input_files)
+            yield from kept_of_task(decided, self.options.input_files)
 
 
 JOBS = (CountTokens, FindEdges, Decide, KeepLines)

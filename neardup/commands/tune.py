@@ -10,7 +10,6 @@ from neardup.evaluation.exact_options import check_files, exact_parser, exact_se
 from neardup.evaluation.precision_recall import row
 from neardup.options import table
 from neardup.process.program import cores, run
-from neardup.reading.cleaning import Cleaning
 from neardup.schemes.banding import DEFAULT_RECALL
 from neardup.schemes.scheme import shown
 from neardup.tuning.choices import (
@@ -37,7 +36,7 @@ Of texts it also compares how long shingles may be, unless --shingle says it.
 
     python3 -m neardup tune --threshold 0.8 videos.txt
 """
-FLAGS = ("--threshold", "--input", "--clean", "--shingle")
+FLAGS = ("--threshold", "--input", "--id", "--text", "--clean", "--shingle")
 MOST_SAMPLED = 20_000
 SHOWN = 6  # bandings
 SIMILARITIES = [k / 10 for k in range(1, 10)]
@@ -69,10 +68,9 @@ def _tune() -> None:
     seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
     size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
     check_files(args.files)
-    sample = draw(args.files, size, seed)
-    if args.input == "text" and args.shingle is None:
-        clean = Cleaning.parse(args.clean) if args.clean else Cleaning()
-        texts = Texts.of_sample(sample, clean, seed)
+    sample = draw(args.files, size, seed, settings.form)
+    if settings.form.shingle and args.shingle is None:
+        texts = Texts.of_sample(sample, settings.form, seed)
         lengths = compared(texts, measure, recall, seed)
         args.shingle = best_length(lengths).name
         print("\n".join([*in_words(lengths, measure, len(texts)), ""]))
@@ -110,9 +108,7 @@ def _asked(args: argparse.Namespace) -> list[str]:
     asked = [f"--threshold={args.threshold or '0.9'}"]
     if args.measure != "jaccard":
         asked.append(f"--measure={args.measure}")
-    if args.input != "shingles":
-        asked.append(f"--input={args.input}")
-    for flag in ("--clean", "--shingle"):
+    for flag in ("--input", "--id", "--text", "--clean", "--shingle"):
         if table.value_of(args, flag) is not None:
             asked.append(f"{flag}={table.value_of(args, flag)}")
     return asked

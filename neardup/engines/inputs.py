@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from neardup.decisions.keep_lines import kept_lines, places_from
+from neardup.decisions.keep_records import InputFile, check_one_answer, keep_file
 from neardup.index.manifest import refuse_indexes
 from neardup.options.settings import Settings
 from neardup.process.errors import UsageError
+from neardup.process.program import STDOUT
 from neardup.reading.blocks import (
     BLOCK_BYTES,
     Block,
@@ -18,7 +20,7 @@ from neardup.reading.blocks import (
     start_of_split,
 )
 from neardup.reading.input_files import file_places, task_blocks, task_place
-from neardup.reading.packed import unpacked
+from neardup.reading.line_form import LineForm
 
 
 def input_blocks(old: Sequence[str], files: Sequence[str], settings: Settings) -> Iterator[Block]:
@@ -34,15 +36,19 @@ def input_blocks(old: Sequence[str], files: Sequence[str], settings: Settings) -
     return settings.blocks(["-"])
 
 
-def kept_of_input(
-    decided: IO[bytes], files: Sequence[str], input_files: str | None
-) -> Iterator[bytes]:
-    """The lines that stay of some files, or of a task's part of its input."""
-    if not in_task():
-        check_inputs(list(files))
-        for name, first in zip(files, file_places(0, len(files))):
-            yield from kept_lines(unpacked(name), first, places_from(decided, first))
-        return
+def keep_of_files(form: LineForm, decided: IO[bytes], files: Sequence[str], longest: int) -> None:
+    """Write to stdout what stays of some files."""
+    check_inputs(list(files))
+    places = file_places(0, len(files))
+    named = [InputFile(name, name, first) for name, first in zip(files, places)]
+    check_one_answer(form, named)
+    with open(STDOUT, "wb", closefd=False) as sink:
+        for i, file in enumerate(named):
+            keep_file(form, file, longest, decided, sink, with_header=i == 0)
+
+
+def kept_of_task(decided: IO[bytes], input_files: str | None) -> Iterator[bytes]:
+    """The lines that stay of a task's part of its input."""
     first = task_place(_told(input_files))
     chunks = iter(lambda: sys.stdin.buffer.read(BLOCK_BYTES), b"")
     whole = start_of_split().of_file

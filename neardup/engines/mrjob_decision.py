@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO
 
+from neardup.decisions.keep_records import InputFile
 from neardup.engines.deciding import decision, in_order, removed_of
 from neardup.engines.local.decision import keep
 from neardup.options.settings import Settings
@@ -33,7 +34,8 @@ def decide_here(
     counters.report()
     if output == "kept":
         write_removed(by_place, removed)
-        keep(by_place, files, file_places(0, len(files)))
+        places = file_places(0, len(files))
+        keep(settings, by_place, list(map(InputFile, files, files, places)))
 
 
 def write_removed(decided: Path, removed: IO[bytes] | None) -> None:

@@ -13,15 +13,15 @@ from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.decisions.star_rounds import clusters_of, large_star, links_of, small_star
 from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
-from neardup.engines.inputs import input_blocks, kept_of_input
+from neardup.engines.inputs import input_blocks, keep_of_files, kept_of_task
 from neardup.options import table
-from neardup.options.settings import Settings
+from neardup.options.settings import Settings, form_of
 from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
 from neardup.process.summary import LINKS
-from neardup.reading.blocks import Block, blocks_of, check_inputs
+from neardup.reading.blocks import Block, blocks_of, check_inputs, in_task
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 from neardup.token_counts.counts import TokenCounts
 from neardup.verification import OUTPUTS
@@ -107,6 +107,7 @@ CONNECT_STEPS = """steps:
   small     the sorted output of large: the same with smaller neighbours, and the node itself
   clusters  sorted links, when they have settled, to CLUSTER TAB ID
 """
+KEEP_FLAGS = ("--input", "--id", "--text", "--max-line", "--input-files")
 CONNECTING = {
     "links": links_of,
     "large": large_star,
@@ -180,15 +181,18 @@ def _decide() -> None:
 
 
 def _keep() -> None:
-    parser = _with_files(bare_parser("keep_mapper.py", KEEP))
+    parser = _with_files(table.parser("keep_mapper.py", KEEP, KEEP_FLAGS))
     parser.add_argument(
         "--decided", metavar="FILE", required=True, help="what decide_reducer.py wrote"
     )
-    parser.add_argument("--input-files", metavar="FILE", help="as for mapper.py")
     args = parser.parse_args()
     check_inputs([args.decided])
     with open(args.decided, "rb") as decided:
-        write_all(kept_of_input(decided, args.files or ["-"], args.input_files))
+        if in_task():
+            write_all(kept_of_task(decided, args.input_files))
+        else:
+            longest = table.integer("--max-line", args.max_line, 1, table.MAX_LINE_MIB) << 20
+            keep_of_files(form_of(args), decided, args.files or ["-"], longest)
 
 
 def _count() -> None:

@@ -8,7 +8,8 @@ line, or is a bad line where that would not tell.
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +46,16 @@ OF_TABLES = (WRONG_FIELDS, TOO_FEW_FIELDS)
 BLANKS = frozenset("\t\n\r")
 
 
+class JsonRow(NamedTuple):
+    """A line of a block: its number in it, from 0; or why it is no record, and its bytes."""
+
+    number: int
+    id: bytes  # b"" if it has none
+    content: str | np.ndarray  # a text, or shingles (uint64), with repeats
+    flaw: str = ""
+    shown: bytes = b""
+
+
 class FlawError(ValueError):
     """Why a line is no record."""
 
@@ -68,27 +79,34 @@ def json_line_parser(
 
     def parse(block: bytes) -> tuple[Batch, list[BadLine]]:
         texts: list[Text] = []
-        integers: list[tuple[int, bytes, np.ndarray]] = []
+        integers: list[JsonRow] = []
         bad: list[BadLine] = []
-        for number, line in enumerate(block.splitlines()):
-            if not line or line.isspace():
-                continue
-            row: dict[str, Any] = {}
-            try:
-                row = _object(line)
-                content = _content(row, fields)
-                id_ = _id(fields.value(row, fields.id), needs_id)
-                if isinstance(content, str):
-                    texts.append(Text(number, id_, content))
-                else:
-                    integers.append((number, id_, _shingles(content)))
-            except FlawError as flaw:
-                shown = str(row[ROW]).encode("utf-8", "backslashreplace") if ROW in row else line
-                bad.append(BadLine(number, shown, str(flaw)))
+        for row in json_rows(block, fields, needs_id):
+            if row.flaw:
+                bad.append(BadLine(row.number, row.shown, row.flaw))
+            elif isinstance(row.content, str):
+                texts.append(Text(row.number, row.id, row.content))
+            else:
+                integers.append(row)
         batch = batch_of_texts(texts, shingler, clean, gather)
         return _together(batch, integers, gather_integers) if integers else batch, bad
 
     return parse
+
+
+def json_rows(block: bytes, fields: Fields, needs_id: bool = False) -> Iterator[JsonRow]:
+    """The lines that are not blank."""
+    for number, line in enumerate(block.splitlines()):
+        if not line or line.isspace():
+            continue
+        row: dict[str, Any] = {}
+        try:
+            row = _object(line)
+            content = _content(row, fields)
+            yield JsonRow(number, _id(fields.value(row, fields.id), needs_id), content)
+        except FlawError as flaw:
+            shown = str(row[ROW]).encode("utf-8", "backslashreplace") if ROW in row else line
+            yield JsonRow(number, b"", "", str(flaw), shown)
 
 
 def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
@@ -111,15 +129,15 @@ def _object(line: bytes) -> dict[str, Any]:
     return row
 
 
-def _content(row: dict[str, Any], fields: Fields) -> Any:
-    """The text, or the list that stands for one."""
+def _content(row: dict[str, Any], fields: Fields) -> str | np.ndarray:
+    """The text, or the shingles that stand for one."""
     found = [fields.value(row, name) for name in fields.texts]
     values = [value for value in found if value is not None]
     if not values:
         told = row.get(FLAW)
         raise FlawError(told if told in OF_TABLES else NO_TEXT)
     if len(found) == 1 and isinstance(values[0], list):
-        return values[0]
+        return _shingles(values[0])
     if not all(isinstance(value, str) for value in values):
         raise FlawError(NOT_A_TEXT)
     text = "\n".join(values).strip()

@@ -13,13 +13,14 @@ from neardup.reading.bad_lines import Parser
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.fields import Fields
-from neardup.reading.json_lines import json_line_parser
-from neardup.reading.kinds import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
+from neardup.reading.input_kinds import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
+from neardup.reading.json_lines import json_line_parser, json_rows
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.tables.parquet_rows import parquet_pieces
 from neardup.reading.tables.separated import separated_pieces
-from neardup.reading.text_lines import text_line_parser
+from neardup.reading.text_lines import text_line_parser, text_lines
+from neardup.reading.texts import Text
 from neardup.reading.weighted_lines import parse_weighted_lines
 from neardup.sets.bags import bagged, counted
 from neardup.sets.ragged import Ragged
@@ -86,6 +87,15 @@ class LineForm:
         """What the file of this name holds."""
         return self.input or kind_by_name(name) or DEFAULT_INPUT
 
+    @property
+    def has_header(self) -> bool:
+        """Whether the first row of a CSV or TSV names the columns."""
+        return self.fields is not None and not self.fields.numbered
+
+    def is_of_lines(self, name: str) -> bool:
+        """Whether a file is read as its lines stand there."""
+        return self.kind_of(name) in (*LINES, "jsonl")
+
     def pieces(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
         """A file, some of it at a time; lines, or rows as JSON lines."""
         kind = self.kind_of(name)
@@ -115,6 +125,24 @@ class LineForm:
         if own:
             return parse_weighted_lines
         return partial(parse_shingle_lines, gather=bagged if self.bag else gather)
+
+    def texts(self, block: bytes) -> Iterator[Text]:
+        """The id and the text of each line of a block that is a record; of shingles, these."""
+        if self.fields:
+            for row in json_rows(block, self.fields):
+                if not row.flaw:
+                    content = row.content
+                    text = content if isinstance(content, str) else " ".join(map(str, content))
+                    yield Text(row.number, row.id, text)
+        elif self.shingle is not None:
+            for line in text_lines(block):
+                if not line.flaw:
+                    yield Text(line.number, line.id, line.text)
+        else:
+            for number, text in enumerate(block.splitlines()):
+                id_, *shingles = text.split(None, 1) or [b""]
+                if shingles:
+                    yield Text(number, id_, shingles[0].decode("utf-8", "backslashreplace"))
 
     def check_task(self) -> None:
         """UsageError for what tasks, which read some lines of a file, cannot read."""

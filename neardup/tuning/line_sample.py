@@ -24,13 +24,15 @@ import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from neardup.process.errors import StageError
-from neardup.reading.blocks import LINE_END
+from neardup.reading.blocks import LINE_END, Start
+from neardup.reading.line_form import LineForm
 from neardup.reading.packed import OPENERS
 from neardup.sets.runs import distinct
 
@@ -60,12 +62,12 @@ class LineSample:
     between: float
 
 
-def draw(files: list[str], lines: int, seed: int) -> LineSample:
-    """At most this many lines of all the files (`-` is stdin)."""
+def draw(files: list[str], lines: int, seed: int, form: LineForm) -> LineSample:
+    """At most this many lines of all the files (`-` is stdin); of tables, their rows as JSON."""
     dice = np.random.default_rng(seed)
-    if all(_is_plain(name) for name in files):
+    if all(_is_plain(name) and form.is_of_lines(name) for name in files):
         return _from_cells(files, lines, dice)
-    return _from_start(files, lines, dice)
+    return _from_start(files, lines, dice, form)
 
 
 def _is_plain(name: str) -> bool:
@@ -160,13 +162,16 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
     return lines[: len(lines) - too_long], int(too_long), len(data)
 
 
-def _from_start(files: list[str], lines: int, dice: np.random.Generator) -> LineSample:
+def _from_start(
+    files: list[str], lines: int, dice: np.random.Generator, form: LineForm
+) -> LineSample:
     """Of the first bytes of each file, as many from each."""
     found: list[bytes] = []
     total, too_long = 0.0, 0
     shares = []
     for name in files:
-        here, long, share = _first_lines(name, MOST_BYTES // len(files))
+        first = _first_lines if form.is_of_lines(name) else partial(_first_rows, form)
+        here, long, share = first(name, MOST_BYTES // len(files))
         found += here
         too_long += long
         total += len(here) / (share or 1)
@@ -176,12 +181,23 @@ def _from_start(files: list[str], lines: int, dice: np.random.Generator) -> Line
     whole = all(share == 1 for share in shares)
     origin = "everything was read"
     if not whole:
-        origin = "only the start was read, as packed files and pipes allow"
+        origin = "only the start was read, as packed files, tables and pipes allow"
     if None in shares:
         origin += "; how much more a pipe holds is unknown, and not in these figures"
     return LineSample(
         [found[i] for i in kept.tolist()], kept, total, whole, too_long, origin, *[stands_for] * 2
     )
+
+
+def _first_rows(form: LineForm, name: str, limit: int) -> tuple[list[bytes], int, float | None]:
+    """The same of a table, from which rows come in pieces."""
+    found: list[bytes] = []
+    size = os.stat(name).st_size if name != "-" else 0
+    for piece in form.pieces(name, name, MOST_LINE_BYTES, Start(name, 1)):
+        found += [] if piece.flaw else piece.data().splitlines(keepends=True)
+        if sum(map(len, found)) > limit:
+            return found, 0, piece.behind / size if size and piece.behind else None
+    return [row for row in found if row.strip()], 0, 1
 
 
 def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]:

@@ -22,15 +22,15 @@ strangers, or as many as have four million characters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from neardup.joins import JOINS
 from neardup.joins.inverted_index import all_against_all
+from neardup.reading.line_form import LineForm
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_lines import text_lines
 from neardup.schemes import banding
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.measures import SetMeasure
@@ -54,10 +54,11 @@ class Texts:
     weights: Weights
 
     @classmethod
-    def of_sample(cls, sample: LineSample, clean: Callable[[str], str], seed: int) -> Texts:
+    def of_sample(cls, sample: LineSample, form: LineForm, seed: int) -> Texts:
         """StageError where there are no two."""
-        lines = text_lines(b"".join(sample.lines))
-        cleaned = ["" if line.flaw else clean(line.text) for line in lines]
+        cleaned = [""] * len(sample.lines)
+        for line in form.texts(b"".join(sample.lines)):
+            cleaned[line.number] = form.clean(line.text)
         good = np.array([bool(text.strip()) for text in cleaned], dtype=bool)
         found = np.flatnonzero(good)
         check_enough(len(found), sample)

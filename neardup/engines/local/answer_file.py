@@ -1,14 +1,17 @@
-"""The file that -o names: the answer, and beside it the run's own file."""
+"""What -o names: the file, or the folder, of the answer, and beside it the run's own file."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 from neardup import __version__
+from neardup.engines.local.folder import naming
 from neardup.engines.local.whole_file import check_new, whole_or_not
 from neardup.options import table
 from neardup.options.settings import Settings, measure_name
@@ -16,49 +19,126 @@ from neardup.process.errors import UsageError
 from neardup.process.program import STDOUT
 from neardup.process.run_file import RunFile, run_file_name
 from neardup.process.summary import seconds_of, total
+from neardup.reading.input_kinds import kind_by_name
+from neardup.reading.line_form import LineForm
+from neardup.reading.packed import packing
 
 ANSWER_OPTION: dict[str, Any] = dict(
     dest="answer",
     metavar="FILE",
-    help="where the answer goes, once all of it is there, instead of standard output; beside it, "
-    "FILE.run.json says what was asked and counted",
+    help="where the answer goes, once all of it is there, instead of standard output, packed if it "
+    "ends with .gz, .bz2, .xz or .zst; beside it, FILE.run.json says what was asked and counted.  "
+    "With --output kept it may be FOLDER/, which gets a file for each FILE",
 )
 STDOUT_NAME = "-"
 
 
-def check_answer(args: argparse.Namespace) -> None:
+class Answer(NamedTuple):
+    """Where the answer goes."""
+
+    name: str = ""  # for messages; "" is standard output
+    folder: str = ""  # for a file for each input, until all are whole; "" where there is one answer
+
+    @contextmanager
+    def opened(self) -> Iterator[IO[bytes]]:
+        """What to write the one answer to; packed, if its name says so."""
+        with (
+            naming(self.name),
+            open(STDOUT, "wb", closefd=False) as file,
+            packing(file, self.name) as sink,
+        ):
+            yield sink
+
+    @contextmanager
+    def opened_for(self, name: str) -> Iterator[IO[bytes]]:
+        """A file in the folder, for an input of this name; packed as that is."""
+        path = os.path.join(self.folder, os.path.basename(name))
+        with naming(path), open(path, "wb") as file, packing(file, name) as sink:
+            yield sink
+
+    def write(self, pieces: Iterable[bytes]) -> None:
+        with self.opened() as sink:
+            sink.writelines(pieces)
+
+
+STDOUT_ANSWER = Answer()
+
+
+def check_answer(args: argparse.Namespace, form: LineForm) -> None:
     """UsageError where -o and --removed name what they cannot."""
     name = args.answer
     if name is None or name == STDOUT_NAME:
+        if args.output == "kept" and form.input == "parquet" and os.isatty(STDOUT):
+            raise UsageError("--output kept of Parquet is no text for a terminal; -o FILE.parquet")
         return
     if name == "":
         raise UsageError("-o: expected the name of a file, got ''")
     if name.startswith("utput"):
         raise UsageError(f"-o{name}: two dashes, -{'-o' + name}, or a blank behind -o")
-    if name.endswith("/"):
-        raise UsageError(f"-o {name}: is the name of a folder; name a file in it")
     if args.removed and os.path.realpath(name) == os.path.realpath(args.removed):
         raise UsageError(f"-o {name}: --removed goes there; name another file")
+    if args.output == "kept":
+        kinds = {form.kind_of(file) for file in args.files}
+        if not is_folder(name) and (kind := kind_by_name(name)) and kinds != {kind}:
+            raise UsageError(
+                f"-o {name}: records stay in the form they have, which is "
+                f"{' and '.join(sorted(kinds))}; end the name with that"
+            )
+    elif is_folder(name):
+        raise UsageError(f"-o {name}: is the name of a folder; name a file in it")
+    elif kind_by_name(name) not in (None, "tsv"):
+        raise UsageError(f"-o {name}: --output {args.output} is lines with tabs; name it .tsv")
+
+
+def is_folder(name: str) -> bool:
+    return name.endswith("/") or os.path.isdir(name)
 
 
 @contextmanager
-def answer_file(name: str | None, inputs: Sequence[str]) -> Iterator[str]:
-    """Where stdout of this process, and of those that it starts in here, goes: FILE, if any.
-
-    Its name is for messages; "" is stdout as it was.
-    """
+def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> Iterator[Answer]:
+    """Where -o says that the answer of some files goes; UsageError where it cannot be."""
     if name is None or name == STDOUT_NAME:
-        yield ""
-        return
+        yield Answer()
+    elif is_folder(name):
+        with answer_folder(name, files, inputs) as folder:
+            yield Answer(name, folder)
+    else:
+        with answer_file(name, inputs):
+            yield Answer(name)
+
+
+@contextmanager
+def answer_file(name: str, inputs: Sequence[str]) -> Iterator[None]:
+    """stdout of this process, and of those that it starts in here, goes to this file."""
     with whole_or_not("-o", name, inputs) as file:
         check_new("-o", run_file_name(name), inputs)
         before = os.dup(STDOUT)
         try:
             os.dup2(file.fileno(), STDOUT)
-            yield name
+            yield
         finally:
             os.dup2(before, STDOUT)
             os.close(before)
+
+
+@contextmanager
+def answer_folder(name: str, files: Sequence[str], inputs: Sequence[str]) -> Iterator[str]:
+    """A folder to write a file into for each of these, which go to folder `name` when all are."""
+    names = [os.path.basename(file) for file in files]
+    for file, short in zip(files, names):
+        if file == STDOUT_NAME:
+            raise UsageError(f"-o {name}: standard input has no name for its file; -o FILE")
+        if names.count(short) > 1:
+            raise UsageError(f"-o {name}: two files are called {short}; run them one by one")
+        check_new("-o", os.path.join(name, short), inputs)
+    os.makedirs(name, exist_ok=True)
+    half = tempfile.mkdtemp(dir=name, prefix=".neardup.")
+    try:
+        yield half
+        for short in names:
+            os.replace(os.path.join(half, short), os.path.join(name, short))
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
 
 
 def write_run_file(
@@ -66,7 +146,9 @@ def write_run_file(
 ) -> None:
     """Beside FILE, if that is there to stay."""
     name = args.answer
-    if name is None or name == STDOUT_NAME or not os.path.isfile(name):
+    if name is None or name == STDOUT_NAME:
+        return
+    if not (os.path.isfile(name) or os.path.isdir(name)):  # such as /dev/null
         return
     RunFile(
         options=table.as_arguments(args),

@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import IO, Callable
 
 from neardup.decision_stages import decide_edges
-from neardup.decisions.keep_lines import kept_lines, places_from
-from neardup.engines.local.folder import STDIN, naming, total_size
+from neardup.decisions.keep_records import InputFile, keep_file, nothing
+from neardup.engines.local.answer_file import STDOUT_ANSWER, Answer
+from neardup.engines.local.folder import total_size
 from neardup.engines.local.plan import Plan, sort, sort_to
 from neardup.engines.local.workers import Workers
 from neardup.lines.decided_lines import removed_line
+from neardup.options.settings import Settings
 from neardup.process.counters import Counters
-from neardup.process.program import write_all
 from neardup.reading.blocks import blocks_of
-from neardup.reading.packed import unpacked
-from neardup.reading.places import NEW
 
 
 def decide(plan: Plan, edges: int) -> None:
@@ -44,15 +45,10 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
         with open(by_place, "wb") as file:
             sort_to(workers, plan, decided, file.fileno())
             workers.together()
-        new = [i for i, place in enumerate(plan.places) if place >= NEW]
-        files = [str(plan.path(STDIN)) if plan.files[i] == "-" else plan.files[i] for i in new]
-        plan.progress.stage("keep", total_size(files))
-
-        def write_kept() -> None:
-            with naming(plan.answer):
-                keep(by_place, files, [plan.places[i] for i in new], plan.progress.of(0))
-
-        workers.start("keep", write_kept)
+        files = plan.new_files()
+        plan.progress.stage("keep", total_size(file.path for file in files))
+        to, passed = plan.answer, plan.progress.of(0)
+        workers.start("keep", lambda: keep(plan.settings, by_place, files, to, passed))
     if output == "removed" or removed:
         without_places(decided, reasons)
         if removed:
@@ -67,8 +63,8 @@ def print_sorted(workers: Workers, plan: Plan, file: Path) -> None:
     lines = sort(workers, plan, [file])
 
     def show() -> None:
-        with open(lines, "rb") as stream, naming(plan.answer):
-            write_all(blocks_of(stream))
+        with open(lines, "rb") as stream:
+            plan.answer.write(blocks_of(stream))
 
     workers.start("print", show)
     os.close(lines)  # so that the sort ends when nobody reads on
@@ -81,22 +77,28 @@ def without_places(decided: Path, removed: Path) -> None:
 
 
 def keep(
+    settings: Settings,
     by_place: Path,
-    files: Sequence[str],
-    places: Sequence[int],
-    passed: Callable[[int], None] = lambda _: None,
+    files: Sequence[InputFile],
+    answer: Answer = STDOUT_ANSWER,
+    passed: Callable[[int], None] = nothing,
 ) -> None:
-    """Write the lines of the files that stay; `places` are those of their first lines.
+    """Write what stays of the files: one after the other, or each into a file of its own.
 
     `passed` is as in `read_files`.
     """
     counters = Counters("keep")
-    with open(by_place, "rb") as decided:
-        for i, (name, first) in enumerate(zip(files, places)):
-
-            def in_all(done: int, before: int = total_size(files[:i])) -> None:
-                passed(before + done)
-
-            lines = unpacked(name, in_all)
-            write_all(kept_lines(lines, first, places_from(decided, first)))
+    with ExitStack() as stack:
+        decided = stack.enter_context(open(by_place, "rb"))
+        one = None if answer.folder else stack.enter_context(answer.opened())
+        for i, file in enumerate(files):
+            before = total_size(other.path for other in files[:i])
+            so_far = partial(_passed, passed, before)
+            with nullcontext(one) if one else answer.opened_for(file.name) as sink:
+                header = i == 0 or not one
+                keep_file(settings.form, file, settings.max_line, decided, sink, header, so_far)
     counters.report()
+
+
+def _passed(passed: Callable[[int], None], before: int, done: int) -> None:
+    passed(before + done)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable
 
+from neardup.decisions.keep_records import InputFile
+from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.folder import STDIN, naming, total_size
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.sieve import Traits
@@ -15,6 +17,7 @@ from neardup.engines.local.workers import Workers, program
 from neardup.index.segment import Segment
 from neardup.options.settings import Settings
 from neardup.reading.blocks import BLOCK_BYTES
+from neardup.reading.places import NEW
 
 MOST_JOBS = 999
 FEW_WORKERS = 8  # are not too many for any input
@@ -37,7 +40,7 @@ class Plan:
     progress: Progress
     segments: list[Segment] = field(default_factory=list)  # of indexes; each is one more mapper
     adds: bool = False  # to an index, whose records have ids of their own
-    answer: str = ""  # the file it goes to, for messages; "" is standard output
+    answer: Answer = field(default_factory=Answer)
 
     @property
     def sources(self) -> int:
@@ -46,7 +49,15 @@ class Plan:
 
     def input_bytes(self) -> int:
         """Of all files, as they lie."""
-        return total_size(self.folder / STDIN if file == "-" else file for file in self.files)
+        return total_size(map(self.readable, self.files))
+
+    def new_files(self) -> list[InputFile]:
+        """Those of new records."""
+        all_ = map(InputFile, map(self.readable, self.files), self.names, self.places)
+        return [file for file in all_ if file.first >= NEW]
+
+    def readable(self, file: str) -> str:
+        return str(self.path(STDIN)) if file == "-" else file
 
     def traits(self) -> Traits:
         settings = self.settings

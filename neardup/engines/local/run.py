@@ -24,10 +24,11 @@ from neardup.process.interpreter import require
 
 require("numpy", name="run_local.sh")
 
+from neardup.decisions.keep_records import check_one_answer
 from neardup.engines.counting_first import first_settings
 from neardup.engines.local.answer_file import (
     ANSWER_OPTION,
-    answer_file,
+    answer_to,
     check_answer,
     write_run_file,
 )
@@ -73,6 +74,7 @@ text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
 def main() -> None:
     args = command_line()
     settings = first_settings(args)
+    check_answer(args, settings.form)
     asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
     old, segments = old_ones(args, settings)
     names = [*(file.name for file in old), *args.files]
@@ -84,7 +86,7 @@ def main() -> None:
         folder = stack.enter_context(working_folder())
         read = [*names, *(args.against or []), *filter(None, [args.counts])]
         removed = stack.enter_context(removed_file(args.removed, read))
-        answer = stack.enter_context(answer_file(args.answer, read))
+        answer = stack.enter_context(answer_to(args.answer, args.files, read))
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(names)]
         size = sum(size_of(name, folder) for name in files)
@@ -102,8 +104,10 @@ def main() -> None:
             folder,
             Progress(NAME, stages(args, settings), jobs),
             segments,
-            answer,
+            answer=answer,
         )
+        if args.output == "kept" and not answer.folder:
+            check_one_answer(settings.form, plan.new_files())
         with plan.progress, Workers(NAME, plan.progress.fail) as workers:
             plan = find_keys(workers, plan, args)
             find_pairs(workers, plan)
@@ -137,7 +141,6 @@ def command_line() -> argparse.Namespace:
     parser.add_argument("--removed", **REMOVED_OPTION)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     check_removed(args.removed, args.output)
-    check_answer(args)
     if args.input_files is not None:
         raise UsageError("--input-files is for tasks, and run_local.sh reads all files itself")
     if args.against and not args.files:

@@ -14,7 +14,7 @@ from typing import Callable
 import numpy as np
 
 from neardup.engines.local.entries import ENTRY_BYTES, EntryWriter
-from neardup.engines.local.folder import STDIN, naming, total_size
+from neardup.engines.local.folder import STDIN, total_size
 from neardup.engines.local.index_lookup import keys_to_find, records_to_send, write_found
 from neardup.engines.local.kept_records import keep_batch, kept_batches, numbers
 from neardup.engines.local.plan import Plan
@@ -22,7 +22,6 @@ from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
 from neardup.engines.local.token_counts import sum_counts, write_counts
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.process.counters import SHUFFLED, Counters
-from neardup.process.program import write_all
 from neardup.process.summary import OLD_RECORDS
 from neardup.reading.blocks import Block, blocks_of
 from neardup.sets.batch import Batch
@@ -199,7 +198,7 @@ def reduce(plan: Plan, k: int, buckets: list[int]) -> None:
 
 def dedup(plan: Plan, pairs: int) -> None:
     counters = Counters("dedup")
-    with open(pairs, "rb") as stream, naming(plan.answer):
+    with open(pairs, "rb") as stream:
         blocks = plan.progress.counted(0, blocks_of(stream), len)
-        write_all(dedup_pairs(chain.from_iterable(map(BytesIO, blocks)), counters))
+        plan.answer.write(dedup_pairs(chain.from_iterable(map(BytesIO, blocks)), counters))
     counters.report()

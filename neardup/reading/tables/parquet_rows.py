@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import IO, Any
+from typing import IO, Any, Callable
 
 from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
@@ -162,23 +162,33 @@ def damage_named(name: str) -> Iterator[None]:
         raise StageError(f"{name}: is no Parquet file, or damaged: {told}") from None
 
 
-def kept_parquet(path: str, name: str, first: int, gone: Iterator[int], sink: IO[bytes]) -> None:
+def kept_parquet(
+    path: str,
+    name: str,
+    first: int,
+    gone: Iterator[int],
+    sink: IO[bytes],
+    passed: Callable[[int], None],
+) -> None:
     """Write the rows that are not at the places `gone` (ascending): all columns, all types.
 
-    `first` is the place of the first row.
+    `first` is the place of the first row; `passed` is told how many bytes are behind.
     """
     arrow, parquet = importlib.import_module("pyarrow"), parquet_module()
     with opened_parquet(path, name) as file:
         schema = file.schema_arrow
         with parquet.ParquetWriter(sink, schema, compression=_codec(file)) as writer:
             held: list[Any] = []
-            next_gone = next(gone, None)
+            next_gone, done = next(gone, None), 0
+            rows, total = file.metadata.num_rows, _size(path)
             for batch in _all_batches(file):
                 stays = [True] * batch.num_rows
                 while next_gone is not None and next_gone < first + batch.num_rows:
                     stays[next_gone - first] = False
                     next_gone = next(gone, None)
                 first += batch.num_rows
+                done += batch.num_rows
+                passed(total * done // max(rows, 1))
                 held.append(batch.filter(arrow.array(stays, arrow.bool_())))
                 if sum(each.nbytes for each in held) > WRITTEN_BYTES:
                     writer.write_table(arrow.Table.from_batches(held, schema))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from collections.abc import Iterator
 from typing import IO
 
@@ -18,6 +19,7 @@ from neardup.process.errors import StageError
 from neardup.reading.bad_lines import LINE_TOO_LONG, NOT_CLOSED
 from neardup.reading.blocks import BLOCK_BYTES, LINE_END, count_lines
 
+QUOTE = b'"'
 FIELD = rb'(?:"[^"]*(?:""[^"]*)*"(?!")[^,\r\n]*|[^",\r\n][^,\r\n]*|)'
 ROW_OF_FIELDS = re.compile(FIELD + rb"(?:," + FIELD + rb")*(?:\r\n|\n|\r)")
 
@@ -56,10 +58,19 @@ def rows_in(data: bytes, ended: bool) -> tuple[int, int]:
     (9, 1)
     """
     safe = len(data) - (not ended and data.endswith(b"\r"))  # an LF may follow
-    if b'"' not in data:
+    if QUOTE not in data:
         end = max(data.rfind(b"\n", 0, safe), data.rfind(b"\r", 0, safe)) + 1
         return end, count_lines(data[:end])
-    end = count = 0
-    while row := ROW_OF_FIELDS.match(data, end, safe):
-        end, count = row.end(), count + 1
-    return end, count
+    ends = list(row_ends(data, safe))
+    return ends[-1] if ends else 0, len(ends)
+
+
+def row_ends(data: bytes, stop: int = sys.maxsize) -> Iterator[int]:
+    """Where each whole row ends."""
+    if QUOTE not in data:
+        yield from (line.end() for line in LINE_END.finditer(data, 0, stop))
+        return
+    end = 0
+    while row := ROW_OF_FIELDS.match(data, end, stop):
+        end = row.end()
+        yield end

@@ -23,19 +23,20 @@ from typing import IO, NamedTuple
 
 from neardup.process.errors import StageError
 from neardup.reading.bad_lines import LINE_TOO_LONG, TOO_FEW_FIELDS, WRONG_FIELDS
-from neardup.reading.blocks import LINE_END, Piece, Start, whole_lines
+from neardup.reading.blocks import BLOCK_BYTES, LINE_END, Piece, Start, whole_lines
 from neardup.reading.fields import Fields
 from neardup.reading.json_lines import FLAW, ROW
 from neardup.reading.packed import opened, position
-from neardup.reading.tables.quoted_rows import ROW_OF_FIELDS, whole_rows
+from neardup.reading.tables.quoted_rows import ROW_OF_FIELDS, row_ends, whole_rows
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
+WHOLE = Start("", 1)  # file
 LARGEST_FIELD = (1 << 31) - 1
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 quote = json.encoder.encode_basestring
 
 
-class Rows(NamedTuple):
+class TableRows(NamedTuple):
     """Some rows of a table as they are in its file: the number of the first one, from 1."""
 
     number: int
@@ -47,7 +48,7 @@ class Table(NamedTuple):
     """An open table: its first row, b"" without one, and the others."""
 
     header: bytes
-    rows: Iterator[Rows]
+    rows: Iterator[TableRows]
 
 
 def separated_pieces(
@@ -66,22 +67,27 @@ def separated_pieces(
 
 
 def opened_table(
-    kind: str, has_header: bool, stream: IO[bytes], name: str, max_line: int, start: Start
+    kind: str,
+    has_header: bool,
+    stream: IO[bytes],
+    name: str,
+    max_line: int,
+    start: Start = WHOLE,
 ) -> Table:
     """StageError for a table that has no first row, but something that is none."""
     if kind == "csv":
-        found = (Rows(*some) for some in whole_rows(stream, name, max_line))
+        found = (TableRows(*some) for some in whole_rows(stream, name, max_line))
     else:
         lines = whole_lines(stream, max_line, start.line, start.of_file)
-        found = (Rows(n, data, LINE_TOO_LONG if cut else "") for n, data, cut in lines)
+        found = (TableRows(n, data, LINE_TOO_LONG if cut else "") for n, data, cut in lines)
     if not has_header:
         return Table(b"", found)
-    first = next(found, Rows(1, b""))
+    first = next(found, TableRows(1, b""))
     if first.flaw:
         raise StageError(f"{name}: row 1, of the names of the columns: {first.flaw}")
     end = _ends(kind, first.data)
-    rest = Rows(1, first.data[end:])
-    others = (Rows(number - 1, data, flaw) for number, data, flaw in found)
+    rest = TableRows(1, first.data[end:])
+    others = (TableRows(number - 1, data, flaw) for number, data, flaw in found)
     return Table(first.data[:end], chain([rest] if rest.data else [], others))
 
 
@@ -89,6 +95,32 @@ def _ends(kind: str, data: bytes) -> int:
     """Where the first row ends."""
     row = (ROW_OF_FIELDS.match if kind == "csv" else LINE_END.search)(data)
     return row.end() if row else len(data)
+
+
+def header_of(kind: str, stream: IO[bytes], name: str) -> list[str]:
+    """The names of the columns; [] of an empty file."""
+    table = opened_table(kind, True, stream, name, BLOCK_BYTES)
+    return next(split_rows(kind, table.header), [])
+
+
+def kept_rows(
+    table: Table, first: int, gone: Iterator[int], with_header: bool = True
+) -> Iterator[bytes]:
+    """The bytes of a CSV without the rows at the places `gone` (ascending).
+
+    `first` is the place of the first row.
+    """
+    if with_header:
+        yield table.header
+    next_gone = next(gone, None)
+    for number, data, flaw in table.rows:
+        place, kept, begin = first + number - 1, 0, 0
+        for end in [len(data)] if flaw or next_gone is None else row_ends(data):
+            if place == next_gone:
+                yield data[kept:begin]
+                kept, next_gone = end, next(gone, None)
+            place, begin = place + 1, end
+        yield data[kept:]
 
 
 def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
