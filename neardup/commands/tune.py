@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator
 from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
 from neardup.evaluation.precision_recall import row
 from neardup.options import table
+from neardup.process.errors import UsageError
 from neardup.process.program import cores, run
+from neardup.reading.line_form import LineForm
 from neardup.schemes.banding import DEFAULT_RECALL
 from neardup.schemes.scheme import shown
 from neardup.tuning.choices import (
@@ -76,6 +78,8 @@ def _tune() -> None:
         print("\n".join([*in_words(lengths, measure, len(texts)), ""]))
         settings, _ = exact_settings(args)
     survey = Survey.of(sample, settings.parse, measure, seed)
+    if settings.form.fields:
+        args.input = one_kind(settings.form)
     asked = _asked(args)
     costs = [cost(survey, each, asked, cores()) for each in choices(measure, args.measure, recall)]
     about, notes = _about(survey, sample), _notes(survey, args.measure)
@@ -101,6 +105,13 @@ def _command_line() -> argparse.Namespace:
         "--seed", metavar="N", default="0", help="draws the sample, 0 to 2^64-1 (default: 0)"
     )
     return parser.parse_args()
+
+
+def one_kind(form: LineForm) -> str:
+    """What all files hold."""
+    if form.input is None:
+        raise UsageError("files of several kinds; tune by those of one kind")
+    return form.input
 
 
 def _asked(args: argparse.Namespace) -> list[str]:

@@ -179,9 +179,10 @@ def _shingles(values: list[Any]) -> np.ndarray:
     return np.array(values, dtype=np.uint64)
 
 
-def _together(texts: Batch, integers: list[tuple[int, bytes, np.ndarray]], gather: Gather) -> Batch:
+def _together(texts: Batch, integers: list[JsonRow], gather: Gather) -> Batch:
     """Both, in the order of their lines."""
-    numbers, ids, rows = zip(*integers)
+    rows = [np.asarray(row.content) for row in integers]
+    numbers, ids = zip(*((row.number, row.id) for row in integers))
     sets = gather(np.concatenate(rows), np.array([len(row) for row in rows], dtype=np.int64))
     places = np.concatenate((texts.places, np.array(numbers, np.uint64)))
     both = Ragged.end_to_end([texts.sets, sets])

@@ -17,7 +17,7 @@ from neardup.reading.input_kinds import CONVERT, INPUTS, LINES, ROWS, check_name
 from neardup.reading.json_lines import json_line_parser, json_rows
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.tables.parquet_rows import parquet_pieces
+from neardup.reading.tables.parquet_rows import check_pyarrow, parquet_pieces
 from neardup.reading.tables.separated import separated_pieces
 from neardup.reading.text_lines import text_line_parser, text_lines
 from neardup.reading.texts import Text
@@ -57,7 +57,9 @@ class LineForm:
             raise UsageError(f"--input: {input_!r} is not one of {', '.join(INPUTS)}")
         check_names(input_, names)
         kinds = {kind_by_name(name) or DEFAULT_INPUT for name in names} or {DEFAULT_INPUT}
-        kind = input_ or (kinds.pop() if len(kinds) == 1 else None)
+        kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
+        if "parquet" in (kind, *kinds):
+            check_pyarrow()
         fields = None
         if kind not in LINES:
             fields = Fields.of(id_, text)
@@ -139,8 +141,8 @@ class LineForm:
                 if not line.flaw:
                     yield Text(line.number, line.id, line.text)
         else:
-            for number, text in enumerate(block.splitlines()):
-                id_, *shingles = text.split(None, 1) or [b""]
+            for number, record in enumerate(block.splitlines()):
+                id_, *shingles = record.split(None, 1) or [b""]
                 if shingles:
                     yield Text(number, id_, shingles[0].decode("utf-8", "backslashreplace"))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import importlib
+import importlib.util
 import json
 import os
 import stat
@@ -119,20 +120,16 @@ def plain_value(value: Any) -> Any:
 # Files.
 
 
-def parquet_module() -> Any:
-    try:
-        return importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise StageError(
-            "Parquet needs the package pyarrow; python3 -m pip install pyarrow, or: "
-            "pip install '.[tables]'"
-        ) from None
+def check_pyarrow() -> None:
+    """StageError where it is missing; it is loaded by those who read, after workers are forked."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise StageError("Parquet needs the package pyarrow: python3 -m pip install pyarrow")
 
 
 @contextmanager
 def opened_parquet(path: str, name: str) -> Iterator[Any]:
     """A pyarrow.parquet.ParquetFile; StageError for what is none."""
-    parquet = parquet_module()
+    parquet = importlib.import_module("pyarrow.parquet")
     with damage_named(name), open(_source(path), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise StageError(
@@ -174,7 +171,7 @@ def kept_parquet(
 
     `first` is the place of the first row; `passed` is told how many bytes are behind.
     """
-    arrow, parquet = importlib.import_module("pyarrow"), parquet_module()
+    arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     with opened_parquet(path, name) as file:
         schema = file.schema_arrow
         with parquet.ParquetWriter(sink, schema, compression=_codec(file)) as writer:
