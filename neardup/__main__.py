@@ -21,6 +21,7 @@ COMMANDS = {
     "truth": "the exact answer: all pairs, with all records in memory",
     "audit": "precision and recall of a run, from a sample of a file of any size",
     "index": "old records, kept so that a run against them need not read them again",
+    "convert": "tables and texts as JSON lines, which clusters read line by line",
     "sketch": "a small sample of each record, in a file",
     "similar": "pairs that are alike by their sketches, with an interval",
     "why": "why two records are a pair, or are not: what they share, and where they meet",

@@ -23,7 +23,7 @@ class Fields:
     """
 
     id: str
-    texts: tuple[str, ...]
+    texts: tuple[str, ...]  # () is all there are
     needs_id: bool  # else rows have their numbers where there is none
 
     @classmethod
@@ -49,7 +49,7 @@ class Fields:
     @property
     def numbered(self) -> bool:
         """Whether columns are told by number, and a table has no header."""
-        return self.texts[0].isdecimal()
+        return bool(self.texts) and self.texts[0].isdecimal()
 
     def places(self, header: Sequence[str] | None, name: str) -> dict[str, int]:
         """Field → column, from 0, of a table with this header; StageError where one is missing."""
@@ -57,7 +57,14 @@ class Fields:
             return {field: int(field) - 1 for field in self.names if field.isdecimal()}
         columns = list(header or [])
         self.check(columns, name)
-        return {field: columns.index(field) for field in self.names if field in columns}
+        return {field: columns.index(field) for field in self.of_columns(columns)}
+
+    def of_columns(self, columns: Sequence[str]) -> list[str]:
+        """Those that are asked for; a field of fields is in the column before its dot."""
+        if not self.texts:
+            return list(dict.fromkeys(columns))
+        known = (name for name in self.names if name in columns or name.split(".")[0] in columns)
+        return list(dict.fromkeys(known))
 
     def check(self, columns: Sequence[str], name: str) -> None:
         """StageError where the table `name` has not the columns that are needed."""
@@ -85,3 +92,6 @@ def _listed(columns: Sequence[str], limit: int = 20) -> str:
     """
     more = " …" if len(columns) > limit else ""
     return f"it has {', '.join(columns[:limit])}{more}" if columns else "it has none"
+
+
+ALL = Fields(DEFAULT_ID, (), needs_id=False)

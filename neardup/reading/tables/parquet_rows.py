@@ -36,8 +36,8 @@ def parquet_pieces(
         raise UsageError("--id and --text are names of columns in Parquet, and not numbers")
     with opened_parquet(path, name) as file:
         tops = file.schema_arrow.names
-        fields.check([*tops, *(t for t in fields.names if t.split(".")[0] in tops)], name)
-        columns = list(dict.fromkeys(t for t in fields.names if t.split(".")[0] in tops))
+        columns = fields.of_columns(tops)
+        fields.check([*tops, *columns], name)
         number, rows, total = 1, file.metadata.num_rows, _size(path)
         for group in range(file.num_row_groups):
             slices = Slices(file, group, columns, name)

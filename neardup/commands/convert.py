@@ -1,0 +1,102 @@
+"""`convert`: tables and texts as JSON lines, which every engine reads line by line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from neardup.evaluation.exact_options import check_files
+from neardup.options import table
+from neardup.options.settings import Settings
+from neardup.process.counters import Counters
+from neardup.process.errors import UsageError
+from neardup.process.program import run, write_all
+from neardup.reading.bad_lines import NOT_JSON
+from neardup.reading.blocks import Block, read_files
+from neardup.reading.fields import ALL
+from neardup.reading.json_lines import FLAW, ROW
+from neardup.reading.line_form import LineForm
+from neardup.reading.text_lines import text_lines
+from neardup.stages import reject
+
+NAME = "neardup convert"
+FLAGS = ("--input", "--id", "--max-line", "--strict")
+DESCRIPTION = """Write the rows of CSV, TSV and Parquet files, or lines of text, as JSON lines.
+
+All columns are written; a row without an id gets its number, as a run on this machine counts it.
+Then a cluster reads it, a line at a time:
+
+    python3 -m neardup convert corpus.parquet > corpus.jsonl
+    ./run_hadoop.sh --input jsonl corpus.jsonl /data/pairs
+"""
+
+
+def main() -> int:
+    return run(NAME, _convert)
+
+
+def _convert() -> None:
+    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
+    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed; - is stdin")
+    args = parser.parse_args()
+    settings = Settings.of(args)
+    if settings.form.shingle is None:
+        raise UsageError(
+            "lines of shingles are read line by line everywhere; convert is for files that are "
+            "csv, tsv, parquet or jsonl by their names, or with --input text"
+        )
+    check_files(args.files)
+    counters = Counters("convert", progress="records")
+    counters.add("records", 0)
+    form = replace(settings.form, fields=settings.form.fields and ALL)
+    blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
+    id_ = args.id or ALL.id
+    rows = (row for block in blocks for row in _rows(block, form, id_, settings, counters))
+    write_all(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+    counters.report()
+
+
+def _rows(
+    block: Block, form: LineForm, id_: str, settings: Settings, counters: Counters
+) -> Iterator[dict[str, Any]]:
+    """The rows of a block, each with an id; bad lines are counted, or fatal with --strict."""
+
+    def bad(number: int, text: bytes, reason: str) -> None:
+        reject(block.place, block.line + number, text, reason, settings, counters)
+
+    if block.flaw:
+        bad(0, block.data, block.flaw)
+    elif not form.fields:
+        for line in text_lines(block.data):
+            if line.flaw:
+                bad(line.number, line.line, line.flaw)
+            else:
+                counters.add("records", 1)
+                yield {id_: line.id.decode(), "text": line.text}
+    else:
+        for number, data in enumerate(block.data.splitlines()):
+            row = _object(data)
+            if row is None or FLAW in row:
+                bad(number, *((data, NOT_JSON) if row is None else (_shown(row), row[FLAW])))
+            elif row:
+                counters.add("records", 1)
+                missing = row.get(id_) in (None, "")
+                own = (block.row_ids + b"%d" % (block.line + number)).decode()
+                yield {id_: own, **{k: v for k, v in row.items() if k != id_}} if missing else row
+
+
+def _shown(row: dict[str, Any]) -> bytes:
+    return str(row[ROW]).encode("utf-8", "backslashreplace")
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    """The row on a line, {} on a blank one; None if there is none."""
+    if not line.strip():
+        return {}
+    try:
+        row = json.loads(str(line, "utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
