@@ -1,0 +1,80 @@
+"""A run's own file: read as it was written, or refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from neardup.process.errors import StageError
+from neardup.process.run_file import RunFile
+
+TOLD = RunFile(
+    options=["--threshold=0.8", "--input=text"],
+    files=["/data/a.txt", "/data/\udcff é"],
+    output="pairs",
+    threshold="4/5",
+    measure="jaccard",
+    scheme="minhash",
+    promise="15 bands of 7 rows …",
+    counts={"records": 2000, "bad lines: no id": 1},
+    seconds={"count": 0.1},
+    program="run_local.sh",
+    version="0.1.0",
+)
+
+
+def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
+    TOLD.write(tmp_path / "pairs.tsv")
+    beside = tmp_path / "pairs.tsv.run.json"
+    TOLD.write(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["pairs.tsv.run.json", "run.json"]
+    assert (beside.stat().st_mode & 0o777) == 0o666 & ~_mask()
+    for name in (beside, tmp_path / "pairs.tsv", tmp_path, tmp_path / "run.json"):
+        assert RunFile.of(name) == TOLD
+    replace(TOLD, program="job.py").write(tmp_path / "pairs.tsv")
+    assert RunFile.of(beside).program == "job.py"
+
+
+def test_what_a_later_version_adds_is_no_harm() -> None:
+    assert RunFile.parse(json.dumps({**json.loads(TOLD.format()), "more": [1]}).encode()) == TOLD
+
+
+def _without(name: str) -> bytes:
+    return json.dumps({k: v for k, v in json.loads(TOLD.format()).items() if k != name}).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TOLD.format()[:-9], "damaged, it is no JSON"),
+        (b"\xff\xfe", "damaged, it is no JSON"),
+        (b"[" * 100_000, "damaged, it is no JSON"),
+        (b"[1]", "is no run's own file"),
+        (b'{"options": []}', "is no run's own file"),
+        (_without("files"), "of neardup 0.1.0, which tells no files as this one"),
+        (TOLD.format().replace(b"2000", b'"x"'), "of neardup 0.1.0, which tells no counts"),
+        (TOLD.format().replace(b'"4/5"', b"0.8"), "of neardup 0.1.0, which tells no threshold"),
+    ],
+)
+def test_anything_else_is_refused(text: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(text)
+    with pytest.raises(StageError) as found:
+        RunFile.of(path)
+    assert str(found.value).startswith(f"{path}: {message}")
+    assert str(found.value).endswith("; run again with -o")
+
+
+def test_none_is_there(tmp_path: Path) -> None:
+    with pytest.raises(StageError, match=r"pairs\.run\.json: no such file; run_local.sh -o FILE"):
+        RunFile.of(tmp_path / "pairs")
+
+
+def _mask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
