@@ -5,8 +5,8 @@ each a long integer with a bit for each word of B (Hyyrö 2004).  A bit is 0 whe
 one.  Of n and m words it takes n·m bits and some n·m/64 steps: 0.2 s for 16,000 words each.
 
 Longer texts are cut into pieces, as many of A as of B, so that no table has more than CELLS bits,
-and the first is compared with the first, and so on: 0.9 s for 100,000 words each, in 32 MB.  What is
-told of them is a difference still, only not always the smallest.
+and the first is compared with the first, and so on: 0.9 s for 100,000 words each, in 32 MB.  What
+is told of them is a difference still, only not always the smallest.
 
 Letters: n, m words of A and B between what they begin and end with alike (1,000).
 """
