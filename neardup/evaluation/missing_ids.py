@@ -19,12 +19,12 @@ def missing(id_: bytes, counts: Mapping[str, int], input_: str, run: AskedRun | 
     records = counts["records"]
     read = f"none of {records:,} record{'s' * (records != 1)} is {shown(id_)}, and "
     read += f"{bad:,} line{' is' if bad == 1 else 's are'} bad"
+    if bad > records and input_ == "shingles":
+        return f"{read}; if they are texts, {'run again with' if run else 'add'} --input text"
     if run and run.indexes:
         return f"{read}; an index has no records to show: name what {run.indexes[0]} was made of"
     if run:
         return f"{read}; have the files changed since the run of {run.name}?"
-    if bad > records and input_ == "shingles":
-        return f"{read}; if they are texts, add --input text"
     return (
         f"{read}; why needs the options of the run, --input, --shingle and others: name them, or "
         f"{RUN} PAIRS if the run had -o PAIRS"

@@ -436,6 +436,9 @@ def test_ids_that_the_run_has_not_seen(answer: Path, tmp_path: Path) -> None:
         "neardup why: none of 5 records is 'd', and 0 lines are bad; have the files changed since "
         f"the run of {answer}?\n"
     )
+    run_of(answer, [], [str(tmp_path / "texts.txt")])
+    result = run([*WHY, "--run", answer, "b", "c"], tmp_path)
+    assert result.err.endswith("4 lines are bad; if they are texts, run again with --input text\n")
     old, other = tmp_path / "old.txt", tmp_path / "other"
     index = tmp_path / "old.index"
     succeed([*NEARDUP, "index", old, "--input=text", "--to", index], tmp_path)
