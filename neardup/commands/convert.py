@@ -16,7 +16,7 @@ from neardup.process.program import run, write_all
 from neardup.reading.bad_lines import NOT_JSON
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.fields import ALL
-from neardup.reading.json_lines import FLAW, ROW
+from neardup.reading.json_lines import FLAW, ROW, row_id
 from neardup.reading.line_form import LineForm
 from neardup.reading.text_lines import text_lines
 from neardup.stages import reject
@@ -83,7 +83,7 @@ def _rows(
             elif row:
                 counters.add("records", 1)
                 missing = row.get(id_) in (None, "")
-                own = (block.row_ids + b"%d" % (block.line + number)).decode()
+                own = row_id(block, number).decode()
                 yield {id_: own, **{k: v for k, v in row.items() if k != id_}} if missing else row
 
 

@@ -4,28 +4,50 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import NamedTuple
 
 import numpy as np
 
 from neardup.evaluation.exact_options import check_files, gathered
-from neardup.evaluation.explanation import WIDTH, explained
+from neardup.evaluation.explanation import explained
+from neardup.evaluation.missing_ids import missing
+from neardup.evaluation.pair_elements import WIDTH
+from neardup.evaluation.run_options import RUN, AskedRun
+from neardup.evaluation.shown_records import Texts, noting
 from neardup.options import table
 from neardup.options.settings import Settings, counts_first, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, UsageError, shown
 from neardup.process.program import run
+from neardup.sets.batch import Batch
 from neardup.stages import parsed
 from neardup.token_counts.in_memory import TokenCounter
 
 NAME = "neardup why"
 DESCRIPTION = """Explain two records: what they share, how similar they are, and whether they meet.
 
-Takes the options of the job, so that it makes the same keys.  Where a scheme asks how rare tokens
-are, all tokens of FILE are counted first, unless --counts has them.
+Takes the options of the job, so that it makes the same keys, or with --run all of them from the
+run's own file.  Of texts it shows shingles in words, and the difference word by word.  Where a
+scheme asks how rare tokens are, all tokens of FILE are counted first, unless --counts has them.
 
     python3 -m neardup why --threshold 0.8 videos.txt VIDEO_1 VIDEO_3
+    python3 -m neardup why --run pairs.tsv VIDEO_1 VIDEO_3
 """
+
+
+class Asked(NamedTuple):
+    args: argparse.Namespace
+    run: AskedRun | None
+    ids: tuple[bytes, bytes]
+
+
+class Read(NamedTuple):
+    """The records of two ids, and their texts where they have some."""
+
+    records: Batch
+    texts: Texts
+    settings: Settings
 
 
 def main() -> int:
@@ -33,36 +55,71 @@ def main() -> int:
 
 
 def _why() -> None:
-    args = _command_line()
-    ids = os.fsencode(args.a), os.fsencode(args.b)
-    if ids[0] == ids[1]:
-        raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
+    asked = _command_line()
+    args = asked.args
+    records, texts, settings = _read(asked)
+    for name, text in explained(records, asked.ids, settings, args.measure, settings.form, texts):
+        print(f"{name:{WIDTH}}{text}")
+
+
+def _read(asked: Asked) -> Read:
+    """All files once; StageError where an id is missing."""
+    args = asked.args
     counting = counts_first(args)
     settings = settings_before_counts(args)
     check_files(args.files)
     counter = TokenCounter()
     counters = Counters("why", progress="records")
-    held = []
-    for batch in parsed(settings.blocks(args.files), settings, counters):
+    held: list[Batch] = []
+    texts: Texts = {}
+    blocks = settings.blocks(args.files)
+    if settings.form.shingle is not None:
+        blocks = noting(blocks, settings.form, asked.ids, texts)
+    for batch in parsed(blocks, settings, counters):
         if counting:
             counter.add(batch.sets)
-        mine = [i for i, id_ in enumerate(batch.ids) if id_ in ids]
+        mine = [i for i, id_ in enumerate(batch.ids) if id_ in asked.ids]
         held.append(batch.take(np.array(mine, dtype=np.int64)))
     records = gathered(held)
-    for id_ in ids:
+    for id_ in asked.ids:
         if id_ not in records.ids:
-            raise StageError(f"none of {counters.counts['records']:,} records is {shown(id_)}")
+            raise StageError(missing(id_, counters.counts, settings.form.input, asked.run))
     if counting:
         settings = Settings.of(args, counter.counts())
-    for name, text in explained(records, ids, settings, args.measure):
-        print(f"{name:{WIDTH}}{text}")
+    return Read(records, texts, settings)
 
 
-def _command_line() -> argparse.Namespace:
+def _command_line() -> Asked:
+    """With the options and files of the run where --run names it."""
+    parser = _parser()
+    args, run_of = parser.parse_intermixed_args(), None
+    if args.run is not None:
+        run_of = AskedRun.of(args.run)
+        options = argparse.Namespace(**vars(run_of.args))
+        args = parser.parse_intermixed_args(namespace=options)
+        run_of.refuse_others(args)
+    if run_of and not args.files:
+        run_of.check_files()
+        args.files = run_of.files
+    if not args.files:
+        parser.error("the following arguments are required: FILE")
+    ids = os.fsencode(args.a), os.fsencode(args.b)
+    if ids[0] == ids[1]:
+        raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
+    return Asked(args, run_of, ids)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
+        RUN,
+        metavar="PAIRS",
+        help="what run_local.sh -o PAIRS wrote: options and files are those of that run, from "
+        "PAIRS.run.json beside it; FILE, where they are elsewhere by now",
+    )
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
     )
     parser.add_argument("a", metavar="A", help="an id")
     parser.add_argument("b", metavar="B", help="another one")
-    return parser.parse_intermixed_args()
+    return parser

@@ -7,13 +7,16 @@ from itertools import product
 import numpy as np
 
 from neardup.evaluation.angle import angle
+from neardup.evaluation.pair_elements import WIDTH, Lines, elements, listed
 from neardup.evaluation.pair_files import pair_lines
+from neardup.evaluation.shown_records import Texts
 from neardup.evaluation.similarity_in_words import FIRST, LEAST, SECOND, similarity
 from neardup.lines.keys import format_keys
 from neardup.lines.set_text import encode_sets, encoded_size
 from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.process.errors import shown
+from neardup.reading.line_form import LineForm
 from neardup.schemes import SCHEMES
 from neardup.schemes.equal_bits import EqualBits
 from neardup.schemes.scheme import Scheme
@@ -22,16 +25,21 @@ from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.measures import MEASURES, Jaccard, SetMeasure
 
-SHOWN = 5  # shingles, and keys
 ALPHA = 0.05  # how often the interval of an angle may miss it
-WIDTH = 12  # of the names
-Lines = list[tuple[str, str]]
 
 
 def explained(
-    records: Batch, ids: tuple[bytes, bytes], settings: Settings, measure: str | None
+    records: Batch,
+    ids: tuple[bytes, bytes],
+    settings: Settings,
+    measure: str | None,
+    form: LineForm,
+    texts: Texts,
 ) -> Lines:
-    """All there is to say about two ids; `records` are theirs, `measure` is what was asked for."""
+    """All there is to say about two ids; `records` are theirs, `measure` is what was asked for.
+
+    `texts` are theirs too, where their lines have the form of texts.
+    """
     scheme = settings.scheme
     own = scheme.measures[0]  # by which it promises
     name = measure or own
@@ -43,7 +51,7 @@ def explained(
     weighted = "weighted " if scheme.weights and name in MEASURES else ""
     at = f"weighted {own}" if scheme.weights and own in MEASURES else own
     lines = [_head(letter, records, id_) for letter, id_ in zip("AB", ids)]
-    lines += _elements(pair.sets)
+    lines += elements(pair, form, texts)
     lines += _similarities(scheme, name, pair.sets)
     if name in MEASURES:
         least = settings.threshold
@@ -53,21 +61,10 @@ def explained(
     a, b = keys.sizes.tolist()
     return [
         *lines,
-        ("keys", f"A has {a:,}, B has {b:,}; in both {len(names):,}{_some(names)}"),
+        ("keys", f"A has {a:,}, B has {b:,}; in both {listed(names)}"),
         ("chance", f"{shown_chance(chance)} or more, to share a key at this {at} similarity"),
         ("promise", settings.promise),
         ("verdict", _verdict(pair, settings, name, names, chance)),
-    ]
-
-
-def _elements(sets: Ragged) -> Lines:
-    """What both have, and what only one has."""
-    a, b = sets.row(0), sets.row(1)
-    only_a, only_b = np.setdiff1d(a, b).tolist(), np.setdiff1d(b, a).tolist()
-    return [
-        ("in both", f"{len(a) - len(only_a):,}"),
-        ("only in A", f"{len(only_a):,}{_some(only_a)}"),
-        ("only in B", f"{len(only_b):,}{_some(only_b)}"),
     ]
 
 
@@ -160,13 +157,3 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
     if chance > 0:
         advice += ["another --seed misses others: merge both runs with dedup_reducer.py"]
     return "\n".join(f"{'':{WIDTH}}{line}" for line in advice)
-
-
-def _some(values: list[int] | list[str]) -> str:
-    """The first few.
-
-    >>> _some([1, 2, 3, 4, 5, 6]), _some([])
-    (': 1, 2, 3, 4, 5 …', '')
-    """
-    more = " …" if len(values) > SHOWN else ""
-    return f": {', '.join(map(str, values[:SHOWN]))}{more}" if values else ""

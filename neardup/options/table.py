@@ -7,7 +7,7 @@ the same everywhere.  What schemes and outputs own is declared where they are.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Callable
 
 from neardup.decisions import RULES
@@ -196,6 +196,24 @@ def as_arguments(args: argparse.Namespace) -> list[str]:
         for flag, value in values
         if value not in (None, False)
     ]
+
+
+def from_arguments(given: Iterable[str]) -> argparse.Namespace:
+    """The options that `as_arguments` told; ValueError for what it never tells.
+
+    >>> args = from_arguments(["--exact", "--threshold=0.8"])
+    >>> args.exact, args.threshold, args.own_counts, args.max_line
+    (True, '0.8', False, '32')
+    """
+    args = parser("", "").parse_args([])
+    for word in given:
+        flag, equals, value = word.partition("=")
+        action = OPTIONS.get(flag, {}).get("action")
+        if flag not in OPTIONS or bool(equals) == (action == "store_true"):
+            raise ValueError(f"{word!r} is no option")
+        several = [*(value_of(args, flag) or []), value] if action == "append" else None
+        setattr(args, _attribute(flag), several or (value if equals else True))
+    return args
 
 
 def integer(flag: str, text: str, low: int, high: int) -> int:

@@ -113,8 +113,13 @@ def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
     """The ids of a block's records, of rows that have none their numbers."""
     if b"" not in batch.ids:
         return batch.ids
-    numbers = (batch.places.astype(np.int64) + block.line).tolist()
-    return [id_ or b"%b%d" % (block.row_ids, n) for id_, n in zip(batch.ids, numbers)]
+    numbers = batch.places.astype(np.int64).tolist()
+    return [id_ or row_id(block, number) for id_, number in zip(batch.ids, numbers)]
+
+
+def row_id(block: Block, number: int) -> bytes:
+    """That of a row without one, number `number` of its block from 0."""
+    return b"%b%d" % (block.row_ids, block.line + number)
 
 
 def _object(line: bytes) -> dict[str, Any]:

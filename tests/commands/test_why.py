@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import re
+from dataclasses import replace
 from math import cos, pi
 from pathlib import Path
 
@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neardup.options import table
+from neardup.process.run_file import RunFile
 from neardup.schemes import SCHEMES
 from neardup.schemes.banding import recall
 from neardup.schemes.scheme import shown
@@ -281,24 +283,191 @@ def test_a_pair_that_meets_comes_before_a_more_similar_one(tmp_path: Path) -> No
     assert rows_said["verdict"].endswith("the smallest key in both, as 'a  b  0.600000'")
 
 
+NEEDS = (
+    "why needs the options of the run, --input, --shingle and others: name them, or --run PAIRS if "
+    "the run had -o PAIRS"
+)
+
+
 def test_ids_that_are_not_there(tmp_path: Path) -> None:
     for ids, code, message in [
-        (("one", "zwei"), 1, "none of 8 records is 'zwei'"),
-        (("eins", "zwei"), 1, "none of 8 records is 'eins'"),
+        (("one", "zwei"), 1, f"none of 8 records is 'zwei', and 0 lines are bad; {NEEDS}"),
+        (("eins", "zwei"), 1, f"none of 8 records is 'eins', and 0 lines are bad; {NEEDS}"),
         (("one", "one"), 2, "'one' twice: an id is never paired with itself"),
     ]:
         result = run([*WHY, "-", *ids], tmp_path, DEMO)
         assert (result.code, result.out, result.err) == (code, b"", f"neardup why: {message}\n")
 
 
-def test_texts_in_several_files(tmp_path: Path) -> None:
-    (tmp_path / "1.gz").write_bytes(gzip.compress("é 1\tto be or not to be\n".encode()))
-    (tmp_path / "2").write_bytes(b"b\tto be or not to see\n")
-    flags = ["--input", "text", "--shingle", "word:2", tmp_path / "1.gz", tmp_path / "2"]
-    out = succeed([*WHY, *flags, "é 1", "b"], tmp_path).out.decode()
-    assert "A           'é 1' of 4 shingles\n" in out
-    assert "jaccard     4/5 = 0.800000\n" in out
-    assert re.search(r"^only in B   1: [0-9]{10,20}$", out, re.M)
+TEXTS = """\
+é 1\tTo be, or not to be: that is the question
+b\tto be, or not to be, THAT is the question ox
+c\t<p>to be, or not</p>
+é 1\tanother text of that id
+""".encode()
+
+
+def test_texts_without_input_text(tmp_path: Path) -> None:
+    result = run([*WHY, "-", "b", "c"], tmp_path, TEXTS)
+    assert (result.code, result.out) == (1, b"")
+    advice = "none of 0 records is 'b', and 4 lines are bad; if they are texts, add --input text"
+    assert result.err.splitlines()[-1] == f"neardup why: {advice}"
+    added = advice.split("add ")[1].split()
+    assert why(tmp_path, *added, "b", "c", data=TEXTS)["A"] == "'b' of 9 shingles"
+
+
+def test_texts_in_words(tmp_path: Path) -> None:
+    rows = why(tmp_path, "--input=text", "é 1", "b", data=TEXTS)
+    both = "'to be, or', 'be, or not', 'or not to', 'that is the', 'is the question'"
+    assert rows["in both"] == f"5: {both}"
+    assert rows["only in A"] == "3: 'not to be:', 'to be: that', 'be: that is'"
+    assert rows["only in B"] == "4: 'not to be,', 'to be, that', 'be, that is', 'the question ox'"
+    assert rows["difference"] == "To be, or not to [-be:-] {+be,+} that is the question {+ox+}"
+    assert rows["jaccard"].startswith("5/12 = ")
+    rows = why(tmp_path, "--input=text", "--clean=html,punctuation", "b", "c", data=TEXTS)
+    assert rows["only in B"] == "0"
+    assert rows["difference"] == "to be or not [-to be THAT is the question ox-]"
+
+
+@pytest.mark.parametrize(
+    ("flags", "both", "only"),
+    [
+        (["--shingle=char:3"], "'to ', 'o b', ' be', 'be,', 'e, ' …", "', t', 'on ', 'n o', ' ox'"),
+        (["--shingle=word:1:bag"], "'to', 'be,', 'or', 'not', 'to #2' …", "'be, #2', 'ox'"),
+        (
+            ["--shingle=word:1", "--weights=tf", "--scheme=projection"],
+            "'to', 'be,', 'or', 'not', 'that' …",
+            "'ox'",
+        ),
+        (
+            ["--shingle=spot:1:2", "--scheme=spotsigs"],
+            "'be question', 'that question', 'is question'",
+            "'the ox'",
+        ),
+    ],
+)
+def test_every_kind_of_shingle(flags: list[str], both: str, only: str, tmp_path: Path) -> None:
+    rows = why(tmp_path, "--input=text", *flags, "é 1", "b", data=TEXTS)
+    common = int(rows["jaccard"].split("/")[0])
+    only_b = len(only.split("', '"))
+    assert (rows["in both"], rows["only in B"]) == (f"{common}: {both}", f"{only_b}: {only}")
+
+
+def test_of_several_texts_the_one_that_is_compared(tmp_path: Path) -> None:
+    data = TEXTS + b"d\tanother text of that one\n"
+    rows = why(tmp_path, "--input=text", "d", "é 1", data=data)
+    assert rows["B"].endswith("2 different records, of which the most telling is shown")
+    assert rows["in both"] == "2: 'another text of', 'text of that'"
+    assert rows["difference"] == "another text of that [-one-] {+id+}"
+
+
+def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
+    """What a run with these options leaves beside its answer."""
+    args = table.from_arguments(options)
+    told = RunFile(
+        options=table.as_arguments(args),
+        files=files,
+        output=args.output,
+        threshold=args.threshold or "9/10",
+        measure="jaccard",
+        scheme="minhash",
+        promise="",
+        counts={"records": 4},
+        seconds={"count": 0.1},
+        program="run_local.sh",
+        version="0.1.0",
+    )
+    told.write(answer)
+    return told
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> Path:
+    """Of a run on texts, one of them old."""
+    texts, old = tmp_path / "texts.txt", tmp_path / "old.txt"
+    texts.write_bytes(TEXTS)
+    old.write_bytes(b"old\tto be, or not to be, THAT is the question oh\n")
+    options = ["--input=text", "--threshold=0.7", "--output=removed", f"--against={old}"]
+    run_of(tmp_path / "pairs.tsv", options, [str(texts)])
+    return tmp_path / "pairs.tsv"
+
+
+def test_options_and_files_of_the_run(answer: Path, tmp_path: Path) -> None:
+    old, texts = tmp_path / "old.txt", tmp_path / "texts.txt"
+    options = ["--input=text", "--threshold=0.7"]
+    expected = succeed([*WHY, *options, old, texts, "b", "old"], tmp_path).out
+    assert b"threshold   7/10 = 0.7" in expected
+    for name in (answer, f"{answer}.run.json"):
+        assert succeed([*WHY, "--run", name, "b", "old"], tmp_path).out == expected
+    assert succeed([*WHY, "b", "old", "--strict", *options, f"--run={answer}"], tmp_path)
+    moved = tmp_path / "moved.txt"
+    moved.write_bytes(old.read_bytes() + texts.read_bytes())
+    old.unlink()
+    given = [*WHY, "--run", str(answer), "b", "old"]
+    result = run(given, tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert result.err == (
+        f"neardup why: {old}: no such file any more, for --run {answer}; tell where its records "
+        f"are now: python3 -m neardup why --run {answer} FILE A B\n"
+    )
+    assert succeed([*given[:-2], moved, "b", "old"], tmp_path).out == expected
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--threshold=0.8", "--threshold: --run {} was with 0.7, and here is with 0.8; leave"),
+        ("--input=shingles", "--input: --run {} was with text, and here is with shingles; leave"),
+        ("--exact", "--exact: --run {} was without, and here is with; leave --exact out, or --run"),
+    ],
+)
+def test_other_options_than_those_of_the_run(
+    flag: str, message: str, answer: Path, tmp_path: Path
+) -> None:
+    result = run([*WHY, "--run", answer, flag, "b", "old"], tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert result.err.startswith(f"neardup why: {message.format(answer)} ")
+    assert " out and tell all of: --threshold=0.7 --input=text --max-line=32\n" in result.err
+
+
+def test_ids_that_the_run_has_not_seen(answer: Path, tmp_path: Path) -> None:
+    result = run([*WHY, "--run", answer, "b", "d"], tmp_path)
+    assert result.err == (
+        "neardup why: none of 5 records is 'd', and 0 lines are bad; have the files changed since "
+        f"the run of {answer}?\n"
+    )
+    run_of(answer, [], [str(tmp_path / "texts.txt")])
+    result = run([*WHY, "--run", answer, "b", "c"], tmp_path)
+    assert result.err.endswith("4 lines are bad; if they are texts, run again with --input text\n")
+    old, other = tmp_path / "old.txt", tmp_path / "other"
+    index = tmp_path / "old.index"
+    succeed([*NEARDUP, "index", old, "--input=text", "--to", index], tmp_path)
+    run_of(other, ["--input=text", f"--against={index}"], [str(tmp_path / "texts.txt")])
+    assert succeed([*WHY, "--run", other, "b", "c"], tmp_path).out
+    result = run([*WHY, "--run", other, "b", "old"], tmp_path)
+    assert result.err == (
+        "neardup why: none of 4 records is 'old', and 0 lines are bad; an index has no records to "
+        f"show: name what {index} was made of\n"
+    )
+
+
+def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
+    told = run_of(answer, ["--input=text"], ["-"])
+    for options, files, message in [
+        (["--input=text"], ["-"], "-: was standard input, for --run "),
+        (["--new=1"], ["-"], f"{answer}.run.json: of neardup 0.1.0: '--new=1' is no option of"),
+        (["--exact=1"], ["-"], f"{answer}.run.json: of neardup 0.1.0: '--exact=1' is no option"),
+    ]:
+        replace(told, options=options, files=files).write(answer)
+        result = run([*WHY, "--run", answer, "b", "c"], tmp_path)
+        assert (result.code, result.out) == (1, b"")
+        assert result.err.startswith(f"neardup why: {message}")
+    for name, code, message in [
+        ("", 2, "--run: expected the name of a file, got ''"),
+        ("gone", 1, "gone.run.json: no such file; run_local.sh -o FILE writes it"),
+    ]:
+        result = run([*WHY, "--run", name, "b", "c"], tmp_path)
+        assert (result.code, result.err) == (code, f"neardup why: {message}\n")
 
 
 @given(

@@ -213,7 +213,7 @@ def calls_with(name: str, it: Program, file: str) -> list[Call]:
         "mapper.py": [alone, counts],
         "audit": [first, last],
         "evaluate": [first, last],
-        "why": [[*alone, "a", "b"], counts],
+        "why": [[*alone, "a", "b"], [*it.before, f"--run={file}", "a", "b"], counts],
         "run_hadoop.sh": [[*alone, "out"]],
         "curve": [[*it.before, f"--svg={file}"]],
         "tune": [alone, last],

@@ -101,3 +101,29 @@ def test_settings_do_not_change_the_arguments():
     before = vars(args).copy()
     Settings.of(args)
     assert vars(args) == before
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            flag: st.just(True)
+            if spec.get("action") == "store_true"
+            else st.lists(st.text(), min_size=1, max_size=3)
+            if spec.get("action") == "append"
+            else st.text()
+            for flag, spec in OPTIONS.items()
+        },
+    )
+)
+def test_options_are_read_as_they_were_told(given: dict):
+    args = table.parser("x", "").parse_args([])
+    for flag, value in given.items():
+        setattr(args, flag[2:].replace("-", "_"), value)
+    assert table.from_arguments(table.as_arguments(args)) == args
+
+
+@pytest.mark.parametrize("word", ["--new=1", "--exact=1", "--threshold", "x", ""])
+def test_what_no_run_told_is_no_option(word: str):
+    with pytest.raises(ValueError, match="is no option"):
+        table.from_arguments([word])

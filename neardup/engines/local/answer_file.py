@@ -141,6 +141,13 @@ def answer_folder(name: str, files: Sequence[str], inputs: Sequence[str]) -> Ite
         shutil.rmtree(half, ignore_errors=True)
 
 
+def with_absolute_names(args: argparse.Namespace) -> argparse.Namespace:
+    """The same options, which are read from other folders, too."""
+    against = args.against and [os.path.abspath(name) for name in args.against]
+    counts = args.counts and os.path.abspath(args.counts)
+    return argparse.Namespace(**{**vars(args), "against": against, "counts": counts})
+
+
 def write_run_file(
     program: str, args: argparse.Namespace, settings: Settings, reports: list[dict]
 ) -> None:
@@ -151,7 +158,7 @@ def write_run_file(
     if not (os.path.isfile(name) or os.path.isdir(name)):  # such as /dev/null
         return
     RunFile(
-        options=table.as_arguments(args),
+        options=table.as_arguments(with_absolute_names(args)),
         files=[file if file == "-" else os.path.abspath(file) for file in args.files],
         output=args.output,
         threshold=f"{settings.threshold.num}/{settings.threshold.den}",

@@ -1,0 +1,65 @@
+"""Records as one reads them: the texts of some ids, from the files themselves.
+
+A file is read once, a block at a time; nothing is shingled, and nothing held but these texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from neardup.options.table import MAX_LINE_MIB
+from neardup.reading.blocks import Block, read_files
+from neardup.reading.json_lines import row_id
+from neardup.reading.line_form import LineForm
+
+Texts = dict[bytes, dict[str, None]]  # the different texts of each id, in order
+
+
+@dataclass(frozen=True)
+class ShownRecords:
+    """count: of all records that were read; texts: of those with an id that was asked for, the
+    first of each id; repeated: ids that came again."""
+
+    count: int
+    texts: dict[bytes, str]
+    repeated: set[bytes]
+
+
+def shown_records(files: list[str], form: LineForm, ids: Collection[bytes]) -> ShownRecords:
+    """The records of these ids, as far as they are in the files; of shingle lines the shingles."""
+    count = 0
+    texts: dict[bytes, str] = {}
+    repeated: set[bytes] = set()
+    for block in read_files(files, MAX_LINE_MIB << 20, pieces=form.pieces) if files else ():
+        for id_, text in texts_of(block, form):
+            count += 1
+            if id_ in ids:
+                if id_ in texts:
+                    repeated.add(id_)
+                else:
+                    texts[id_] = text
+    return ShownRecords(count, texts, repeated)
+
+
+def noting(
+    blocks: Iterable[Block], form: LineForm, ids: Collection[bytes], held: Texts
+) -> Iterator[Block]:
+    """The same blocks; the different texts of these ids go into `held` as they pass."""
+    wanted = frozenset(ids)
+    for block in blocks:
+        for id_, text in texts_of(block, form):
+            if id_ in wanted:
+                held.setdefault(id_, {})[text] = None
+        yield block
+
+
+def texts_of(block: Block, form: LineForm) -> Iterator[tuple[bytes, str]]:
+    r"""The id and the text of each record of a block.
+
+    >>> list(texts_of(Block("", 1, b"a 1\tto be\nb\tor not\n"), LineForm.of("text", None, None)))
+    [(b'a 1', 'to be'), (b'b', 'or not')]
+    """
+    if not block.flaw:
+        for number, id_, text in form.texts(block.data):
+            yield id_ or row_id(block, number), text

@@ -1,0 +1,75 @@
+"""Word differences: nothing lost, nothing made up, and as little as possible."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.evaluation import word_difference as module
+from neardup.evaluation.word_difference import word_difference
+
+texts = st.lists(st.sampled_from(["a", "b", "c", "d", "ab"]), max_size=30).map(" ".join)
+
+
+def longest(a: list[str], b: list[str]) -> int:
+    """How many words a longest common subsequence has, by the table of the textbook."""
+    above = [0] * (len(b) + 1)
+    for x in a:
+        row = [0]
+        for j, y in enumerate(b):
+            row.append(above[j] + 1 if x == y else max(above[j + 1], row[j]))
+        above = row
+    return above[-1]
+
+
+def words_of(parts: list[tuple[str, str]], *kinds: str) -> list[str]:
+    return [word for kind, words in parts if kind in kinds for word in words.split()]
+
+
+@given(texts, texts)
+def test_it_is_a_smallest_difference(a: str, b: str) -> None:
+    parts = word_difference(a, b)
+    assert words_of(parts, "same", "only_a") == a.split()
+    assert words_of(parts, "same", "only_b") == b.split()
+    assert len(words_of(parts, "same")) == longest(a.split(), b.split())
+    kinds = [kind for kind, _ in parts]
+    assert all(one != other for one, other in zip(kinds, kinds[1:]))
+    assert ("only_b", "only_a") not in list(zip(kinds, kinds[1:]))
+
+
+@given(texts, texts, st.integers(1, 60))
+def test_in_pieces_it_is_a_difference(a: str, b: str, cells: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CELLS", cells)
+        parts = word_difference(a, b)
+    assert words_of(parts, "same", "only_a") == a.split()
+    assert words_of(parts, "same", "only_b") == b.split()
+
+
+def test_words_are_told_as_written_and_compared_as_the_same_text() -> None:
+    a, b = "The STRASSE  e\u0301te\u0301\nis\tlong", "the Straße \u00e9t\u00e9 was LONG"
+    assert word_difference(a, b) == [
+        ("same", "The STRASSE e\u0301te\u0301"),
+        ("only_a", "is"),
+        ("only_b", "was"),
+        ("same", "long"),
+    ]
+    assert word_difference("", " \n") == []
+    assert word_difference("", "x y") == [("only_b", "x y")]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("x " * 100_000, "x " * 90_000, 90_000),
+        ("x " * 40_000, "x y " * 20_000, 20_000),
+        (" ".join(map(str, range(100_000))), " ".join(map(str, range(7, 100_000, 2))), 49_000),
+    ],
+)
+def test_very_long_texts(a: str, b: str, same: int) -> None:
+    """The last one is cut into pieces, which lose next to nothing where nothing moved."""
+    parts = word_difference(a, b)
+    assert words_of(parts, "same", "only_a") == a.split()
+    assert words_of(parts, "same", "only_b") == b.split()
+    assert same <= len(words_of(parts, "same")) <= len(b.split())
