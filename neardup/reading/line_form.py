@@ -142,11 +142,9 @@ class LineForm:
                     yield Text(line.number, line.id, line.text)
         else:
             for number, record in enumerate(block.splitlines()):
-                id_, *shingles = record.split(None, 1) or [b""]
+                id_, *shingles = record.strip().split(None, 1) or [b""]
                 if shingles:
-                    yield Text(
-                        number, id_, shingles[0].rstrip().decode("utf-8", "backslashreplace")
-                    )
+                    yield Text(number, id_, shingles[0].decode("utf-8", "backslashreplace"))
 
     def check_task(self) -> None:
         """UsageError for what tasks, which read some lines of a file, cannot read."""

@@ -409,8 +409,7 @@ def test_nothing_to_tune(tmp_path: Path, data: bytes, message: str, piped: bool)
         (
             ["--shingle=word:3", "-"],
             2,
-            "--shingle word:3 is for --input text, and --input is shingles, which take "
-            "--shingle bag",
+            "--shingle word:3 is for texts, and --input is shingles, which take --shingle bag",
         ),
     ],
 )

@@ -39,7 +39,7 @@ def imported(tree: ast.Module) -> Iterator[list[str]]:
         names = []
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "say the whole name: from neardup.… import …"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [f"{node.module}.{alias.name}" for alias in node.names if alias.name[0] != "_"]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         yield from (parts[1:] for name in names if (parts := name.split("."))[0] == "neardup")

@@ -7,7 +7,7 @@ import pytest
 from neardup import stages
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
-from neardup.reading.bad_lines import REASONS
+from neardup.reading.bad_lines import LINE_TOO_LONG, REASONS
 from neardup.reading.blocks import Block
 from neardup.stages import dedup_pairs, keyed, parsed, reduce_buckets
 from tests.support.drawn import mapped, pairs_in, record_lines, settings_of
@@ -55,7 +55,7 @@ def test_a_bad_line_is_shown_with_file_and_number(capsys):
 
 
 def test_a_line_that_is_too_long_is_a_bad_line():
-    found, counters = read([Block("", 1, b"a 1\n"), Block("", 2, b"b 1 2", True)])
+    found, counters = read([Block("", 1, b"a 1\n"), Block("", 2, b"b 1 2", LINE_TOO_LONG)])
     assert found == [b"a"]
     assert counters.bad_lines == [("", 2, "line too long: 'b 1 2'")]
 
@@ -67,7 +67,7 @@ def test_strict_stops_at_the_first_bad_line():
 
 
 def test_every_reason_has_one_name():
-    assert len(set(REASONS)) == len(REASONS) == 11
+    assert len(set(REASONS)) == len(REASONS) == 20
 
 
 @pytest.mark.parametrize("keys_at_once", [1, 40, 1 << 20])

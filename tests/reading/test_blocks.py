@@ -25,9 +25,9 @@ from neardup.reading.blocks import (
     files_named,
     read_files,
     start_of_split,
-    unpacked,
     whole_lines,
 )
+from neardup.reading.packed import unpacked
 from neardup.reading.places import first_place
 
 FAR = 1 << 40

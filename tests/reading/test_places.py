@@ -75,7 +75,7 @@ def test_every_line_counts_and_each_record_has_its_own(kind, end, drawn):
 def blocks(data: io.BytesIO) -> Iterator[Block]:
     """As the third file of an input."""
     for line, some, cut in whole_lines(data, 1 << 20):
-        yield Block("", line, some, cut, first_place(2) + line - 1)
+        yield Block("", line, some, "line too long" * cut, first_place(2) + line - 1)
 
 
 def ids_and_places(batch: Batch) -> Iterable[tuple[bytes, int]]:

@@ -62,7 +62,7 @@ def keyed_lines(lines: Sequence[Line], settings: Settings) -> list[bytes]:
     """The mapper's lines, sorted; the old records, which come first, are a file of their own."""
     collections = [(new, [line for line in lines if line.old != new]) for new in (False, True)]
     blocks = [
-        Block("", 1, b"".join(map(record_line, some)), False, first_place(0, new=new))
+        Block("", 1, b"".join(map(record_line, some)), "", first_place(0, new=new))
         for new, some in collections
         if some
     ]

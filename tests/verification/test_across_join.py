@@ -142,7 +142,7 @@ def test_old_records_are_counted():
 
     counters = Counters("test")
     blocks = [
-        Block("", 1, b"a 1\nb 2\nbad\n", False, first_place(0, new=False)),
+        Block("", 1, b"a 1\nb 2\nbad\n", "", first_place(0, new=False)),
         Block("", 1, b"c 3\n"),
     ]
     assert len(list(parsed(blocks, settings, counters))) == 2
