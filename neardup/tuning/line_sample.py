@@ -40,6 +40,7 @@ CELL_BYTES = 1 << 12  # nothing less is read from a disk
 LEAST_CELLS = 750  # so that short lines too come from all over the file
 MOST_BYTES = 16 << 20  # read in all
 MOST_LINE_BYTES = 1 << 20  # of one line
+OF_LINES = LineForm.of("shingles", None, None)
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class LineSample:
     between: float
 
 
-def draw(files: list[str], lines: int, seed: int, form: LineForm) -> LineSample:
+def draw(files: list[str], lines: int, seed: int, form: LineForm = OF_LINES) -> LineSample:
     """At most this many lines of all the files (`-` is stdin); of tables, their rows as JSON."""
     dice = np.random.default_rng(seed)
     if all(_is_plain(name) and form.is_of_lines(name) for name in files):
