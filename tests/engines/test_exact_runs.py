@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.data.videos import lines as videos
+from neardup.made_up.video_lines import lines as videos
 from neardup.joins import JOINS
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.similarity.measures import six_decimals

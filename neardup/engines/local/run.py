@@ -75,8 +75,13 @@ text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
 """
 
 
-def main() -> None:
-    args = command_line()
+def command() -> int:
+    """`neardup run`."""
+    return run("neardup run", lambda: main("neardup run"))
+
+
+def main(name: str = NAME) -> None:
+    args = command_line(name)
     counting = counts_first(args)
     settings = first_settings(args)
     asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
@@ -107,7 +112,7 @@ def main() -> None:
             folder,
             segments,
         )
-        with Workers(NAME) as workers:
+        with Workers(name) as workers:
             source: Source = new_records
             if counting:
                 plan, source = with_counts(workers, plan, args), kept_records
@@ -129,8 +134,8 @@ def main() -> None:
         print(summarize(str(folder)), file=sys.stderr)
 
 
-def command_line() -> argparse.Namespace:
-    parser = table.parser(NAME, DESCRIPTION)
+def command_line(name: str) -> argparse.Namespace:
+    parser = table.parser(name, DESCRIPTION.replace(f"./{NAME}", name))
     parser.add_argument(
         "files",
         nargs="*",
@@ -153,7 +158,7 @@ def command_line() -> argparse.Namespace:
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     check_removed(args.removed, args.output)
     if args.input_files is not None:
-        raise UsageError("--input-files is for tasks, and run_local.sh reads all files itself")
+        raise UsageError(f"--input-files is for tasks, and {name} reads all files itself")
     if args.against and not args.files:
         raise UsageError("--against takes one FILE, of old records; name a file of new ones, too")
     if not re.fullmatch(r"[1-9][0-9]{0,5}[KMGT]", args.sort_memory):

@@ -1,6 +1,6 @@
 """Made-up records in the shape of the real ones: as many as wanted, in bounded memory.
 
-    python3 -m bench.data.videos --records 2000 --seed 1 --cluster 30 > data/videos.txt
+    python3 -m neardup videos --records 2000 --seed 1 --cluster 30 > data/videos.txt
 
 A line is `VIDEO_000000001 4711 17 9 4711 …`: 50-256 different shingles below 20,000 (half of the
 records have 101 or fewer) in no order, one in ten of them given twice.
@@ -22,9 +22,6 @@ Same seed, same bytes, with any Python, numpy and machine.
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from collections.abc import Collection, Iterator
 from itertools import chain, count, islice
 
@@ -145,34 +142,3 @@ def new_shingles(how_many: int, taken: Collection[int], dice: Dice) -> list[int]
 def with_repeats(shingles: list[int], dice: Dice) -> list[int]:
     """The same set in another order, with one shingle in ten given twice."""
     return dice.shuffled(shingles + shingles[: (len(shingles) + 5) // 10])
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python3 -m bench.data.videos",
-        description="Print made-up records in the shape of the real ones.",
-        epilog="data/videos.txt: --records 2000 --seed 1 --cluster 30",
-    )
-    parser.add_argument("--records", type=int, required=True, metavar="N", help="how many lines")
-    parser.add_argument("--seed", type=int, default=1, help="another seed, other records")
-    parser.add_argument("--copies", type=float, default=0.1, help="share of originals with copies")
-    parser.add_argument("--cluster", type=int, default=0, metavar="SIZE", help="plant a cluster")
-    parser.add_argument("--hot", type=int, default=0, metavar="SIZE", help="plant equal sets")
-    parser.add_argument("--long", type=int, default=0, metavar="SIZE", help="add a long record")
-    args = parser.parse_args()
-    if min(args.cluster, args.hot) < 0 or args.cluster + args.hot > args.records:
-        parser.error("--cluster and --hot are 0 or more, and together at most --records")
-    if args.long < 0:
-        parser.error("--long is 0 or more")
-    if not 0 <= args.copies <= 1:
-        parser.error("--copies is a share, from 0 to 1")
-    try:
-        sys.stdout.buffer.writelines(lines(**vars(args)))
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
