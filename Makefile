@@ -51,7 +51,7 @@ format: .venv/.lint ## repair what can be repaired of the style
 
 clean: ## remove all that the others have made
 	$(PYTHON) cluster/cluster.py down
-	rm -rf .venv .hadoop .ship .bench .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info
+	rm -rf .venv .hadoop .ship .bench .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info build dist
 
 # What the set-up says goes to stderr: `make run > FILE` writes pairs and nothing else.
 PIP_INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --editable

@@ -21,3 +21,5 @@ A room of this house imports only from those before it, and its docstring says f
 """
 
 __version__ = "0.1.0"
+
+__all__ = ["__version__"]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
 from neardup.evaluation.precision_recall import row
 from neardup.options import table
-from neardup.process.program import cores, run
+from neardup.process.program import cores, job_command, run
 from neardup.reading.cleaning import Cleaning
 from neardup.schemes.banding import DEFAULT_RECALL
 from neardup.schemes.scheme import shown
@@ -83,7 +83,7 @@ def _tune() -> None:
     about, notes = _about(survey, sample), _notes(survey, args.measure)
     print("\n".join([*about, "", *_table(costs), "", *notes, ""]))
     flags = [flag for each in (asked, best(costs).choice.flags) for flag in each]
-    command = shlex.join(["./run_local.sh", *_spaced(flags), *args.files])
+    command = shlex.join([*job_command(), *_spaced(flags), *args.files])
     print(f"Recommended, by seconds:\n\n    {command}")
 
 

@@ -85,7 +85,9 @@ PROGRAMS = {
         ("--show",),
         ("in", "out"),
     ),
-    "neardup run": Program("neardup", "neardup.engines.local.run", ("neardup run",), ("run",), ("-",)),
+    "neardup run": Program(
+        "neardup", "neardup.engines.local.run", ("neardup run",), ("run",), ("-",)
+    ),
     "curve": tool("curve"),
     "videos": tool("videos"),
     "tune": tool("tune", "-"),

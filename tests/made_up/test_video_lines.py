@@ -43,7 +43,7 @@ def test_lines_are_plain_text() -> None:
 
 
 def test_same_seed_same_bytes_in_every_process(tmp_path: Path) -> None:
-    command = [*NEARDUP, *"videos --records 400 --cluster 5 --hot 6 --seed".split()]
+    command = [*NEARDUP, *["videos", "--records", "400", "--cluster", "5", "--hot", "6", "--seed"]]
     once = succeed([*command, "3"], tmp_path, PYTHONHASHSEED="1").out
     assert once.count(b"\n") == 400
     assert succeed([*command, "3"], tmp_path, PYTHONHASHSEED="2").out == once
