@@ -34,7 +34,7 @@ WINDOW = 10_000  # records held at once, and put in random order
 SHINGLES = [b"%d" % number for number in range(UNIVERSE)]
 
 
-class Dice:
+class RandomIntegers:
     """Random integers from a seed, drawn one after the other."""
 
     def __init__(self, seed: int):
@@ -64,7 +64,7 @@ def lines(
     >>> first[:24], len(set(first.split()[1:]))
     (b'VIDEO_000000001 17648 65', 154)
     """
-    dice = Dice(seed)
+    dice = RandomIntegers(seed)
     sets = mixed_sets(records, copies, cluster, hot, dice)
     texts = (b" ".join([SHINGLES[shingle] for shingle in with_repeats(x, dice)]) for x in sets)
     numbers = count(1)
@@ -79,7 +79,7 @@ def lines(
 
 
 def mixed_sets(
-    records: int, copies: float, cluster: int, hot: int, dice: Dice
+    records: int, copies: float, cluster: int, hot: int, dice: RandomIntegers
 ) -> Iterator[list[int]]:
     """One family after the other, and the planted sets among them."""
     families = chain.from_iterable(family(copies, dice) for _ in count())
@@ -97,7 +97,7 @@ def mixed_sets(
             yield changed(cluster_base, exchanged, exchanged, dice)
 
 
-def family(copies: float, dice: Dice) -> Iterator[list[int]]:
+def family(copies: float, dice: RandomIntegers) -> Iterator[list[int]]:
     """An original and its near-copies."""
     u = dice.below(1 << 32)
     size = SMALLEST + (u * u * (LARGEST + 1 - SMALLEST) >> 64)  # u² leans towards the small
@@ -108,7 +108,7 @@ def family(copies: float, dice: Dice) -> Iterator[list[int]]:
             yield changed(original, *removed_and_added(size, dice), dice)
 
 
-def removed_and_added(n: int, dice: Dice) -> tuple[int, int]:
+def removed_and_added(n: int, dice: RandomIntegers) -> tuple[int, int]:
     """How a copy of an original of n shingles differs from it; its own size is in range too."""
     kind = dice.below(5)
     if kind == 0:
@@ -125,12 +125,12 @@ def removed_and_added(n: int, dice: Dice) -> tuple[int, int]:
     return removed, changes - removed
 
 
-def changed(original: list[int], removed: int, added: int, dice: Dice) -> list[int]:
+def changed(original: list[int], removed: int, added: int, dice: RandomIntegers) -> list[int]:
     kept = dice.shuffled(original)[removed:]
     return kept + new_shingles(added, frozenset(original), dice)
 
 
-def new_shingles(how_many: int, taken: Collection[int], dice: Dice) -> list[int]:
+def new_shingles(how_many: int, taken: Collection[int], dice: RandomIntegers) -> list[int]:
     """Different shingles in random order, none of which is in `taken`."""
     found: dict[int, None] = {}  # keeps the order in which they came
     while len(found) < how_many:
@@ -139,6 +139,6 @@ def new_shingles(how_many: int, taken: Collection[int], dice: Dice) -> list[int]
     return list(found)
 
 
-def with_repeats(shingles: list[int], dice: Dice) -> list[int]:
+def with_repeats(shingles: list[int], dice: RandomIntegers) -> list[int]:
     """The same set in another order, with one shingle in ten given twice."""
     return dice.shuffled(shingles + shingles[: (len(shingles) + 5) // 10])

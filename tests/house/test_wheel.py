@@ -46,7 +46,7 @@ def packages(made: Path) -> Path:
 
 def steady(result: Result) -> list[str]:
     """What it said, without seconds, and under one name."""
-    said = result.err.replace("neardup run", "run_local.sh").splitlines()
+    said = re.sub("(python3 -m )?neardup run", "run_local.sh", result.err).splitlines()
     return [line for line in said if not line.startswith("seconds")]
 
 
@@ -130,7 +130,7 @@ def test_it_refuses_as_run_local_does(
     mine = run([command, "run", *words], empty.parent, wrong, cwd=empty)
     assert (mine.code, theirs.code, mine.out) == (code, code, b"")
     assert steady(mine)[-1] == steady(theirs)[-1]
-    assert mine.err.startswith(("neardup run: ", "usage: neardup run "))
+    assert mine.err.startswith(("neardup run: ", "usage: python3 -m neardup run "))
 
 
 NAMES = (b"-x", b"\xff.txt", "ä b.txt".encode())

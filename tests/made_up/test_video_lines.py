@@ -58,7 +58,7 @@ def test_memory_is_that_of_a_window(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        early, late = (high_water(process.pid, process.stdout, lines) for lines in (15_000, 45_000))
+        early, late = (high_water(process.pid, process.stdout, lines) for lines in (12_000, 20_000))
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 0

@@ -76,12 +76,13 @@ text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
 
 
 def command() -> int:
-    """`neardup run`."""
-    return run("neardup run", lambda: main("neardup run"))
+    """`neardup run`; run_local.sh runs this file instead."""
+    name = "neardup run"
+    return run(name, lambda: main(name, f"python3 -m {name}"))
 
 
-def main(name: str = NAME) -> None:
-    args = command_line(name)
+def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
+    args = command_line(name, typed)
     counting = counts_first(args)
     settings = first_settings(args)
     asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
@@ -134,8 +135,8 @@ def main(name: str = NAME) -> None:
         print(summarize(str(folder)), file=sys.stderr)
 
 
-def command_line(name: str) -> argparse.Namespace:
-    parser = table.parser(name, DESCRIPTION.replace(f"./{NAME}", name))
+def command_line(name: str, typed: str) -> argparse.Namespace:
+    parser = table.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
     parser.add_argument(
         "files",
         nargs="*",
