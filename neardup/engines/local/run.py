@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 from neardup.process.interpreter import require
 
-require("numpy", name="run_local.sh")
+if __name__ == "__main__":  # else the program that imports this has asked
+    require("numpy", name="run_local.sh")
 
 from neardup.engines.counting_first import first_settings, settings_with_counts
 from neardup.engines.local.decision import decide, finish
