@@ -1,58 +1,67 @@
-# What a person does.  It needs Python 3.9 or later, bash 4.4 or later and GNU sort; what has to do
-# with Hadoop needs Java 17 too, and Maven the first time.
+# What a person does; `make help` lists it.  It needs Python 3.9 or later, bash 4.4 or later
+# and GNU sort; what has to do with Hadoop needs Java 17 too, and Maven the first time.
 
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
-run: .venv/.run
+.PHONY: run help test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
+run: .venv/.run ## the near-duplicates of data/videos.txt, as pairs on stdout
 	@./run_local.sh data/videos.txt
 
-test: .venv/.test # about ten minutes on two cores
+help: ## this list
+	@sed -n 's/^\([a-z][a-z -]*\):.*## \(.*\)/\1|\2/p' Makefile | \
+	  while IFS='|' read -r name does; do printf 'make %-14s %s\n' "$$name" "$$does"; done
+
+test: .venv/.test ## all tests without Java; about ten minutes on two cores
 	$(VENV) -m pytest --numprocesses=auto --cov --cov-fail-under=95
 
 # A real cluster on this machine, for as long as the tests take; HADOOP_TESTS=skip leaves them out.
-hadoop-test: .venv/.test
+hadoop-test: .venv/.test ## those on a real Hadoop, which it starts and stops
 ifeq ($(HADOOP_TESTS),skip)
 	@echo "make: THE TESTS ON HADOOP ARE SKIPPED, because HADOOP_TESTS=skip says so" >&2
 else
 	$(VENV) cluster/cluster.py run $(VENV) -m pytest -m hadoop
 endif
 
+hadoop-up: ## start a Hadoop on this machine for trials
+hadoop-down: ## stop it
+hadoop-status: ## whether it runs, and how to use it
 hadoop-up hadoop-down hadoop-status: hadoop-%:
 	@$(PYTHON) cluster/cluster.py $*
 
 # The other libraries are large; OPTIONS are those of bench.run: make bench OPTIONS='--rounds 3'.
-bench: .venv/.bench
+bench: .venv/.bench ## all of docs/benchmarks.md on one machine, with the other programs
 	$(VENV) -m bench.run $(OPTIONS)
 	$(VENV) -m bench.report.tables
 
-bench-quick: .venv/.run
+bench-quick: .venv/.run ## answers, and bytes shuffled, in a minute
 	$(VENV) -m bench.run --quick
 
-hadoop-bench: .venv/.run
+hadoop-bench: .venv/.run ## the benchmark on a cluster
 	$(VENV) cluster/cluster.py run $(VENV) -m bench.compare_hadoop
 
-lint: .venv/.lint
+lint: .venv/.lint ## style and types
 	$(VENV) -m ruff check .
 	$(VENV) -m ruff format --check .
 	$(VENV) -m mypy
 
-format: .venv/.lint
+format: .venv/.lint ## repair what can be repaired of the style
 	$(VENV) -m ruff check --fix .
 	$(VENV) -m ruff format .
 
-clean:
+clean: ## remove all that the others have made
 	$(PYTHON) cluster/cluster.py down
-	rm -rf .venv .hadoop .ship .bench .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info
+	rm -rf .venv .hadoop .ship .bench .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info build dist
+
+# What the set-up says goes to stderr: `make run > FILE` writes pairs and nothing else.
+PIP_INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --editable
 
 .venv/.run: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 9))' || { echo "make: needs Python 3.9 or later as '$(PYTHON)'; on Debian and Ubuntu: apt-get install python3, or name another: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "make: this Python has no venv; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
-	$(PYTHON) -m venv .venv
-	$(VENV) -m pip install --quiet --disable-pip-version-check --editable .
+	@exec >&2; set -ex; $(PYTHON) -m venv .venv; $(PIP_INSTALL) '.[mrjob]'
 	@touch $@
 
 .venv/.test .venv/.lint .venv/.bench: .venv/.run
-	$(VENV) -m pip install --quiet --disable-pip-version-check --editable '.[$(patsubst .venv/.%,%,$@)]'
+	@exec >&2; set -ex; $(PIP_INSTALL) '.[$(patsubst .venv/.%,%,$@)]'
 	@touch $@

@@ -54,6 +54,7 @@ from neardup.engines.mrjob_here import (
 from neardup.engines.mrjob_inputs import Given
 from neardup.options.table import OPTIONS, value_of
 from neardup.options.settings import counts_first, settings_before_counts
+from neardup.process.arguments import check_words
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
 from neardup.process.program import run
@@ -91,6 +92,7 @@ class NearDuplicates(MRJob):
             self.add_passthru_arg(*kind.MARK, action="store_true", help=argparse.SUPPRESS)
 
     def load_args(self, args):
+        check_words(self.arg_parser, args)
         super().load_args(with_plain_names(args))
         for flag in OPTIONS:
             if value_of(self.options, flag) in ([], [[]]):  # what argparse makes of --flag=--

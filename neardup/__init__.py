@@ -7,6 +7,7 @@ verified exactly.  Start reading at `neardup.stages`, where the whole flow stand
 A room of this house imports only from those before it, and its docstring says from which:
 
     process, sets
+    made_up
     reading, token_counts, similarity
     lines
     schemes, joins
@@ -20,3 +21,5 @@ A room of this house imports only from those before it, and its docstring says f
 """
 
 __version__ = "0.1.0"
+
+__all__ = ["__version__"]

@@ -1,5 +1,9 @@
-"""`python3 -m neardup COMMAND …`: the tools around the job; `--help` tells which one when."""
+"""`neardup COMMAND …`, and `python3 -m neardup COMMAND …`: the job, and the tools around it.
 
+`--help` tells which one when.
+"""
+
+import os
 import sys
 from importlib import import_module
 
@@ -10,11 +14,14 @@ from neardup.process.interpreter import require
 
 require("numpy", name="neardup", module="neardup")
 
+from neardup import __version__
+from neardup.process.dashes import check_dashes
 from neardup.process.errors import UsageError
 from neardup.process.program import run
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {
+    "videos": "made-up records, as many as wanted, to try all of this on",
     "curve": "what a setting finds: the probability to meet, for each similarity",
     "tune": "which setting suits a file: what each would find and cost, from a sample",
     "evaluate": "precision and recall of a run, against the exact answer",
@@ -26,13 +33,20 @@ COMMANDS = {
     "similar": "pairs that are alike by their sketches, with an interval",
     "why": "why two records are a pair, or are not: what they share, and where they meet",
 }
+RUN = "the job: the pairs of records that are similar; the same as ./run_local.sh"
 HELP = """usage: python3 -m neardup COMMAND [-h] ...
+       python3 -m neardup --version
 
-Tools around the job, which is ./run_local.sh on one machine and ./run_hadoop.sh on a cluster.
+The job on this machine, and tools around it.  On a cluster, the job is ./run_hadoop.sh.
 
 {commands}
 
-In the order in which one uses them:
+After `pip install`, `neardup` is short for `python3 -m neardup`.  In the order in which one uses
+them:
+
+0.  Try.  Records to play with:
+
+        python3 -m neardup videos --records 1000 > made-up.txt
 
 1.  Choose.  `curve` shows what threshold and recall promise, before anything is read:
 
@@ -44,7 +58,7 @@ In the order in which one uses them:
 
 2.  Run the job, with the same options:
 
-        ./run_local.sh --threshold 0.8 --recall 0.999 videos.txt > pairs.tsv
+        python3 -m neardup run --threshold 0.8 --recall 0.999 videos.txt > pairs.tsv
 
 3.  Check.  Where all records fit into memory, against the exact answer; else by a sample:
 
@@ -59,7 +73,7 @@ In the order in which one uses them:
 5.  Go on.  Where new records come again and again, keep what a run needs of the old ones:
 
         python3 -m neardup index videos.txt --to videos.index
-        ./run_local.sh --against videos.index new.txt > pairs.tsv
+        python3 -m neardup run --against videos.index new.txt > pairs.tsv
         python3 -m neardup index new.txt --to videos.index --add
 
 6.  Estimate.  Where sets are large, or will not be there any more, keep a sketch of each:
@@ -74,17 +88,33 @@ Each command has a --help of its own.  Exit codes: 0 done, 1 the input does not 
 
 def main() -> int:
     command, *rest = sys.argv[1:] or ["--help"]
+    if command == "run":
+        return _job(rest)
     if command not in COMMANDS:
-        return run("neardup", lambda: _help(command))
+        return run("neardup", lambda: _about(command))
     sys.argv = [f"neardup {command}", *rest]
     return import_module(f"neardup.commands.{command}").main()
 
 
-def _help(command: str) -> None:
-    if command not in ("-h", "--help"):
-        raise UsageError(f"{command!r} is no command; python3 -m neardup --help lists them")
-    lines = [f"    {name:10}{purpose}" for name, purpose in COMMANDS.items()]
-    print(HELP.format(commands="\n".join(lines)), end="")
+def _job(arguments: list[str]) -> int:
+    """What run_local.sh does: the environment that it sets, and then the job."""
+    os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")  # before numpy is loaded
+    sys.argv = ["neardup run", *arguments]
+    return import_module("neardup.engines.local.run").command()
+
+
+def _about(word: str) -> None:
+    if word == "--version":
+        print(f"neardup {__version__}")
+    elif word in ("-h", "--help"):
+        print(HELP.format(commands=_listed({"run": RUN, **COMMANDS})), end="")
+    else:
+        check_dashes([word], {"--version": False, "--help": False})
+        raise UsageError(f"{word!r} is no command; python3 -m neardup --help lists them")
+
+
+def _listed(commands: dict[str, str]) -> str:
+    return "\n".join(f"    {name:10}{purpose}" for name, purpose in commands.items())
 
 
 if __name__ == "__main__":

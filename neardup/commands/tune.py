@@ -10,7 +10,7 @@ from neardup.evaluation.exact_options import check_files, exact_parser, exact_se
 from neardup.evaluation.precision_recall import row
 from neardup.options import table
 from neardup.process.errors import UsageError
-from neardup.process.program import cores, run
+from neardup.process.program import cores, job_command, run
 from neardup.reading.line_form import LineForm
 from neardup.schemes.banding import DEFAULT_RECALL
 from neardup.schemes.scheme import shown
@@ -85,7 +85,7 @@ def _tune() -> None:
     about, notes = _about(survey, sample), _notes(survey, args.measure)
     print("\n".join([*about, "", *_table(costs), "", *notes, ""]))
     flags = [flag for each in (asked, best(costs).choice.flags) for flag in each]
-    command = shlex.join(["./run_local.sh", *_spaced(flags), *args.files])
+    command = shlex.join([*job_command(), *_spaced(flags), *args.files])
     print(f"Recommended, by seconds:\n\n    {command}")
 
 

@@ -1,4 +1,4 @@
-"""argparse, with what some Pythons get wrong about `--` put right."""
+"""argparse, with what some Pythons get wrong about `--` put right, and what some dashes get."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 from typing import Any
+
+from neardup.process.dashes import check_dashes
 
 
 def bare_parser(name: str, description: str) -> argparse.ArgumentParser:
@@ -18,7 +20,20 @@ def bare_parser(name: str, description: str) -> argparse.ArgumentParser:
     )
 
 
+def check_words(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """UsageError where a dash that is no hyphen was meant for an option of this parser."""
+    actions = parser._option_string_actions
+    check_dashes(words, {flag: action.nargs != 0 for flag, action in actions.items()})
+
+
 class _Parser(argparse.ArgumentParser):
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        given = sys.argv[1:] if args is None else list(args)
+        check_words(self, given)
+        return super().parse_known_args(given, namespace)
+
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """`--rows=--` has a value, which Python before 3.13 takes away."""
         alone = action.nargs is None and arg_strings == ["--"]
@@ -29,5 +44,6 @@ class _Parser(argparse.ArgumentParser):
     ) -> tuple[Any, list[str]]:
         """What stands behind `--` is no option; the same Pythons read it twice, and forget."""
         given = sys.argv[1:] if args is None else list(args)
+        check_words(self, given)
         known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
         return known(given, namespace)

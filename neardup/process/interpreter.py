@@ -15,7 +15,7 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
 
     A script called as ./mapper.py runs under the system's python3.  Where that lacks a package, the
     virtual environment that `make` puts beside the script takes over; beside the package, where
-    it is python3 -m `module`.
+    it is python3 -m `module`, or the command that pip has made of it.
     """
     _end_quietly_on_ctrl_c()
     script = os.path.realpath(sys.argv[0])
@@ -26,7 +26,7 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     if sys.version_info >= (3, 9) and not missing:
         _say_why_imports_fail(name)
         return
-    folder = os.path.dirname(os.path.dirname(script) if module else script)
+    folder = _beside_the_package() if module else os.path.dirname(script)
     python = os.path.join(folder, ".venv", "bin", "python")
     if os.path.exists(python) and TRIED not in os.environ:
         os.environ[TRIED] = python
@@ -36,6 +36,10 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
         "%s: needs %s, and %s has not; run make, or: python3 -m pip install %s"
         % (name, need, sys.executable, " ".join(missing) or "numpy")
     )
+
+
+def _beside_the_package() -> str:
+    return os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
 
 def _is_there(package: str) -> bool:
@@ -53,11 +57,18 @@ def _end_quietly_on_ctrl_c() -> None:
 def _open_streams(name: str) -> None:
     """Some schedulers start programs with standard streams closed."""
     if sys.stdin is None:
-        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
+        sys.stdin = os.fdopen(_opened_for_all(os.O_RDONLY))
     if sys.stdout is None:
         sys.exit("%s: standard output is closed" % name)
     if sys.stderr is None:
-        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+        sys.stderr = os.fdopen(_opened_for_all(os.O_WRONLY), "w")
+
+
+def _opened_for_all(how: int) -> int:
+    """Nothing, in the place of a closed stream: for programs that this one starts, too."""
+    descriptor = os.open(os.devnull, how)
+    os.set_inheritable(descriptor, True)
+    return descriptor
 
 
 def _print_whatever_there_is() -> None:

@@ -10,15 +10,12 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 import bench.data.exact_answer
-import bench.data.videos
 from bench.data.exact_answer import Pairs, nested_loop, pair_lines, partition, read_records
-from bench.data.videos import LARGEST, SMALLEST, UNIVERSE, lines
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
@@ -51,73 +48,6 @@ def videos() -> tuple[list[bytes], Ragged]:
 def all_pairs(videos: tuple[list[bytes], Ragged]) -> Pairs:
     """The pairs of data/videos.txt with 0.8 or more, from the nested loop."""
     return nested_loop(videos[1], Threshold.parse("0.8"))
-
-
-def test_lines_have_the_promised_shape() -> None:
-    records = [line.split() for line in lines(records=12_000, seed=5, copies=0.1)]
-    assert [record[0] for record in records] == [b"VIDEO_%09d" % i for i in range(1, 12_001)]
-    repeated = []
-    for _, *tokens in records:
-        shingles = list(map(int, tokens))
-        times = Counter(shingles)
-        assert SMALLEST <= len(times) <= LARGEST
-        assert min(shingles) >= 0
-        assert max(shingles) < UNIVERSE
-        assert shingles != sorted(shingles)
-        repeated.append((len(tokens) - len(times)) / len(times))
-    assert 0.09 <= np.mean(repeated) <= 0.11
-    sizes = [len(set(tokens)) for _, *tokens in records]
-    assert 95 <= np.median(sizes) <= 107
-    assert min(sizes) == SMALLEST
-    assert max(sizes) == LARGEST
-
-
-def test_lines_are_plain_text() -> None:
-    for line in lines(records=300, seed=5, copies=0.1):
-        assert line == b" ".join(line.split()) + b"\n"
-        assert line.isascii()
-
-
-def test_same_seed_same_bytes_in_every_process() -> None:
-    command = ("bench.data.videos", "--records", "400", "--cluster", "5", "--hot", "6", "--seed")
-    once = run(*command, "3", PYTHONHASHSEED="1")
-    assert run(*command, "3", PYTHONHASHSEED="2") == once
-    assert run(*command, "4") != once
-
-
-def test_a_closed_pipe_is_a_quiet_success() -> None:
-    command = [sys.executable, "-m", "bench.data.videos", "--records", "50000"]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.readline().startswith(b"VIDEO_000000001 ")
-        process.stdout.close()
-        assert process.stderr.read() == b""
-        assert process.wait() == 0
-
-
-@pytest.mark.parametrize("records", [0, 1, 7, 12_000])
-def test_planted_sets_are_all_there_and_spread(records: int) -> None:
-    hot = records // 3
-    sets = [
-        frozenset(line.split()[1:])
-        for line in lines(records=records, seed=2, copies=0, cluster=records - 2 * hot, hot=hot)
-    ]
-    assert len(sets) == records
-    if hot > 1:
-        hottest, times = Counter(sets).most_common(1)[0]
-        assert times == hot
-        places = [i for i, x in enumerate(sets) if x == hottest]
-        assert places[0] < records / 2 < places[-1]
-
-
-def test_videos_are_what_the_stated_command_prints() -> None:
-    command = "bench.data.videos --records 2000 --seed 1 --cluster 30"
-    assert bench.data.videos.__doc__ is not None
-    assert f"python3 -m {command} > data/videos.txt" in bench.data.videos.__doc__
-    assert run(*command.split()) == VIDEOS.read_bytes()
 
 
 def test_videos_pairs_are_the_nested_loop(
@@ -225,8 +155,7 @@ def test_fewer_than_two_records_have_no_pairs(count: int) -> None:
         assert [len(column) for column in join(rows, T)] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("module", [bench.data.exact_answer, bench.data.videos])
-def test_examples_in_docstrings(module: ModuleType) -> None:
-    failed, tried = doctest.testmod(module)
+def test_examples_in_docstrings() -> None:
+    failed, tried = doctest.testmod(bench.data.exact_answer)
     assert tried > 0
     assert failed == 0

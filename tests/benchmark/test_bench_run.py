@@ -374,7 +374,7 @@ def test_names_are_unique_and_kinds_known() -> None:
 
 
 def test_a_long_record_comes_last() -> None:
-    command = [sys.executable, "-m", "bench.data.videos", "--records", "3", "--long", "5"]
+    command = [sys.executable, "-m", "neardup", "videos", "--records", "3", "--long", "5"]
     lines = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
     assert lines.splitlines()[-1] == b"VIDEO_000000004 0 1 2 3 4"
     assert lines.count(b"\n") == 4
@@ -420,7 +420,7 @@ def written() -> dict:
             {
                 "name": name,
                 "kind": "all",
-                "command": "python3 -m bench.data.videos",
+                "command": "python3 -m neardup videos",
                 "options": [],
                 "bytes": 1000,
                 "records": records,
@@ -445,7 +445,7 @@ def written() -> dict:
 
 def test_the_table_of_a_workload() -> None:
     lines = tables(written()).splitlines()
-    assert "### W1 100k: 100,000 records, 0.0 MiB (`python3 -m bench.data.videos`)" in lines
+    assert "### W1 100k: 100,000 records, 0.0 MiB (`python3 -m neardup videos`)" in lines
     for row in (
         "| floor | – | 1 | 0.50 | 0.25 | 3.00 | 100 | – | – | – | – |",
         "| run_local.sh | 15×7 | 3 | 2.00 | 1.00 | 3.00 | 100 | 0.50 | 2,000 | 1 | 1 |",

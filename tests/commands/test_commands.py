@@ -24,6 +24,7 @@ CALLS = {
     "audit": ["{records}", "{pairs}"],
     "why": ["{records}", "a", "b"],
     "curve": [],
+    "videos": [],
     "tune": ["{records}"],
     "index": ["{records}", "--to", "{new}"],
     "sketch": ["{records}", "--to", "{new}"],
@@ -62,7 +63,7 @@ def test_it_does_something(command: str, tmp_path: Path) -> None:
 def test_every_file_must_be_there(command: str, tmp_path: Path) -> None:
     good = call(command, tmp_path)
     files = [part for part in good if part.startswith(str(tmp_path))]
-    assert bool(files) == (command != "curve")
+    assert bool(files) == (command not in ("curve", "videos"))
     for file in files:
         missing = [f"{file}.gone" if part == file else part for part in good]
         result = run(missing, tmp_path)
@@ -129,7 +130,7 @@ def test_standard_input_comes_once(tmp_path: Path) -> None:
         assert result.err.endswith(": -: standard input can be read only once\n")
 
 
-@pytest.mark.parametrize("command", ["truth", "why", "curve", "tune", "--help"])
+@pytest.mark.parametrize("command", ["truth", "why", "curve", "tune", "videos", "--help"])
 def test_a_closed_pipe_is_no_failure(command: str, tmp_path: Path) -> None:
     line = [*NEARDUP, command] if command == "--help" else call(command, tmp_path)
     read, write = os.pipe()
@@ -142,7 +143,7 @@ def test_a_closed_pipe_is_no_failure(command: str, tmp_path: Path) -> None:
 
 def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
-        for command in ("truth", "curve", "tune"):
+        for command in ("truth", "curve", "tune", "videos"):
             result = run(call(command, tmp_path), tmp_path, stdout=full.fileno())
             assert result.code == 1
             assert f"neardup {command}: " in result.err
@@ -160,12 +161,11 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     """As a reader types them, one after the other."""
     lines = run([*NEARDUP, "--help"], tmp_path).out.decode().splitlines()
     commands = [line.strip() for line in lines if line.startswith("        ")]
-    assert len(commands) == 12
+    assert len(commands) == 13
     (tmp_path / "videos.txt").write_bytes(
         b"VIDEO_1 1 2 3 4 5 6 7 8 9 10\nVIDEO_2 1 2 3 4 5 6 7 8 9\nVIDEO_3 1 2 3 4 5 6 7 8 9 11\n"
     )
     (tmp_path / "new.txt").write_bytes(b"VIDEO_4 1 2 3 4 5 6 7 8 9\n")
-    (tmp_path / "run_local.sh").symlink_to(ROOT / "run_local.sh")
     (tmp_path / "python3").symlink_to(sys.executable)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     outputs = [
@@ -174,10 +174,10 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
         )
         for line in commands
     ]
-    assert b"recall                              1.000000" in outputs[4].out
-    assert b"a pair: printed at" in outputs[6].out
+    assert b"recall                              1.000000" in outputs[5].out
+    assert b"a pair: printed at" in outputs[7].out
     assert (tmp_path / "pairs.tsv").read_bytes().count(b"VIDEO_4\t") == 3
-    assert "4 records in 2 segments" in outputs[9].err
+    assert "4 records in 2 segments" in outputs[10].err
     assert (tmp_path / "estimates.tsv").read_bytes().count(b"~0.900000..0.900000") == 2
 
 

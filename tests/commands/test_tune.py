@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.data.videos import lines as videos
+from neardup.made_up.video_lines import lines as videos
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_lines import text_line_parser

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.data.videos import lines as videos
 from neardup.joins import JOINS
+from neardup.made_up.video_lines import lines as videos
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.similarity.measures import six_decimals
 from neardup.similarity.threshold import Threshold

@@ -38,7 +38,7 @@ SCRIPTS = {
     "run_local.sh": RUN_LOCAL,
     "run_hadoop.sh": RUN_HADOOP,
     "neardup": NEARDUP,
-    **{f"neardup.{command}": [*NEARDUP, command] for command in COMMANDS},
+    **{f"neardup.{command}": [*NEARDUP, command] for command in ("run", *COMMANDS)},
 }
 
 # Every refusal of the options: the command line, as options.

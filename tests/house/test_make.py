@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -68,6 +69,41 @@ def test_python_is_missing(folder: Path, tmp_path: Path) -> None:
 
 
 @needs_make
+def test_a_file_of_pairs_has_nothing_else(folder: Path, tmp_path: Path) -> None:
+    """The first `make run > FILE`, which sets up .venv: by programs here that need no network."""
+    (folder / "data").mkdir()
+    (folder / "data" / "videos.txt").write_bytes(RECORDS)
+    python = program(
+        tmp_path / "python3",
+        f'[ "$1 $2" = "-m venv" ] || exec {shlex.quote(sys.executable)} "$@"',
+        "echo a line of venv",
+        "mkdir -p $3/bin && cp $0.venv $3/bin/python",
+    )
+    program(
+        tmp_path / "python3.venv",
+        f'[ "$1 $2" = "-m pip" ] || exec {shlex.quote(sys.executable)} "$@"',
+        'echo a line of pip: "$@"',
+    )
+    result = run(["make", "run", f"PYTHON={shlex.quote(str(python))}"], tmp_path, cwd=folder)
+    assert (result.code, result.out) == (0, b"a\tb\t1.000000\n"), result.err
+    assert "a line of venv\n" in result.err
+    assert re.search(r"^a line of pip: .* --editable \.\[mrjob\]$", result.err, re.MULTILINE)
+    again = run(["make", "run", f"PYTHON={shlex.quote(str(python))}"], tmp_path, cwd=folder)
+    assert again.out == result.out
+    assert "a line of" not in again.err
+
+
+@needs_make
+def test_help_has_every_target(tmp_path: Path) -> None:
+    result = run(["make", "help"], tmp_path)
+    assert result.code == 0
+    lines = result.out.decode().splitlines()
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert sorted(line.split()[1] for line in lines) == sorted(phony.split())
+    assert all(re.fullmatch(r"make [a-z-]+ +\S.{5,75}", line) for line in lines)
+
+
+@needs_make
 def test_make_runs_from_any_folder(folder: Path, tmp_path: Path) -> None:
     """With everything installed, and called from elsewhere."""
     program(folder / ".venv" / "bin" / "python", f'exec {shlex.quote(sys.executable)} "$@"')
@@ -90,6 +126,18 @@ def test_a_script_without_numpy(script: str, folder: Path, tmp_path: Path) -> No
     (message,) = result.err.splitlines()
     assert message.startswith(f"{script}: needs numpy")
     assert "run make" in message
+
+
+def test_job_without_mrjob(folder: Path, tmp_path: Path) -> None:
+    """As after `pip install .`, without the extra."""
+    numpy = folder / "only numpy"
+    numpy.mkdir()
+    (numpy / "numpy").mkdir()
+    (numpy / "numpy" / "__init__.py").touch()
+    result = run([sys.executable, "-S", folder / "job.py"], tmp_path, PYTHONPATH=str(numpy))
+    hint = "run make, or: python3 -m pip install mrjob"
+    assert (result.code, result.out) == (1, b"")
+    assert result.err == f"job.py: needs mrjob, and {sys.executable} has not; {hint}\n"
 
 
 def test_run_local_without_numpy(folder: Path, tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ PROGRAMS = {
         ("in", "out"),
     ),
     "curve": tool("curve"),
+    "videos": tool("videos"),
     "tune": tool("tune", "-"),
     "truth": tool("truth", "-"),
     "audit": tool("audit", "records.txt", "pairs.tsv"),
@@ -180,7 +181,8 @@ def test_every_option_gets_nonsense(name: str, folder: Path) -> None:
 
 # Files.
 
-TAKES_FILES = [name for name in PROGRAMS if not name.endswith(("reducer.py", " sum", " large"))]
+NO_FILES = ("reducer.py", " sum", " large", "videos")
+TAKES_FILES = [name for name in PROGRAMS if not name.endswith(NO_FILES)]
 NAMES = (
     *("-x.txt", "a[1].txt", f"{NO_TEXT}.txt", "a b.txt", "ä.txt", "a\nb.txt", "%s{}.txt", "--"),
     *("folder", "folder.gz", "missing", "missing.gz", "empty.txt", "empty.gz", "empty.bz2"),

@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 from neardup.process.interpreter import require
 
-require("numpy", name="run_local.sh")
+if __name__ == "__main__":  # else the program that imports this has asked
+    require("numpy", name="run_local.sh")
 
 from neardup.decisions.keep_records import check_one_answer
 from neardup.engines.counting_first import first_settings
@@ -71,8 +72,14 @@ text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
 """
 
 
-def main() -> None:
-    args = command_line()
+def command() -> int:
+    """`neardup run`; run_local.sh runs this file instead."""
+    name = "neardup run"
+    return run(name, lambda: main(name, f"python3 -m {name}"))
+
+
+def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
+    args = command_line(name, typed)
     settings = first_settings(args)
     check_answer(args, settings.form)
     asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
@@ -102,23 +109,23 @@ def main() -> None:
             turns(),
             args.sort_memory,
             folder,
-            Progress(NAME, stages(args, settings), jobs),
+            Progress(name, stages(args, settings), jobs),
             segments,
             answer=answer,
         )
         if args.output == "kept" and not answer.folder:
             check_one_answer(settings.form, plan.new_files())
-        with plan.progress, Workers(NAME, plan.progress.fail) as workers:
+        with plan.progress, Workers(name, plan.progress.fail) as workers:
             plan = find_keys(workers, plan, args)
             find_pairs(workers, plan)
             write_answer(workers, plan, args.output, removed)
         reports = reports_in(str(folder))
         print(summarize(str(folder)), file=sys.stderr)
-    write_run_file(NAME, args, plan.settings, reports)
+    write_run_file(name, args, plan.settings, reports)
 
 
-def command_line() -> argparse.Namespace:
-    parser = table.parser(NAME, DESCRIPTION)
+def command_line(name: str, typed: str) -> argparse.Namespace:
+    parser = table.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
     parser.add_argument(
         "files",
         nargs="*",
@@ -142,7 +149,7 @@ def command_line() -> argparse.Namespace:
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     check_removed(args.removed, args.output)
     if args.input_files is not None:
-        raise UsageError("--input-files is for tasks, and run_local.sh reads all files itself")
+        raise UsageError(f"--input-files is for tasks, and {name} reads all files itself")
     if args.against and not args.files:
         raise UsageError("--against takes one FILE, of old records; name a file of new ones, too")
     if not re.fullmatch(r"[1-9][0-9]{0,5}[KMGT]", args.sort_memory):

@@ -1,6 +1,6 @@
 """Made-up records in the shape of the real ones: as many as wanted, in bounded memory.
 
-    python3 -m bench.data.videos --records 2000 --seed 1 --cluster 30 > data/videos.txt
+    python3 -m neardup videos --records 2000 --seed 1 --cluster 30 > data/videos.txt
 
 A line is `VIDEO_000000001 4711 17 9 4711 …`: 50-256 different shingles below 20,000 (half of the
 records have 101 or fewer) in no order, one in ten of them given twice.
@@ -22,9 +22,6 @@ Same seed, same bytes, with any Python, numpy and machine.
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from collections.abc import Collection, Iterator
 from itertools import chain, count, islice
 
@@ -37,7 +34,7 @@ WINDOW = 10_000  # records held at once, and put in random order
 SHINGLES = [b"%d" % number for number in range(UNIVERSE)]
 
 
-class Dice:
+class RandomIntegers:
     """Random integers from a seed, drawn one after the other."""
 
     def __init__(self, seed: int):
@@ -67,7 +64,7 @@ def lines(
     >>> first[:24], len(set(first.split()[1:]))
     (b'VIDEO_000000001 17648 65', 154)
     """
-    dice = Dice(seed)
+    dice = RandomIntegers(seed)
     sets = mixed_sets(records, copies, cluster, hot, dice)
     texts = (b" ".join([SHINGLES[shingle] for shingle in with_repeats(x, dice)]) for x in sets)
     numbers = count(1)
@@ -82,7 +79,7 @@ def lines(
 
 
 def mixed_sets(
-    records: int, copies: float, cluster: int, hot: int, dice: Dice
+    records: int, copies: float, cluster: int, hot: int, dice: RandomIntegers
 ) -> Iterator[list[int]]:
     """One family after the other, and the planted sets among them."""
     families = chain.from_iterable(family(copies, dice) for _ in count())
@@ -100,7 +97,7 @@ def mixed_sets(
             yield changed(cluster_base, exchanged, exchanged, dice)
 
 
-def family(copies: float, dice: Dice) -> Iterator[list[int]]:
+def family(copies: float, dice: RandomIntegers) -> Iterator[list[int]]:
     """An original and its near-copies."""
     u = dice.below(1 << 32)
     size = SMALLEST + (u * u * (LARGEST + 1 - SMALLEST) >> 64)  # u² leans towards the small
@@ -111,7 +108,7 @@ def family(copies: float, dice: Dice) -> Iterator[list[int]]:
             yield changed(original, *removed_and_added(size, dice), dice)
 
 
-def removed_and_added(n: int, dice: Dice) -> tuple[int, int]:
+def removed_and_added(n: int, dice: RandomIntegers) -> tuple[int, int]:
     """How a copy of an original of n shingles differs from it; its own size is in range too."""
     kind = dice.below(5)
     if kind == 0:
@@ -128,12 +125,12 @@ def removed_and_added(n: int, dice: Dice) -> tuple[int, int]:
     return removed, changes - removed
 
 
-def changed(original: list[int], removed: int, added: int, dice: Dice) -> list[int]:
+def changed(original: list[int], removed: int, added: int, dice: RandomIntegers) -> list[int]:
     kept = dice.shuffled(original)[removed:]
     return kept + new_shingles(added, frozenset(original), dice)
 
 
-def new_shingles(how_many: int, taken: Collection[int], dice: Dice) -> list[int]:
+def new_shingles(how_many: int, taken: Collection[int], dice: RandomIntegers) -> list[int]:
     """Different shingles in random order, none of which is in `taken`."""
     found: dict[int, None] = {}  # keeps the order in which they came
     while len(found) < how_many:
@@ -142,37 +139,6 @@ def new_shingles(how_many: int, taken: Collection[int], dice: Dice) -> list[int]
     return list(found)
 
 
-def with_repeats(shingles: list[int], dice: Dice) -> list[int]:
+def with_repeats(shingles: list[int], dice: RandomIntegers) -> list[int]:
     """The same set in another order, with one shingle in ten given twice."""
     return dice.shuffled(shingles + shingles[: (len(shingles) + 5) // 10])
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python3 -m bench.data.videos",
-        description="Print made-up records in the shape of the real ones.",
-        epilog="data/videos.txt: --records 2000 --seed 1 --cluster 30",
-    )
-    parser.add_argument("--records", type=int, required=True, metavar="N", help="how many lines")
-    parser.add_argument("--seed", type=int, default=1, help="another seed, other records")
-    parser.add_argument("--copies", type=float, default=0.1, help="share of originals with copies")
-    parser.add_argument("--cluster", type=int, default=0, metavar="SIZE", help="plant a cluster")
-    parser.add_argument("--hot", type=int, default=0, metavar="SIZE", help="plant equal sets")
-    parser.add_argument("--long", type=int, default=0, metavar="SIZE", help="add a long record")
-    args = parser.parse_args()
-    if min(args.cluster, args.hot) < 0 or args.cluster + args.hot > args.records:
-        parser.error("--cluster and --hot are 0 or more, and together at most --records")
-    if args.long < 0:
-        parser.error("--long is 0 or more")
-    if not 0 <= args.copies <= 1:
-        parser.error("--copies is a share, from 0 to 1")
-    try:
-        sys.stdout.buffer.writelines(lines(**vars(args)))
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,90 @@
+"""A user's own code, with the installed wheel, under mypy --strict and pyright."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import neardup
+from tests.support.programs import environment
+from tests.support.wheel import installed
+
+VERSION = """
+import neardup
+
+version: str = neardup.__version__
+"""
+LIBRARY = """
+from fractions import Fraction
+
+import neardup
+
+texts = ["one two three four five", "one two three four five six", "seven"]
+for pair in neardup.pairs(texts, threshold="1/2"):
+    similarity: Fraction = pair.similarity
+    a, b, same = pair
+    print(a, b, same.numerator, similarity)
+sets = [("x", {1, 2, 3}), ("y", {1, 2, 3})]
+print(len(list(neardup.pairs(sets, threshold=0.9))), neardup.pairs(sets, threshold=Fraction(9, 10)))
+print(neardup.clusters(texts), neardup.deduplicate(texts))
+"""
+# Each is wrong in one line: where types are unknown, nothing would be.
+WRONG = ["number: int = neardup.__version__\n", "neardup.verzion\n"]
+WRONG_CALLS = [
+    "neardup.pairs(3)\n",
+    "neardup.pairs(['a'], treshold=0.9)\n",
+    "for pair in neardup.pairs(['a']):\n    pair.similarity.upper()\n",
+]
+if hasattr(neardup, "pairs"):
+    WRONG = WRONG + WRONG_CALLS
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed(tmp_path_factory) / "env"
+
+
+def complaints(checker: str, code: str, env: Path, tmp_path: Path) -> list[str]:
+    """The lines that speak of the user's file."""
+    file = tmp_path / "mine.py"
+    file.write_text(code)
+    python = str(env / "bin" / "python")
+    command = {
+        "mypy": ["-m", "mypy", "--strict", "--cache-dir=cache", f"--python-executable={python}"],
+        "pyright": ["-m", "pyright", f"--pythonpath={python}"],
+    }[checker]
+    done = subprocess.run(
+        [sys.executable, *command, file.name],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    found = [line for line in done.stdout.splitlines() if "error" in line and "mine.py" in line]
+    assert done.returncode == bool(found), done.stdout + done.stderr
+    return found
+
+
+checkers = pytest.mark.parametrize("checker", ["mypy", "pyright"])
+
+
+@checkers
+def test_the_version(checker: str, env: Path, tmp_path: Path) -> None:
+    assert complaints(checker, VERSION, env, tmp_path) == []
+
+
+@pytest.mark.skipif(not hasattr(neardup, "pairs"), reason="no library yet")
+@checkers
+def test_the_library(checker: str, env: Path, tmp_path: Path) -> None:
+    assert complaints(checker, LIBRARY, env, tmp_path) == []
+
+
+@checkers
+def test_what_is_wrong_is_found(checker: str, env: Path, tmp_path: Path) -> None:
+    code = "import neardup\n" + "".join(WRONG)
+    assert len(complaints(checker, code, env, tmp_path)) == len(WRONG)

@@ -1,0 +1,112 @@
+"""The made-up videos have the promised shape, and come from a command like the others."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pytest
+
+from neardup.made_up import video_lines
+from neardup.made_up.video_lines import LARGEST, SMALLEST, UNIVERSE, lines
+from tests.support.engines import NEARDUP, ROOT, VIDEOS, run, succeed
+
+
+def test_lines_have_the_promised_shape() -> None:
+    records = [line.split() for line in lines(records=12_000, seed=5, copies=0.1)]
+    assert [record[0] for record in records] == [b"VIDEO_%09d" % i for i in range(1, 12_001)]
+    repeated = []
+    for _, *tokens in records:
+        shingles = list(map(int, tokens))
+        times = Counter(shingles)
+        assert SMALLEST <= len(times) <= LARGEST
+        assert min(shingles) >= 0
+        assert max(shingles) < UNIVERSE
+        assert shingles != sorted(shingles)
+        repeated.append((len(tokens) - len(times)) / len(times))
+    assert 0.09 <= np.mean(repeated) <= 0.11
+    sizes = [len(set(tokens)) for _, *tokens in records]
+    assert 95 <= np.median(sizes) <= 107
+    assert min(sizes) == SMALLEST
+    assert max(sizes) == LARGEST
+
+
+def test_lines_are_plain_text() -> None:
+    for line in lines(records=300, seed=5, copies=0.1):
+        assert line == b" ".join(line.split()) + b"\n"
+        assert line.isascii()
+
+
+def test_same_seed_same_bytes_in_every_process(tmp_path: Path) -> None:
+    command = [*NEARDUP, *["videos", "--records", "400", "--cluster", "5", "--hot", "6", "--seed"]]
+    once = succeed([*command, "3"], tmp_path, PYTHONHASHSEED="1").out
+    assert once.count(b"\n") == 400
+    assert succeed([*command, "3"], tmp_path, PYTHONHASHSEED="2").out == once
+    assert succeed([*command, "4"], tmp_path).out != once
+
+
+def test_memory_is_that_of_a_window(tmp_path: Path) -> None:
+    """And a reader that has seen enough ends it, quietly: of 999,999,999 records here."""
+    command = [*NEARDUP, "videos", "--records", "999999999"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        early, late = (high_water(process.pid, process.stdout, lines) for lines in (12_000, 20_000))
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+    assert late < 1.2 * early
+
+
+def high_water(pid: int, stdout: IO[bytes], lines_read: int) -> int:
+    """In KiB, after so many lines more."""
+    assert all(islice(stdout, lines_read))
+    (found,) = re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found)
+
+
+@pytest.mark.parametrize("records", [0, 1, 7, 12_000])
+def test_planted_sets_are_all_there_and_spread(records: int) -> None:
+    hot = records // 3
+    sets = [
+        frozenset(line.split()[1:])
+        for line in lines(records=records, seed=2, copies=0, cluster=records - 2 * hot, hot=hot)
+    ]
+    assert len(sets) == records
+    if hot > 1:
+        hottest, times = Counter(sets).most_common(1)[0]
+        assert times == hot
+        places = [i for i, x in enumerate(sets) if x == hottest]
+        assert places[0] < records / 2 < places[-1]
+
+
+def test_videos_are_what_the_stated_command_prints(tmp_path: Path) -> None:
+    words = "videos --records 2000 --seed 1 --cluster 30"
+    assert f"python3 -m neardup {words} > data/videos.txt" in (video_lines.__doc__ or "")
+    assert succeed([*NEARDUP, *words.split()], tmp_path).out == VIDEOS.read_bytes()
+    assert succeed([*NEARDUP, "videos", "--cluster=30"], tmp_path).out == VIDEOS.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--records=ten"], "--records: 'ten' is not an integer from 0 to 999999999"),
+        (["--copies=1.1"], "--copies: 1.1 is no share, from 0 to 1"),
+        (["--copies=nan"], "--copies: nan is no share, from 0 to 1"),
+        (["--long=5000001"], "--long: '5000001' is not an integer from 0 to 5000000"),
+        (
+            ["--records=9", "--hot=6", "--cluster=4"],
+            "--cluster 4 and --hot 6 are more than --records 9; ask for as many records",
+        ),
+    ],
+)
+def test_refusals(words: list[str], said: str, tmp_path: Path) -> None:
+    result = run([*NEARDUP, "videos", *words], tmp_path)
+    assert (result.code, result.out, result.err) == (2, b"", f"neardup videos: {said}\n")
