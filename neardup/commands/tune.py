@@ -26,7 +26,7 @@ from neardup.tuning.lengths_in_words import in_words
 from neardup.tuning.line_sample import LineSample, draw
 from neardup.tuning.shingle_lengths import Texts, best_length, compared
 from neardup.tuning.short_numbers import number, short
-from neardup.tuning.survey import Survey
+from neardup.tuning.survey import Survey, check_readable
 
 NAME = "neardup tune"
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
@@ -70,6 +70,7 @@ def _tune() -> None:
     size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
     check_files(args.files)
     sample = draw(args.files, size, seed)
+    check_readable(sample, settings.parse, args.input)
     if args.input == "text" and args.shingle is None:
         clean = Cleaning.parse(args.clean) if args.clean else Cleaning()
         texts = Texts.of_sample(sample, clean, seed)

@@ -15,6 +15,7 @@ from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, UsageError, shown
 from neardup.process.program import run
+from neardup.process.verdict import judged
 from neardup.reading.blocks import read_files
 from neardup.stages import parsed
 from neardup.token_counts.in_memory import TokenCounter
@@ -52,11 +53,13 @@ def _why() -> None:
     records = gathered(held)
     for id_ in ids:
         if id_ not in records.ids:
+            judged(counters.told(), settings.max_bad)
             raise StageError(f"none of {counters.counts['records']:,} records is {shown(id_)}")
     if counting:
         settings = Settings.of(args, counter.counts())
     for name, text in explained(records, ids, settings, args.measure):
         print(f"{name:{WIDTH}}{text}")
+    judged(counters.told(), settings.max_bad)
 
 
 def _command_line() -> argparse.Namespace:

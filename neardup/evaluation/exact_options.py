@@ -17,7 +17,15 @@ from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import MEASURES, SetMeasure
 
 WEIGHTED = ("jaccard", "dice", "cosine")
-EXACT = ("--threshold", "--input", "--clean", "--shingle", "--max-line", "--strict")
+EXACT = (
+    "--threshold",
+    "--input",
+    "--clean",
+    "--shingle",
+    "--max-line",
+    "--max-bad",
+    "--strict",
+)
 
 
 def exact_parser(

@@ -22,6 +22,7 @@ from typing import IO, Any, Callable, NamedTuple
 import numpy as np
 
 from neardup.process.errors import StageError
+from neardup.reading.magic import MAGIC_BYTES, refuse_no_lines
 from neardup.reading.places import NEW, first_place
 
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
@@ -92,6 +93,11 @@ def start_of_split() -> Start:
     return Start(told, 1, of_file=not start, byte=start)
 
 
+def _file_of(start: Start) -> str:
+    """Its name; "-" for standard input."""
+    return start.place[: -len(": line ")] or "-"
+
+
 def _lines_before(position: int, name: str) -> int:
     count, last = 0, b""
     with open(name, "rb") as stream:
@@ -120,6 +126,8 @@ def read_files(
     for path, name, first in zip(files, names or files, places):
         start = start_of_split() if name == "-" else Start(f"{name}: line ", 1)
         with _opened(path, name) as stream:
+            if start.of_file:
+                refuse_no_lines(stream.peek(MAGIC_BYTES), _file_of(start), OPENERS)
             for line, data, cut in whole_lines(stream, max_line, start.line, start.of_file):
                 if number == mine:
                     yield Block(start.place, line, data, cut, first + start.byte + line - 1)
@@ -147,7 +155,7 @@ def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 @contextmanager
-def _opened(path: str, name: str) -> Iterator[IO[bytes]]:
+def _opened(path: str, name: str) -> Iterator[Any]:
     """A file to read from, which messages call `name`; damage is a StageError."""
     if path == "-":
         with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:

@@ -31,6 +31,7 @@ import numpy as np
 
 from neardup.process.errors import StageError
 from neardup.reading.blocks import LINE_END, OPENERS
+from neardup.reading.magic import MAGIC_BYTES, refuse_no_lines
 from neardup.sets.runs import distinct
 
 CELL_BYTES = 1 << 12  # nothing less is read from a disk
@@ -62,6 +63,9 @@ class LineSample:
 def draw(files: list[str], lines: int, seed: int) -> LineSample:
     """At most this many lines of all the files (`-` is stdin)."""
     dice = np.random.default_rng(seed)
+    for name in filter(_is_plain, files):
+        with open(name, "rb") as file:
+            refuse_no_lines(file.read(MAGIC_BYTES), name, OPENERS)
     if all(_is_plain(name) for name in files):
         return _from_cells(files, lines, dice)
     return _from_start(files, lines, dice)
@@ -196,6 +200,7 @@ def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]
             raise StageError(f"{name}: damaged: {error}") from error
         status = os.fstat(raw.fileno())
         known = stat.S_ISREG(status.st_mode) and raw.tell() / max(status.st_size, 1)
+    refuse_no_lines(data[:MAGIC_BYTES], name, OPENERS)
     lines = data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
     if more:
         lines = lines[:-1]  # which may have no end yet

@@ -59,7 +59,8 @@ from neardup.options import table
 from neardup.options.settings import Settings, counts_first
 from neardup.process.errors import UsageError
 from neardup.process.program import cores, run
-from neardup.process.summary import summarize
+from neardup.process.summary import counts_in, summarize
+from neardup.process.verdict import judged
 from neardup.reading.blocks import check_inputs
 from neardup.reading.input_files import file_places
 from neardup.reading.places import first_place
@@ -127,6 +128,8 @@ def main() -> None:
             if settings.output.decides:
                 finish(workers, plan, args.output, removed)
         print(summarize(str(folder)), file=sys.stderr)
+        counts = counts_in(str(folder))
+    judged(counts, settings.max_bad)  # when all that there is has been written
 
 
 def command_line() -> argparse.Namespace:
