@@ -161,8 +161,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--max-bad": dict(
         metavar="SHARE",
-        help="a larger share of bad lines, 0 to 1, as 0.25 or 1/4, ends with exit code 1, after the "
-        f"answer; 0 is --strict (default: {in_words(MAX_BAD)})",
+        help="a larger share of bad lines, 0 to 1, as 0.25 or 1/4, ends with exit code 1, after "
+        f"the answer; 0 is --strict (default: {in_words(MAX_BAD)})",
     ),
     "--strict": dict(action="store_true", help="stop at the first bad line instead of counting it"),
 }

@@ -86,7 +86,8 @@ def most_frequent(reports: Sequence[dict]) -> Frequent:
         counts.update(report["ids"])
     records = sum(report["records"] for report in reports)
     id_, count = min(counts.items(), key=lambda each: (-each[1], each[0]), default=("", 0))
-    missed = any(report["short"] or id_ not in report["ids"] for report in reports)
+    asked = [report for report in reports if report["records"]]
+    missed = any(report["short"] or id_ not in report["ids"] for report in asked)
     return Frequent(id_, count, missed, records)
 
 
@@ -99,7 +100,7 @@ def frequent_in_words(most: Frequent) -> str:
 
 def _advice(id_: str) -> str:
     if id_.startswith("{"):
-        return f"for JSON lines type {typed_with('--input', 'jsonl')}"
+        return f"for JSON lines type: {typed_with('--input', 'jsonl')}"
     numbered = piped("nl -ba -w1", flag="--input", value="text")
     return (
         "does each line begin with an id of its own?  With --input text it ends at a tab, or else "

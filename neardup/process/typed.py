@@ -6,17 +6,15 @@ import os
 import shlex
 import sys
 
-ON_CLUSTER = "./run_hadoop.sh"
+ON_CLUSTER, COUNT_TOKENS = "./run_hadoop.sh", "./count_tokens.py"
 PROGRAMS = {
     "run.py": "./run_local.sh",
     "submit.py": ON_CLUSTER,
-    "__main__.py": "python3 -m neardup",
-    "neardup": "neardup",
     "job.py": "./job.py",
     "mapper.py": "./mapper.py",
-    "count_tokens.py": "./count_tokens.py",
+    "count_tokens.py": COUNT_TOKENS,
 }
-WITH_STEPS = ("__main__.py", "neardup", "count_tokens.py")  # what comes first is a command
+COMMAND = "neardup "  # and its name, as a command is called
 TASK = "mapreduce_map_input_file"
 LONGEST = 300  # with more, an option alone is easier to see
 
@@ -27,7 +25,7 @@ def typed_with(flag: str, value: str) -> str:
 
 
 def piped(command: str, name: str = "", flag: str = "", value: str = "") -> str:
-    """The same command on what `command` makes of a file: of `name` ("-" is stdin), or the only one.
+    """The same on what `command` makes of the file `name` ("-" is stdin), or of the only one.
 
     >>> piped("xz -dc", "a b.txt")  # by no program of ours
     "xz -dc 'a b.txt' | … -"
@@ -47,11 +45,15 @@ def piped(command: str, name: str = "", flag: str = "", value: str = "") -> str:
 
 def _words() -> list[str]:
     """Program and arguments; [] in a task, and where this is no program of ours."""
-    name = os.path.basename(sys.argv[0]) if sys.argv else ""
-    if name not in PROGRAMS or TASK in os.environ:
+    if TASK in os.environ or not sys.argv:
         return []
-    steps = name in WITH_STEPS
-    return [" ".join([PROGRAMS[name], *sys.argv[1 : 1 + steps]]), *sys.argv[1 + steps :]]
+    called, *words = sys.argv
+    if called.startswith(COMMAND):
+        return [f"python3 -m {called}", *words]
+    program = PROGRAMS.get(os.path.basename(called))
+    if program == COUNT_TOKENS and words:
+        return [f"{program} {words[0]}", *words[1:]]
+    return [program, *words] if program else []
 
 
 def _with(words: list[str], flag: str, value: str) -> list[str]:

@@ -37,7 +37,7 @@ ADVICE: Mapping[str, tuple[str, Callable[[], str]]] = {
 }
 
 
-def _by_jq(which: str) -> str:
+def _by_jq(what: str) -> str:
     return piped(f"jq -c '{what}'", flag="--input", value="jsonl")
 
 
@@ -45,15 +45,19 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
     """StageError where the input, or the old records, could not be read.
 
     >>> judged({"records": 1, "bad lines: no id": 1}, Fraction(1, 2))
-    >>> judged({"records": 0, "bad lines: no id": 7, "bad lines like text": 6}, Fraction(1))
-    Traceback (most recent call last):
-     ...
-    neardup.process.errors.StageError: no line of 7 could be read; they look like text: type --input text
+    >>> try:
+    ...     judged({"records": 0, "bad lines: no id": 7, "bad lines like text": 6}, Fraction(1))
+    ... except StageError as error:
+    ...     print(error)
+    no line of 7 could be read; they look like text; type: --input text
     """
     bad, old_bad = bad_lines(counts), counts.get(OLD_BAD, 0)
-    old = counts.get(OLD_RECORDS, 0)
-    _judge(counts.get("records", 0) - old, bad - old_bad, "", counts, max_bad)
-    _judge(old, old_bad, "old ", counts, max_bad)
+    old, records = counts.get(OLD_RECORDS, 0), counts.get("records", 0)
+    if old + old_bad == records + bad:  # as in an index
+        _judge(records, bad, "", counts, max_bad)
+    else:
+        _judge(records - old, bad - old_bad, "", counts, max_bad)
+        _judge(old, old_bad, "old ", counts, max_bad)
 
 
 def bad_lines(counts: Mapping[str, int]) -> int:
@@ -89,7 +93,7 @@ def _advice(counts: Mapping[str, int]) -> str:
     if look not in ADVICE:
         return "docs/formats.md says what a line is"
     like, line = ADVICE[look]
-    return f"they look like {like}: type {line()}"
+    return f"they look like {like}; type: {line()}"
 
 
 def look_of_most(looks: Mapping[str, int]) -> str:

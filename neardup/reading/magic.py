@@ -52,7 +52,7 @@ def refuse_no_lines(start: bytes, name: str, unpacked: Collection[str]) -> None:
     """
     called = STDIN if name == "-" else name
     if PARQUET.match(start):
-        line = typed_with("--input", "parquet")
+        line = f"type: {typed_with('--input', 'parquet')}"
         if name == "-":
             line = "write it to a file, and name that with --input parquet"
         raise StageError(f"{called}: is a Parquet file; {line}")
@@ -69,8 +69,8 @@ def refuse_no_lines(start: bytes, name: str, unpacked: Collection[str]) -> None:
 def _line(packed: Packed, name: str, unpacked: Collection[str]) -> str:
     """The line to type."""
     if name == "-" and not packed.from_pipe:
-        return f"write it to a file, and type {piped(packed.unpack, 'FILE')}"
-    line = f"type {piped(packed.unpack, name)}"
+        return f"write it to a file, and type: {piped(packed.unpack, 'FILE')}"
+    line = f"type: {piped(packed.unpack, name)}"
     if name != "-" and packed.suffix in unpacked and not name.endswith(packed.suffix):
-        line += f", or rename it to end with {packed.suffix}"
+        return f"rename it to end with {packed.suffix}, or {line}"
     return line
