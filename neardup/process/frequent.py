@@ -1,14 +1,14 @@
 """The ids that very many records have: most often no ids at all, but the first words of lines.
 
-Ids are counted as in Misra, Gries (Finding repeated elements, 1982), some at a time: when too many
-are held, all counts go down by that of the first one that is not to stay.  A count is short of the
-truth by `short` at most, and that is n / (STAYING + 1) at most:
+Ids are counted as in Misra, Gries (Finding repeated elements, 1982), many at a time:
 
-    HELD      65,536 ids at most, between two batches
-    STAYING   1,000 of them, so that none is lost that one in a hundred records has
-    n         records
+    AT_ONCE   4,096 ids.  Where no two of them are equal, all are forgotten
+    HELD      16,384 counts at most; with more, all go down by that of the first one not to stay
+    STAYING   1,000 of them
 
-Counts of several workers are added up.  Cost: some 100 ns a record; 10 MB.
+Either way one is taken from more than STAYING different ids at a time.  So a count is short of the
+truth by `short` at most, which is at most a 1,001st of the records, and none is lost that one in a
+hundred has.  Counts of several workers are added up.  Cost: less than 100 ns a record; 5 MB.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from neardup.process.errors import shown
 from neardup.process.typed import piped, typed_with
 
-HELD, STAYING = 1 << 16, 1000
+AT_ONCE, HELD, STAYING = 1 << 12, 1 << 14, 1000
 LONGEST = 256  # bytes; longer ids are passed over, so that what is held is bounded
 SHARE, FEW = 100, 10  # told is an id on more than one in so many records, and on more than so many
 ON_CLUSTER = "records of a frequent id"  # a counter, which cannot hold the id
@@ -48,6 +48,7 @@ class FrequentIds:
     """
 
     def __init__(self) -> None:
+        self._waiting: list[bytes] = []
         self._counts: Counter[bytes] = Counter()
         self._records = self._short = 0
 
@@ -56,26 +57,31 @@ class FrequentIds:
         self._records += len(ids)
         if size > LONGEST * len(ids):  # else none can be long, but a few
             ids = [id_ for id_ in ids if len(id_) <= LONGEST]
-        self._counts.update(ids)
-        if len(self._counts) > HELD:
-            self._prune()
+        self._waiting += ids
+        if len(self._waiting) >= AT_ONCE:
+            self._count()
 
-    def _prune(self) -> None:
-        least = sorted(self._counts.values())[-STAYING - 1]
-        self._short += least
-        left = {id_: count - least for id_, count in self._counts.items() if count > least}
-        self._counts = Counter(left)
+    def _count(self) -> None:
+        """Those that wait."""
+        if STAYING < len(self._waiting) == len(set(self._waiting)):
+            self._short += 1
+        else:
+            self._counts.update(self._waiting)
+        self._waiting = []
+        if len(self._counts) > HELD:
+            least = sorted(self._counts.values())[-STAYING - 1]
+            self._short += least
+            left = {id_: count - least for id_, count in self._counts.items() if count > least}
+            self._counts = Counter(left)
 
     def as_dict(self) -> dict:
-        """In plain JSON values, without those that cannot matter."""
-        least = self._records // (2 * SHARE) - self._short
+        """In plain JSON values, without those that one record has."""
+        self._count()
         told = {
             id_.decode("utf-8", "backslashreplace"): count
-            for id_, count in self._counts.items()
-            if count > max(least, 1)
+            for id_, count in self._counts.most_common(STAYING)
+            if count > 1
         }
-        if len(told) > 2 * SHARE:  # of few records
-            told = dict(Counter(told).most_common(2 * SHARE))
         return {"records": self._records, "short": self._short, "ids": told}
 
 

@@ -6,6 +6,7 @@ Lines of which none could be read, or fewer than --max-bad allows, end in one me
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Callable
@@ -42,7 +43,8 @@ def _by_jq(what: str) -> str:
 
 
 def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
-    """StageError where the input, or the old records, could not be read.
+    """StageError where the input, or the old records, could not be read; on stderr a warning where
+    it looks like something else all the same.
 
     >>> judged({"records": 1, "bad lines: no id": 1}, Fraction(1, 2))
     >>> try:
@@ -58,6 +60,13 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
     else:
         _judge(records - old, bad - old_bad, "", counts, max_bad)
         _judge(old, old_bad, "old ", counts, max_bad)
+    for look in CSV_HEADER, TSV_HEADER:  # without blanks, and so the only line that is bad
+        if LIKE + look in counts:
+            like, line = ADVICE[look]
+            print(
+                f"A first line names columns, as in {like}; for that, type: {line()}",
+                file=sys.stderr,
+            )
 
 
 def bad_lines(counts: Mapping[str, int]) -> int:
