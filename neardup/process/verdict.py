@@ -63,10 +63,8 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
     for look in CSV_HEADER, TSV_HEADER:  # without blanks, and so the only line that is bad
         if LIKE + look in counts:
             like, line = ADVICE[look]
-            print(
-                f"A first line names columns, as in {like}; for that, type: {line()}",
-                file=sys.stderr,
-            )
+            told = f"A first line names columns, as in {like}; for that, type: {line()}"
+            print(told, file=sys.stderr)
 
 
 def bad_lines(counts: Mapping[str, int]) -> int:
@@ -83,7 +81,7 @@ def _judge(
         raise StageError(f"no {one} of {bad:,} could be read; {_advice(counts)}")
     raise StageError(
         f"of {records + bad:,} {several} {bad:,} could not be read, which is more than --max-bad "
-        f"{in_words(max_bad)}; {_advice(counts)}; or, if this is as it should be, --max-bad 1"
+        f"{in_words(max_bad)} (with 1, all may be); {_advice(counts)}"
     )
 
 

@@ -36,7 +36,7 @@ from tests.support.engines import (
     succeed,
 )
 
-WORDS = "the quick brown fox jumps over lazy dogs and runs away into dark woods at night".split()
+WORDS = [f"word{i}" for i in range(16)]
 PAIRS = b"p0\tp1\t1.000000\np2\tp3\t1.000000\n"
 
 
@@ -78,7 +78,7 @@ def as_it_is(data: bytes) -> bytes:
     return data
 
 
-# (what it is, its bytes, packed by, options, exit code, part of the line to type, whether that runs)
+# What it is, its bytes, packed by, options, exit code, part of the line to type, whether that runs.
 CASES: list[tuple[str, bytes, Callable[[bytes], bytes], str, int, str, bool]] = [
     ("text", TEXT, as_it_is, "", 1, "--input text ", True),
     ("jsonl as text", JSONL, as_it_is, "--input text", 0, "--input jsonl ", "jsonl" in INPUTS),
@@ -92,7 +92,7 @@ CASES: list[tuple[str, bytes, Callable[[bytes], bytes], str, int, str, bool]] = 
     ("zst", TEXT, zstd, "--input text", 1, "zstd -dc ", True),
     ("gzip", TEXT, gzip.compress, "--input=text", 1, "gzip -dc ", True),
     ("bzip2", SHINGLES, bz2.compress, "", 1, "bzip2 -dc ", True),
-    ("array", ARRAY, as_it_is, "--input text", 0, "--input jsonl ", False),
+    ("array as text", ARRAY, as_it_is, "--input text", 1, "--input jsonl -", False),
     (
         "array",
         ARRAY,
