@@ -110,7 +110,7 @@ REFUSED = """
 --max-line 65
 --max-line 1.5
 --max-bad 1.01
---max-bad -1/2
+--max-bad -0.5
 --max-bad few
 --max-bad 0.1 --strict
 """
