@@ -75,12 +75,11 @@ class FrequentIds:
             self._counts = Counter(left)
 
     def as_dict(self) -> dict:
-        """In plain JSON values, without those that one record has."""
+        """In plain JSON values, the most frequent ones."""
         self._count()
         told = {
             id_.decode("utf-8", "backslashreplace"): count
             for id_, count in self._counts.most_common(STAYING)
-            if count > 1
         }
         return {"records": self._records, "short": self._short, "ids": told}
 
