@@ -58,7 +58,8 @@ from neardup.process.arguments import check_words
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
 from neardup.process.program import run
-from neardup.process.summary import describe, summarize, total
+from neardup.process.summary import counts_in, describe, summarize, total
+from neardup.process.verdict import judged
 from neardup.reading.blocks import blocks_of
 from neardup.reading.input_files import format_input_files
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
@@ -153,7 +154,7 @@ class NearDuplicates(MRJob):
     def publish(self, counters):
         if "NEARDUP_REPORT" in os.environ:
             counters.report()
-        for name, count in counters.counts.items():
+        for name, count in counters.told().items():
             self.increment_counter(GROUP, name.replace(*AS_HADOOP_SAYS), count)
 
     # What the launcher does: check before, sum up after.
@@ -171,10 +172,8 @@ class NearDuplicates(MRJob):
                 raise StageError(f"{how.local_tmp_dir}: {message}")
             self.given = self.inputs()
             with self.removed_file() as self.removed:
-                if self.on_cluster():
-                    self.on_hadoop()
-                else:
-                    self.on_this_machine()
+                counts = self.on_hadoop() if self.on_cluster() else self.on_this_machine()
+        judged(counts, self.settings.max_bad)  # when all that there is has been written
 
     def check(self):
         how = self.options
@@ -193,6 +192,7 @@ class NearDuplicates(MRJob):
         told = total(step.get(GROUP, {}) for step in steps)
         counters.counts = {n.replace(*reversed(AS_HADOOP_SAYS)): told[n] for n in told}
         self.say(describe([counters.as_dict()], whole=True))
+        return counters.counts
 
     def on_this_machine(self):
         """Tasks put their reports, and on failure their messages, below the folder of the run."""
@@ -204,6 +204,7 @@ class NearDuplicates(MRJob):
         end_tasks_with_workers()
         self.run_all()
         self.say(summarize(folder))
+        return counts_in(folder)
 
     def inputs(self):
         how = self.options

@@ -21,8 +21,11 @@ from neardup.options.settings import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
 from neardup.process.summary import OLD_RECORDS
+from neardup.process.verdict import OLD_BAD
+from neardup.reading.bad_lines import BadLine
 from neardup.reading.blocks import Block
 from neardup.reading.json_lines import with_row_ids
+from neardup.reading.looks import LOOKED_AT, look_of
 from neardup.reading.places import NEW
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, chunks
@@ -82,14 +85,16 @@ def with_keys(
 def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[Batch]:
     """The records of each block; bad lines are counted, or fatal with --strict."""
     counters.add("records", 0)
+    counters.max_bad = settings.max_bad
     for block in blocks:
         if block.flaw:
-            reject(block.place, block.line, block.data, block.flaw, settings, counters)
+            reject(block, BadLine(0, block.data, block.flaw), settings, counters)
             continue
         batch, bad_lines = settings.parse(block.data)
         for bad in bad_lines:
-            reject(block.place, block.line + bad.number, bad.text, bad.reason, settings, counters)
+            reject(block, bad, settings, counters)
         counters.add("records", len(batch.ids) + len(batch.without_shingles))
+        counters.ids.add(batch.ids, len(block.data))
         if block.first < NEW:
             counters.add(OLD_RECORDS, len(batch.ids) + len(batch.without_shingles))
         if batch.without_shingles:
@@ -99,14 +104,17 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
             yield replace(batch, ids=ids, places=batch.places + np.uint64(block.first))
 
 
-def reject(
-    place: str, line: int, text: bytes, reason: str, settings: Settings, counters: Counters
-) -> None:
+def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -> None:
     """A line that is no record: count it and go on, or stop with --strict."""
-    message = f"{reason}: {shown(text)}"
+    line = block.line + bad.number
+    message = f"{bad.reason}: {shown(bad.text)}"
     if settings.strict:
-        raise StageError(f"{place}{line}: {message}")
-    counters.bad_line(place, line, message, reason)
+        raise StageError(f"{block.place}{line}: {message}")
+    counters.bad_line(block.place, line, message, bad.reason)
+    if block.first < NEW:
+        counters.add(OLD_BAD, 1)
+    if sum(counters.looks.values()) < LOOKED_AT:
+        counters.looks_like(look_of(bad.text, line, str(settings.form)))
 
 
 def reduce_buckets(

@@ -13,7 +13,7 @@ from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
-from neardup.reading.bad_lines import NOT_JSON
+from neardup.reading.bad_lines import NOT_JSON, BadLine
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.fields import ALL
 from neardup.reading.json_lines import FLAW, ROW, row_id
@@ -22,7 +22,7 @@ from neardup.reading.text_lines import text_lines
 from neardup.stages import reject
 
 NAME = "neardup convert"
-FLAGS = ("--input", "--id", "--max-line", "--strict")
+FLAGS = ("--input", "--id", "--max-line", "--max-bad", "--strict")
 DESCRIPTION = """Write the rows of CSV, TSV and Parquet files, or lines of text, as JSON lines.
 
 All columns are written; a row without an id gets its number, as a run on this machine counts it.
@@ -50,6 +50,7 @@ def _convert() -> None:
     check_files(args.files)
     counters = Counters("convert", progress="records")
     counters.add("records", 0)
+    counters.max_bad = settings.max_bad
     form = replace(settings.form, fields=settings.form.fields and ALL)
     blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
     id_ = args.id or ALL.id
@@ -64,7 +65,7 @@ def _rows(
     """The rows of a block, each with an id; bad lines are counted, or fatal with --strict."""
 
     def bad(number: int, text: bytes, reason: str) -> None:
-        reject(block.place, block.line + number, text, reason, settings, counters)
+        reject(block, BadLine(number, text, reason), settings, counters)
 
     if block.flaw:
         bad(0, block.data, block.flaw)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from neardup.engines.local.folder import working_folder
@@ -13,6 +14,7 @@ from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run
+from neardup.sets.batch import Batch
 from neardup.sketch_files.kinds import kind_of
 from neardup.sketch_files.sketch_file import check_new, write_sketches
 from neardup.stages import parsed
@@ -66,7 +68,13 @@ def _sketch() -> None:
     with working_folder():
         batches = parsed(settings.blocks(args.files), settings, counters)
         seed = int(settings.keys_of["--seed"])
-        written = write_sketches(Path(args.to), batches, kind, seed, options_of)
+        told = reported(batches, counters)  # which may refuse them, before there is a file
+        written = write_sketches(Path(args.to), told, kind, seed, options_of)
+    said = f"{args.to}: {kind.text} of {written.records:,} records in {written.bytes:,} bytes"
+    print(f"{'sketches':33} {said}", file=sys.stderr)
+
+
+def reported(batches: Iterable[Batch], counters: Counters) -> Iterator[Batch]:
+    """The same; at their end it is said what was counted."""
+    yield from batches
     counters.report()
-    told = f"{args.to}: {kind.text} of {written.records:,} records in {written.bytes:,} bytes"
-    print(f"{'sketches':33} {told}", file=sys.stderr)

@@ -27,7 +27,7 @@ from neardup.tuning.lengths_in_words import in_words
 from neardup.tuning.line_sample import LineSample, draw
 from neardup.tuning.shingle_lengths import Texts, best_length, compared
 from neardup.tuning.short_numbers import number, short
-from neardup.tuning.survey import Survey
+from neardup.tuning.survey import Survey, check_readable
 
 NAME = "neardup tune"
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
@@ -71,6 +71,7 @@ def _tune() -> None:
     size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
     check_files(args.files)
     sample = draw(args.files, size, seed, settings.form)
+    check_readable(sample, settings.parse, str(settings.form))
     if settings.form.shingle and args.shingle is None:
         texts = Texts.of_sample(sample, settings.form, seed)
         lengths = compared(texts, measure, recall, seed)

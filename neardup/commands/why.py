@@ -20,6 +20,7 @@ from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, UsageError, shown
 from neardup.process.program import run
+from neardup.process.verdict import judged
 from neardup.sets.batch import Batch
 from neardup.stages import parsed
 from neardup.token_counts.in_memory import TokenCounter
@@ -83,9 +84,11 @@ def _read(asked: Asked) -> Read:
     records = gathered(held)
     for id_ in asked.ids:
         if id_ not in records.ids:
+            judged(counters.told(), settings.max_bad)
             raise StageError(missing(id_, counters.counts, settings.form.input, asked.run))
     if counting:
         settings = Settings.of(args, counter.counts())
+    judged(counters.told(), settings.max_bad)
     return Read(records, texts, settings)
 
 

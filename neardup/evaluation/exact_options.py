@@ -24,6 +24,7 @@ EXACT = (
     "--clean",
     "--shingle",
     "--max-line",
+    "--max-bad",
     "--strict",
 )
 

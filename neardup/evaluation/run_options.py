@@ -13,7 +13,7 @@ from neardup.process.errors import StageError, UsageError
 from neardup.process.run_file import RunFile, run_file_name
 
 RUN = "--run"
-FREE = {"--strict"}  # asks nothing of the run
+FREE = {"--strict", "--max-bad"}  # asks nothing of the run
 
 
 class AskedRun(NamedTuple):

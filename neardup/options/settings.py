@@ -9,6 +9,7 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from neardup.decisions import RULES
@@ -20,6 +21,7 @@ from neardup.options.table import (
     DEFAULT_THRESHOLD,
     MAX_LINE_MIB,
     SCHEME_OPTIONS,
+    fraction,
     integer,
     measures,
     read,
@@ -27,6 +29,7 @@ from neardup.options.table import (
 )
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
+from neardup.process.verdict import MAX_BAD
 from neardup.reading.bad_lines import Parser
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.line_form import LineForm
@@ -61,6 +64,7 @@ class Settings:
     input_files: str | None
     max_line: int  # bytes
     strict: bool
+    max_bad: Fraction  # of all lines
     keys_of: Mapping[str, str]  # all that the keys of a line depend on, by flag; "" without one
 
     @classmethod
@@ -92,6 +96,7 @@ class Settings:
                 f"--measure {request.measure} has a direction, and --output {kind} has none; use "
                 "--measure overlap, the larger of both directions"
             )
+        max_bad = _max_bad(args)
         max_line = integer("--max-line", args.max_line, 1, MAX_LINE_MIB)
         return cls(
             threshold=request.threshold,
@@ -106,7 +111,8 @@ class Settings:
             between=args.between,
             input_files=args.input_files,
             max_line=max_line << 20,
-            strict=args.strict,
+            strict=max_bad == 0,
+            max_bad=max_bad,
             keys_of={
                 "--scheme": name,
                 **request.told(scheme.options),
@@ -218,6 +224,14 @@ def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, type[Rul
     if output.decides:
         tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
     return tag, RULES[rule].rule
+
+
+def _max_bad(args: argparse.Namespace) -> Fraction:
+    """The largest share of bad lines: 0 with --strict."""
+    given = None if args.max_bad is None else read("--max-bad", fraction, args.max_bad)
+    if args.strict and given:
+        raise UsageError(f"--strict is --max-bad 0, and --max-bad is {args.max_bad}")
+    return Fraction(0) if args.strict else MAX_BAD if given is None else given
 
 
 def _check_estimates(args: argparse.Namespace, scheme: Scheme, name: str, measure: str) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable, Mapping
+from fractions import Fraction
 from typing import Any, Callable
 
 from neardup.decisions import RULES
 from neardup.lines.tagged_ids import PRIORITIES
 from neardup.process.arguments import bare_parser
 from neardup.process.errors import UsageError
+from neardup.process.verdict import MAX_BAD, in_words
 from neardup.reading.cleaning import STEPS
 from neardup.reading.fields import DEFAULT_ID, DEFAULT_TEXT
 from neardup.reading.line_form import DEFAULT_SHINGLE
@@ -168,6 +170,11 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         default="32",
         help=f"longer lines are bad lines; in mebibytes, 1 to {MAX_LINE_MIB} (default: 32)",
     ),
+    "--max-bad": dict(
+        metavar="SHARE",
+        help="a larger share of bad lines, 0 to 1, as 0.25 or 1/4, ends with exit code 1, after "
+        f"the answer; 0 is --strict (default: {in_words(MAX_BAD)})",
+    ),
     "--strict": dict(action="store_true", help="stop at the first bad line instead of counting it"),
 }
 
@@ -220,6 +227,21 @@ def integer(flag: str, text: str, low: int, high: int) -> int:
     """The number that `text` is; UsageError where it is none from `low` to `high`."""
     number: int = read(flag, whole(low, high), text)
     return number
+
+
+def fraction(text: str) -> Fraction:
+    """The share, 0 to 1, that "0.25", "1/4" or "1" is; ValueError.
+
+    >>> fraction("1/3")
+    Fraction(1, 3)
+    """
+    try:
+        value = Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{text!r} is neither a decimal number nor a fraction") from None
+    if not 0 <= value <= 1:
+        raise ValueError(f"{text} is outside 0 <= SHARE <= 1")
+    return value
 
 
 def value_of(args: argparse.Namespace, flag: str) -> Any:

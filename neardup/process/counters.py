@@ -13,7 +13,9 @@ import sys
 import time
 from tempfile import NamedTemporaryFile
 
+from neardup.process.frequent import ON_CLUSTER, FrequentIds, frequent_in_words, most_frequent
 from neardup.process.summary import REMOVED, REPEATED, describe, first_repeated
+from neardup.process.verdict import LIKE, MAX_BAD, judged
 
 SHOWN_BAD_LINES = 10
 PROGRESS_SECONDS = 1  # on a terminal
@@ -33,6 +35,9 @@ class Counters:
         self.bad_lines: list[tuple[str, int, str]] = []
         self.promise = ""
         self.repeated = b""  # the smallest id that was met again
+        self.looks: dict[str, int] = {}  # of the first bad lines
+        self.ids = FrequentIds()
+        self.max_bad = MAX_BAD
         self.started = time.time()
         self._progress = progress
         self._on_terminal = bool(progress) and sys.stderr.isatty()
@@ -72,36 +77,55 @@ class Counters:
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
 
+    def looks_like(self, look: str) -> None:
+        """What a bad line looks like; see `verdict`."""
+        self.looks[look] = self.looks.get(look, 0) + 1
+
     def forget(self) -> None:
         """Report no more than the time, where another stage has counted the same."""
         self.counts.clear()
         self.bad_lines.clear()
         self.repeated = b""
+        self.looks.clear()
+        self.ids = FrequentIds()
+
+    def told(self) -> dict[str, int]:
+        """All counts, by name."""
+        told = {**self.counts, **{LIKE + look: n for look, n in self.looks.items()}}
+        if self._in_hadoop and (most := most_frequent([self.ids.as_dict()])).too_frequent:
+            print(f"{self.stage}: frequent: {frequent_in_words(most)}", file=sys.stderr)
+            told[ON_CLUSTER] = most.times
+        return told
 
     def report(self) -> None:
-        """Say what was counted; see the head of this file."""
+        """Say what was counted; see the head of this file.
+
+        StageError, where nobody adds it up, if the input could not be read: see `verdict`.
+        """
         if self._on_terminal:
             self._show("")
         if folder := _reports():
             with NamedTemporaryFile("w", dir=folder, suffix=".json", delete=False) as file:
                 json.dump(self.as_dict(), file)
         elif self._in_hadoop:
-            for name, count in self.counts.items():
+            for name, count in self.told().items():
                 print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
             if self.repeated:
                 told = first_repeated(self.repeated.decode(), REMOVED in self.counts)
                 print(f"{self.stage}: {REPEATED}: {told}", file=sys.stderr)
         else:
             print(describe([self.as_dict()]), file=sys.stderr)
+            judged(self.told(), self.max_bad)
 
     def as_dict(self) -> dict:
         """Everything in plain JSON values."""
         return {
             "stage": self.stage,
-            "counts": self.counts,
+            "counts": self.told(),
             "bad_lines": self.bad_lines,
             "promise": self.promise,
             "repeated": self._repeated(),
+            "ids": self.ids.as_dict(),
             "started": self.started,
             "ended": time.time(),
         }

@@ -8,6 +8,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from neardup.process.errors import shown
+from neardup.process.frequent import (
+    ON_CLUSTER,
+    SHARE,
+    frequent_in_words,
+    frequent_on_cluster,
+    most_frequent,
+)
 
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
@@ -80,9 +87,19 @@ def describe(reports: list[dict], whole: bool = False) -> str:
     lines.append(f"{'seconds':33} {seconds}")
     read = ("records", "bad lines", "keyed lines")
     pairs = counts.get("pairs", 0 if whole else None)
-    if pairs == 0 and any(counts.get(name) for name in read):
+    nothing_read = counts.get("bad lines") and not counts["records"]
+    if pairs == 0 and any(counts.get(name) for name in read) and not nothing_read:
         lines.append("No two records are similar enough to form a pair.")
+    lines += _frequent(reports, counts)
     return "\n".join(lines)
+
+
+def _frequent(reports: list[dict], counts: dict[str, int]) -> list[str]:
+    """The warning of an id that very many records have, if there is one."""
+    if found := counts.get(ON_CLUSTER, 0):
+        return [frequent_on_cluster(found)] if found * SHARE > counts["records"] else []
+    most = most_frequent([report["ids"] for report in reports if "ids" in report])
+    return [frequent_in_words(most)] if most.too_frequent else []
 
 
 def first_repeated(id_: str, decided: bool = False) -> str:
@@ -137,6 +154,11 @@ def summarize(folder: str, whole: bool = True) -> str:
 def reports_in(folder: str) -> list[dict]:
     """What the stages of a run have reported there, as `Counters.as_dict`."""
     return [json.loads(path.read_text("utf-8")) for path in sorted(Path(folder).glob("*.json"))]
+
+
+def counts_in(folder: str) -> dict[str, int]:
+    """All that the stages of a run have counted, whose reports are there."""
+    return total(report["counts"] for report in reports_in(folder))
 
 
 if __name__ == "__main__":

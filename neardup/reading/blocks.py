@@ -11,15 +11,17 @@ import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Callable, NamedTuple
+from typing import IO, Any, Callable, NamedTuple
 
 import numpy as np
 
 from neardup.process.errors import StageError
 from neardup.reading.bad_lines import LINE_TOO_LONG
-from neardup.reading.packed import opened, position
+from neardup.reading.magic import MAGIC_BYTES, refuse_no_lines
+from neardup.reading.packed import OPENERS, opened, position
 from neardup.reading.places import NEW, first_place
 
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
@@ -115,9 +117,18 @@ def _lines_before(position: int, name: str) -> int:
     return count
 
 
+@contextmanager
+def opened_lines(path: str, name: str, start: Start) -> Iterator[Any]:
+    """An open file; StageError for one that begins as one without lines does."""
+    with opened(path, name) as stream:
+        if start.of_file:
+            refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-", OPENERS)
+        yield stream
+
+
 def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
     """A file of lines, some at a time."""
-    with opened(path, name) as stream:
+    with opened_lines(path, name, start) as stream:
         for line, data, cut in whole_lines(stream, max_line, start.line, start.of_file):
             flaw = LINE_TOO_LONG if cut else ""
             yield Piece(line, partial(bytes, data), flaw, behind=position(stream))

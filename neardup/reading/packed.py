@@ -51,7 +51,7 @@ def plain_name(name: str) -> str:
 
 
 @contextmanager
-def opened(path: str, name: str) -> Iterator[IO[bytes]]:
+def opened(path: str, name: str) -> Iterator[Any]:
     """A file to read from, which messages call `name`; `-` is stdin.  Damage is a StageError."""
     if path == "-":
         with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:

@@ -33,6 +33,7 @@ import numpy as np
 from neardup.process.errors import StageError
 from neardup.reading.blocks import LINE_END, Start
 from neardup.reading.line_form import LineForm
+from neardup.reading.magic import MAGIC_BYTES, refuse_no_lines
 from neardup.reading.packed import OPENERS
 from neardup.sets.runs import distinct
 
@@ -66,6 +67,10 @@ class LineSample:
 def draw(files: list[str], lines: int, seed: int, form: LineForm = OF_LINES) -> LineSample:
     """At most this many lines of all the files (`-` is stdin); of tables, their rows as JSON."""
     dice = np.random.default_rng(seed)
+    for name in files:
+        if _is_plain(name) and form.is_of_lines(name):
+            with open(name, "rb") as file:
+                refuse_no_lines(file.read(MAGIC_BYTES), name, OPENERS)
     if all(_is_plain(name) and form.is_of_lines(name) for name in files):
         return _from_cells(files, lines, dice)
     return _from_start(files, lines, dice, form)
@@ -214,6 +219,7 @@ def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]
             raise StageError(f"{name}: damaged: {error}") from error
         status = os.fstat(raw.fileno())
         known = stat.S_ISREG(status.st_mode) and raw.tell() / max(status.st_size, 1)
+    refuse_no_lines(data[:MAGIC_BYTES], name, OPENERS)
     lines = data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
     if more:
         lines = lines[:-1]  # which may have no end yet

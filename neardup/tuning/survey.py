@@ -9,8 +9,11 @@ from time import process_time
 import numpy as np
 
 from neardup.process.errors import StageError
+from neardup.process.summary import BAD
+from neardup.process.verdict import MAX_BAD, judged
 from neardup.reading.bad_lines import Parser
 from neardup.reading.blocks import BLOCK_BYTES
+from neardup.reading.looks import LOOKED_AT, looks_of
 from neardup.sets.batch import Batch
 from neardup.sets.runs import distinct
 from neardup.similarity.measures import SetMeasure
@@ -29,6 +32,15 @@ def seconds(task: Callable[[], object]) -> float:
         task()
         times.append(process_time())
     return min(b - a for a, b in zip(times, times[1:]))
+
+
+def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
+    """StageError where no line of a sample is a record, with what they look like."""
+    for lines in sample.lines[:LOOKED_AT], sample.lines:  # most often the first ones tell
+        _, bad = parse(b"".join(lines))
+        if len(bad) < len(lines) or not bad:
+            return
+    judged({f"{BAD}{bad[0].reason}": len(bad), **looks_of(sample.lines, input_)}, MAX_BAD)
 
 
 def check_enough(records: int, sample: LineSample) -> None:

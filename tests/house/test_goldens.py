@@ -109,6 +109,10 @@ REFUSED = """
 --max-line 0
 --max-line 65
 --max-line 1.5
+--max-bad 1.01
+--max-bad -0.5
+--max-bad few
+--max-bad 0.1 --strict
 """
 
 RUN_LOCAL_REFUSED = """

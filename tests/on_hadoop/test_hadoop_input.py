@@ -78,3 +78,23 @@ def test_a_very_large_video(tmp_path: Path) -> None:
         tmp_path, [hadoop_cluster.put(data, "/in/large.txt")], "--reducers=2"
     )
     assert job.pairs == b"LARGE\tLARGER\t0.952381\n"
+
+
+def test_no_line_can_be_read(tmp_path: Path) -> None:
+    """By the counters of all tasks: one alone would not know."""
+    text = b"".join(b"%d\ta text of some words\n" % i for i in range(50))
+    hdfs = hadoop_cluster.put(text, "/in/text.txt")
+    command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, "--reducers=1"]
+    result = hadoop_cluster.attempt([*command, hdfs, hadoop_cluster.new_output()], tmp_path)
+    assert result.code == 1
+    assert result.count("bad lines") == 50
+    assert "No two records" not in result.err
+    said = "run_hadoop.sh: no line of 50 could be read; they look like text; type: "
+    assert result.err.splitlines()[-1].startswith(f"{said}./run_hadoop.sh --input text --python ")
+
+
+def test_an_id_on_all_records(tmp_path: Path) -> None:
+    text = b"".join(b"id: text %d of some words\n" % i for i in range(50))
+    hdfs = hadoop_cluster.put(text, "/in/id.txt")
+    job = hadoop_cluster.submit(tmp_path, [hdfs], "--reducers=1", "--input=text")
+    assert "one id, or a few, are on 50 records as tasks have counted" in job.result.err

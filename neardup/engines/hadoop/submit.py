@@ -43,6 +43,7 @@ from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
 from neardup.process.program import run
 from neardup.process.summary import CLUSTERS, IN_CLUSTERS, REMOVED, UNSETTLED, describe
+from neardup.process.verdict import judged
 from neardup.token_counts.counts import TokenCounts
 
 
@@ -164,6 +165,7 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
     if plan.between:
         folders.remove([plan.between])
     print(describe([counters.as_dict()], whole=True), file=sys.stderr)
+    judged(counters.counts, settings.max_bad)
 
 
 def _connect(

@@ -41,7 +41,8 @@ from neardup.lines.set_text import encode_sets
 from neardup.options import table
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
-from neardup.process.summary import summarize
+from neardup.process.summary import counts_in, summarize
+from neardup.process.verdict import judged
 from neardup.reading.blocks import check_inputs
 from neardup.reading.places import first_place
 from neardup.sets.batch import Batch
@@ -144,6 +145,7 @@ def _segment(plan: Plan, folder: Path) -> dict[str, Any]:
     with plan.progress, Workers(NAME, plan.progress.fail) as workers:
         plan.progress.stage("count", plan.input_bytes(), together=True)
         everywhere(workers, plan, "mapper", lambda k: count(plan, k, indexed_records))
+        check_read(plan)
         records = [path.stat().st_size // 16 for path in plan.paths("traits")]
         if sum(records) >= MOST_RECORDS:
             raise StageError(f"more than {MOST_RECORDS:,} records; make several indexes of them")
@@ -160,6 +162,16 @@ def _segment(plan: Plan, folder: Path) -> dict[str, Any]:
         "sizes": {name: (folder / name).stat().st_size for name in FILES},
         SUMS: write_checked(folder / SUMS, [np.concatenate(sums).tobytes()]).tolist(),
     }
+
+
+def check_read(plan: Plan) -> None:
+    """StageError, behind a summary, where too many lines are bad: no index has such records."""
+    folder = str(plan.folder)
+    try:
+        judged(counts_in(folder), plan.settings.max_bad)
+    except StageError:
+        print(summarize(folder, whole=False), file=sys.stderr)
+        raise
 
 
 def _entries(plan: Plan, part: int) -> int:

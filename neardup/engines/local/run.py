@@ -56,7 +56,8 @@ from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.process.errors import UsageError
 from neardup.process.program import cores, run
-from neardup.process.summary import reports_in, summarize
+from neardup.process.summary import reports_in, summarize, total
+from neardup.process.verdict import judged
 from neardup.reading.blocks import check_inputs
 from neardup.reading.input_files import file_places
 from neardup.reading.places import first_place
@@ -122,6 +123,8 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
         reports = reports_in(str(folder))
         print(summarize(str(folder)), file=sys.stderr)
     write_run_file(name, args, plan.settings, reports)
+    counts = total(report["counts"] for report in reports)
+    judged(counts, settings.max_bad)  # when all that there is has been written
 
 
 def command_line(name: str, typed: str) -> argparse.Namespace:

@@ -23,10 +23,17 @@ from typing import IO, NamedTuple
 
 from neardup.process.errors import StageError
 from neardup.reading.bad_lines import LINE_TOO_LONG, TOO_FEW_FIELDS, WRONG_FIELDS
-from neardup.reading.blocks import BLOCK_BYTES, LINE_END, Piece, Start, whole_lines
+from neardup.reading.blocks import (
+    BLOCK_BYTES,
+    LINE_END,
+    Piece,
+    Start,
+    opened_lines,
+    whole_lines,
+)
 from neardup.reading.fields import Fields
 from neardup.reading.json_lines import FLAW, ROW
-from neardup.reading.packed import opened, position
+from neardup.reading.packed import position
 from neardup.reading.tables.quoted_rows import ROW_OF_FIELDS, row_ends, whole_rows
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -55,7 +62,7 @@ def separated_pieces(
     kind: str, fields: Fields, path: str, name: str, max_line: int, start: Start
 ) -> Iterator[Piece]:
     """A file of rows, some at a time; of a TSV that has no header, maybe a split of one."""
-    with opened(path, name) as stream:
+    with opened_lines(path, name, start) as stream:
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
         header = next(split_rows(kind, table.header), [])
         columns = fields.places(header, name) if header or fields.numbered else {}

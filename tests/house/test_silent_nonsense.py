@@ -1,0 +1,454 @@
+"""What was taken for something else ends in one message, with the line to type; and that one works.
+
+The line is taken from the message, and run by bash as it stands.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import random
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from neardup.process.frequent import HELD, STAYING, FrequentIds, most_frequent
+from neardup.process.verdict import ADVICE, OTHER
+from neardup.reading.blocks import OPENERS
+from neardup.reading.line_form import INPUTS
+from neardup.reading.looks import FIRST_LOOKS, LOOKED_AT, LOOKS, look_of
+from tests.support.engines import (
+    COUNT_TOKENS,
+    INLINE,
+    LOCAL,
+    MAPPER,
+    NEARDUP,
+    ROOT,
+    RUN_LOCAL,
+    run,
+    succeed,
+)
+
+WORDS = [f"word{i}" for i in range(16)]
+PAIRS = b"p0\tp1\t1.000000\np2\tp3\t1.000000\n"
+
+
+def texts() -> list[tuple[str, str]]:
+    """Sixty, of which two are twice."""
+    dice = random.Random(5)
+    drawn = [" ".join(dice.choices(WORDS, k=12)) for _ in range(58)]
+    both = [drawn[0], drawn[0], drawn[1], drawn[1], *drawn[2:]]
+    return [(f"p{i}", text) for i, text in enumerate(both)]
+
+
+TEXT = "".join(f"{id_}\t{text}\n" for id_, text in texts()).encode()
+JSONL = "".join(json.dumps({"id": id_, "text": text}) + "\n" for id_, text in texts()).encode()
+ARRAY = json.dumps([{"id": id_, "text": text} for id_, text in texts()], indent=1).encode() + b"\n"
+CSV = ("id,text\n" + "".join(f"{id_},{text}\n" for id_, text in texts())).encode()
+TSV = ("id\tlang\ttext\n" + "".join(f"{id_}\ten\t{text}\n" for id_, text in texts())).encode()
+SHINGLES = b"p0 1 2 3\np1 1 2 3\np2 4 5\np3 4 5\np4 8\n"
+
+
+def zstd(data: bytes) -> bytes:
+    if not shutil.which("zstd"):
+        pytest.skip("needs zstd")
+    return subprocess.run(["zstd", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def parquet(_: bytes) -> bytes:
+    """Of the texts; where nobody could read it, something that begins as one does."""
+    if "parquet" not in INPUTS:
+        return b"PAR1\x15\x04\x15 and so on"
+    arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    ids, of_ids = zip(*texts())
+    sink = arrow.BufferOutputStream()
+    files.write_table(arrow.table({"id": ids, "text": of_ids}), sink)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def as_it_is(data: bytes) -> bytes:
+    return data
+
+
+# What it is, its bytes, packed by, options, exit code, part of the line to type, whether that runs.
+CASES: list[tuple[str, bytes, Callable[[bytes], bytes], str, int, str, bool]] = [
+    ("text", TEXT, as_it_is, "", 1, "--input text ", True),
+    ("jsonl as text", JSONL, as_it_is, "--input text", 0, "--input jsonl ", "jsonl" in INPUTS),
+    ("jsonl", JSONL, as_it_is, "", 1, "--input jsonl ", "jsonl" in INPUTS),
+    ("csv as text", CSV, as_it_is, "--input text", 0, "--input csv ", "csv" in INPUTS),
+    ("csv", CSV, as_it_is, "", 1, "--input csv ", "csv" in INPUTS),
+    ("tsv", TSV, as_it_is, "", 1, "--input tsv ", "tsv" in INPUTS),
+    ("parquet", b"", parquet, "", 1, "--input parquet ", "parquet" in INPUTS),
+    ("parquet as text", b"", parquet, "--input text", 1, "--input parquet ", "parquet" in INPUTS),
+    ("xz", TEXT, lzma.compress, "--input text", 1, "xz -dc ", True),
+    ("zst", TEXT, zstd, "--input text", 1, "zstd -dc ", True),
+    ("gzip", TEXT, gzip.compress, "--input=text", 1, "gzip -dc ", True),
+    ("bzip2", SHINGLES, bz2.compress, "", 1, "bzip2 -dc ", True),
+    ("array as text", ARRAY, as_it_is, "--input text", 1, "--input jsonl -", False),
+    (
+        "array",
+        ARRAY,
+        as_it_is,
+        "",
+        1,
+        "jq -c '.[]' ",
+        "jsonl" in INPUTS and bool(shutil.which("jq")),
+    ),
+    ("shingles", SHINGLES, as_it_is, "--weights own --input jsonl", 1, "--input shingles ", True),
+    (
+        "weights",
+        b"p0 1:2 3\np1 1:2 3\np2 4 5:1\np3 4 5:1\n",
+        as_it_is,
+        "",
+        1,
+        "--weights own ",
+        True,
+    ),
+    ("commas", SHINGLES.replace(b" ", b","), as_it_is, "", 1, "sed 's/[,;]/ /g' ", True),
+]
+
+
+@pytest.mark.parametrize(
+    ("data", "packed", "flags", "code", "fix", "runs"),
+    [case[1:] for case in CASES],
+    ids=[case[0] for case in CASES],
+)
+def test_what_is_taken_for_something_else(
+    data: bytes,
+    packed: Callable[[bytes], bytes],
+    flags: str,
+    code: int,
+    fix: str,
+    runs: bool,
+    tmp_path: Path,
+) -> None:
+    if "jsonl" in flags and "jsonl" not in INPUTS:
+        pytest.skip("needs --input jsonl")
+    path = tmp_path / "in put"  # of no suffix
+    path.write_bytes(packed(data))
+    result = run([*RUN_LOCAL, *flags.split(), path], tmp_path)
+    assert result.code == code, result.err
+    assert not result.left
+    (line,) = re.findall(r"\btype: (.*)$", result.err, re.MULTILINE)
+    assert fix in line
+    assert result.err.splitlines()[-1].endswith(line)
+    assert "no line of" not in result.err or "No two records" not in result.err
+    if runs:
+        fixed = succeed(["bash", "-c", f"cd {ROOT}; {line}"], tmp_path)
+        assert fixed.out == PAIRS
+
+
+@pytest.mark.parametrize(
+    ("suffix", "pack"), [(".xz", lzma.compress), (".zst", zstd)], ids=["xz", "zst"]
+)
+def test_a_packed_file_is_read_or_refused(
+    suffix: str, pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / f"shingles{suffix}"
+    path.write_bytes(pack(SHINGLES))
+    result = run([*RUN_LOCAL, path], tmp_path)
+    if suffix in OPENERS:
+        assert (result.code, result.out) == (0, PAIRS)
+    else:
+        assert (result.code, result.out) == (1, b"")
+        assert f"{path}: is packed by " in result.err
+
+
+# No line readable.
+
+TOOL = [*NEARDUP]
+PROGRAMS: dict[str, list[str]] = {
+    "mapper": [*MAPPER, "in.txt"],
+    "run_local": [*RUN_LOCAL, "--jobs", "2", "in.txt"],
+    "run_local prefix": [*RUN_LOCAL, "--scheme=prefix", "in.txt"],
+    "run_local kept": [*RUN_LOCAL, "--output=kept", "in.txt"],
+    "inline": [*INLINE, "in.txt"],
+    "inline quiet": [*INLINE, "-q", "in.txt"],
+    "local": [*LOCAL, "in.txt"],
+    "count_tokens": [*COUNT_TOKENS, "map", "in.txt"],
+    "truth": [*TOOL, "truth", "in.txt"],
+    "audit": [*TOOL, "audit", "in.txt", "none.tsv"],
+    "tune": [*TOOL, "tune", "in.txt"],
+    "why": [*TOOL, "why", "in.txt", "p0", "p1"],
+    "sketch": [*TOOL, "sketch", "in.txt", "--to", "made"],
+    "index": [*TOOL, "index", "in.txt", "--to", "made"],
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_no_line_can_be_read(program: str, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes(TEXT)
+    (tmp_path / "none.tsv").touch()
+    names = {"in.txt", "none.tsv", "made"}
+    words = [tmp_path / word if word in names else word for word in PROGRAMS[program]]
+    result = run(words, tmp_path)
+    assert result.code == 1
+    last = result.err.splitlines()[-1]
+    assert "no line of 60 could be read; they look like text; type: " in last
+    assert "--input text" in last
+    assert result.err.count("type: ") == 1
+    assert "No two records" not in result.err
+    assert not (tmp_path / "made").exists()
+    assert not result.left
+
+
+def test_standard_input(tmp_path: Path) -> None:
+    for command, line in (
+        (MAPPER, "./mapper.py --input text"),
+        ([*RUN_LOCAL, "-"], "./run_local.sh --input text -"),
+    ):
+        result = run(command, tmp_path, TEXT)
+        assert result.code == 1
+        assert result.err.splitlines()[-1].endswith(f"type: {line}")
+
+
+def test_lines_that_look_like_nothing(tmp_path: Path) -> None:
+    result = run([*RUN_LOCAL, "-"], tmp_path, b"lonely\n" * 20)
+    assert result.code == 1
+    assert result.err.splitlines()[-1].endswith("docs/formats.md says what a line is")
+
+
+def test_old_records_are_judged_by_themselves(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
+    good.write_bytes(b"".join(b"v%d %d\n" % (i, i) for i in range(1000)))
+    bad.write_bytes(TEXT)
+    for old, new, said in ((good, bad, "no line of 60 "), (bad, good, "no old line of 60 ")):
+        result = run([*RUN_LOCAL, "--against", old, new], tmp_path)
+        assert result.code == 1
+        assert f"run_local.sh: {said}could be read; they look like text" in result.err
+    index = tmp_path / "index"
+    succeed([*NEARDUP, "index", good, "--to", index], tmp_path)
+    result = run([*RUN_LOCAL, "--against", index, bad], tmp_path)
+    assert result.code == 1
+    assert "no line of 60 could be read" in result.err
+
+
+LOOKING_SO = {
+    "jsonl": '{"id": "a", "text": "to be"}',
+    "parts of json": ' "text": "to be or not",',
+    "shingles": "a 1 2 3",
+    "weighted shingles": "a 1 2:0.5 3",
+    "shingles and commas": "a,1, 2,3",
+    "tsv": "a\ten\tto be",
+    "csv": '"a, b",to be',
+    "text": "0ad\tgame, of war",
+    OTHER: "lonely",
+}
+
+
+@pytest.mark.parametrize("look", LOOKING_SO)
+def test_what_a_line_looks_like(look: str) -> None:
+    line = LOOKING_SO[look].encode()
+    assert look_of(line, 5, "video") == look
+    assert look_of(line, 5, look) == OTHER  # as what it is read it cannot be meant
+    if look in ("text", "shingles"):
+        assert (
+            look_of(line + b" 123456789 more"[: 10 if look == "shingles" else 15] * 500, 5, "")
+            == look
+        )
+
+
+def test_every_look_has_its_advice() -> None:
+    assert LOOKING_SO.keys() - {OTHER} == LOOKS.keys()
+    assert LOOKS.keys() | FIRST_LOOKS.keys() == ADVICE.keys()
+
+
+# Too few lines readable.
+
+
+def some_bad(good: int, bad: int) -> bytes:
+    lines = [b"v%d 1 2 3\n" % i for i in range(good)] + [
+        b"text of words %d\n" % i for i in range(bad)
+    ]
+    random.Random(1).shuffle(lines)
+    return b"".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "flags", "code"),
+    [
+        (10, 10, "", 0),
+        (10, 11, "", 1),
+        (300, 301, "", 1),
+        (10, 11, "--max-bad 1", 0),
+        (2, 1, "--max-bad 1/3", 0),
+        (2, 1, "--max-bad=0.33", 1),
+        (0, 5, "--max-bad 1", 1),
+    ],
+)
+@pytest.mark.parametrize("command", [MAPPER, RUN_LOCAL, INLINE], ids=["mapper", "local", "inline"])
+def test_a_share_of_bad_lines(
+    command: list[str], good: int, bad: int, flags: str, code: int, tmp_path: Path
+) -> None:
+    """The answer is there in any case."""
+    path = tmp_path / "some.txt"
+    path.write_bytes(some_bad(good, bad))
+    result = run([*command, *flags.split(), path], tmp_path)
+    assert result.code == code, result.err
+    assert bool(result.out) == bool(good)
+    assert result.count("bad lines") == bad
+    told = f"of {good + bad} lines {bad} could not be read, which is more than --max-bad "
+    assert (told in result.err) == (code == 1 and good > 0)
+    assert (" type: " in result.err) == (code == 1)
+
+
+def test_what_was_removed_is_there_too(tmp_path: Path) -> None:
+    path, removed = tmp_path / "some.txt", tmp_path / "removed.tsv"
+    path.write_bytes(some_bad(3, 4))
+    for command in RUN_LOCAL, INLINE:
+        result = run([*command, "--output=kept", "--removed", removed, path], tmp_path)
+        assert result.code == 1
+        assert len(result.out.splitlines()) == 5  # bad lines stay
+        assert len(removed.read_bytes().splitlines()) == 2
+        removed.unlink()
+
+
+def test_max_bad_of_nothing_is_strict(tmp_path: Path) -> None:
+    data = some_bad(9, 1)
+    strict, none = (run([*MAPPER, flag], tmp_path, data) for flag in ("--strict", "--max-bad=0"))
+    assert strict == none
+    assert strict.code == 1
+    assert len(strict.err.splitlines()) == 1
+    both = run([*MAPPER, "--strict", "--max-bad=0.1"], tmp_path, data)
+    assert both.code == 2
+    assert "--strict is --max-bad 0, and --max-bad is 0.1" in both.err
+
+
+def test_a_task_alone_is_not_judged(tmp_path: Path) -> None:
+    """Its split may be bad alone; the launcher judges by the counters of all."""
+    task = {"mapreduce_task_attempt_id": "attempt_1", "mapreduce_map_input_file": "hdfs:///in.txt"}
+    result = succeed(MAPPER, tmp_path, TEXT, **task)
+    assert "reporter:counter:neardup,bad lines: not an integer,60" in result.err
+    assert f"reporter:counter:neardup,bad lines like text,{min(60, LOOKED_AT)}" in result.err
+
+
+# What holds no lines.
+
+MAGIC = {
+    "gzip": gzip.compress(SHINGLES),
+    "bzip2": bz2.compress(SHINGLES),
+    "no bzip2": bz2.compress(b""),
+    "xz": lzma.compress(SHINGLES),
+    "zstd": b"\x28\xb5\x2f\xfd\x04",
+    "zip": b"PK\x03\x04\x14\x00",
+    "7z": b"7z\xbc\xaf\x27\x1c\x00",
+    "Parquet": b"PAR1\x15\x04",
+    "Arrow": b"ARROW1\0\0",
+    "UTF-16": "a 1 2".encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("what", MAGIC)
+@pytest.mark.parametrize("way", ["file", "stdin", "tune"])
+def test_the_first_bytes_tell(what: str, way: str, tmp_path: Path) -> None:
+    path = tmp_path / "in.txt"
+    path.write_bytes(MAGIC[what])
+    command = [*NEARDUP, "tune"] if way == "tune" else MAPPER
+    words = [*command, "-" if way == "stdin" else path]
+    result = run(words, tmp_path, MAGIC[what] if way == "stdin" else b"")
+    assert result.code == 1
+    assert result.out == b""
+    (message,) = result.err.splitlines()
+    assert f": {'standard input' if way == 'stdin' else path}: is " in message
+    assert what.split()[-1] in message
+    assert ("rename it to end with .gz, or " in message) == (what == "gzip" and way != "stdin")
+
+
+def test_the_first_bytes_of_a_task_tell(tmp_path: Path) -> None:
+    path = tmp_path / "in.txt"
+    path.write_bytes(MAGIC["gzip"])
+    for command in INLINE, LOCAL:
+        result = run([*command, path], tmp_path)
+        assert result.code == 1
+        assert f"{path}: is packed by gzip; rename it" in result.err
+
+
+def test_a_document(tmp_path: Path) -> None:
+    path = tmp_path / "table.xlsx"
+    path.write_bytes(MAGIC["zip"])
+    result = run([*RUN_LOCAL, path], tmp_path)
+    assert (result.code, len(result.err.splitlines())) == (1, 1)
+    assert "save it as CSV" in result.err
+
+
+@pytest.mark.parametrize(
+    "id_", [b"PAR1", b"BZh", b"BZh9", b"PK", b"7z", b"ARROW1", b"\xef\xbb\xbfPAR1"]
+)
+def test_an_id_that_looks_like_magic(id_: bytes, tmp_path: Path) -> None:
+    for blank in b" ", b"\t":
+        data = id_ + blank + b"1 2 3\nother 1 2 3\n"
+        assert succeed([*RUN_LOCAL, "-"], tmp_path, data).out.count(b"1.000000") == 1
+
+
+# One id on very many records.
+
+
+@pytest.mark.parametrize(
+    ("times", "others", "warned"), [(11, 900, True), (11, 1089, False), (10, 20, False)]
+)
+@pytest.mark.parametrize("command", [MAPPER, RUN_LOCAL, INLINE], ids=["mapper", "local", "inline"])
+def test_an_id_on_many_records(
+    command: list[str], times: int, others: int, warned: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "in.txt"
+    ids = ["again"] * times + [f"v{i}" for i in range(others)]
+    random.Random(3).shuffle(ids)
+    path.write_text("".join(f"{id_} {i}\n" for i, id_ in enumerate(ids)))
+    result = succeed([*command, path], tmp_path)
+    said = f"the id 'again' is on {times} of {times + others:,} records; "
+    assert (said in result.err) == warned
+    assert ("the id '" in result.err) == warned
+
+
+def test_an_id_on_many_records_of_several_workers(tmp_path: Path) -> None:
+    path = tmp_path / "in.txt"
+    lines = [
+        f"{'again' if i % 50 == 0 else f'v{i}'} {' '.join(map(str, range(i, i + 30)))}\n"
+        for i in range(9000)
+    ]
+    path.write_text("".join(lines))
+    result = succeed([*RUN_LOCAL, "--jobs", "2", path], tmp_path)
+    assert re.search(r"^the id 'again' is on (at least )?180 of 9,000 records; ", result.err, re.M)
+
+
+def test_a_task_counts_and_its_log_names_the_id(tmp_path: Path) -> None:
+    task = {"mapreduce_task_attempt_id": "attempt_1", "mapreduce_map_input_file": "hdfs:///in.txt"}
+    result = succeed(MAPPER, tmp_path, b"a 1\n" * 20 + b"b 2\n", **task)
+    assert "reporter:counter:neardup,records of a frequent id,20" in result.err
+    assert "mapper: frequent: the id 'a' is on 20 of 21 records" in result.err
+
+
+@pytest.mark.parametrize("often", [30, 90, 4000])
+def test_counts_of_ids_in_bounded_memory(often: int) -> None:
+    """Against a plain count: never too many, and short by what it says at most."""
+    dice = random.Random(often)
+    ids = [b"often"] * often + [b"v%d" % dice.randrange(10**6) for _ in range(200_000)]
+    dice.shuffle(ids)
+    found = FrequentIds()
+    for low in range(0, len(ids), 700):
+        found.add(ids[low : low + 700], 7000)
+        assert len(found._counts) <= HELD
+    report = found.as_dict()
+    true = Counter(ids)
+    assert report["records"] == len(ids)
+    assert 0 < report["short"] <= len(ids) / (STAYING + 1)
+    for id_, count in report["ids"].items():
+        assert true[id_.encode()] - report["short"] <= count <= true[id_.encode()]
+    most = most_frequent([report])
+    assert most.too_frequent == (often == 4000)
+    if most.too_frequent:
+        assert (most.id, most.at_least) == ("often", True)
+
+
+def test_long_ids_are_not_held() -> None:
+    found = FrequentIds()
+    found.add([b"x" * 1000, b"y"] * 20, 40_000)
+    assert found.as_dict() == {"records": 40, "short": 0, "ids": {"y": 20}}
