@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from neardup import __version__
+import neardup
 from neardup.engines.local.whole_file import check_new, whole_or_not
 from neardup.options import table
 from neardup.options.settings import Settings, measure_name
@@ -79,5 +79,5 @@ def write_run_file(
         counts=total(report["counts"] for report in reports),
         seconds={stage: round(spent, 3) for stage, spent in seconds_of(reports).items()},
         program=program,
-        version=__version__,
+        version=neardup.__version__,
     ).write(name)
