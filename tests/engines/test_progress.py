@@ -248,6 +248,19 @@ def test_a_reader_of_messages_that_has_left(monkeypatch: pytest.MonkeyPatch) -> 
     os.close(write)
 
 
+def test_the_alarm_of_somebody_else_stays() -> None:
+    """As of `perl -e 'alarm 60; exec @ARGV'`, which is to end it."""
+    handler = signal.getsignal(signal.SIGALRM)
+    signal.setitimer(signal.ITIMER_REAL, 1000)
+    try:
+        with Progress("x", ["count"], 1):
+            assert signal.getsignal(signal.SIGALRM) == handler
+            assert signal.getitimer(signal.ITIMER_REAL)[0] > 100
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 100
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def test_without_messages_there_is_no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Descriptor 2 is somebody's file then."""
     monkeypatch.setattr(sys, "stderr", None)
