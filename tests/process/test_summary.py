@@ -16,7 +16,6 @@ from neardup.process.summary import describe, first_bad_lines, summarize
 @pytest.fixture(autouse=True)
 def _nowhere_else(monkeypatch):
     monkeypatch.delenv("NEARDUP_REPORT", raising=False)
-    monkeypatch.delenv("NEARDUP_WORKER", raising=False)
     monkeypatch.delenv("mapreduce_task_attempt_id", raising=False)
 
 
@@ -138,17 +137,16 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize(("worker", "shows"), [("", True), ("1 of 4", True), ("2 of 4", False)])
-def test_a_terminal_is_shown_the_progress_of_the_first_worker(monkeypatch, worker, shows):
+@pytest.mark.parametrize("progress", ["records", ""])
+def test_a_terminal_is_shown_the_progress_of_a_program_that_tells_it(monkeypatch, progress):
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setattr(counters_module, "PROGRESS_SECONDS", -1)
-    monkeypatch.setenv("NEARDUP_WORKER", worker)
-    counters = Counters("mapper", progress="records")
+    counters = Counters("mapper", progress)
     counters.add("records", 1234)
     shown = sys.stderr.getvalue()
-    assert shown == (f"\r\x1b[K{f'mapper {worker}'.strip()}: 1,234 records" if shows else "")
+    assert shown == ("\r\x1b[Kmapper: 1,234 records" if progress else "")
     counters.report()
-    assert sys.stderr.getvalue().startswith(shown + ("\r\x1b[K" if shows else "records"))
+    assert sys.stderr.getvalue().startswith(shown + ("\r\x1b[K" if progress else "records"))
 
 
 def test_a_bad_line_does_not_stand_behind_the_progress(monkeypatch):

@@ -7,6 +7,7 @@ import codecs
 import errno
 import gzip
 import io
+import os
 import re
 from itertools import chain, count
 
@@ -161,6 +162,28 @@ def test_shares_take_every_block_once(tmp_path, monkeypatch):
     shares = [list(read_files(names, FAR, count(worker, 3))) for worker in range(3)]
     assert all(shares)
     assert sorted(chain(*shares)) == sorted(whole)
+
+
+@pytest.mark.parametrize("share", [1, 3])
+def test_how_much_of_the_files_is_behind(tmp_path, monkeypatch, share):
+    """As they lie, packed or not."""
+    monkeypatch.setattr(blocks_module, "BLOCK_BYTES", 1 << 16)
+    names = [str(tmp_path / name) for name in ("a", "b.gz", "c.bz2", "d")]
+    for name, open_ in zip(names, (open, gzip.open, bz2.open, open)):
+        with open_(name, "wb") as file:
+            file.write(b"".join(b"%x\n" % (i * 0x9E3779B97F4A7C15 % 2**64) for i in range(20_000)))
+    sizes = [os.path.getsize(name) for name in names]
+    passed: list[int] = []
+    read = list(read_files(names, FAR, count(0, share), passed=passed.append))
+    assert len(passed) == len(read) > 4
+    assert passed == sorted(passed)
+    for i, name in enumerate(names):
+        mine = [at for at, block in zip(passed, read) if block.place.startswith(f"{name}: ")]
+        assert sum(sizes[:i]) < min(mine) <= max(mine) <= sum(sizes[: i + 1])
+        told: list[int] = []
+        assert list(unpacked(name, told.append))
+        assert told == sorted(told)
+        assert 0 < told[0] <= told[-1] == sizes[i]
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2"])

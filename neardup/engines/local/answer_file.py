@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
-from neardup import __version__
+import neardup
 from neardup.engines.local.folder import naming
 from neardup.engines.local.whole_file import check_new, whole_or_not
 from neardup.options import table
@@ -168,5 +168,5 @@ def write_run_file(
         counts=total(report["counts"] for report in reports),
         seconds={stage: round(spent, 3) for stage, spent in seconds_of(reports).items()},
         program=program,
-        version=__version__,
+        version=neardup.__version__,
     ).write(name)

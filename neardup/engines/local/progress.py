@@ -42,13 +42,15 @@ class Progress:
         self._numbers = memoryview(mmap.mmap(-1, 8 * (workers + 2))).cast("q")
         self._name, self._number = "", 0
         self._total, self._together, self._began = 0, False, 0.0
-        self._on_terminal = False
+        self._on_terminal = self._timed = False
         self._before: Any = signal.SIG_DFL
 
     # What the parent does.
 
     def __enter__(self) -> Progress:
-        if sys.stderr is not None:  # else anybody may have its number
+        # Without stderr anybody may have its number; a timer that runs is somebody's, to end this.
+        self._timed = sys.stderr is not None and not any(signal.getitimer(signal.ITIMER_REAL))
+        if self._timed:
             self._on_terminal = os.isatty(STDERR)
             self._before = signal.signal(signal.SIGALRM, lambda *_: self.show())
             pause = TERMINAL_SECONDS if self._on_terminal else PLAIN_SECONDS
@@ -56,7 +58,7 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if sys.stderr is not None:
+        if self._timed:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self._before or signal.SIG_DFL)
             self.clear()

@@ -1,0 +1,187 @@
+"""run_local.sh -o FILE: the answer, whole or not at all, and beside it the run's own file."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import neardup
+from neardup.process.run_file import RunFile
+from neardup.verification import OUTPUTS
+from tests.engines.test_interruption import either_way, interrupt, path_with_sort, session
+from tests.engines.test_removed_file import needs_full
+from tests.support.engines import RUN_LOCAL, VIDEOS, run, succeed
+
+DATA = b"a 1 2 3\nb 1 2 3\nc 7 8\n\nbad x\nd 3 2 1\n"
+PAIRS = b"a\tb\t1.000000\na\td\t1.000000\nb\td\t1.000000\n"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.txt"
+    path.write_bytes(DATA)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where FILE is to be, and nothing else."""
+    path = tmp_path / "results"
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_it_has_what_would_be_printed(output: str, jobs: str, folder: Path, tmp_path: Path) -> None:
+    flags = [f"--output={output}", f"--jobs={jobs}", VIDEOS]
+    printed = succeed([*RUN_LOCAL, *flags], tmp_path)
+    result = succeed([*RUN_LOCAL, *flags, "-o", folder / "answer"], tmp_path)
+    assert printed.out.count(b"\n") > 100
+    assert (folder / "answer").read_bytes() == printed.out
+    assert result.out == b""
+    assert result.err.splitlines()[:-1] == printed.err.splitlines()[:-1]
+    assert sorted(os.listdir(folder)) == ["answer", "answer.run.json"]
+
+
+def test_the_runs_own_file(data: Path, folder: Path, tmp_path: Path) -> None:
+    words = ["--threshold=0.8", "-o", "results/x.tsv", "data.txt", "-"]
+    result = run([*RUN_LOCAL, *words], tmp_path, b"e 7 8\n", cwd=tmp_path)
+    assert result.code == 0
+    assert (folder / "x.tsv").read_bytes() == PAIRS + b"c\te\t1.000000\n"
+    told = RunFile.of(folder / "x.tsv")
+    assert "--threshold=0.8" in told.options
+    assert told.files == [str(data), "-"]
+    asked = (told.output, told.threshold, told.measure, told.scheme, told.program, told.version)
+    assert asked == ("pairs", "4/5", "jaccard", "minhash", "run_local.sh", neardup.__version__)
+    assert told.promise in result.err
+    assert told.counts["records"] == result.count("records") == 5
+    assert told.counts["bad lines: not an integer"] == result.count("bad lines") == 1
+    assert told.counts["unique pairs"] == result.count("unique pairs") == 4
+    assert list(told.seconds) == ["count", "send", "reducer", "dedup"]
+    assert min(told.seconds.values()) >= 0
+
+
+def test_what_schemes_know_after_counting_is_told(data: Path, tmp_path: Path) -> None:
+    words = ["--scheme=prefix", "--measure=overlap", f"-o{tmp_path}/x", data]
+    result = succeed([*RUN_LOCAL, *words], tmp_path)
+    told = RunFile.of(tmp_path / "x")
+    assert (told.scheme, told.measure, told.threshold) == ("prefix", "overlap", "9/10")
+    assert told.promise
+    assert told.promise in result.err
+    assert "tokens" in told.seconds
+
+
+def test_both_files_and_packed_input(folder: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "data.gz"
+    packed.write_bytes(gzip.compress(DATA))
+    words = ["--output=kept", "-o", folder / "kept", "--removed", folder / "removed", packed]
+    assert succeed([*RUN_LOCAL, *words], tmp_path).out == b""
+    assert (folder / "kept").read_bytes() == b"a 1 2 3\nc 7 8\n\nbad x\n"
+    assert (folder / "removed").read_bytes() == b"b\ta\t1.000000\nd\ta\t1.000000\n"
+    assert sorted(os.listdir(folder)) == ["kept", "kept.run.json", "removed"]
+
+
+def test_a_dash_is_standard_output(data: Path, tmp_path: Path) -> None:
+    before = os.listdir(tmp_path)
+    assert succeed([*RUN_LOCAL, "-o", "-", data], tmp_path, cwd=tmp_path).out == PAIRS
+    assert set(os.listdir(tmp_path)) - set(before) <= {"tmpdir"}
+
+
+def test_what_is_no_file_gets_none_beside_it(data: Path, tmp_path: Path) -> None:
+    line = f"{shlex.join(RUN_LOCAL)} -o >(cat >&3) {shlex.quote(str(data))} 2>/dev/null"
+    result = run(["bash", "-c", f"{{ {line}; }} 3>&1"], tmp_path)
+    assert (result.code, result.out) == (0, PAIRS)
+    assert succeed([*RUN_LOCAL, "-o", os.devnull, data], tmp_path).out == b""
+    assert not os.path.exists(f"{os.devnull}.run.json")
+
+
+REFUSED = {
+    "-o=": "-o: expected the name of a file, got ''",
+    "-o results": "-o results: is a directory; name a file in it",
+    "-o results/": "-o results/: is the name of a folder; name a file in it",
+    "-o new/": "-o new/: is the name of a folder; name a file in it",
+    "-o data.txt": "-o data.txt: is an input; name another file",
+    "-o link": "-o link: is an input; name another file",
+    "-o taken": "-o taken.run.json: is a directory; name a file in it",
+    "-o old": "-o old.run.json: is an input; name another file",
+    "-o stdout": "-o stdout: standard output goes there; name another file",
+    "-o x --output=kept --removed ./x": "-o x: --removed goes there; name another file",
+    "-output=kept": "-output=kept: two dashes, --output=kept, or a blank behind -o",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_is_refused(words: str, data: Path, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("data.txt")
+    (tmp_path / "taken.run.json").mkdir()
+    (tmp_path / "old.run.json").write_bytes(DATA)
+    there = set(os.listdir(tmp_path))
+    flags = ["-o", ""] if words == "-o=" else words.split()
+    command = [*RUN_LOCAL, *flags, "data.txt", "old.run.json"]
+    with open(tmp_path / "stdout", "wb") as stdout:
+        result = run(command, tmp_path, cwd=tmp_path, stdout=stdout.fileno(), process=True)
+    assert result.code == 2
+    assert result.err == f"run_local.sh: {REFUSED[words]}\n"
+    assert data.read_bytes() == (tmp_path / "old.run.json").read_bytes() == DATA
+    assert set(os.listdir(tmp_path)) - there <= {"stdout", "tmpdir"}
+    assert os.listdir(folder) == []
+    assert not result.left
+
+
+@pytest.mark.parametrize("name", ["no/such/folder/x", "data.txt/x"])
+def test_where_no_file_can_be(name: str, data: Path, tmp_path: Path) -> None:
+    result = run([*RUN_LOCAL, "-o", name, data], tmp_path, cwd=tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert name in result.err
+    assert len(result.err.splitlines()) == 1
+    assert not result.left
+
+
+# What fails on the way.
+
+
+@pytest.fixture(params=["new", "there"])
+def before(request: pytest.FixtureRequest, folder: Path) -> Iterator[Path]:
+    """FILE, and the run's own; they are as they were, whatever happens, and so is their folder."""
+    file = folder / "x.tsv"
+    if request.param == "there":
+        file.write_bytes(b"of yesterday\n")
+        (folder / "x.tsv.run.json").write_bytes(b"{}\n")
+    there = {name: (folder / name).read_bytes() for name in os.listdir(folder)}
+    yield file
+    assert {name: (folder / name).read_bytes() for name in os.listdir(folder)} == there
+
+
+def test_an_input_that_is_damaged(before: Path, tmp_path: Path) -> None:
+    (tmp_path / "damaged.gz").write_bytes(b"\x1f\x8b\x08 and so on")
+    result = run([*RUN_LOCAL, "-o", before, VIDEOS, tmp_path / "damaged.gz"], tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert not result.left
+
+
+@either_way
+@pytest.mark.parametrize("step", ["lines", "pairs"])
+def test_interrupted(step: str, how: str, before: Path, tmp_path: Path) -> None:
+    sort = shutil.which("sort")
+    script = f'case "$*" in */{step}*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
+    path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
+    with session([*RUN_LOCAL, "-o", str(before), str(VIDEOS)], tmp_path, PATH=path) as it:
+        it.wait_for("sleep")
+        code = interrupt(it, how)
+        assert it.ended_clean() == code
+
+
+@needs_full
+@pytest.mark.parametrize("output", ["pairs", "kept", "removed", "clusters"])
+def test_a_full_disk_is_named(output: str, tmp_path: Path) -> None:
+    result = run([*RUN_LOCAL, f"--output={output}", "-o", "/dev/full", VIDEOS], tmp_path)
+    assert result.code == 1
+    assert result.err == "run_local.sh: /dev/full: No space left on device\n"
+    assert not result.left

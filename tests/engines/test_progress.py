@@ -1,0 +1,268 @@
+"""Progress: one line on a terminal, gone when anything else is said; elsewhere lines."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import shutil
+import signal
+import struct
+import sys
+import termios
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from neardup.engines.local import progress as module
+from neardup.engines.local.progress import CLEAR_LINE, Progress
+from neardup.engines.local.workers import Workers
+from tests.engines.test_interruption import path_with_sort
+from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, environment, succeed
+
+PATIENCE = 60
+LONG_WORDS = "sort: no luck this time, told in more words than progress ever takes"
+
+
+class Seen(NamedTuple):
+    code: int
+    shown: bytes
+    seconds: float
+
+
+def on_terminal(
+    words: list[str], tmp_path: Path, columns: int, steps: list[bytes], **more: str
+) -> Seen:
+    """Run it on a terminal; after each of these is shown, `sort` goes on: it waits at a gate."""
+    gate = tmp_path / "gate"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvpe(words[0], words, environment(tmp_path, **more))
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    shown, began = b"", time.monotonic()
+    with suppress(OSError):  # Linux says so when the last program has closed its side
+        while time.monotonic() < began + PATIENCE:
+            shown += os.read(terminal, 65536)
+            if steps and steps[0] in shown:
+                steps = steps[1:]
+                gate.write_bytes(b"")  # opens it, and waits for who reads there
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert not steps
+    return Seen(os.waitstatus_to_exitcode(status), shown, time.monotonic() - began)
+
+
+def screen(shown: bytes) -> list[str]:
+    """What stands on it in the end, line by line."""
+    lines = []
+    for row in shown.decode().split("\n"):
+        line: list[str] = []
+        at = 0
+        for part in re.findall(r"\r|\x1b\[K|[^\r\x1b]", row):
+            if part == "\r":
+                at = 0
+            elif part == CLEAR_LINE[1:].decode():
+                del line[at:]
+            else:
+                line[at : at + 1] = part
+                at += 1
+        lines.append("".join(line))
+    return lines
+
+
+def gated_sort(tmp_path: Path, end: str = "") -> str:
+    os.mkfifo(tmp_path / "gate")
+    end = end or f'exec {shutil.which("sort")} "$@"'
+    return path_with_sort(tmp_path, f"#!/bin/sh\ncat {tmp_path}/gate\n{end}\n")
+
+
+def test_what_a_screen_shows() -> None:
+    assert screen(b"one\rT\r\n\r\x1b[Kthree\r\x1b[Kfour") == ["Tne", "four"]
+
+
+@pytest.mark.parametrize("columns", [80, 12])
+def test_a_run_shows_one_line_and_leaves_none(columns: int, tmp_path: Path) -> None:
+    words = [*RUN_LOCAL, "--jobs=1", f"-o{tmp_path}/pairs.tsv", str(VIDEOS)]
+    steps = [b"[4/4 reduce", b"[4/4 dedup] "]
+    steps = [step[: columns - 1] for step in steps]
+    seen = on_terminal(words, tmp_path, columns, steps, PATH=gated_sort(tmp_path))
+    assert seen.code == 0
+    assert (tmp_path / "pairs.tsv").read_bytes() == ANSWER.read_bytes()
+    lines = re.findall(rb"\r\x1b\[K([^\r\x1b]+)\r(?!\n)", seen.shown)
+    assert 2 <= len(lines) <= seen.seconds + 1
+    assert max(map(len, lines)) < columns
+    if columns > 40:
+        form = rb"\[\d/4 (count|sieve|send|reduce|dedup)\] \d+ %(  \d+:\d\d left)?"
+        assert all(re.fullmatch(form, line) for line in lines)
+    plain = succeed([*RUN_LOCAL, "--jobs=1", VIDEOS], tmp_path).err
+    assert screen(seen.shown)[:-2] == plain.splitlines()[:-1]  # all but the seconds
+    assert screen(seen.shown)[-2].startswith("seconds ")
+
+
+def test_a_program_that_fails_is_read_in_full(tmp_path: Path) -> None:
+    """It writes where the line was."""
+    path = gated_sort(tmp_path, f"echo {LONG_WORDS} >&2; exit 2")
+    words = [*RUN_LOCAL, "--jobs=1", str(VIDEOS)]
+    seen = on_terminal(words, tmp_path, 80, [b"[4/4 reduce] "], PATH=path)
+    assert seen.code == 1
+    assert screen(seen.shown) == [LONG_WORDS, "run_local.sh: sort ended with status 2", ""]
+
+
+def test_a_worker_that_fails_is_read_in_full(tmp_path: Path) -> None:
+    path = gated_sort(tmp_path, "echo x")
+    words = [*RUN_LOCAL, "--jobs=1", str(VIDEOS)]
+    seen = on_terminal(words, tmp_path, 80, [b"[4/4 reduce] "], PATH=path)
+    assert seen.code == 1
+    message, end = screen(seen.shown)
+    assert message.startswith("run_local.sh: ")
+    assert "[4/4" not in message
+    assert end == ""
+
+
+@pytest.mark.parametrize(
+    ("flags", "names"),
+    [
+        ([], "count sieve send reduce"),
+        (["--output=kept"], "count sieve send reduce decide keep"),
+        (["--output=clusters"], "count sieve send reduce decide"),
+        (["--scheme=prefix"], "tokens count sieve send reduce"),
+    ],
+)
+def test_which_stages_there_are(
+    flags: list[str], names: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each comes in its turn, ends at all there is, and no other comes."""
+    from neardup.engines.local.run import NAME, main
+    from neardup.process.program import run
+
+    told = tmp_path / "told"
+    ends = Progress.stage
+
+    def stage(self: Progress, name: str, total: int, together: bool = False) -> None:
+        with open(told, "a") as file:
+            file.write("\n".join([*self.told()[:1], ""]))
+        ends(self, name, total, together)
+
+    pid = os.fork()
+    if pid == 0:
+        monkeypatch.setattr(Progress, "stage", stage)
+        monkeypatch.setattr(Progress, "__exit__", lambda self, *_: stage(self, "", 0))
+        os.environ["TMPDIR"] = str(tmp_path)
+        os.dup2(os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT), 1)
+        sys.argv = [NAME, "--jobs=2", *flags, str(VIDEOS)]
+        os._exit(run(NAME, main))
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    known = names.split()
+    expected = [f"[{i}/{len(known)} {name}] 100 %" for i, name in enumerate(known, 1)]
+    lines = told.read_text().splitlines()
+    if "decide" not in known:
+        assert lines.pop() == expected[-1].replace("reduce", "dedup")
+    assert lines == expected
+
+
+# By itself.
+
+
+def test_how_much_of_a_stage() -> None:
+    progress = Progress("x", ["count", "send"], 2)
+    assert progress.told() == []
+    progress.stage("count", total=200, together=True)
+    progress.of(0)(40)
+    progress.of(1)(99)
+    assert progress.told() == ["[1/2 count] 49 %"]
+    progress.stage("send", total=200)
+    assert progress.told() == ["[2/2 send] 0 %"]
+    assert list(progress.counted(0, [b"a", b"bc"], len)) == [b"a", b"bc"]
+    assert list(progress.followed(1, "xy", lambda: 97)) == ["x", "y"]
+    assert progress.told() == ["[2/2 send] 50 %"]
+    progress.of(1)(1000)  # a file may grow
+    assert progress.told() == ["[2/2 send] 100 %"]
+    progress.stage("its end", total=0)
+    assert progress.told() == ["[2/2 its end] 0 %"]
+
+
+def test_what_is_left_is_known_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    progress = Progress("x", ["count"], 1)
+    progress.stage("count", total=100)
+    progress.of(0)(20)
+    now += 0.9
+    assert progress.told() == ["[1/1 count] 20 %"]
+    now += 9.1
+    assert progress.told() == ["[1/1 count] 20 %", "0:40 left"]
+    progress.of(0)(0)
+    assert progress.told() == ["[1/1 count] 0 %"]
+
+
+def test_elsewhere_there_are_lines(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The timer goes off while the parent waits, and what workers have done is seen."""
+    monkeypatch.setattr(module, "PLAIN_SECONDS", 0.05)
+    handler = signal.getsignal(signal.SIGALRM)
+
+    def work() -> None:
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+        assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        progress.of(1)(49)
+        end = time.monotonic() + PATIENCE
+        while not os.fstat(2).st_size and time.monotonic() < end:
+            time.sleep(0.01)
+
+    with Progress("x", ["count", "send"], 2) as progress, Workers("x", progress.fail) as workers:
+        progress.stage("count", total=100)
+        progress.of(0)(0)
+        workers.start("worker", work)
+        workers.together()
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) == handler
+    lines = capfd.readouterr().err.splitlines()
+    assert lines
+    for line in lines:
+        assert re.fullmatch(r"x: \[1/2 count\] (0|49) %(, \d+:\d\d left)?", line)
+
+
+def test_after_a_failure_nothing_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    progress = Progress("x", ["count"], 1)
+    progress.stage("count", total=100)
+    progress.show()
+    progress.fail()
+    progress.show()
+    assert capfd.readouterr().err == "x: [1/1 count] 0 %\n"
+
+
+def test_a_reader_of_messages_that_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    monkeypatch.setattr(module, "STDERR", write)
+    progress = Progress("x", ["count"], 1)
+    progress.stage("count", total=100)
+    with pytest.raises(BrokenPipeError):
+        os.write(write, b"x")
+    progress.show()
+    os.close(write)
+
+
+def test_the_alarm_of_somebody_else_stays() -> None:
+    """As of `perl -e 'alarm 60; exec @ARGV'`, which is to end it."""
+    handler = signal.getsignal(signal.SIGALRM)
+    signal.setitimer(signal.ITIMER_REAL, 1000)
+    try:
+        with Progress("x", ["count"], 1):
+            assert signal.getsignal(signal.SIGALRM) == handler
+            assert signal.getitimer(signal.ITIMER_REAL)[0] > 100
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 100
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def test_without_messages_there_is_no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Descriptor 2 is somebody's file then."""
+    monkeypatch.setattr(sys, "stderr", None)
+    with Progress("x", ["count"], 1):
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
