@@ -103,7 +103,7 @@ def test_many_texts_have_the_shingles_of_each(texts, form):
     assert (together, len(values)) == (alone, sum(map(len, alone)))
 
 
-@pytest.mark.parametrize("form", SOME_FORMS)
+@pytest.mark.parametrize("form", SOME_FORMS[1:])
 def test_no_shingle_is_of_two_texts(form):
     texts = ["the tram is late", "", "b", "is it the tram", "a a a", "the end is near"]
     values, sizes = Shingler.parse(form).many(texts)
