@@ -44,11 +44,12 @@ def pairs(records: Iterable[Any], threshold: Value = 0.9, **options: Value) -> l
     with as_value_errors():
         job = _Job.of("pairs", records, threshold, options)
         lines = job.meeting.lines(job.settings)
-        numbers = np.array([line.split(b"\t", 2)[:2] for line in lines], dtype="S").reshape(-1, 2)
-        both = np.unique(np.sort(numbers.astype(np.int64), axis=1), axis=0)
-        found = job.meeting.similarities(both, job.settings)
+        # Of a measure with a direction, both ways may be there.
+        both = sorted({tuple(sorted(map(int, line.split(b"\t", 2)[:2]))) for line in lines})
+        found = job.meeting.similarities(np.array(both, np.int64).reshape(-1, 2), job.settings)
+    number = job.numbers.tolist()
     best: dict[tuple[Hashable, Hashable], Fraction] = {}
-    for a, b in sorted(found, key=lambda pair: tuple(job.numbers[list(pair)])):
+    for a, b in sorted(found, key=lambda pair: (number[pair[0]], number[pair[1]])):
         ids = job.id(a), job.id(b)
         if ids[0] != ids[1]:  # records of one id are no pair
             best[ids] = max(found[a, b], best.get(ids, found[a, b]))

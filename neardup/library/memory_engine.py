@@ -20,6 +20,7 @@ from neardup.engines.local.sieve import Traits, keys_to_meet_at, sifted, traits
 from neardup.library.silence import Silence
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.lines.keys import KEY_WIDTH
+from neardup.lines.set_text import encode_sets
 from neardup.options.settings import Settings
 from neardup.reading.places import NEW
 from neardup.sets.batch import Batch
@@ -73,20 +74,39 @@ class Meeting:
     def similarities(self, numbers: np.ndarray, settings: Settings) -> Similarities:
         """Of pairs that reach the threshold (numbers, int64 (p, 2)), in their order; of a measure
         with a direction, of both that reach it."""
-        positions = (self.places - np.uint64(NEW)).astype(np.int64)
-        row_of = np.full(len(self.numbers), -1)
-        row_of[self.numbers[positions]] = np.arange(len(positions))
-        found = settings.measure.verified(self.sets, *row_of[numbers].T)
-        pairs = zip(positions[found.left].tolist(), positions[found.right].tolist())
-        fraction = cache(Fraction)
-        return dict(zip(pairs, map(fraction, found.part.tolist(), found.whole.tolist())))
+        rows, place = np.unique(self._row_of[numbers].ravel(), return_inverse=True)
+        sets = self.sets.take(rows)
+        first: dict[bytes, int] = {}  # of equal sets: a thousand copies are compared once
+        same = np.array([first.setdefault(t, i) for i, t in enumerate(encode_sets(sets))], np.int64)
+        pairs = list(zip(*same[place].reshape(-1, 2).T.tolist()))
+        left, right = np.array(sorted(set(pairs)), dtype=np.int64).reshape(-1, 2).T
+        verified = settings.measure.verified(sets, left, right)
+        fractions = map(cache(Fraction), verified.part.tolist(), verified.whole.tolist())
+        known = dict(zip(zip(verified.left.tolist(), verified.right.tolist()), fractions))
+        found: Similarities = {}
+        ends = self._positions[rows][place].reshape(-1, 2).tolist()
+        for (i, j), (x, y) in zip(ends, pairs):
+            if (x, y) in known:
+                found[i, j] = known[x, y]
+            if settings.measure.directed and (y, x) in known:
+                found[j, i] = known[y, x]
+        return found
+
+    @property
+    def _positions(self) -> np.ndarray:
+        return (self.places - np.uint64(NEW)).astype(np.int64)
+
+    @property
+    def _row_of(self) -> np.ndarray:
+        """The row of each number; -1 without shingles."""
+        rows = np.full(len(self.numbers), -1)
+        rows[self.numbers[self._positions]] = np.arange(len(self.places))
+        return rows
 
     def _keyed_lines(self, settings: Settings) -> list[bytes]:
         some = np.flatnonzero(self.keys.sizes)
-        places = self.places[some]
-        numbers = self.numbers[(places - np.uint64(NEW)).astype(np.int64)]
-        ids = [b"%010d" % number for number in numbers.tolist()]
-        batch = tagged(Batch(ids, self.sets.take(some), places=places), settings)
+        ids = [b"%010d" % number for number in self.numbers[self._positions[some]].tolist()]
+        batch = tagged(Batch(ids, self.sets.take(some), places=self.places[some]), settings)
         parts = format_keyed_lines(batch, self.keys.take(some))
         return sorted(line for _, part in parts for line in part.splitlines())
 
