@@ -1,8 +1,9 @@
 """The three questions: which pairs are near-duplicates, how they cluster, and who stays.
 
 Records are texts, or sets or lists of hashables, or (id, record) tuples of these; also a column of
-pandas, polars or Arrow.  Without ids, positions stand for them.  Options are those of the command
-line, with underscores: shingle="char:5", exact=True.  docs/library.md tells the rest.
+pandas, polars or Arrow.  Without ids, positions stand for them.  The threshold is 0.9
+unless told.  Options are those of the command line, with underscores: shingle="char:5", exact=True.
+docs/library.md tells the rest.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from neardup.similarity.weights import TokenWeights
 from neardup.token_counts.in_memory import TokenCounter
 
 
-def pairs(records: Iterable[Any], threshold: Value = 0.9, **options: Value) -> list[Pair]:
-    """All pairs at the threshold or above, in the order of their ids; a comes before b.
+def pairs(records: Iterable[Any], threshold: Value = None, **options: Value) -> list[Pair]:
+    """All pairs at the threshold (0.9) or above, in the order of their ids; a comes before b.
 
     >>> pairs(["to be or not to be", "or not", "To be, or not to be"], 0.8, shingle="word:1")
     [Pair(a=0, b=2, similarity=Fraction(4, 5))]
@@ -56,7 +57,7 @@ def pairs(records: Iterable[Any], threshold: Value = 0.9, **options: Value) -> l
     return [Pair(*ids, similarity) for ids, similarity in best.items()]
 
 
-def clusters(records: Iterable[Any], threshold: Value = 0.9, **options: Value) -> list[list[Any]]:
+def clusters(records: Iterable[Any], threshold: Value = None, **options: Value) -> list[list[Any]]:
     """The records that pairs connect, each cluster in the order of ids; others are in none.
 
     >>> clusters(["a b c d", "e f", "a b c d", "a b c d e", "g h"], 0.5)
@@ -71,7 +72,7 @@ def clusters(records: Iterable[Any], threshold: Value = 0.9, **options: Value) -
     return list(found.values())
 
 
-def deduplicate(records: Iterable[Any], threshold: Value = 0.9, **options: Value) -> Deduplicated:
+def deduplicate(records: Iterable[Any], threshold: Value = None, **options: Value) -> Deduplicated:
     """Which records stay, and because of whom each other goes; both in the order of the records.
 
     In order of priority (keep="first", "longest" or "smallest") a record stays unless one that
@@ -157,8 +158,11 @@ def _in_order(given: Given) -> list[int]:
 
     Strings are in the order of their bytes in UTF-8, numbers in theirs, all others as they come.
     """
-    ids: list[Any] = list(range(len(given))) if given.ids is None else given.ids
-    if not any(all(isinstance(id_, kind) for id_ in ids) for kind in (str, Integral)):
+    if given.ids is None:
+        return list(range(len(given)))
+    ids: list[Any] = given.ids
+    kinds = set(map(type, ids))
+    if not any(all(issubclass(kind, of) for kind in kinds) for of in (str, Integral)):
         first: dict[Any, int] = {}
         ids = [first.setdefault(id_, len(first)) for id_ in ids]
     return sorted(range(len(ids)), key=ids.__getitem__)

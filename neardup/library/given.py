@@ -156,10 +156,8 @@ def _not_utf8(texts: list[Text]) -> ValueError:
         try:
             text.encode()
         except UnicodeEncodeError:
-            return ValueError(
-                f"record {place - NEW}: a text with half a surrogate pair is no UTF-8"
-            )
-    return ValueError("a text is no UTF-8")
+            return ValueError(f"record {place - NEW}: half a surrogate pair is no text")
+    return ValueError("half a surrogate pair is no text")
 
 
 def _no_set(records: list[Any], first: int, elements: Elements) -> ValueError:

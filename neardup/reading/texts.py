@@ -28,7 +28,8 @@ def batch_of_texts(
     records are only counted.
     """
     some = list(texts)
-    values, sizes = shingler.many([clean(text) for _, _, text in some])
+    whole = [text for _, _, text in some]
+    values, sizes = shingler.many(list(map(clean, whole)) if clean.names else whole)
     full = np.flatnonzero(sizes)
     numbers = np.array([number for number, _, _ in some], dtype=np.uint64)
     return Batch(

@@ -11,7 +11,7 @@ import neardup
 from bench.data import packages
 from tests.support.programs import RUN_LOCAL, VIDEOS, succeed
 
-WORDS = [f"word{i}" for i in range(26)]
+WORDS = [a + b for a in "bdfklmr" for b in ("arn", "ile", "ock", "une")]
 
 
 def shingle_records(text: str) -> list[tuple[str, list[int]]]:
@@ -71,7 +71,7 @@ def check_all(path, records, tmp_path, given, **options) -> None:
     command = {**given, **options}
     found = neardup.pairs(records, **options)
     assert pair_lines(found) == answer_of_command(path, tmp_path, "pairs", **command)
-    assert 0 < len(found) < len(records) ** 2 // 4
+    assert 0 < len(found) < len(records) * (len(records) - 1) // 2
     assert cluster_lines(neardup.clusters(records, **options)) == answer_of_command(
         path, tmp_path, "clusters", **command
     )
@@ -99,15 +99,15 @@ def test_the_answer_that_lies_beside_the_videos():
 
 TEXT_OPTIONS = [
     {"threshold": 0.8},
-    {"threshold": 0.7, "shingle": "char:5", "clean": "digits"},
+    {"threshold": 0.7, "shingle": "char:5", "clean": "punctuation"},
     {"threshold": 0.7, "shingle": "word:1:bag", "seed": 3},
     {"threshold": 0.8, "exact": True, "shingle": "word:2"},
     {"threshold": 0.8, "weights": "tf", "shingle": "word:1"},
     {"threshold": 0.8, "weights": "tfidf", "shingle": "word:1"},
     {"threshold": 0.8, "scheme": "prefix", "measure": "dice", "shingle": "word:1"},
     {"threshold": 0.9, "measure": "cosine", "shingle": "word:1"},
-    {"threshold": 0.9, "scheme": "simhash", "shingle": "word:1"},
-    {"threshold": 0.9, "exact": True, "measure": "overlap", "shingle": "word:1"},
+    {"scheme": "simhash", "shingle": "word:1"},
+    {"threshold": 0.9, "scheme": "prefix", "measure": "overlap", "shingle": "word:1"},
     {"scheme": "imatch", "shingle": "word:1"},
 ]
 
@@ -126,12 +126,12 @@ def test_who_stays(keep, rule, tmp_path):
     records = made_texts()
     path = tmp_path / "texts.txt"
     path.write_bytes(as_lines(records))
-    options = {"threshold": 0.7, "shingle": "word:1", "keep": keep, "rule": rule}
+    options = {"threshold": 0.8, "shingle": "word:2", "keep": keep, "rule": rule}
     check_deduplicated(path, records, tmp_path, {"input": "text"}, **options)
 
 
 def test_the_choices_of_who_stays_differ():
-    options = {"threshold": 0.7, "shingle": "word:1"}
+    options = {"threshold": 0.8, "shingle": "word:2"}
     kept = [
         tuple(neardup.deduplicate(made_texts(), keep=keep, rule=rule, **options).kept)
         for keep in ("first", "longest", "smallest")
@@ -144,7 +144,7 @@ def test_containment_has_both_directions(tmp_path):
     records = made_texts(60)
     path = tmp_path / "texts.txt"
     path.write_bytes(as_lines(records))
-    options = {"threshold": 0.9, "exact": True, "measure": "containment", "shingle": "word:1"}
+    options = {"threshold": 0.9, "scheme": "prefix", "measure": "containment", "shingle": "word:1"}
     found = neardup.pairs(records, **options)
     assert pair_lines(found) == answer_of_command(path, tmp_path, "pairs", input="text", **options)
     assert {(b, a) for a, b, _ in found} & {(a, b) for a, b, _ in found}
