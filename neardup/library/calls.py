@@ -21,10 +21,10 @@ import numpy as np
 from neardup.decision_stages import decide_edges
 from neardup.decisions.whole_clusters import NO_PAIR
 from neardup.library.answers import Deduplicated, Pair, Removed
-from neardup.library.given import Given
 from neardup.library.keywords import Value, arguments, as_value_errors
 from neardup.library.memory_engine import Meeting
 from neardup.library.silence import Silence
+from neardup.library.user_records import UserRecords
 from neardup.options.settings import Settings, counts_first, settings_before_counts
 from neardup.reading.line_form import LineForm
 from neardup.reading.places import NEW
@@ -106,7 +106,7 @@ def deduplicate(records: Iterable[Any], threshold: Value = None, **options: Valu
 class _Job:
     """What was given and asked; position: of the record of each number."""
 
-    given: Given
+    given: UserRecords
     settings: Settings
     meeting: Meeting
     position: list[int]
@@ -115,7 +115,7 @@ class _Job:
     def of(
         cls, output: str, records: Iterable[Any], threshold: Value, options: Mapping[str, Value]
     ) -> _Job:
-        given = Given.of(records)
+        given = UserRecords.of(records)
         texts = given.texts or (not len(given) and options.get("shingle") != "bag")
         args = arguments(output, texts, threshold, options)
         settings = settings_before_counts(args)
@@ -153,7 +153,7 @@ class _Job:
         return self.id(self.position[number])
 
 
-def _in_order(given: Given) -> list[int]:
+def _in_order(given: UserRecords) -> list[int]:
     """The positions of the records in the order of ids, and of equal ids as they come.
 
     Strings are in the order of their bytes in UTF-8, numbers in theirs, all others as they come.

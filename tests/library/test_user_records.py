@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import neardup
 from neardup.library.elements import Elements
-from neardup.library.given import Given
+from neardup.library.user_records import UserRecords
 from tests.support.oracle import similarities
 
 TEXTS = ["to be or not to be", "the tram is late", "To BE or  not to be", "", "a b"]
@@ -236,5 +236,5 @@ def test_ids_of_any_kind_come_back_as_they_were():
 
 
 def test_records_are_gone_through_once():
-    given_ = Given.of(iter([("a", "x"), ("b", "y")]))
+    given_ = UserRecords.of(iter([("a", "x"), ("b", "y")]))
     assert (given_.ids, given_.records) == (["a", "b"], ["x", "y"])

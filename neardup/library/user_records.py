@@ -33,7 +33,7 @@ HINTS: list[tuple[type | tuple[type, ...], str]] = [
 
 
 @dataclass(frozen=True)
-class Given:
+class UserRecords:
     """n records: their ids (None: their positions), and texts, or lists of elements."""
 
     ids: list[Hashable] | None
@@ -41,11 +41,11 @@ class Given:
     records: list[Any]
 
     @classmethod
-    def of(cls, records: Iterable[Any]) -> Given:
+    def of(cls, records: Iterable[Any]) -> UserRecords:
         """ValueError where they are no records.
 
-        >>> Given.of([("a", "to be"), ("b", "or not")])
-        Given(ids=['a', 'b'], texts=True, records=['to be', 'or not'])
+        >>> UserRecords.of([("a", "to be"), ("b", "or not")])
+        UserRecords(ids=['a', 'b'], texts=True, records=['to be', 'or not'])
         """
         found = _listed(records)
         ids = None
