@@ -16,6 +16,7 @@ A room of this house imports only from those before it, and its docstring says f
     stages, count_stages, decision_stages, index, sketch_files
     engines
     evaluation, tuning
+    report
     commands
 """
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "index": "old records, kept so that a run against them need not read them again",
     "sketch": "a small sample of each record, in a file",
     "similar": "pairs that are alike by their sketches, with an interval",
+    "report": "a page to look at: what was found, with texts side by side",
     "why": "why two records are a pair, or are not: what they share, and where they meet",
 }
 HELP = """usage: python3 -m neardup COMMAND [-h] ...

@@ -21,8 +21,8 @@ MOST_WALKED = 500_000  # pairs, in all searches: the largest clusters first
 
 @dataclass(frozen=True)
 class Chains:
-    """clusters: that have one; apart: couples of members of one cluster that are no pair, of so many
-    couples; searched: clusters; longest: the pairs of the longest chain that was found."""
+    """clusters: that have one; apart: couples of members of one cluster that are no pair, of so
+    many couples; searched: clusters; longest: the pairs of the longest chain that was found."""
 
     clusters: int
     apart: int

@@ -13,13 +13,14 @@ from neardup.report.chains import Chains, chains_of
 from neardup.report.pair_graph import MILLION, Found, Node, PairGraph
 
 SHOWN = 10  # clusters, and pairs of each kind
-MEMBERS = 5  # of a cluster that is shown
+MEMBERS = 4  # of a cluster that is shown
 SPARE = 50  # equal pairs, some of which may have other texts
 STEPS = (1000, 2000, 5000, 10000, 20000, 50000, 100000)  # of the histogram, in millionths
 MOST_STEPS = 12
 
 
-class Bar(NamedTuple):
+@dataclass(frozen=True)
+class Bar:
     label: str
     count: int
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from neardup.evaluation.pair_files import MAX_LINE
@@ -22,7 +23,8 @@ class Gone(NamedTuple):
     similarity: str
 
 
-class RemovedRecords(NamedTuple):
+@dataclass(frozen=True)
+class RemovedRecords:
     """count: all that went; chained: of them by a chain alone; first: some; kept: how many records
     are a reason; reasons: the most frequent ones."""
 

@@ -6,7 +6,8 @@ In memory: a block, and the texts that are asked for.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Callable, NamedTuple
+from dataclasses import dataclass
+from typing import Callable
 
 from neardup.reading.bad_lines import flaw_in_id
 from neardup.reading.blocks import read_files
@@ -16,9 +17,10 @@ from neardup.reading.text_lines import text_lines
 MAX_LINE = 64 << 20
 
 
-class ShownRecords(NamedTuple):
-    """count: of all records that were read; texts: of those with an id that was asked for, the first
-    of each id; repeated: ids that came again."""
+@dataclass(frozen=True)
+class ShownRecords:
+    """count: of all records that were read; texts: of those with an id that was asked for, the
+    first of each id; repeated: ids that came again."""
 
     count: int
     texts: dict[bytes, str]

@@ -1,0 +1,127 @@
+"""A run's own file: what was asked and what came of it, kept beside the answer; parse and format.
+
+    pairs.tsv        →  pairs.tsv.run.json
+    a folder/        →  a folder/run.json
+
+One JSON object, with the fields of `RunFile`; "neardup", the version, tells that it is one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Callable
+
+from neardup.process.errors import StageError
+
+IN_FOLDER, BESIDE = "run.json", ".run.json"
+VERSION = "neardup"  # the name of its field, and the mark of such a file
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """What to know of a run, in plain values.
+
+    >>> told = RunFile(["--threshold=0.8"], ["/data/a.txt"], "pairs", "4/5", "jaccard", "minhash",
+    ...     "15 bands …", {"records": 2000}, {"count": 0.1}, "run_local.sh", "0.1.0")
+    >>> RunFile.parse(told.format()) == told
+    True
+    """
+
+    options: list[str]  # of the table, as `table.as_arguments` says them
+    files: list[str]  # absolute names; "-" is standard input
+    output: str
+    threshold: str  # the fraction, as 4/5
+    measure: str
+    scheme: str
+    promise: str
+    counts: dict[str, int]
+    seconds: dict[str, float]  # of each step
+    program: str
+    version: str
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> RunFile:
+        """Read it, by its own name or that of the answer; StageError for what is none."""
+        name = run_file_name(path)
+        try:
+            text = Path(name).read_bytes()
+        except FileNotFoundError:
+            raise StageError(f"{name}: no such file; run_local.sh -o FILE writes it") from None
+        try:
+            return cls.parse(text)
+        except ValueError as error:
+            raise StageError(f"{name}: {error}; run again with -o") from None
+
+    @classmethod
+    def parse(cls, text: bytes) -> RunFile:
+        """ValueError says what is wrong."""
+        try:
+            told = json.loads(text)
+        except (ValueError, RecursionError):
+            raise ValueError("damaged, it is no JSON") from None
+        if not isinstance(told, dict) or not isinstance(told.get(VERSION), str):
+            raise ValueError("is no run's own file") from None
+        told["version"] = told[VERSION]
+        for name, holds in _KINDS.items():
+            if name not in told or not holds(told[name]):
+                raise ValueError(f"of neardup {told[VERSION]}, which tells no {name} as this one")
+        return cls(**{name: told[name] for name in _KINDS})
+
+    def format(self) -> bytes:
+        told = {VERSION: self.version, **vars(self)}
+        del told["version"]
+        return json.dumps(told, indent=1, ensure_ascii=True).encode() + b"\n"
+
+    def write(self, answer: str | os.PathLike[str]) -> None:
+        """Beside the answer, all of it or nothing."""
+        path = Path(run_file_name(answer))
+        descriptor, half = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(self.format())
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(half, 0o666 & ~mask)
+            os.replace(half, path)
+        except BaseException:
+            Path(half).unlink(missing_ok=True)
+            raise
+
+
+def run_file_name(path: str | os.PathLike[str]) -> str:
+    """Where it stands, from its own name or that of the answer.
+
+    >>> run_file_name("pairs.tsv"), run_file_name("pairs.tsv.run.json"), run_file_name("/")
+    ('pairs.tsv.run.json', 'pairs.tsv.run.json', '/run.json')
+    """
+    name = os.fspath(path)
+    if os.path.isdir(name):
+        return os.path.join(name, IN_FOLDER)
+    own = os.path.basename(name) == IN_FOLDER or name.endswith(BESIDE)
+    return name if own else name + BESIDE
+
+
+def _words(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+def _numbers(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(type(n) in (int, float) for n in value.values())
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+_BY_TYPE: dict[str, Callable[[Any], bool]] = {
+    "list[str]": _words,
+    "dict[str, int]": _numbers,
+    "dict[str, float]": _numbers,
+    "str": _text,
+}
+_KINDS = {field.name: _BY_TYPE[str(field.type)] for field in fields(RunFile)}
