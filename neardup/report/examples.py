@@ -34,11 +34,12 @@ def clusters(material: Material) -> str:
 
 def _cluster(material: Material, cluster: Cluster) -> str:
     first = cluster.members[0]
-    members = [(first, material.difference(first, first))]
-    members += [(node, material.difference(first, node)) for node in cluster.members[1:]]
+    members = [
+        (node, passages(material.difference(first, node), LITTLE, MEMBER_ROOM))
+        for node in cluster.members
+    ]
     rows = "".join(
-        f"<li>{_name(material, node)}<p dir='auto'>{both(passages(parts, LITTLE, MEMBER_ROOM)) or UNKNOWN}"
-        "</p></li>"
+        f"<li>{_name(material, node)}<p dir='auto'>{both(parts) or UNKNOWN}</p></li>"
         for node, parts in members
     )
     more = cluster.size - len(members)

@@ -15,7 +15,7 @@ STYLE = """
 * { box-sizing: border-box }
 html { -webkit-text-size-adjust: 100% }
 body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans",
+  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans",
   "DejaVu Sans", sans-serif }
 main { max-width: 76rem; margin: 0 auto; padding: 3.5rem 1.5rem 2rem }
 h1, h2, .figures dd { font-family: Charter, "Bitstream Charter", "Iowan Old Style", Georgia,
@@ -62,7 +62,8 @@ thead th { color: var(--faint); font-size: .8rem; padding: 0 .8rem .3rem 0 }
 .bars .n { text-align: right; padding-right: .8rem; width: 1%; white-space: nowrap }
 .bar { display: block; width: 100%; height: .8rem; fill: var(--accent) }
 .bar .track { fill: var(--card) }
-article { break-inside: avoid; padding: 0 0 1.3rem; margin: 0 0 1.3rem;
+figure, .cluster li, .sides, .gone tr { break-inside: avoid }
+article { padding: 0 0 1.3rem; margin: 0 0 1.3rem;
   border-bottom: 1px solid var(--line) }
 article:last-of-type { border-bottom: 0; margin-bottom: 0 }
 article p, .gone td[colspan] { font-size: .88rem; line-height: 1.55; overflow-wrap: anywhere;
@@ -99,7 +100,7 @@ ins { color: var(--accent); background: var(--accent-ground); text-decoration: u
 .chain + h3, .more + h3 { margin-top: 1.5rem }
 footer { margin-top: 3.5rem; padding-top: 1.2rem; border-top: 1px solid var(--line);
   color: var(--faint); font-size: .82rem }
-@media (max-width: 60rem) { section { grid-template-columns: minmax(0, 1fr) }
+@media (max-width: 66rem) { section { grid-template-columns: minmax(0, 1fr) }
   section > div:first-child { position: static }
   section > div:first-child { position: sticky; top: 1.4rem; align-self: start }
 section > div:first-child > p { max-width: 44em } }
@@ -114,7 +115,8 @@ section > div:first-child > p { max-width: 44em } }
 @media print {
   :root { --ink: #000; --soft: #333; --faint: #555; --line: #bbb; --paper: #fff; --card: #fff;
     --accent: #0b4f57; --accent-ground: #fff; --gone: #8a2d15; --gone-ground: #fff }
-  body { font-size: 10pt }
+  html { font-size: 72% }
+  .figures { grid-template-columns: repeat(6, 1fr) }
   main { max-width: none; padding: 0 }
   section { grid-template-columns: minmax(0, 1fr); margin-top: 1.6rem }
   section > div:first-child { position: static }
