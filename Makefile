@@ -4,12 +4,16 @@
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
+.PHONY: run test browser-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
 run: .venv/.run
 	@./run_local.sh data/videos.txt
 
 test: .venv/.test # about ten minutes on two cores
 	$(VENV) -m pytest --numprocesses=auto --cov --cov-fail-under=95
+
+# Pages, in a real browser: chromium, chromium-browser or google-chrome.
+browser-test: .venv/.test
+	$(VENV) -m pytest -m browser tests
 
 # A real cluster on this machine, for as long as the tests take; HADOOP_TESTS=skip leaves them out.
 hadoop-test: .venv/.test

@@ -52,17 +52,21 @@ In the order in which one uses them:
         python3 -m neardup evaluate pairs.tsv truth.tsv
         python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
 
-4.  Ask.  Of any two records, such as a pair that was missed, with the options of the job:
+4.  Look.  At all of it, with texts side by side, in a browser:
+
+        python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
+
+5.  Ask.  Of any two records, such as a pair that was missed, with the options of the job:
 
         python3 -m neardup why --threshold 0.8 --recall 0.999 videos.txt VIDEO_1 VIDEO_3
 
-5.  Go on.  Where new records come again and again, keep what a run needs of the old ones:
+6.  Go on.  Where new records come again and again, keep what a run needs of the old ones:
 
         python3 -m neardup index videos.txt --to videos.index
         ./run_local.sh --against videos.index new.txt > pairs.tsv
         python3 -m neardup index new.txt --to videos.index --add
 
-6.  Estimate.  Where sets are large, or will not be there any more, keep a sketch of each:
+7.  Estimate.  Where sets are large, or will not be there any more, keep a sketch of each:
 
         python3 -m neardup sketch videos.txt --to videos.sketches
         python3 -m neardup similar videos.sketches > estimates.tsv

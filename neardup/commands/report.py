@@ -42,7 +42,7 @@ def _report() -> None:
     own = file_of_run(args.pairs)
     asked = asked_of_run(own, args) if own else asked_of_options(args)
     records = args.records or asked.files
-    old = args.against or []
+    old = args.against or asked.old_files
     optional = [name for name in (args.removed, args.audit) if name is not None]
     inputs = [*pairs, *records, *old, *optional]
     check_files(inputs)

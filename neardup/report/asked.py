@@ -17,7 +17,8 @@ from neardup.process.errors import UsageError
 from neardup.process.run_file import RunFile, run_file_name
 from neardup.reading.line_form import LineForm
 
-FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output"}
+FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
+NAMING = {"--against", "--counts"}  # files, which may be called otherwise from here
 ANSWERS = ("pairs", "links")
 NAME = "neardup report"
 
@@ -36,6 +37,7 @@ class Asked:
     promise: str = ""
     links: bool = False
     files: list[str] = field(default_factory=list)
+    old_files: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def shown_options(self) -> list[str]:
@@ -76,7 +78,7 @@ def asked_of_run(path: Path, args: argparse.Namespace) -> Asked:
     _check_output(run.output, f"{path}: --output")
     for option in table.as_arguments(args):
         flag = option.partition("=")[0]
-        if option not in run.options and option != _default(flag):
+        if flag not in NAMING and option not in run.options and option != _default(flag):
             raise UsageError(f"{option}: {path} says what was asked; leave {flag} out")
     given = table.parser(NAME, "").parse_args(run.options)
     return Asked(
@@ -89,6 +91,7 @@ def asked_of_run(path: Path, args: argparse.Namespace) -> Asked:
         run.promise,
         run.output == "links",
         run.files,
+        [name for name in given.against or () if not Path(name).is_dir()],  # an index has no texts
         run.counts,
     )
 

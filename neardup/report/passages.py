@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from neardup.evaluation.word_difference import word_difference
 from neardup.report.safe_html import safe
@@ -46,13 +47,33 @@ def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
     """
     shown: list[tuple[str, str]] = []
     left_out = 0
-    for kind, words in _cut(parts, context):
-        if left_out or room < 0:
-            left_out += int(words) if kind == GAP else len(words.split())
+    for kind, text in _cut(parts, context):
+        if kind == GAP and not left_out:
+            shown.append((kind, text))
+        elif kind == GAP:
+            left_out += int(text)
         else:
-            shown.append((kind, words))
-            room -= len(words)
+            words = text.split()
+            fitting = [] if left_out else _fitting(words, room)
+            left_out += len(words) - len(fitting)
+            room -= sum(map(_cost, fitting))
+            shown += [(kind, " ".join(fitting))] if fitting else []
     return [*shown, (GAP, str(left_out))] if left_out else shown
+
+
+def _fitting(words: Sequence[str], room: int) -> Sequence[str]:
+    """The first words, until the room is taken.
+
+    >>> _fitting(["a", "b", "c"], 3)
+    ['a', 'b']
+    """
+    taken = accumulate(map(_cost, words), initial=0)
+    return [word for word, before in zip(words, taken) if before < room]
+
+
+def _cost(word: str) -> int:
+    """Letters, as the page shows them, with a blank."""
+    return len(safe(word)) + 1
 
 
 def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:

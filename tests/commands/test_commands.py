@@ -23,6 +23,7 @@ CALLS = {
     "evaluate": ["{pairs}", "{pairs}"],
     "audit": ["{records}", "{pairs}"],
     "why": ["{records}", "a", "b"],
+    "report": ["{pairs}", "--records", "{records}", "-o", "{new}"],
     "curve": [],
     "tune": ["{records}"],
     "index": ["{records}", "--to", "{new}"],
@@ -55,7 +56,7 @@ def test_every_command_is_tested_here() -> None:
 @every_command
 def test_it_does_something(command: str, tmp_path: Path) -> None:
     result = succeed(call(command, tmp_path), tmp_path)
-    assert (tmp_path / "new").exists() if command in ("index", "sketch") else result.out
+    assert (tmp_path / "new").exists() if command in ("index", "sketch", "report") else result.out
 
 
 @every_command
@@ -96,7 +97,7 @@ def test_bad_lines_are_shown_once_and_counted(command: str, tmp_path: Path) -> N
     )
 
 
-@pytest.mark.parametrize("command", ["evaluate", "audit"])
+@pytest.mark.parametrize("command", ["evaluate", "audit", "report"])
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
@@ -160,7 +161,7 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     """As a reader types them, one after the other."""
     lines = run([*NEARDUP, "--help"], tmp_path).out.decode().splitlines()
     commands = [line.strip() for line in lines if line.startswith("        ")]
-    assert len(commands) == 12
+    assert len(commands) == 13
     (tmp_path / "videos.txt").write_bytes(
         b"VIDEO_1 1 2 3 4 5 6 7 8 9 10\nVIDEO_2 1 2 3 4 5 6 7 8 9\nVIDEO_3 1 2 3 4 5 6 7 8 9 11\n"
     )
@@ -175,9 +176,10 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
         for line in commands
     ]
     assert b"recall                              1.000000" in outputs[4].out
-    assert b"a pair: printed at" in outputs[6].out
+    assert b"a pair: printed at" in outputs[7].out
+    assert (tmp_path / "report.html").stat().st_size > 5000
     assert (tmp_path / "pairs.tsv").read_bytes().count(b"VIDEO_4\t") == 3
-    assert "4 records in 2 segments" in outputs[9].err
+    assert "4 records in 2 segments" in outputs[10].err
     assert (tmp_path / "estimates.tsv").read_bytes().count(b"~0.900000..0.900000") == 2
 
 
