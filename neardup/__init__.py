@@ -18,6 +18,7 @@ A room of this house imports only from those before it, and its docstring says f
     engines
     library
     evaluation, tuning
+    report
     commands
 
 What it offers to other programs is `pairs`, `clusters` and `deduplicate`, from the room `library`.
