@@ -152,8 +152,8 @@ def read_files(
 
     With `turns`, only the blocks of these numbers (ascending, from 0), so that several mappers can
     share the files; every one of them knows the line numbers.  Messages call the files `names`;
-    `places` are those of their first lines.  `others`, `among`: whether there are other records than
-    in these files, in whichever; and the files that there are, where these are some of them.
+    `places` are those of their first lines.  `others`: whether there are other records, wherever;
+    `among`: the files that there are, where these are some of them.
     `passed` is told how many bytes of the files, as they lie, are behind.
     """
     turns = turns or itertools.count()
