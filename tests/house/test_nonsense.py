@@ -219,7 +219,12 @@ def calls_with(name: str, it: Program, file: str) -> list[Call]:
         "report": [
             [*it.before, "--records=records.txt", "-o", "new.html", "--", file],
             [*it.before, "pairs.tsv", f"--records={file}", "-o", "new.html"],
-            [*it.before, "pairs.tsv", "--records=records.txt", "-o", file],
+            [
+                *it.before,
+                "pairs.tsv",
+                "--records=records.txt",
+                *([f"-o{file}"] if file else ["-o", ""]),
+            ],
             [*it.before, "pairs.tsv", "--records=records.txt", "-onew.html", f"--removed={file}"],
             [*it.before, "pairs.tsv", "--records=records.txt", "-onew.html", f"--audit={file}"],
         ],
