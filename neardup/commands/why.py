@@ -121,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         "PAIRS.run.json beside it; FILE, where they are elsewhere by now",
     )
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="plain, or packed as .gz, .bz2, .xz or .zst; - is standard input"
+        "files", nargs="*", metavar="FILE", help="plain or packed; - is standard input"
     )
     parser.add_argument("a", metavar="A", help="an id")
     parser.add_argument("b", metavar="B", help="another one")
