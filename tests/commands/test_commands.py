@@ -180,7 +180,7 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     assert b"a pair: printed at" in outputs[8].out
     assert (tmp_path / "report.html").stat().st_size > 5000
     assert (tmp_path / "pairs.tsv").read_bytes().count(b"VIDEO_4\t") == 3
-    assert "4 records in 2 segments" in outputs[10].err
+    assert "4 records in 2 segments" in outputs[11].err
     assert (tmp_path / "estimates.tsv").read_bytes().count(b"~0.900000..0.900000") == 2
 
 

@@ -256,7 +256,7 @@ def test_a_byte_order_mark_inside_a_file_is_part_of_an_id(tmp_path, monkeypatch)
     with path.open("rb") as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         (block,) = read_files(["-"], FAR)
-    assert block[:4] == ("hdfs:///x from byte 7: ", 1, codecs.BOM_UTF8 + b"a 1\n", False)
+    assert block[:4] == ("hdfs:///x from byte 7: line ", 1, codecs.BOM_UTF8 + b"a 1\n", "")
     assert block.first == first_place(0, 7)
 
 
