@@ -32,18 +32,18 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
     """
     number, held = 1, stream.read(BLOCK_BYTES).removeprefix(codecs.BOM_UTF8)
     ended = not held
-    while held:
+    while held or not ended:
         if not ended:
             more = stream.read(max(BLOCK_BYTES, len(held)))  # a long row is scanned few times
             ended = not more
             held += more
-            if ended and not held.endswith((b"\n", b"\r")):
+            if ended and held and not held.endswith((b"\n", b"\r")):
                 held += b"\n"
         end, count = rows_in(held, ended)
         if count:
             yield number, held[:end], ""
             number, held = number + count, held[end:]
-        elif ended or len(held) > max_row:
+        elif held and (ended or len(held) > max_row):
             line = LINE_END.search(held)
             if not line:
                 raise StageError(f"{name}: row {number}: {LINE_TOO_LONG}; is this CSV?")
