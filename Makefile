@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run help test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
+.PHONY: run help test browser-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
 run: .venv/.run ## the near-duplicates of data/videos.txt, as pairs on stdout
 	@./run_local.sh data/videos.txt
 
@@ -14,6 +14,9 @@ help: ## this list
 
 test: .venv/.test ## all tests without Java; about ten minutes on two cores
 	$(VENV) -m pytest --numprocesses=auto --cov --cov-fail-under=95
+
+browser-test: .venv/.test ## those of pages, in a real browser: it needs chromium
+	$(VENV) -m pytest -m browser tests
 
 # A real cluster on this machine, for as long as the tests take; HADOOP_TESTS=skip leaves them out.
 hadoop-test: .venv/.test ## those on a real Hadoop, which it starts and stops

@@ -106,6 +106,7 @@ class NearDuplicates(MRJob):
             if self.options.bootstrap_mrjob is None:
                 self.options.bootstrap_mrjob = False  # tasks here have it, and need no copy
         self.settings = settings_before_counts(self.options)
+        self.settings.form.check_task()
 
     def on_cluster(self):
         return self.options.runner == "hadoop"
@@ -221,7 +222,8 @@ class NearDuplicates(MRJob):
 
     def run_all(self):
         """All jobs, in order: the main one, and what its scheme or its output asks for."""
-        self.flags, self.jobs = [], []
+        self.flags = [f"--input={self.options.input}"] if self.options.input else []
+        self.jobs = []
         if counts_first(self.options):
             counts = self.another(CountTokens).count()
             self.flags += [f"--counts={counts}", "--own-counts"]

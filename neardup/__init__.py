@@ -16,10 +16,32 @@ A room of this house imports only from those before it, and its docstring says f
     options
     stages, count_stages, decision_stages, index, sketch_files
     engines
+    library
     evaluation, tuning
+    report
     commands
+
+What it offers to other programs is `pairs`, `clusters` and `deduplicate`, from the room `library`.
+They come with their first use, since a script of a cluster imports this before it knows that numpy
+is there.
 """
 
-__version__ = "0.1.0"
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from neardup.library import Deduplicated, Pair, Removed, clusters, deduplicate, pairs
+
+__version__ = "0.1.0"
+__all__ = ["Deduplicated", "Pair", "Removed", "__version__", "clusters", "deduplicate", "pairs"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import neardup.library
+
+        return getattr(neardup.library, name)
+
+    def __dir__() -> list[str]:
+        return sorted([*globals(), *__all__])

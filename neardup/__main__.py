@@ -31,6 +31,7 @@ COMMANDS = {
     "convert": "tables and texts as JSON lines, which clusters read line by line",
     "sketch": "a small sample of each record, in a file",
     "similar": "pairs that are alike by their sketches, with an interval",
+    "report": "a page to look at: what was found, with texts side by side",
     "why": "why two records are a pair, or are not: what they share, and where they meet",
 }
 RUN = "the job: the pairs of records that are similar; the same as ./run_local.sh"
@@ -66,17 +67,21 @@ them:
         python3 -m neardup evaluate pairs.tsv truth.tsv
         python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
 
-4.  Ask.  Of any two records, such as a pair that was missed, with the options of the job:
+4.  Look.  At all of it, with texts side by side, in a browser:
+
+        python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
+
+5.  Ask.  Of any two records, such as a pair that was missed, with the options of the job:
 
         python3 -m neardup why --threshold 0.8 --recall 0.999 videos.txt VIDEO_1 VIDEO_3
 
-5.  Go on.  Where new records come again and again, keep what a run needs of the old ones:
+6.  Go on.  Where new records come again and again, keep what a run needs of the old ones:
 
         python3 -m neardup index videos.txt --to videos.index
         python3 -m neardup run --against videos.index new.txt > pairs.tsv
         python3 -m neardup index new.txt --to videos.index --add
 
-6.  Estimate.  Where sets are large, or will not be there any more, keep a sketch of each:
+7.  Estimate.  Where sets are large, or will not be there any more, keep a sketch of each:
 
         python3 -m neardup sketch videos.txt --to videos.sketches
         python3 -m neardup similar videos.sketches > estimates.tsv

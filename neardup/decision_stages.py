@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from typing import IO, Callable
 
 from neardup.decisions.decide import clusters, decided
 from neardup.decisions.edge_file import EdgeFile
@@ -20,17 +21,22 @@ from neardup.verification import RECORDS
 
 
 def decide_edges(
-    blocks: Iterable[bytes], settings: Settings, counters: Counters
+    blocks: Iterable[bytes],
+    settings: Settings,
+    counters: Counters,
+    empty_file: Callable[[], IO[bytes]] = tempfile.TemporaryFile,
 ) -> Iterator[bytes]:
     """Edge lines in order of records → decided lines, in order of priority; or members of clusters,
     CLUSTER TAB ID, in order of ids.
 
-    All edges go through one such stage.  It holds 24 bytes for each record that is in a pair.
+    All edges go through one such stage, which writes them to an empty file and reads them as it
+    needs them; that may be one in memory (io.BytesIO).  Else it holds 24 bytes for each record that
+    is in a pair.
     """
     counters.promise = settings.promise
     tag = settings.tag
     assert tag
-    with tempfile.TemporaryFile() as file:
+    with empty_file() as file:
         edges = EdgeFile(file, blocks, tag, counters)
         if settings.output.decides == RECORDS:
             rule, measure, collections = settings.rule, settings.measure, settings.against

@@ -13,6 +13,9 @@ and a line is its id and those words, hashed to 64 bits and ascending:
 `cat 1246191534582349513 2644601691466434499 …`.  The hashes are those of
 `--input text --shingle word:1` for a text line of the same words.
 
+With --texts a line is the id, a tab, and the values themselves, for people to read; the records
+are the same by `--input text --shingle word:1 --clean punctuation`, or nearly so.
+
 All fields count, their names do not.  Left out are hashes, sizes and the file name (LEFT_OUT):
 they differ in every package, so they would hide that two packages are described alike.
 
@@ -55,6 +58,17 @@ def lines(index: str) -> Iterator[bytes]:
     shingler = Shingler.parse("word:1")
     for id_, stanza in sorted(by_id(stanzas(index)).items()):
         yield record_line(id_, shingler(" ".join(words(stanza))))
+
+
+def text_lines_of(index: str) -> Iterator[bytes]:
+    r"""The same records as texts.
+
+    >>> list(text_lines_of("Package: cat\nFilename: c.deb\nDescription: A cat,\n for Unix\n"))
+    [b'cat\tcat A cat, for Unix\n']
+    """
+    for id_, stanza in sorted(by_id(stanzas(index)).items()):
+        counted = [value for name, value in stanza.items() if name not in LEFT_OUT]
+        yield f"{id_}\t{' '.join(' '.join(counted).split())}\n".encode()
 
 
 def stanzas(index: str) -> Iterator[Stanza]:
@@ -144,9 +158,11 @@ def main() -> int:
         description="Print the packages of the Debian archive as records.",
     )
     parser.add_argument("--update", action="store_true", help="first run `apt-get update`")
-    if parser.parse_args().update:
+    parser.add_argument("--texts", action="store_true", help="as texts, instead of hashes of words")
+    args = parser.parse_args()
+    if args.update:
         update()
-    print_lines(lines(archive_index()))
+    print_lines((text_lines_of if args.texts else lines)(archive_index()))
     return 0
 
 

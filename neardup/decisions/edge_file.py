@@ -5,7 +5,6 @@ What is held is a place for each record that is in a pair, eight bytes.
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -96,9 +95,8 @@ class EdgeFile:
 
     def batches(self) -> Iterator[list[Head]]:
         """All records in order, some at a time."""
-        self.file.seek(0)
         position, rest = 0, b""
-        while data := self.file.read(BATCH_BYTES):
+        while data := self._at(position + len(rest), BATCH_BYTES):
             data = rest + data
             cut = data.rfind(b"\n") + 1
             # The lines of a record stay together: its last ones here may not be its last.
@@ -123,11 +121,16 @@ class EdgeFile:
         """From there to before the first `end`."""
         data = b""
         while end not in data:
-            more = os.pread(self.file.fileno(), READ_BYTES, position + len(data))
+            more = self._at(position + len(data), READ_BYTES)
             if not more:
                 raise WireError("a line of an edge was cut short")
             data += more
         return data.partition(end)[0]
+
+    def _at(self, position: int, count: int) -> bytes:
+        """So many bytes of the file, which may be one in memory."""
+        self.file.seek(position)
+        return self.file.read(count)
 
     def _heads(self, block: bytes, position: int) -> list[Head]:
         lines = block.splitlines(keepends=True)

@@ -5,7 +5,7 @@ A file is read once, a block at a time; nothing is shingled, and nothing held bu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from neardup.options.table import MAX_LINE_MIB
@@ -26,12 +26,18 @@ class ShownRecords:
     repeated: set[bytes]
 
 
-def shown_records(files: list[str], form: LineForm, ids: Collection[bytes]) -> ShownRecords:
-    """The records of these ids, as far as they are in the files; of shingle lines the shingles."""
+def shown_records(
+    files: list[str], form: LineForm, ids: Collection[bytes], among: Sequence[str] = ()
+) -> ShownRecords:
+    """The records of these ids, as far as they are in the files; of shingle lines the shingles.
+
+    `among` is as in `read_files`.
+    """
     count = 0
     texts: dict[bytes, str] = {}
     repeated: set[bytes] = set()
-    for block in read_files(files, MAX_LINE_MIB << 20, pieces=form.pieces) if files else ():
+    longest = MAX_LINE_MIB << 20
+    for block in read_files(files, longest, pieces=form.pieces, among=among) if files else ():
         for id_, text in texts_of(block, form):
             count += 1
             if id_ in ids:

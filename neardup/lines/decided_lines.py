@@ -12,9 +12,9 @@ import re
 
 from neardup.process.errors import WireError, shown
 
-_LINE = re.compile(
-    rb"([0-9a-f]{16})\t([^\0\t\r\n]+\t[^\0\t\r\n]+\t(?:0\.[0-9]{6}|1\.000000|-))\t?\n?"
-)
+_REMOVED = rb"[^\0\t\r\n]+\t[^\0\t\r\n]+\t(?:0\.[0-9]{6}|1\.000000|-)"
+_LINE = re.compile(rb"([0-9a-f]{16})\t(%b)\t?\n?" % _REMOVED)
+_PRINTED = re.compile(rb"(%b)\t?\n?" % _REMOVED)
 
 
 def format_decided(place: int, id_: bytes, kept: bytes, similarity: bytes) -> bytes:
@@ -33,6 +33,21 @@ def removed_line(line: bytes) -> bytes:
     b'b\\ta\\t0.900000\\n'
     """
     return _fields(line)[2] + b"\n"
+
+
+def parse_removed(line: bytes) -> tuple[bytes, bytes, str]:
+    """(id, kept, similarity) of a line that `removed_line` has made; WireError for any other.
+
+    >>> parse_removed(b"b\\ta\\t0.900000\\n")
+    (b'b', b'a', '0.900000')
+    """
+    found = _PRINTED.fullmatch(line)
+    if not found:
+        raise WireError(
+            f"expected ID KEPT SIMILARITY, as --output removed writes them, got {shown(line)}"
+        )
+    id_, kept, similarity = found[1].split(b"\t")
+    return id_, kept, similarity.decode()
 
 
 def _fields(line: bytes) -> re.Match[bytes]:

@@ -32,6 +32,7 @@ from neardup.process.errors import UsageError
 from neardup.process.verdict import MAX_BAD
 from neardup.reading.bad_lines import Parser
 from neardup.reading.blocks import Block, read_files
+from neardup.reading.input_kinds import INPUTS
 from neardup.reading.line_form import LineForm
 from neardup.reading.shingling import Shingler
 from neardup.schemes import SCHEMES
@@ -136,16 +137,21 @@ class Settings:
         return self.scheme.promise
 
     def unsuited(self) -> list[str]:
-        """Where --shingle is not what the scheme was made for: a line in words.  Spots of any
-        length are spots."""
+        """Where names tell nothing of what is in files, and where --shingle is not what the scheme
+        was made for: lines in words.  Spots of any length are spots."""
+        lines = [
+            f"{suffix} says nothing of what a file holds, which is read as lines of shingles; "
+            f"--input says another: {', '.join(INPUTS)}"
+            for suffix in self.form.unknown
+        ]
         text, suits = self.keys_of["--shingle"], self.scheme.suits_shingle
         if not text or suits is None:
-            return []
+            return lines
         given, made_for = Shingler.parse(text), Shingler.parse(suits)
         if given == made_for or given.unit == made_for.unit == "spot":
-            return []
+            return lines
         name = self.keys_of["--scheme"]
-        return [f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
+        return [*lines, f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
 
 
 def form_of(args: argparse.Namespace) -> LineForm:

@@ -144,23 +144,25 @@ def read_files(
     names: list[str] | None = None,
     places: Sequence[int] | None = None,
     pieces: Pieces = line_pieces,
-    several: bool = False,
+    others: bool = False,
+    among: Sequence[str] = (),
     passed: Callable[[int], None] | None = None,
 ) -> Iterator[Block]:
     """The blocks of all files (`-` is stdin; packed ones are unpacked), one after another.
 
     With `turns`, only the blocks of these numbers (ascending, from 0), so that several mappers can
     share the files; every one of them knows the line numbers.  Messages call the files `names`;
-    `places` are those of their first lines.  `several`: whether there are other files than these.
+    `places` are those of their first lines.  `others`: whether there are other records, wherever;
+    `among`: the files that there are, where these are some of them.
     `passed` is told how many bytes of the files, as they lie, are behind.
     """
     turns = turns or itertools.count()
     number, mine, before = 0, next(turns), 0
     places = places or [first_place(i) for i in range(len(files))]
-    several = several or len(files) > 1
-    for path, name, first in zip(files, names or files, places):
+    names = names or files
+    prefixes = row_prefixes(names, among or names, others)
+    for path, name, first, row_ids in zip(files, names, places, prefixes):
         start = start_of_split() if name == "-" else Start(f"{name}: ", 1)
-        row_ids = _readable(f"{name}:") if several else b""
         behind = 0
         for line, data, flaw, unit, behind in pieces(path, name, max_line, start):
             if number == mine:
@@ -171,6 +173,22 @@ def read_files(
                 mine = next(turns)
             number += 1
         before += behind
+
+
+def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> list[bytes]:
+    """What the ids begin with of rows that have none: the file's name, if there are several, as far
+    as it differs; with `others`, as given.
+
+    >>> row_prefixes(["/data/a/1.csv"], ["/data/a/1.csv", "/data/b/1.csv"], others=False)
+    [b'a/1.csv:']
+    """
+    if others:
+        return [_readable(f"{name}:") for name in names]
+    if len(among) < 2:
+        return [b""] * len(names)
+    folders = [os.path.dirname(os.path.abspath(name)) for name in among if name != "-"]
+    common = os.path.commonpath(folders)
+    return [_readable(f"{os.path.relpath(n, common) if n != '-' else n}:") for n in names]
 
 
 def _readable(name: str) -> bytes:

@@ -55,11 +55,11 @@ def check_names(given: str | None, names: Iterable[str]) -> None:
                 )
 
 
-def unknown_suffixes(names: Iterable[str]) -> list[str]:
+def unknown_suffixes(names: Iterable[str]) -> tuple[str, ...]:
     """Those suffixes that say nothing about what a file holds, in words.
 
     >>> unknown_suffixes(["part-00000", "a.txt.gz", "corpus.docx", "b.3"])
-    ['.docx']
+    ('.docx',)
     """
     found = {_suffix(name) for name in names if not kind_by_name(name)}
-    return sorted(s for s in found if s not in OF_LINES and not s[1:].isdigit())
+    return tuple(sorted(s for s in found if s not in OF_LINES and not s[1:].isdigit()))

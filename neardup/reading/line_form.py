@@ -13,7 +13,15 @@ from neardup.reading.bad_lines import Parser
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.fields import Fields
-from neardup.reading.input_kinds import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
+from neardup.reading.input_kinds import (
+    CONVERT,
+    INPUTS,
+    LINES,
+    ROWS,
+    check_names,
+    kind_by_name,
+    unknown_suffixes,
+)
 from neardup.reading.json_lines import json_line_parser, json_rows
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
@@ -41,6 +49,7 @@ class LineForm:
     clean: Cleaning
     bag: bool  # of shingles: whether repeats are shingles of their own
     fields: Fields | None = None  # of rows
+    unknown: tuple[str, ...] = ()  # suffixes that tell nothing, where nothing else does
 
     @classmethod
     def of(
@@ -74,7 +83,8 @@ class LineForm:
                     f"--shingle {shingle} is for texts, and --input is shingles, which take "
                     f"--shingle {BAG}"
                 )
-            return cls(kind, None, Cleaning(), bag=shingle == BAG)
+            unknown = () if input_ else unknown_suffixes(names)
+            return cls(kind, None, Cleaning(), bag=shingle == BAG, unknown=unknown)
         try:
             shingler = Shingler.parse(DEFAULT_SHINGLE if shingle is None else shingle)
         except ValueError as error:

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import chain
 
 import numpy as np
 
 from neardup.reading.spots import bare_words, spots
 from neardup.sets.bags import numbered
 from neardup.sets.hashing import combine, mix
+from neardup.sets.runs import spans
 
 RUNS = re.compile("(word|char):([0-9]{1,3})(:bag)?")
 SPOTS = re.compile("spot:([0-9]{1,3}):([0-9]{1,3})")
@@ -35,11 +38,14 @@ def canonical(text: str) -> str:
     >>> canonical("  The\\tSAME \\n Straße ")
     'the same strasse'
     """
+    return " ".join(canonical_words(text))
+
+
+def canonical_words(text: str) -> list[str]:
     if text.isascii():
-        text = text.lower()
-    else:  # folding may undo the normal form, so it is restored
-        text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-    return " ".join(text.split())
+        return text.lower().split()
+    # Folding may undo the normal form, so it is restored.
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold()).split()
 
 
 class WordIds(dict[str, int]):
@@ -50,6 +56,10 @@ class WordIds(dict[str, int]):
             self.clear()
         id_ = self[word] = int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
         return id_
+
+    def of(self, words: list[str]) -> np.ndarray:
+        """uint64: those of all these words."""
+        return np.fromiter(map(self.__getitem__, words), np.uint64, len(words))
 
 
 @dataclass(frozen=True)
@@ -93,24 +103,53 @@ class Shingler:
 
         It is empty for an empty text, and for one without a spot.
         """
-        text = canonical(text)
-        if self.unit == "spot":
-            words = bare_words(text)
-            return spots(words, self._hashed(words), self.width, self.distance)
+        return self.many([text])[0]
+
+    def many(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The same of many texts, end to end, and how many each has (int64).
+
+        >>> Shingler.parse("char:3").many(["to be", "", "or"])[1].tolist()
+        [3, 0, 1]
+        """
         if self.unit == "char":
-            units = mix(np.frombuffer(text.encode("utf-32-le"), dtype="<u4").astype(np.uint64))
+            units, sizes = characters([canonical(text) for text in texts])
         else:
-            units = self._hashed(text.split())
-        shingles = runs(units, self.width)
-        return numbered(shingles) if self.bag else shingles
+            rows = [canonical_words(text) for text in texts]
+            if self.unit == "spot":
+                rows = [bare_words(row) for row in rows]
+            sizes = np.array([len(row) for row in rows], dtype=np.int64)
+            words = list(chain.from_iterable(rows))
+            units = self.word_ids.of(words)
+            if self.unit == "spot":
+                return spots(words, units, sizes, self.width, self.distance)
+        shingles, sizes = runs(units, sizes, self.width)
+        return numbered(shingles, sizes) if self.bag else shingles, sizes
 
-    def _hashed(self, words: list[str]) -> np.ndarray:
-        return np.array([self.word_ids[word] for word in words], dtype=np.uint64)
+
+def characters(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The hash of each character of some texts (uint64), end to end, and their lengths (int64)."""
+    codes = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4")
+    return mix(codes.astype(np.uint64)), np.array([len(text) for text in texts], dtype=np.int64)
 
 
-def runs(units: np.ndarray, width: int) -> np.ndarray:
-    """The hash of every run of `width` units (uint64); of all together where they are fewer."""
-    width = min(width, len(units))
-    if not width:
-        return units
-    return combine(np.lib.stride_tricks.sliding_window_view(units, width).T, seed=width)
+def runs(units: np.ndarray, sizes: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The hash of every run of `width` units (uint64) of rows of so many units (int64), end to end;
+    of all units of a row together where they are fewer.  And how many each row has (int64).
+
+    >>> runs(np.arange(8, dtype=np.uint64), np.array([5, 0, 2, 1]), width=3)[1].tolist()
+    [3, 0, 1, 1]
+    """
+    counts = np.where(sizes < width, np.minimum(sizes, 1), sizes - width + 1)
+    starts, places = np.cumsum(sizes) - sizes, np.cumsum(counts) - counts
+    found = np.empty(int(counts.sum()), dtype=np.uint64)
+    long = sizes >= width
+    if long.any():
+        # Runs are made of all units as if they were one row; most are inside of one.
+        windows = np.lib.stride_tricks.sliding_window_view(units, width)
+        inside = spans(starts[long], counts[long])
+        found[spans(places[long], counts[long])] = combine(windows.T, seed=width)[inside]
+    for size in np.unique(sizes[~long & (sizes > 0)]).tolist():
+        rows = np.flatnonzero(sizes == size)
+        columns = units[starts[rows] + np.arange(size)[:, np.newaxis]]
+        found[places[rows]] = combine(columns, seed=size)
+    return found, counts

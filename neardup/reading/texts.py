@@ -27,19 +27,14 @@ def batch_of_texts(
     There may be no shingles in a text of which cleaning leaves nothing, or that has no spots: such
     records are only counted.
     """
-    ids: list[bytes] = []
-    sets: list[np.ndarray] = []
-    places: list[int] = []
-    without_shingles: list[int] = []
-    for number, id_, text in texts:
-        shingles = shingler(clean(text))
-        if not len(shingles):
-            without_shingles.append(number)
-        else:
-            ids.append(id_)
-            sets.append(shingles)
-            places.append(number)
-    sizes = np.array([len(shingles) for shingles in sets], dtype=np.int64)
-    values = np.concatenate(sets) if sets else np.empty(0, np.uint64)
-    records = gather(values, sizes)
-    return Batch(ids, records, tuple(without_shingles), np.array(places, np.uint64))
+    some = list(texts)
+    whole = [text for _, _, text in some]
+    values, sizes = shingler.many(list(map(clean, whole)) if clean.names else whole)
+    full = np.flatnonzero(sizes)
+    numbers = np.array([number for number, _, _ in some], dtype=np.uint64)
+    return Batch(
+        [some[i].id for i in full.tolist()],
+        gather(values, sizes[full]),
+        tuple(numbers[sizes == 0].tolist()),
+        numbers[full],
+    )

@@ -11,7 +11,7 @@ import numpy as np
 
 from neardup.sets.hashing import combine, mix
 from neardup.sets.ragged import Ragged
-from neardup.sets.runs import spans, starts_of_runs
+from neardup.sets.runs import first_of_run, spans
 
 
 def bags(sets: Ragged) -> Ragged:
@@ -45,15 +45,17 @@ def bagged(values: np.ndarray, sizes: np.ndarray) -> Ragged:
     return bags(counted(values, sizes))
 
 
-def numbered(values: np.ndarray) -> np.ndarray:
-    """The same for one row with repeats (uint64), in order.
+def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The same for rows laid end to end, each in its order, as `counted` takes them.
 
-    >>> once, twice, other = numbered(np.array([7, 7, 5], dtype=np.uint64)).tolist()
-    >>> once, twice == 7, other
-    (7, False, 5)
+    >>> row = np.array([7, 7, 5, 7], dtype=np.uint64)
+    >>> once, twice, other, of_next_row = numbered(row, np.array([3, 1])).tolist()
+    >>> once, twice == 7, other, of_next_row
+    (7, False, 5, 7)
     """
-    order = np.argsort(values, kind="stable")
-    starts = starts_of_runs(values[order])
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((values, owner))
+    starts = np.flatnonzero(first_of_run(values[order]) | first_of_run(owner[order]))
     lengths = np.diff(starts, append=len(values))
     ordinals = np.empty(len(values), dtype=np.int64)
     ordinals[order] = np.arange(1, len(values) + 1) - np.repeat(starts, lengths)

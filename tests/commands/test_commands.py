@@ -23,8 +23,10 @@ CALLS = {
     "evaluate": ["{pairs}", "{pairs}"],
     "audit": ["{records}", "{pairs}"],
     "why": ["{records}", "a", "b"],
+    "report": ["{pairs}", "--records", "{records}", "-o", "{new}"],
     "curve": [],
     "videos": [],
+    "convert": ["--input=text", "{records}"],
     "tune": ["{records}"],
     "index": ["{records}", "--to", "{new}"],
     "sketch": ["{records}", "--to", "{new}"],
@@ -56,7 +58,7 @@ def test_every_command_is_tested_here() -> None:
 @every_command
 def test_it_does_something(command: str, tmp_path: Path) -> None:
     result = succeed(call(command, tmp_path), tmp_path)
-    assert (tmp_path / "new").exists() if command in ("index", "sketch") else result.out
+    assert (tmp_path / "new").exists() if command in ("index", "sketch", "report") else result.out
 
 
 @every_command
@@ -97,7 +99,7 @@ def test_bad_lines_are_shown_once_and_counted(command: str, tmp_path: Path) -> N
     )
 
 
-@pytest.mark.parametrize("command", ["evaluate", "audit"])
+@pytest.mark.parametrize("command", ["evaluate", "audit", "report"])
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
@@ -175,7 +177,8 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
         for line in commands
     ]
     assert b"recall                              1.000000" in outputs[5].out
-    assert b"a pair: printed at" in outputs[7].out
+    assert b"a pair: printed at" in outputs[8].out
+    assert (tmp_path / "report.html").stat().st_size > 5000
     assert (tmp_path / "pairs.tsv").read_bytes().count(b"VIDEO_4\t") == 3
     assert "4 records in 2 segments" in outputs[10].err
     assert (tmp_path / "estimates.tsv").read_bytes().count(b"~0.900000..0.900000") == 2

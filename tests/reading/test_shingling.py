@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,6 +87,30 @@ def test_a_short_text_is_one_shingle(shingler):
 @pytest.mark.parametrize("shingler", [words_of_three, chars_of_five])
 def test_an_empty_text_has_no_shingles(shingler, text):
     assert shingler(text).tolist() == []
+
+
+mixed_texts = st.lists(st.text("ab the isé.\t", max_size=24), max_size=9)
+SOME_FORMS = ["word:1", "word:3", "char:1", "char:4", "word:2:bag", "char:2:bag", "spot:1:1"]
+
+
+@given(mixed_texts, st.sampled_from([*SOME_FORMS, "spot:2:2"]))
+def test_many_texts_have_the_shingles_of_each(texts, form):
+    shingler = Shingler.parse(form)
+    alone = [shingler(text).tolist() for text in texts]
+    values, sizes = shingler.many(texts)
+    ends = np.cumsum(sizes).tolist()
+    together = [values[end - size : end].tolist() for end, size in zip(ends, sizes.tolist())]
+    assert (together, len(values)) == (alone, sum(map(len, alone)))
+
+
+@pytest.mark.parametrize("form", SOME_FORMS[1:])
+def test_no_shingle_is_of_two_texts(form):
+    texts = ["the tram is late", "", "b", "is it the tram", "a a a", "the end is near"]
+    values, sizes = Shingler.parse(form).many(texts)
+    assert sizes[1] == 0
+    expected = [shingle for text in texts for shingle in Shingler.parse(form)(text).tolist()]
+    assert values.tolist() == expected
+    assert len(values) < len(Shingler.parse(form)(" ".join(texts)))
 
 
 def test_order_counts_and_repeats_are_kept():

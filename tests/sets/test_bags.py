@@ -52,7 +52,7 @@ def test_one_row_at_a_time_gives_the_same_elements(rows):
     """What text cut into a bag has, and what --weights tf has."""
     sets = bagged(*flat(rows))
     for i, row in enumerate(rows):
-        alone = numbered(np.array(row, dtype=np.uint64))
+        alone = numbered(np.array(row, dtype=np.uint64), np.array([len(row)]))
         assert sorted(alone.tolist()) == sets.row(i).tolist()
         seen: Counter = Counter()
         for value, element in zip(row, alone.tolist()):

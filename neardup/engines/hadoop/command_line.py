@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 
 from neardup.engines.hadoop import folders
 from neardup.engines.hadoop.streaming import command, flags, python
@@ -36,6 +37,8 @@ def read(given: list[str]) -> argparse.Namespace:
     """The options; UsageError for anything wrong or impossible."""
     args = _parser().parse_intermixed_args(given)
     settings = settings_before_counts(args)
+    settings.form.check_task()
+    check_codecs([*(args.against or []), *args.inputs])
     args.decides, args.tagged, args.places = settings.output.decides, settings.tag is not None, ""
     if args.dedup and args.decides:
         raise UsageError(f"--dedup is for pairs, and --output is {args.output}")
@@ -59,6 +62,13 @@ def read(given: list[str]) -> argparse.Namespace:
     folders.check(args.inputs, args.against or [], args.answers, args.overwrite)
     args.answers = [folder.rstrip("/") or "/" for folder in args.answers]
     return args
+
+
+def check_codecs(names: Sequence[str]) -> None:
+    """UsageError for files that Hadoop would read as they lie."""
+    for name in names:
+        if name.endswith(".xz"):
+            raise UsageError(f"{name}: Hadoop cannot unpack .xz; pack it as .gz, .bz2 or .zst")
 
 
 def _is_utf8(text: str) -> bool:

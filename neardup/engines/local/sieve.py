@@ -144,21 +144,28 @@ def _sift_part(
     ends = np.cumsum([len(piece) for piece in pieces])
     entries = np.concatenate(pieces)
     pieces.clear()
+    place, shared = sifted(entries, known, measure)
+    del entries
+    back = np.argsort(place)
+    bounds = [0, *np.searchsorted(place[back], ends).tolist()]
+    for target, low, high in zip(targets, bounds, bounds[1:]):
+        target.write_bytes(shared[back[low:high]].data)
+
+
+def sifted(entries: np.ndarray, known: Traits, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
+    """Which of all entries of some keys (uint64 (n, 2)) are kept (int64), by key; and these, as
+    uint64 (key, record, group)."""
     place = np.argsort(entries[:, 0])
     new = first_of_run(entries[place, 0])
     place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
     place = place[_with_partner(entries, place, known, measure)]
     shared = np.empty((len(place), 3), dtype=np.uint64)
     shared[:, :2] = entries[place]
-    del entries
     starts = starts_of_runs(shared[:, 0])
     if len(starts):
         groups = np.add.reduceat(group_hashes(shared[:, 1]), starts)
         shared[:, 2] = np.repeat(groups, np.diff(starts, append=len(shared)))
-    back = np.argsort(place)
-    bounds = [0, *np.searchsorted(place[back], ends).tolist()]
-    for target, low, high in zip(targets, bounds, bounds[1:]):
-        target.write_bytes(shared[back[low:high]].data)
+    return place, shared
 
 
 def _with_partner(
@@ -227,12 +234,17 @@ class SharedKeys:
         below = int(records[-1]) + 1
         pieces = [piece for reader in self.readers for piece in reader.below(below)]
         rows = np.concatenate([np.empty((0, 3), np.uint64), *pieces])
-        # By record, group and key: the first key of each group is the one to meet at.
-        rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
-        rows = rows[first_of_run(rows[:, 1]) | first_of_run(rows[:, 2])]
-        rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
-        offsets = np.searchsorted(rows[:, 1], np.append(records, np.uint64(below)))
-        return Ragged(rows[:, 0].copy(), offsets)
+        return keys_to_meet_at(rows, np.append(records, np.uint64(below)))
+
+
+def keys_to_meet_at(rows: np.ndarray, records: np.ndarray) -> Ragged:
+    """Of what `sifted` kept, a row of keys for each of these records (uint64, ascending, and one
+    that is larger than all)."""
+    # By record, group and key: the first key of each group is the one to meet at.
+    rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
+    rows = rows[first_of_run(rows[:, 1]) | first_of_run(rows[:, 2])]
+    rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
+    return Ragged(rows[:, 0].copy(), np.searchsorted(rows[:, 1], records))
 
 
 class _Rows:

@@ -55,7 +55,7 @@ def blocks_in_turn(plan: Plan, k: int) -> Iterator[Block]:
         turns=plan.turns(),
         names=plan.names,
         places=plan.places,
-        several=bool(plan.segments) or plan.adds,
+        others=bool(plan.segments) or plan.adds,
         passed=plan.progress.of(k),
     )
 

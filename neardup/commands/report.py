@@ -1,0 +1,103 @@
+"""`report`: a page to look at, of what a run has found.
+
+It is made of the pairs, and of the records only where a text is shown: nothing is shingled again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from neardup.engines.local.whole_file import whole_or_not
+from neardup.evaluation.exact_options import check_files
+from neardup.options import table
+from neardup.process.errors import StageError, UsageError
+from neardup.process.program import run
+from neardup.report.asked import FLAGS, NAME, Asked, asked_of_options, asked_of_run, file_of_run
+from neardup.report.audit_text import read_audit
+from neardup.report.facts import facts_of
+from neardup.report.material import Sources, gathered_material
+from neardup.report.page import page
+from neardup.report.pair_graph import MILLION, PairGraph, read_found
+from neardup.report.removed_records import read_removed
+
+DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
+
+PAIRS is what the job has printed, or the folder that run_hadoop.sh has written.  Where the run's
+own file lies beside it (run_local.sh -o PAIRS), that says what was asked; else give the options of
+the run.  The page is one file, which loads nothing.
+
+    ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
+    python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
+"""
+
+
+def main() -> int:
+    return run(NAME, _report)
+
+
+def _report() -> None:
+    args = _command_line()
+    pairs = _files_of(args.pairs)
+    own = file_of_run(args.pairs)
+    asked = asked_of_run(own, args) if own else asked_of_options(args)
+    records = args.records or asked.files
+    old = args.against or asked.old_files
+    optional = [name for name in (args.removed, args.audit) if name is not None]
+    inputs = [*pairs, *records, *old, *optional]
+    check_files(inputs)
+    if not records:
+        raise UsageError("name the input of the run, for its texts: --records FILE")
+    with whole_or_not("-o", args.o, inputs) as file:
+        graph = PairGraph.of(read_found(pairs))
+        _check_threshold(graph, asked)
+        sources = Sources(
+            args.pairs,
+            records,
+            old,
+            read_removed(args.removed) if args.removed is not None else None,
+            read_audit(args.audit) if args.audit is not None else {},
+        )
+        facts = facts_of(graph, asked.threshold)
+        file.write(page(gathered_material(sources, asked, facts)).encode())
+
+
+def _command_line() -> argparse.Namespace:
+    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
+    parser.add_argument("pairs", metavar="PAIRS", help="pair lines, or a folder of part-* files")
+    parser.add_argument(
+        "--records",
+        metavar="FILE",
+        action="append",
+        help="the input of the run; may come several times (default: as the run's own file says)",
+    )
+    parser.add_argument(
+        "--removed", metavar="FILE", help="what --removed, or --output removed, has written"
+    )
+    parser.add_argument(
+        "--audit", metavar="FILE", help="what `neardup audit` has printed of this run"
+    )
+    parser.add_argument("-o", metavar="FILE", required=True, help="the page, as report.html")
+    args = parser.parse_intermixed_args()
+    args.files = args.records
+    return args
+
+
+def _files_of(name: str) -> list[str]:
+    """A file, or those that a cluster has put into a folder."""
+    if name == "-" or not Path(name).is_dir():
+        return [name]
+    parts = sorted(str(path) for path in Path(name).glob("part-*") if path.is_file())
+    if not parts:
+        raise StageError(f"{name}: there are no part-* files in it; name a file of pairs")
+    return parts
+
+
+def _check_threshold(graph: PairGraph, asked: Asked) -> None:
+    """UsageError if there are pairs below it: then it was not this that was asked."""
+    least = min(graph.similarity.tolist(), default=MILLION)
+    if asked.threshold is not None and least + 1 <= asked.threshold * MILLION:
+        raise UsageError(
+            f"--threshold {float(asked.threshold):.9g}: there is a pair of similarity "
+            f"{least / MILLION:.6f}; name the threshold of the run"
+        )

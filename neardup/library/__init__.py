@@ -1,0 +1,14 @@
+"""For a notebook or a program: the same answers from records in memory, in this very process.
+
+In: texts or sets, with ids or without.
+Out: pairs, clusters, or which records stay, as plain named tuples; ValueError for anything wrong.
+May import: everything before.
+
+No process is forked, no file is written, and nothing is printed: `in_memory` joins the stages, and
+holds all records at once.
+"""
+
+from neardup.library.answers import Deduplicated, Pair, Removed
+from neardup.library.calls import clusters, deduplicate, pairs
+
+__all__ = ["Deduplicated", "Pair", "Removed", "clusters", "deduplicate", "pairs"]

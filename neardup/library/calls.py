@@ -1,0 +1,168 @@
+"""The three questions: which pairs are near-duplicates, how they cluster, and who stays.
+
+Records are texts, or sets or lists of hashables, or (id, record) tuples of these; also a column of
+pandas, polars or Arrow.  Without ids, positions stand for them.  The threshold is 0.9
+unless told.  Options are those of the command line, with underscores: shingle="char:5", exact=True.
+docs/library.md tells the rest.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from neardup.decision_stages import decide_edges
+from neardup.decisions.whole_clusters import NO_PAIR
+from neardup.library.answers import Deduplicated, Pair, Removed
+from neardup.library.keywords import Value, arguments, as_value_errors
+from neardup.library.memory_engine import Meeting
+from neardup.library.silence import Silence
+from neardup.library.user_records import UserRecords
+from neardup.options.settings import Settings, counts_first, settings_before_counts
+from neardup.reading.line_form import LineForm
+from neardup.reading.places import NEW
+from neardup.sets.bags import bagged, counted
+from neardup.sets.ragged import Ragged
+from neardup.similarity.weights import TokenWeights
+from neardup.token_counts.in_memory import TokenCounter
+
+
+def pairs(records: Iterable[Any], threshold: Value = None, **options: Value) -> list[Pair]:
+    """All pairs at the threshold (0.9) or above, in the order of their ids; a comes before b.
+
+    >>> pairs(["to be or not to be", "or not", "To be, or not to be"], 0.8, shingle="word:1")
+    [Pair(a=0, b=2, similarity=Fraction(4, 5))]
+    >>> pairs([("x", {1, 2, 3}), ("y", {1, 2, 3, 4})], "3/4")
+    [Pair(a='x', b='y', similarity=Fraction(3, 4))]
+    """
+    with as_value_errors():
+        job = _Job.of("pairs", records, threshold, options)
+        lines = job.meeting.lines(job.settings)
+        # Of a measure with a direction, both ways may be there.
+        both = sorted({tuple(sorted(map(int, line.split(b"\t", 2)[:2]))) for line in lines})
+        found = job.meeting.similarities(np.array(both, np.int64).reshape(-1, 2), job.settings)
+    number = job.numbers.tolist()
+    best: dict[tuple[Hashable, Hashable], Fraction] = {}
+    for a, b in sorted(found, key=lambda pair: (number[pair[0]], number[pair[1]])):
+        ids = job.id(a), job.id(b)
+        if ids[0] != ids[1]:  # records of one id are no pair
+            best[ids] = max(found[a, b], best.get(ids, found[a, b]))
+    return [Pair(*ids, similarity) for ids, similarity in best.items()]
+
+
+def clusters(records: Iterable[Any], threshold: Value = None, **options: Value) -> list[list[Any]]:
+    """The records that pairs connect, each cluster in the order of ids; others are in none.
+
+    >>> clusters(["a b c d", "e f", "a b c d", "a b c d e", "g h"], 0.5)
+    [[0, 2, 3]]
+    """
+    with as_value_errors():
+        job = _Job.of("clusters", records, threshold, options)
+        found: dict[bytes, list[Any]] = defaultdict(list)
+        for line in job.decided():
+            first, number = line.split(b"\t")
+            found[first].append(job.id_of(int(number)))
+    return list(found.values())
+
+
+def deduplicate(records: Iterable[Any], threshold: Value = None, **options: Value) -> Deduplicated:
+    """Which records stay, and because of whom each other goes; both in the order of the records.
+
+    In order of priority (keep="first", "longest" or "smallest") a record stays unless one that
+    stays before it is a pair with it.
+
+    >>> answer = deduplicate(["a b c d", "", "A b c  d", "e f"])
+    >>> answer.kept
+    [0, 1, 3]
+    >>> answer.removed
+    [Removed(id=2, because=0, similarity=Fraction(1, 1))]
+    """
+    with as_value_errors():
+        job = _Job.of("removed", records, threshold, options)
+        because: dict[int, int] = {}
+        chained: set[int] = set()
+        for line in job.decided():
+            place, _, kept, similarity = line.rstrip(b"\n").split(b"\t")
+            because[int(place, 16) - NEW] = job.position[int(kept)]
+            if similarity == NO_PAIR:
+                chained.add(int(place, 16) - NEW)
+        sure = [pair for pair in because.items() if pair[0] not in chained]
+        both = job.numbers[np.array(sure, dtype=np.int64).reshape(-1, 2)]
+        found = job.meeting.similarities(both, job.settings)
+    return Deduplicated(
+        [job.id(i) for i in range(len(job.given)) if i not in because],
+        [Removed(job.id(i), job.id(j), found.get((i, j))) for i, j in sorted(because.items())],
+    )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What was given and asked; position: of the record of each number."""
+
+    given: UserRecords
+    settings: Settings
+    meeting: Meeting
+    position: list[int]
+
+    @classmethod
+    def of(
+        cls, output: str, records: Iterable[Any], threshold: Value, options: Mapping[str, Value]
+    ) -> _Job:
+        given = UserRecords.of(records)
+        texts = given.texts or (not len(given) and options.get("shingle") != "bag")
+        args = arguments(output, texts, threshold, options)
+        settings = settings_before_counts(args)
+        form = LineForm.of(args.input, args.shingle, args.clean)
+        weights = settings.scheme.weights or TokenWeights()
+        gather = counted if weights.repeats else Ragged.from_unsorted
+        if form.shingle is not None:
+            batches = given.batches_of_texts(form.shingle, form.clean, gather)
+        else:
+            batches = given.batches_of_sets(bagged if form.bag else gather)
+        batches = (batch for batch in batches if batch.ids)
+        if counts_first(args):
+            all_, counter = list(batches), TokenCounter()
+            for batch in all_:
+                counter.add(batch.sets)
+            settings, batches = Settings.of(args, counter.counts()), iter(all_)
+        position = _in_order(given)
+        numbers = np.empty(len(given), dtype=np.int64)
+        numbers[position] = np.arange(len(given))
+        return cls(given, settings, Meeting.of(batches, numbers, settings), position)
+
+    @property
+    def numbers(self) -> np.ndarray:
+        return self.meeting.numbers
+
+    def decided(self) -> list[bytes]:
+        """The lines of a decision, on numbers."""
+        edges = [b"".join(self.meeting.lines(self.settings))]
+        return list(decide_edges(edges, self.settings, Silence(), io.BytesIO))
+
+    def id(self, position: int) -> Any:
+        return position if self.given.ids is None else self.given.ids[position]
+
+    def id_of(self, number: int) -> Any:
+        return self.id(self.position[number])
+
+
+def _in_order(given: UserRecords) -> list[int]:
+    """The positions of the records in the order of ids, and of equal ids as they come.
+
+    Strings are in the order of their bytes in UTF-8, numbers in theirs, all others as they come.
+    """
+    if given.ids is None:
+        return list(range(len(given)))
+    ids: list[Any] = given.ids
+    kinds = set(map(type, ids))
+    if not any(all(issubclass(kind, of) for kind in kinds) for of in (str, Integral)):
+        first: dict[Any, int] = {}
+        ids = [first.setdefault(id_, len(first)) for id_ in ids]
+    return sorted(range(len(ids)), key=ids.__getitem__)

@@ -1,0 +1,173 @@
+"""What a user gives → ids, and texts or sets; whatever is wrong is told with the record's position.
+
+Columns of pandas, polars and Arrow, and arrays, are known by their methods; none of these packages
+is needed, or imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from neardup.library.elements import Elements
+from neardup.reading.bad_lines import Gather
+from neardup.reading.blocks import BLOCK_BYTES
+from neardup.reading.cleaning import Cleaning
+from neardup.reading.places import NEW
+from neardup.reading.shingling import Shingler
+from neardup.reading.texts import Text, batch_of_texts
+from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged, chunks
+
+AS_LIST = ("to_pylist", "to_list", "tolist")  # Arrow; pandas and polars; numpy
+AT_ONCE = BLOCK_BYTES >> 3  # elements; or eight times as many characters
+EXPECTED = "a text, or a set or list of hashables"
+HINTS: list[tuple[type | tuple[type, ...], str]] = [
+    ((bytes, bytearray), "; bytes are no text: bytes.decode('utf-8') makes one"),
+    (Mapping, "; of a dict, list(…) has the keys, and list(….items()) both"),
+]
+
+
+@dataclass(frozen=True)
+class UserRecords:
+    """n records: their ids (None: their positions), and texts, or lists of elements."""
+
+    ids: list[Hashable] | None
+    texts: bool
+    records: list[Any]
+
+    @classmethod
+    def of(cls, records: Iterable[Any]) -> UserRecords:
+        """ValueError where they are no records.
+
+        >>> UserRecords.of([("a", "to be"), ("b", "or not")])
+        UserRecords(ids=['a', 'b'], texts=True, records=['to be', 'or not'])
+        """
+        found = _listed(records)
+        ids = None
+        if found and isinstance(found[0], tuple):
+            ids, found = _apart(found)
+        elif tuple in set(map(type, found)):
+            first = next(i for i, record in enumerate(found) if isinstance(record, tuple))
+            raise ValueError(f"record {first} is a tuple, (id, record), and record 0 is none")
+        texts = bool(found) and isinstance(found[0], str)
+        if set(map(type, found)) - {str} or not texts:
+            found = [_checked(i, record, texts) for i, record in enumerate(found)]
+        return cls(ids, texts, found)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def batches_of_texts(
+        self, shingler: Shingler, clean: Cleaning, gather: Gather
+    ) -> Iterator[Batch]:
+        """Records are where they would be as the lines of one file."""
+        sizes = np.array([len(text) for text in self.records], dtype=np.int64)
+        for low, high in chunks(sizes + 1, BLOCK_BYTES):
+            texts = [Text(NEW + i, b"", self.records[i]) for i in range(low, high)]
+            try:
+                yield batch_of_texts(texts, shingler, clean, gather)
+            except UnicodeEncodeError:
+                raise _not_utf8(texts) from None
+
+    def batches_of_sets(self, gather: Gather) -> Iterator[Batch]:
+        elements = Elements()
+        sizes = np.array([len(record) for record in self.records], dtype=np.int64)
+        for low, high in chunks(sizes + 1, AT_ONCE):
+            some = self.records[low:high]
+            try:
+                values = elements.of(list(chain.from_iterable(some)))
+            except (TypeError, ValueError):
+                raise _no_set(some, low, elements) from None
+            full = np.flatnonzero(sizes[low:high])
+            sets: Ragged = gather(values, sizes[low:high][full])
+            yield Batch(
+                [b""] * len(full), sets, places=(full + low).astype(np.uint64) + np.uint64(NEW)
+            )
+
+
+def _listed(records: Any) -> list[Any]:
+    """Whatever holds records, as a list."""
+    kind = type(records)
+    if isinstance(records, (str, bytes, bytearray)):
+        raise ValueError(f"records: expected an iterable of records, got one {kind.__name__}")
+    if isinstance(records, Mapping):
+        raise ValueError("records: got a dict; give its items(), if its keys are the ids")
+    if hasattr(kind, "columns") or hasattr(kind, "column_names"):
+        raise ValueError(f"records: got a {kind.__name__}; give one column, as table['text']")
+    found = _as_list(records)
+    if found is None:
+        raise ValueError(f"records: expected an iterable of records, got {kind.__name__}")
+    return found
+
+
+def _as_list(values: Any) -> list[Any] | None:
+    """None where they are nothing to go through."""
+    for name in AS_LIST:
+        if callable(method := getattr(values, name, None)):
+            values = method()
+            break
+    return list(values) if isinstance(values, Iterable) else None
+
+
+def _apart(records: list[Any]) -> tuple[list[Hashable], list[Any]]:
+    """(id, record) tuples → ids, records."""
+    for i, record in enumerate(records):
+        if not isinstance(record, tuple):
+            raise ValueError(f"record {i} is no tuple, (id, record), and record 0 is one")
+        if len(record) != 2:
+            raise ValueError(
+                f"record {i}: a tuple is (id, record), and this one has {len(record)} parts; make "
+                "a list of it if these are the elements of a set"
+            )
+        if record[0] is None or record[0] != record[0]:
+            raise ValueError(f"record {i}: {record[0]} is no id")
+        try:
+            hash(record[0])
+        except TypeError:
+            raise ValueError(f"record {i}: an id is hashable, and this one is not") from None
+    ids, found = zip(*records)
+    return list(ids), list(found)
+
+
+def _checked(position: int, record: Any, texts: bool) -> Any:
+    """A text, or a list of elements; ValueError where it is not what record 0 is."""
+    if isinstance(record, str):
+        if not texts:
+            raise ValueError(f"record {position} is a text, and record 0 is none")
+        return record
+    for kind, hint in HINTS:
+        if isinstance(record, kind):
+            raise ValueError(f"record {position}: expected {EXPECTED}{hint}")
+    elements = _as_list(record)
+    if elements is None:
+        raise ValueError(f"record {position}: expected {EXPECTED}, got {record}")
+    if texts:
+        raise ValueError(f"record {position} is no text, and record 0 is one")
+    return elements
+
+
+def _not_utf8(texts: list[Text]) -> ValueError:
+    for place, _, text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return ValueError(f"record {place - NEW}: half a surrogate pair is no text")
+    return ValueError("half a surrogate pair is no text")
+
+
+def _no_set(records: list[Any], first: int, elements: Elements) -> ValueError:
+    for position, record in enumerate(records, first):
+        for element in record:
+            try:
+                elements.of([element])
+            except (TypeError, ValueError):
+                return ValueError(
+                    f"record {position}: {element!r:.60} can be no element of a set; "
+                    "None, NaN and what is not hashable are none"
+                )
+    return ValueError("an element of a set has changed")

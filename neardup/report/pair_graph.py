@@ -1,0 +1,115 @@
+"""Pair lines → a graph: records as numbers, pairs as arrays, clusters.
+
+Of n records in m pairs 60 bytes and the id are held for each record, and 20 for each pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.evaluation.pair_files import MAX_LINE
+from neardup.lines.pair_lines import exact_pair
+from neardup.process.errors import StageError, WireError
+from neardup.reading.blocks import read_files
+from neardup.sets.forest import Forest
+
+MILLION = 10**6
+
+
+class Node(NamedTuple):
+    """A record: its id, and whether it is of the old collection (--against)."""
+
+    id: bytes
+    old: bool = False
+
+
+class Found(NamedTuple):
+    """A pair line; the similarity in millionths."""
+
+    a: Node
+    b: Node
+    similarity: int
+
+
+@dataclass(frozen=True)
+class PairGraph:
+    """Records in bytewise order of their ids, and each pair once, in order.
+
+    nodes: n; left, right: int64 (m,), left < right; similarity: int64 (m,), in millionths; roots:
+    int64 (n,), for each record the first one of its cluster; lines: how many were read.
+    """
+
+    nodes: list[Node]
+    left: np.ndarray
+    right: np.ndarray
+    similarity: np.ndarray
+    roots: np.ndarray
+    lines: int
+
+    @classmethod
+    def of(cls, found: Iterable[Found]) -> PairGraph:
+        """Of a pair that was found twice, as by containment in both directions, the higher
+        similarity counts.
+
+        >>> a, b, c = map(Node, (b"a", b"b", b"c"))
+        >>> graph = PairGraph.of([Found(c, b, 900000), Found(b, c, 950000), Found(a, a, 1)])
+        >>> graph.nodes == [a, b, c], graph.left.tolist(), graph.right.tolist()
+        (True, [1], [2])
+        >>> graph.similarity.tolist(), graph.roots.tolist(), graph.lines
+        ([950000], [0, 1, 1], 3)
+        """
+        numbers: dict[Node, int] = {}
+        ends: list[int] = []
+        likeness: list[int] = []
+        for a, b, similarity in found:
+            ends += numbers.setdefault(a, len(numbers)), numbers.setdefault(b, len(numbers))
+            likeness.append(similarity)
+        nodes = sorted(numbers)
+        place = np.empty(len(nodes), np.int64)
+        place[[numbers[node] for node in nodes]] = np.arange(len(nodes))
+        couples = np.sort(place[np.array(ends, np.int64)].reshape(-1, 2), axis=1)
+        similarities = np.array(likeness, np.int64)
+        order = np.lexsort((-similarities, couples[:, 1], couples[:, 0]))
+        order = order[couples[order, 0] != couples[order, 1]]
+        couples = couples[order]
+        first = np.ones(len(order), bool)
+        first[1:] = (couples[1:] != couples[:-1]).any(axis=1)
+        left, right = couples[first].T
+        roots = _roots(len(nodes), left, right)
+        return cls(nodes, left, right, similarities[order[first]], roots, len(likeness))
+
+    def pair(self, number: int) -> Found:
+        a, b = self.nodes[self.left[number]], self.nodes[self.right[number]]
+        return Found(a, b, int(self.similarity[number]))
+
+
+def _roots(count: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    forest = Forest(count)
+    for a, b in zip(left.tolist(), right.tolist()):
+        forest.join(a, b)
+    return forest.roots(np.arange(count)).astype(np.int64)
+
+
+def read_found(files: list[str]) -> Iterator[Found]:
+    """The pairs on the lines of some files; StageError names a line that is none."""
+    for block in read_files(files, MAX_LINE):
+        for number, line in enumerate(block.data.splitlines(), block.line):
+            if line:
+                try:
+                    yield _found(line)
+                except WireError as error:
+                    raise StageError(f"{block.place}{number}: {error}") from None
+
+
+def _found(line: bytes) -> Found:
+    r"""
+    >>> _found(b"a\tb\t0.912345\told")
+    Found(a=Node(id=b'a', old=False), b=Node(id=b'b', old=True), similarity=912345)
+    """
+    a, b, similarity = exact_pair(line)
+    old = line.split(b"\t")[3:4] == [b"old"]
+    return Found(Node(a), Node(b, old), int(similarity.replace(b".", b"")))

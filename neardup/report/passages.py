@@ -1,0 +1,131 @@
+"""Differences → what a page has room for: the words around each, the first so many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+from neardup.evaluation.word_difference import word_difference
+from neardup.report.safe_html import safe
+
+RUN = 40  # words of one difference
+WORD = 200  # letters of a word
+ROOM = 1200  # letters in all
+LEAST_GAP = 4  # words: fewer are shown
+GAP = "gap"
+Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has them
+TAGS = {"only_a": "del", "only_b": "ins"}
+
+
+def text_difference(a: str, b: str) -> Parts:
+    return word_difference(a, b)
+
+
+def shingle_difference(a: str, b: str) -> Parts:
+    """Of sets, where order says nothing: first what only one has, then what both have.
+
+    >>> shingle_difference("10 9 1", "1 2 9")
+    [('only_a', '10'), ('only_b', '2'), ('same', '1 9')]
+    """
+    ours, theirs = set(a.split()), set(b.split())
+    kinds = [("only_a", ours - theirs), ("only_b", theirs - ours), ("same", ours & theirs)]
+    return [(kind, " ".join(sorted(some, key=_by_number))) for kind, some in kinds if some]
+
+
+def _by_number(shingle: str) -> tuple[int, str]:
+    return len(shingle), shingle
+
+
+def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
+    """The same, cut: long runs of what is the same to so many words of context on either side of a
+    difference, and all to so many letters.
+
+    What is left out is a part of the kind `gap`, which says of how many words.
+
+    >>> passages([("same", "1 2 3 4 5 6 7 8 9 10 11 12"), ("only_a", "x"), ("same", "y")])
+    [('gap', '4'), ('same', '5 6 7 8 9 10 11 12'), ('only_a', 'x'), ('same', 'y')]
+    """
+    shown: list[tuple[str, str]] = []
+    left_out = 0
+    for kind, text in _cut(parts, context):
+        if kind == GAP and not left_out:
+            shown.append((kind, text))
+        elif kind == GAP:
+            left_out += int(text)
+        else:
+            words = text.split()
+            fitting = [] if left_out else _fitting(words, room)
+            left_out += len(words) - len(fitting)
+            room -= sum(map(_cost, fitting))
+            shown += [(kind, " ".join(fitting))] if fitting else []
+    return [*shown, (GAP, str(left_out))] if left_out else shown
+
+
+def _fitting(words: Sequence[str], room: int) -> Sequence[str]:
+    """The first words, until the room is taken.
+
+    >>> _fitting(["a", "b", "c"], 3)
+    ['a', 'b']
+    """
+    taken = accumulate(map(_cost, words), initial=0)
+    return [word for word, before in zip(words, taken) if before < room]
+
+
+def _cost(word: str) -> int:
+    """Letters, as the page shows them, with a blank."""
+    return len(safe(word)) + 1
+
+
+def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
+    last = len(parts) - 1
+    for i, (kind, text) in enumerate(parts):
+        words = text.split()
+        if kind == "same":
+            before = context if i else 0
+            after = context if i < last else 0
+        else:
+            before, after = RUN, 0
+        if not last:  # nothing differs: as much of the beginning as there is room for
+            before = ROOM
+        if len(words) - before - after < LEAST_GAP:
+            yield kind, _short(words)
+            continue
+        if before:
+            yield kind, _short(words[:before])
+        yield GAP, str(len(words) - before - after)
+        if after:
+            yield kind, _short(words[-after:])
+
+
+def _short(words: Sequence[str]) -> str:
+    """
+    >>> _short(["a", "b" * 300])[-3:]
+    'bb…'
+    """
+    return " ".join(word if len(word) <= WORD else word[:WORD] + "…" for word in words)
+
+
+def left_side(parts: Parts) -> str:
+    """HTML of what A has."""
+    return _side(parts, "only_b")
+
+
+def right_side(parts: Parts) -> str:
+    return _side(parts, "only_a")
+
+
+def both(parts: Parts) -> str:
+    """HTML of both in one: what is gone, and what has come."""
+    return _side(parts, "")
+
+
+def _side(parts: Parts, without: str) -> str:
+    shown = [_element(kind, words) for kind, words in parts if kind != without]
+    return " ".join(shown)
+
+
+def _element(kind: str, words: str) -> str:
+    if kind == GAP:
+        return f'<span class="gap" title="{words} words">… {int(words):,} …</span>'
+    tag = TAGS.get(kind)
+    return f"<{tag}>{safe(words)}</{tag}>" if tag else safe(words)

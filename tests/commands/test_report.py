@@ -1,0 +1,170 @@
+"""`report`: where it takes things from, and what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from neardup.process.run_file import RunFile
+from tests.support.engines import NEARDUP, RUN_LOCAL, Result, run, succeed
+
+RECORDS = b"a\tone two three four\nb\tone two three five\nc\tsix\nd\n"
+PAIRS = b"a\tb\t0.600000\n"
+ASKED = RunFile(
+    options=["--threshold=0.6", "--input=text", "--shingle=word:1", "--verify=exact"],
+    files=["records.txt"],
+    output="pairs",
+    threshold="3/5",
+    measure="jaccard",
+    scheme="minhash",
+    promise="16 bands of 2 rows",
+    counts={"records": 12345, "bad lines: no id": 3},
+    seconds={"count": 0.5},
+    program="run_local.sh",
+    version="0.1.0",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "records.txt").write_bytes(RECORDS)
+    (tmp_path / "pairs.tsv").write_bytes(PAIRS)
+    return tmp_path
+
+
+def call(folder: Path, *words: str, pairs: str = "pairs.tsv", records: str = "") -> Result:
+    """With `records` relative to the folder; `words` may be written with {folder}."""
+    given = [f"--records={folder}/{records}"] if records else []
+    more = [word.format(folder=folder) for word in words]
+    command = [*NEARDUP, "report", f"{folder}/{pairs}", "-o", f"{folder}/page.html", *given, *more]
+    return run(command, folder)
+
+
+def page(folder: Path, *words: str, pairs: str = "pairs.tsv", records: str = "records.txt") -> str:
+    result = call(folder, *words, pairs=pairs, records=records)
+    assert (result.code, result.out, result.err) == (0, b"", "")
+    return (folder / "page.html").read_text("utf-8")
+
+
+def write_run_file(folder: Path, **changed: object) -> None:
+    told = replace(ASKED, **{"files": [str(folder / "records.txt")], **changed})  # type: ignore[arg-type]
+    (folder / "pairs.tsv.run.json").write_bytes(told.format())
+
+
+def test_what_was_asked_by_options(folder: Path) -> None:
+    text = page(folder, "--input=text", "--threshold=3/5", "--scheme=prefix", "--measure=jaccard")
+    for said in (
+        "pair</h1>" not in text and "2 of 3 records have a near-duplicate.",
+        "0.6 or more, by jaccard",
+        "<code>--scheme=prefix</code>",
+        "every pair",
+        "From the options given to this command.",
+    ):
+        assert str(said) in text
+    assert "--output=pairs" not in text
+
+
+def test_what_was_asked_by_a_runs_own_file(folder: Path) -> None:
+    write_run_file(folder)
+    text = page(folder, records="")
+    for said in (
+        "2 of 12,345 records have a near-duplicate.",
+        "0.6 or more, by jaccard",
+        "<code>--shingle=word:1</code>",
+        "16 bands of 2 rows",
+        "3 (3 no id)",
+        "From pairs.tsv.run.json.",
+        "<del>four</del>",
+    ):
+        assert said in text
+    assert "not known" not in text
+
+
+def test_options_that_say_the_same_are_welcome(folder: Path) -> None:
+    write_run_file(folder)
+    assert page(folder, "--threshold=0.6", "--input=text") == page(folder)
+    result = call(folder, "--threshold=0.7")
+    assert result.code == 2
+    assert "pairs.tsv.run.json says what was asked; leave --threshold out" in result.err
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"neardup": 1}', b'{"neardup": "0.1.0"}'])
+def test_a_run_file_that_is_none(text: bytes, folder: Path) -> None:
+    (folder / "pairs.tsv.run.json").write_bytes(text)
+    result = call(folder, records="records.txt")
+    assert result.code == 1
+    assert "pairs.tsv.run.json: " in result.err
+
+
+def test_a_folder_of_parts_and_packed_files(folder: Path) -> None:
+    whole = page(folder, "--input=text")
+    (folder / "out").mkdir()
+    (folder / "out" / "_SUCCESS").touch()
+    (folder / "out" / "part-00000").touch()
+    (folder / "out" / "part-00001.gz").write_bytes(gzip.compress(PAIRS))
+    assert page(folder, "--input=text", pairs="out") == whole.replace("pairs.tsv", "out")
+    (folder / "pairs.tsv.gz").write_bytes(gzip.compress(PAIRS))
+    assert page(folder, "--input=text", pairs="pairs.tsv.gz") == whole.replace("tsv", "tsv.gz")
+
+
+def test_the_audit_as_it_was_printed(folder: Path) -> None:
+    flags = ["--input=text", "--shingle=word:1", "--threshold=0.6"]
+    audit = [*NEARDUP, "audit", *flags, f"{folder}/records.txt", f"{folder}/pairs.tsv"]
+    (folder / "audit.txt").write_bytes(succeed(audit, folder).out)
+    text = page(folder, *flags, "--audit={folder}/audit.txt")
+    assert "<dt>Audited recall</dt><dd><b>1.000000</b>; from 3 ids, all: these are no" in text
+
+
+def test_all_of_a_real_run(folder: Path) -> None:
+    flags = ["--input=text", "--shingle=word:1", "--threshold=0.6"]
+    job = [*RUN_LOCAL, *flags, "--output=kept", f"--removed={folder}/gone.tsv"]
+    assert succeed([*job, f"{folder}/records.txt"], folder).out.count(b"\n") == 3
+    text = page(folder, *flags, "--removed={folder}/gone.tsv")
+    assert "1 record went (33.3 %), because of 1 that stay" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--records="], 1, "an empty name: no such file"),
+        ([], 2, "name the input of the run, for its texts: --records FILE"),
+        (["--records={folder}/records.txt", "--threshold=0.7"], 2, "a pair of similarity 0.600000"),
+        (["--records={folder}/records.txt", "--output=kept"], 2, "run with --output pairs"),
+        (["--records={folder}/records.txt", "--audit={folder}/pairs.tsv"], 1, "neardup audit"),
+        (
+            ["--records={folder}/records.txt", "--removed={folder}/records.txt"],
+            1,
+            "line 1: expected ID",
+        ),
+        (["--records={folder}/records.txt", "-o{folder}/records.txt"], 2, "is an input"),
+        (["--records={folder}/records.txt", "-o{folder}"], 2, "is a directory"),
+        (["--records={folder}/records.txt", "-o{folder}/no/page"], 1, "No such file or directory"),
+    ],
+)
+def test_refusals(words: list[str], code: int, said: str, folder: Path) -> None:
+    before = sorted(folder.iterdir())
+    result = call(folder, *words)
+    assert (result.code, result.out) == (code, b"")
+    assert said in result.err
+    assert {path.name for path in folder.iterdir()} - {path.name for path in before} == {"tmpdir"}
+
+
+def test_estimates_and_decisions_are_refused(folder: Path) -> None:
+    (folder / "pairs.tsv").write_bytes(b"a\tb\t~0.500000..0.700000\n")
+    result = call(folder, records="records.txt")
+    assert result.code == 1
+    assert "exact pairs are asked for; run the job without --verify" in result.err
+    write_run_file(folder, output="removed")
+    result = call(folder)
+    assert result.code == 2
+    assert "run with --output pairs, and name what --output removed, or --removed," in result.err
+
+
+def test_a_folder_without_parts(folder: Path) -> None:
+    (folder / "out").mkdir()
+    result = call(folder, pairs="out", records="records.txt")
+    assert result.code == 1
+    assert "there are no part-* files in it; name a file of pairs" in result.err

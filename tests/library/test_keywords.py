@@ -1,0 +1,131 @@
+"""Options have the names of the command line, and its complaints."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import neardup
+from neardup.library.keywords import ABSENT, arguments
+from neardup.options.table import OPTIONS
+from tests.support.programs import RUN_LOCAL, VIDEOS, run
+
+
+def exactly(message: str) -> str:
+    return f"^{re.escape(message)}$"
+
+
+AT_NINE_TENTHS = [set(range(10)), set(range(9)), set(range(100, 109))]
+
+
+@pytest.mark.parametrize(
+    "threshold",
+    [
+        0.9,
+        "0.9",
+        "9/10",
+        ".9",
+        Fraction(9, 10),
+        Decimal("0.9"),
+        Decimal("9E-1"),
+        np.float64(0.9),
+        np.float32(0.9),
+    ],
+    ids=repr,
+)
+def test_thresholds(threshold):
+    assert neardup.pairs(AT_NINE_TENTHS, threshold) == [(0, 1, Fraction(9, 10))]
+
+
+def test_a_hair_above_is_above():
+    for threshold in (0.900000001, Fraction(900000001, 10**9), "0.900000001", 1, 1.0, "1"):
+        assert neardup.pairs(AT_NINE_TENTHS, threshold) == []
+    assert neardup.pairs([{1, 2}, {2, 1}], 1) == [(0, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threshold": 0}, "--threshold: 0 is outside 0 < t <= 1"),
+        ({"threshold": 2.0}, "--threshold: 2.0 is outside 0 < t <= 1"),
+        ({"threshold": 1 / 3}, "--threshold: 0.3333333333333333 has more than 9 decimals"),
+        ({"threshold": True}, "--threshold: expected text or a number, got True"),
+        ({"threshold": [0.9]}, "--threshold: expected text or a number, got [0.9]"),
+        ({"threshold": 1e-9, "exact": "yes"}, "--exact: 'yes' is not True or False"),
+        ({"seed": -1}, "--seed: '-1' is not an integer from 0 to 18446744073709551615"),
+        (
+            {"exact": True, "scheme": "minhash"},
+            "--exact is --scheme exact, and --scheme is minhash",
+        ),
+        (
+            {"weights": "own"},
+            "--weights own: an element of a set has no weight here; ./run_local.sh takes a file",
+        ),
+        (
+            {"shingle": "char:5"},
+            "--shingle char:5 is for --input text, and --input is shingles, "
+            "which take --shingle bag",
+        ),
+        (
+            {"output": "links"},
+            "--output: call neardup.pairs, neardup.clusters or neardup.deduplicate",
+        ),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(ValueError, match=exactly(message)):
+        neardup.pairs(AT_NINE_TENTHS, **options)
+
+
+def test_an_option_that_there_is_not():
+    with pytest.raises(
+        ValueError, match=r"^treshold: no such option; there are scheme, exact, "
+    ) as e:
+        neardup.pairs(AT_NINE_TENTHS, treshold=0.8)
+    assert "own_counts" not in str(e.value)
+
+
+def test_every_option_is_one_or_says_why_not():
+    for flag, spec in OPTIONS.items():
+        value = True if spec.get("action") == "store_true" else "x"
+        if flag in ABSENT:
+            with pytest.raises(ValueError, match=f"^{flag}: "):
+                neardup.pairs(AT_NINE_TENTHS, **{flag[2:].replace("-", "_"): value})
+        else:
+            name = flag[2:].replace("-", "_")
+            threshold = value if name == "threshold" else 0.9
+            options = {} if name == "threshold" else {name: value}
+            assert getattr(arguments("pairs", True, threshold, options), name) == value
+    assert set(ABSENT) < set(OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scheme": "lsh"},
+        {"threshold": "nine"},
+        {"bands": 0},
+        {"measure": "angle"},
+        {"recall": 2},
+        {"keep": "first"},
+        {"lexicons": 3},
+        {"seed": "x"},
+        {"measure": "overlap"},
+    ],
+    ids=lambda options: str(*options),
+)
+def test_complaints_are_the_command_lines(options, tmp_path):
+    flags = [f"--{name}={value}" for name, value in options.items()]
+    said = run([*RUN_LOCAL, *flags, VIDEOS], tmp_path)
+    assert said.code == 2
+    with pytest.raises(ValueError, match=r"^--") as error:
+        neardup.pairs(AT_NINE_TENTHS, **options)
+    assert f"run_local.sh: {error.value}\n" in said.err
+
+
+def test_none_is_not_given():
+    assert neardup.pairs(AT_NINE_TENTHS, None, seed=None, exact=None) == [(0, 1, Fraction(9, 10))]
