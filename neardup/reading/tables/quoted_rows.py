@@ -31,7 +31,7 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
     StageError for one line longer than the limit, which is no CSV.
     """
     number, held = 1, stream.read(BLOCK_BYTES).removeprefix(codecs.BOM_UTF8)
-    ended = not held
+    ended = False
     while held or not ended:
         if not ended:
             more = stream.read(max(BLOCK_BYTES, len(held)))  # a long row is scanned few times
