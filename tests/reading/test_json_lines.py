@@ -223,7 +223,7 @@ def test_what_is_said_names_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "two.jsonl").write_bytes(b'\n{"id": "b"}\n{"id": "c", "text": "to be"}\n')
     result = run([*MAPPER, "one.jsonl", "two.jsonl"], tmp_path, cwd=tmp_path)
     assert result.code == 0
-    assert result.messages() == ["mapper: two.jsonl: line 2: no text: '{\"id\": \"b\"}'"]
+    assert result.messages() == ['mapper: two.jsonl: line 2: no text: \'{"id": "b"}\'']
 
 
 @pytest.mark.parametrize("flags", [["--weights=own"], ["--shingle=word:1:bag", "--weights=tf"]])
@@ -238,6 +238,13 @@ def test_a_bag_of_integers() -> None:
 
 
 def test_names_that_are_none() -> None:
-    for id_, text in ((None, "a,"), (None, ""), ("", None), ("1", "text"), (None, "1,b"), ("0", "1")):
-        with pytest.raises(UsageError, match="--id|--text"):
+    for id_, text in (
+        (None, "a,"),
+        (None, ""),
+        ("", None),
+        ("1", "text"),
+        (None, "1,b"),
+        ("0", "1"),
+    ):
+        with pytest.raises(UsageError, match="--"):
             Fields.of(id_, text)

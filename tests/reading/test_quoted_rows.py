@@ -88,7 +88,7 @@ def test_a_byte_order_mark(size: int) -> None:
 @pytest.mark.parametrize("size", [1, 5, 1 << 16])
 def test_of_a_quote_that_is_not_closed_only_the_line_is_lost(end: bytes, size: int) -> None:
     lines = [b"id,text", b'a,"x', b"b,y", b'c,"z', b'z"', b'd,"w', b"e,v"]
-    flawed = [row for row in rows_of(end.join(lines) + end, size)]
+    flawed = rows_of(end.join(lines) + end, size)
     # "x … "z is a field, and so is what follows up to the next quote; the last one is open.
     assert [row for _, row, flaw in flawed if flaw] == [b'd,"w' + end]
     assert flawed[-1][1] == b"e,v" + end

@@ -149,7 +149,9 @@ def opened_parquet(path: str, name: str) -> Iterator[Any]:
             raise StageError(
                 f"{name}: Parquet is read from its end, and a pipe has none; name a file"
             )
-        yield parquet.ParquetFile(file, buffer_size=READ_BYTES, pre_buffer=False)
+        yield parquet.ParquetFile(
+            file, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True
+        )
 
 
 def _has(file: Any, field: str) -> bool:

@@ -70,7 +70,7 @@ def separated_pieces(
         width = 0 if fields.numbered else len(header)
         for number, data, flaw in table.rows:
             lines = partial(json_lines, kind, data, columns, width)
-            shown = partial(bytes, data)
+            shown = partial(bytes, data.rstrip(b"\r\n"))
             yield Piece(number, shown if flaw else lines, flaw, "row", position(stream))
 
 
