@@ -20,7 +20,7 @@ from pathlib import Path
 # taken from there.
 sys.path[:0] = [os.path.dirname(of(__file__)) for of in (os.path.realpath, os.path.abspath)]
 try:
-    import neardup  # noqa: F401
+    import neardup.process  # noqa: F401
 except ImportError:
     sys.exit(os.path.basename(__file__) + ": needs the folder neardup beside it; ship both")
 del sys.path[:2]

@@ -31,7 +31,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neardup.library import Deduplicated, Pair, Removed, clusters, deduplicate, pairs
 
-__version__ = "0.1.0"
+from neardup.process.version import VERSION
+
+__version__ = VERSION
 __all__ = ["Deduplicated", "Pair", "Removed", "__version__", "clusters", "deduplicate", "pairs"]
 
 if not TYPE_CHECKING:

@@ -14,10 +14,10 @@ from neardup.process.interpreter import require
 
 require("numpy", name="neardup", module="neardup")
 
-from neardup import __version__
 from neardup.process.dashes import check_dashes
 from neardup.process.errors import UsageError
 from neardup.process.program import run
+from neardup.process.version import VERSION
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {
@@ -110,7 +110,7 @@ def _job(arguments: list[str]) -> int:
 
 def _about(word: str) -> None:
     if word == "--version":
-        print(f"neardup {__version__}")
+        print(f"neardup {VERSION}")
     elif word in ("-h", "--help"):
         print(HELP.format(commands=_listed({"run": RUN, **COMMANDS})), end="")
     else:

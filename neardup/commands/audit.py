@@ -114,7 +114,7 @@ def _audit() -> None:
 def _command_line() -> argparse.Namespace:
     parser = exact_parser(NAME, DESCRIPTION)
     take_weights(parser)
-    parser.add_argument("files", nargs="+", metavar="FILE", help="plain, .gz or .bz2")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed")
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written; - is stdin")
     parser.add_argument(
         "--sample", metavar="N", default="1000", help="ids that are drawn (default: 1000)"

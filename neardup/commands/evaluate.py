@@ -25,7 +25,7 @@ from neardup.process.program import run
 NAME = "neardup evaluate"
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.
 
-Both files are pair lines, in any order, plain, .gz or .bz2; - is standard input.
+Both files are pair lines, in any order, plain or packed; - is standard input.
 
     ./run_local.sh videos.txt | python3 -m neardup evaluate - truth.tsv
 """

@@ -39,7 +39,7 @@ def _index() -> None:
     flags = [flag for flag in table.OPTIONS if flag not in OF_RUNS]
     parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, flags)
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
+        "files", nargs="+", metavar="FILE", help="plain or packed; - is standard input"
     )
     parser.add_argument(
         "--to", metavar="FOLDER", required=True, help="the index: a folder, which is made"

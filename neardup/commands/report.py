@@ -6,6 +6,7 @@ It is made of the pairs, and of the records only where a text is shown: nothing 
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from neardup.engines.local.whole_file import whole_or_not
@@ -38,6 +39,8 @@ def main() -> int:
 
 def _report() -> None:
     args = _command_line()
+    if args.o in ("", "-"):
+        raise UsageError(f"-o: expected the name of a file, got {args.o!r}")
     pairs = _files_of(args.pairs)
     own = file_of_run(args.pairs)
     asked = asked_of_run(own, args) if own else asked_of_options(args)
@@ -85,7 +88,7 @@ def _command_line() -> argparse.Namespace:
 
 def _files_of(name: str) -> list[str]:
     """A file, or those that a cluster has put into a folder."""
-    if name == "-" or not Path(name).is_dir():
+    if not os.path.isdir(name):
         return [name]
     parts = sorted(str(path) for path in Path(name).glob("part-*") if path.is_file())
     if not parts:

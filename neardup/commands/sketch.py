@@ -40,7 +40,7 @@ def main() -> int:
 def _sketch() -> None:
     parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
+        "files", nargs="+", metavar="FILE", help="plain or packed; - is standard input"
     )
     parser.add_argument(
         "--to", metavar="SKETCHES", required=True, help="the file of sketches, which is made"

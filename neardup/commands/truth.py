@@ -73,7 +73,7 @@ def _command_line() -> argparse.Namespace:
     parser = exact_parser(NAME, DESCRIPTION)
     take_weights(parser)
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
+        "files", nargs="+", metavar="FILE", help="plain or packed; - is standard input"
     )
     parser.add_argument(
         "--join",

@@ -92,7 +92,7 @@ def _tune() -> None:
 
 def _command_line() -> argparse.Namespace:
     parser = exact_parser(NAME, DESCRIPTION, FLAGS)
-    parser.add_argument("files", nargs="+", metavar="FILE", help="plain, .gz or .bz2; - is stdin")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed; - is stdin")
     parser.add_argument(
         "--recall",
         metavar="P",

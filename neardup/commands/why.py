@@ -37,7 +37,7 @@ scheme asks how rare tokens are, all tokens of FILE are counted first, unless --
 """
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     args: argparse.Namespace
     run: AskedRun | None
     ids: tuple[bytes, bytes]
@@ -63,7 +63,7 @@ def _why() -> None:
         print(f"{name:{WIDTH}}{text}")
 
 
-def _read(asked: Asked) -> Read:
+def _read(asked: Question) -> Read:
     """All files once; StageError where an id is missing."""
     args = asked.args
     counting = counts_first(args)
@@ -92,7 +92,7 @@ def _read(asked: Asked) -> Read:
     return Read(records, texts, settings)
 
 
-def _command_line() -> Asked:
+def _command_line() -> Question:
     """With the options and files of the run where --run names it."""
     parser = _parser()
     args, run_of = parser.parse_intermixed_args(), None
@@ -109,7 +109,7 @@ def _command_line() -> Asked:
     ids = os.fsencode(args.a), os.fsencode(args.b)
     if ids[0] == ids[1]:
         raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
-    return Asked(args, run_of, ids)
+    return Question(args, run_of, ids)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -121,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         "PAIRS.run.json beside it; FILE, where they are elsewhere by now",
     )
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="plain, .gz or .bz2; - is standard input"
+        "files", nargs="*", metavar="FILE", help="plain or packed; - is standard input"
     )
     parser.add_argument("a", metavar="A", help="an id")
     parser.add_argument("b", metavar="B", help="another one")

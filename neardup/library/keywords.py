@@ -28,6 +28,9 @@ ABSENT = {
     "--between": "the library has one collection; ./run_local.sh has --between",
     "--input-files": FOR_FILES,
     "--max-line": FOR_FILES,
+    "--max-bad": "the library always stops at the first bad record",
+    "--id": "give (id, record) tuples",
+    "--text": "give the texts themselves, such as a column of a table",
     "--strict": "the library always stops at the first bad record",
 }
 OWN_WEIGHTS = "--weights own: an element of a set has no weight here; ./run_local.sh takes a file"

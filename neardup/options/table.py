@@ -100,13 +100,14 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         metavar="KIND",
         help="what the files hold: lines of shingles (ID and integers, 0 to 2^64-1; with --weights "
         "own each may be SHINGLE:WEIGHT) or text (ID, tab, text; without a tab the first blank), "
-        "or rows: jsonl, csv, tsv, parquet (default: by the names, .jsonl .ndjson .json .csv .tsv "
-        ".parquet, with .gz .bz2 .xz or .zst behind them or not; else shingles)",
+        "or rows: jsonl, csv, tsv, parquet; names tell it that end with .jsonl .ndjson .json .csv "
+        ".tsv .parquet, and .gz .bz2 .xz or .zst behind that or not (default: by the names, else "
+        "shingles)",
     ),
     "--id": dict(
         metavar="NAME",
         help="of rows: the field that is the id, or of a table without a header the number of its "
-        f"column (default: {DEFAULT_ID}; where there is none, rows are numbered)",
+        f"column; where there is none, rows are numbered (default: {DEFAULT_ID})",
     ),
     "--text": dict(
         metavar="NAME[,NAME]",

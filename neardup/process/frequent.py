@@ -91,8 +91,10 @@ def most_frequent(reports: Sequence[dict]) -> Frequent:
         counts.update(report["ids"])
     records = sum(report["records"] for report in reports)
     id_, count = min(counts.items(), key=lambda each: (-each[1], each[0]), default=("", 0))
-    asked = [report for report in reports if report["records"]]
-    missed = any(report["short"] or id_ not in report["ids"] for report in asked)
+    missed = any(
+        report["short"] or (id_ not in report["ids"] and len(report["ids"]) == STAYING)
+        for report in reports
+    )
     return Frequent(id_, count, missed, records)
 
 

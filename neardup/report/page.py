@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import neardup
+from neardup.process.version import VERSION
 from neardup.report.bars import bars
 from neardup.report.examples import chains, clusters, least_similar, most_similar, removals
 from neardup.report.material import Material
@@ -44,7 +44,7 @@ def page(material: Material) -> str:
 {_figures(material)}
 {_asked(material)}
 {"".join(sections) if material.facts.pairs else ""}
-<footer>Made by neardup {neardup.__version__} from {_names([material.sources.pairs])} and
+<footer>Made by neardup {VERSION} from {_names([material.sources.pairs])} and
 {_names(material.sources.records)}.
 This page is one file: it loads nothing, and needs no network.</footer>
 </main>

@@ -1,6 +1,6 @@
 """Pair lines → a graph: records as numbers, pairs as arrays, clusters.
 
-Of n records in m pairs 60 bytes and the id are held for each record, and 20 for each pair.
+In memory: the id of each record that is in a pair, and all pairs.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ RUN = 40  # words of one difference
 WORD = 200  # letters of a word
 ROOM = 1200  # letters in all
 LEAST_GAP = 4  # words: fewer are shown
-GAP = "gap"
+GAP, DIFFERING = "gap", "differing"
 Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has them
 TAGS = {"only_a": "del", "only_b": "ins"}
 
@@ -40,13 +40,14 @@ def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
     """The same, cut: long runs of what is the same to so many words of context on either side of a
     difference, and all to so many letters.
 
-    What is left out is a part of the kind `gap`, which says of how many words.
+    What is left out is a part of the kind `gap`, which says of how many words; `differing` at the
+    end if there are differences among them.
 
     >>> passages([("same", "1 2 3 4 5 6 7 8 9 10 11 12"), ("only_a", "x"), ("same", "y")])
     [('gap', '4'), ('same', '5 6 7 8 9 10 11 12'), ('only_a', 'x'), ('same', 'y')]
     """
     shown: list[tuple[str, str]] = []
-    left_out = 0
+    left_out, end = 0, GAP
     for kind, text in _cut(parts, context):
         if kind == GAP and not left_out:
             shown.append((kind, text))
@@ -56,9 +57,10 @@ def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
             words = text.split()
             fitting = [] if left_out else _fitting(words, room)
             left_out += len(words) - len(fitting)
+            end = DIFFERING if kind in TAGS and len(words) > len(fitting) else end
             room -= sum(map(_cost, fitting))
             shown += [(kind, " ".join(fitting))] if fitting else []
-    return [*shown, (GAP, str(left_out))] if left_out else shown
+    return [*shown, (end, str(left_out))] if left_out else shown
 
 
 def _fitting(words: Sequence[str], room: int) -> Sequence[str]:
@@ -126,6 +128,8 @@ def _side(parts: Parts, without: str) -> str:
 
 def _element(kind: str, words: str) -> str:
     if kind == GAP:
-        return f'<span class="gap" title="{words} words">… {int(words):,} …</span>'
+        return f'<span class="gap">… {int(words):,} …</span>'
+    if kind == DIFFERING:
+        return f'<span class="gap">… {int(words):,} … with more differences</span>'
     tag = TAGS.get(kind)
     return f"<{tag}>{safe(words)}</{tag}>" if tag else safe(words)

@@ -100,9 +100,9 @@ ins { color: var(--accent); background: var(--accent-ground); text-decoration: u
 .chain + h3, .more + h3 { margin-top: 1.5rem }
 footer { margin-top: 3.5rem; padding-top: 1.2rem; border-top: 1px solid var(--line);
   color: var(--faint); font-size: .82rem }
-@media (max-width: 66rem) { section { grid-template-columns: minmax(0, 1fr) }
+@media (max-width: 66rem) { .figures { grid-template-columns: repeat(3, minmax(0, 1fr)) }
+  section { grid-template-columns: minmax(0, 1fr) }
   section > div:first-child { position: static }
-  section > div:first-child { position: sticky; top: 1.4rem; align-self: start }
 section > div:first-child > p { max-width: 44em } }
 @media (max-width: 42rem) {
   main { padding: 2rem 1rem 1.5rem }

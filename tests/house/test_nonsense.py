@@ -211,6 +211,7 @@ def calls_with(name: str, it: Program, file: str) -> list[Call]:
     """A file of this name in each place that there is for one."""
     alone = [*it.before, "--", file]
     first, last = [*alone, "pairs.tsv"], [*it.before, "--", "records.txt", file]
+    new = [f"-o{file}"] if file else ["-o", ""]
     counts = [*it.before, "--scheme=prefix", f"--counts={file}", *(it.after or ["-"])]
     lines = {
         "mapper.py": [alone, counts],
@@ -219,7 +220,7 @@ def calls_with(name: str, it: Program, file: str) -> list[Call]:
         "report": [
             [*it.before, "--records=records.txt", "-o", "new.html", "--", file],
             [*it.before, "pairs.tsv", f"--records={file}", "-o", "new.html"],
-            [*it.before, "pairs.tsv", "--records=records.txt", "-o", file],
+            [*it.before, "pairs.tsv", "--records=records.txt", *new],
             [*it.before, "pairs.tsv", "--records=records.txt", "-onew.html", f"--removed={file}"],
             [*it.before, "pairs.tsv", "--records=records.txt", "-onew.html", f"--audit={file}"],
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -200,3 +201,15 @@ def test_a_page_that_cannot_be_made_is_not_there(tmp_path: Path) -> None:
     assert result.code == 1
     assert "line 2: expected A B SIMILARITY" in result.err
     assert sorted(os.listdir(tmp_path)) == ["pairs.tsv", "records.txt", "tmpdir"]
+
+
+def test_differences_that_are_left_out_are_told(tmp_path: Path) -> None:
+    words = " ".join(f"word{i}" for i in range(3000))
+    records = f"a\t{words} here\nb\t{words.replace('word7 ', 'other ')} there\n".encode()
+    page = report(tmp_path, records, b"a\tb\t0.900000\n", "--input=text")
+    assert "<ins>other</ins> word8" in page
+    assert "<ins>there</ins>" in page
+    assert re.search(r"… 2,\d\d\d …</span> word2992", page)
+    records = b"a\t%b\nb\t%b\n" % (b" ".join(b"x%d y" % i for i in range(3000)), b"y " * 3000)
+    page = report(tmp_path, records, b"a\tb\t0.900000\n", "--input=text")
+    assert "… with more differences</span>" in page

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
-import neardup
 from neardup.engines.local.folder import naming
 from neardup.engines.local.whole_file import check_new, whole_or_not
 from neardup.options import table
@@ -19,6 +18,7 @@ from neardup.process.errors import UsageError
 from neardup.process.program import STDOUT
 from neardup.process.run_file import RunFile, run_file_name
 from neardup.process.summary import seconds_of, total
+from neardup.process.version import VERSION
 from neardup.reading.input_kinds import kind_by_name
 from neardup.reading.line_form import LineForm
 from neardup.reading.packed import packing
@@ -168,5 +168,5 @@ def write_run_file(
         counts=total(report["counts"] for report in reports),
         seconds={stage: round(spent, 3) for stage, spent in seconds_of(reports).items()},
         program=program,
-        version=neardup.__version__,
+        version=VERSION,
     ).write(name)

@@ -133,7 +133,7 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
         "files",
         nargs="*",
         metavar="FILE",
-        help="one or more; plain, .gz or .bz2; - is standard input",
+        help="one or more; plain or packed; - is standard input",
     )
     parser.add_argument(
         "--jobs",
