@@ -73,7 +73,7 @@ def test_the_cuts_make_no_difference(given_: bytes, size: int) -> None:
 
 @given(data)
 def test_rows_in_a_part(given_: bytes) -> None:
-    end, count = rows_in(given_, ended=True)
+    end, count = rows_in(given_, ended=True, max_row=LIMIT)
     assert len(list(row_ends(given_[:end]))) == count
     assert list(row_ends(given_[:end]))[-1:] == [end] * bool(count)
 
@@ -107,6 +107,21 @@ def test_a_row_longer_than_the_limit() -> None:
     assert [row for row in rows if row[2]] == [(2, b'x,"open\n', "line too long")]
     assert b"".join(row for _, row, flaw in rows[2:]) == many
     assert rows[-1][0] == 1002
+
+
+@pytest.mark.parametrize("size", [64, 400, 1 << 20])
+def test_the_limit_does_not_depend_on_blocks(size: int) -> None:
+    long = b'x,"' + b"y\n" * 300 + b'y"\n'
+    rows = rows_of(
+        b"id,text\n" + long + b"a,b\n" + long[:300] + b'"\n' + b"c" * 501 + b"\nd\n",
+        size,
+        limit=500,
+    )
+    flawed = [(row, flaw) for _, row, flaw in rows if flaw]
+    assert flawed[0] == (b'x,"y\n', "line too long")
+    assert (3, b"y\n", "") in rows
+    assert long[:300] + b'"\n' in [row for _, row, flaw in rows if not flaw]
+    assert b"a,b\n" not in [row for _, row, flaw in rows if flaw]
 
 
 def test_one_line_longer_than_the_limit_is_no_csv() -> None:
