@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,13 +68,16 @@ class Fields:
         return list(dict.fromkeys(known))
 
     def check(self, columns: Sequence[str], name: str) -> None:
-        """StageError where the table `name` has not the columns that are needed."""
+        """StageError where the table `name` has not the columns that are needed, or has two."""
         texts = [("--text", field) for field in self.texts]
         for flag, field in [("--id", self.id)] * self.needs_id + texts:
             if field not in columns:
                 raise StageError(
                     f"{name}: has no column {field!r}; name one with {flag}: {_listed(columns)}"
                 )
+        for field, count in Counter(columns).items():
+            if count > 1 and (field in self.names or not self.texts):
+                raise StageError(f"{name}: has {count} columns {field!r}; rename all but one")
 
     def value(self, row: dict[str, Any], name: str) -> Any:
         """What a row has there; None if nothing.  A dot goes into a field of fields."""

@@ -24,6 +24,7 @@ from neardup.reading.bad_lines import (
     NOT_AN_INTEGER,
     NOT_JSON,
     NOT_UTF8,
+    NUL_BYTE,
     TOO_FEW_FIELDS,
     TOO_LARGE,
     WRONG_FIELDS,
@@ -148,6 +149,8 @@ def _content(row: dict[str, Any], fields: Fields) -> str | np.ndarray:
     text = "\n".join(values).strip()
     if not text:
         raise FlawError(NO_SHINGLES)
+    if "\0" in text:
+        raise FlawError(NUL_BYTE)
     if not text.isascii():
         try:
             text.encode()

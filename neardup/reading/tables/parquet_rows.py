@@ -13,7 +13,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import IO, Any, Callable
@@ -25,6 +25,7 @@ from neardup.reading.fields import Fields
 MOST_ROWS = 1 << 16  # of a slice
 READ_BYTES = 1 << 20  # of a column, at once
 WRITTEN_BYTES = 64 << 20  # of a row group that is written
+NOT_UTF8 = "\udcff"  # what stands for a byte that is in no UTF-8
 quote = json.encoder.encode_basestring
 
 
@@ -36,8 +37,8 @@ def parquet_pieces(
         raise UsageError("--id and --text are names of columns in Parquet, and not numbers")
     with opened_parquet(path, name) as file:
         tops = file.schema_arrow.names
-        columns = fields.of_columns(tops)
-        fields.check([*tops, *columns], name)
+        columns = [field for field in fields.of_columns(tops) if _has(file, field)]
+        fields.check([*tops, *(field for field in columns if field not in tops)], name)
         number, rows, total = 1, file.metadata.num_rows, _size(path)
         for group in range(file.num_row_groups):
             slices = Slices(file, group, columns, name)
@@ -59,7 +60,6 @@ class Slices:
         self.rows: int = about.num_rows
         self.size = max(1, min(MOST_ROWS, BLOCK_BYTES * self.rows // max(read, 1)))
         self.name = name
-        self.columns = columns
         self._open = partial(batches, file, self.size, columns, [group])
         self._batches: Iterator[Any] | None = None
         self._next = 0
@@ -74,23 +74,37 @@ class Slices:
                 batch = next(self._batches)
                 self._next += batch.num_rows
             assert batch is not None
-            return json_lines(batch, self.columns, fields)
+            return json_lines(batch, fields)
 
 
 def batches(file: Any, size: int, columns: list[str] | None, groups: list[int]) -> Iterator[Any]:
     yield from file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
 
 
-def json_lines(batch: Any, columns: Sequence[str], fields: Fields) -> bytes:
+def json_lines(batch: Any, fields: Fields) -> bytes:
     """A line for each row of a record batch; fields without a value are left out."""
     pieces = []
-    for name in dict.fromkeys(column.split(".")[0] for column in columns):
+    for name, column in zip(batch.schema.names, batch.columns):
         plain = _as_text if name == fields.id else _as_json
         head = f"{quote(name)}:"
-        values = batch.column(batch.schema.get_field_index(name)).to_pylist()
-        pieces.append([None if v is None else head + plain(v) for v in values])
+        pieces.append([None if v is None else head + plain(v) for v in _values(column)])
     rows = (f"{{{','.join(filter(None, row))}}}\n" for row in zip(*pieces))
-    return "".join(rows).encode("utf-8", "surrogatepass")
+    return "".join(rows).encode("utf-8", "surrogateescape")
+
+
+def _values(column: Any) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+        return values
+    except UnicodeDecodeError:
+        return [_value(scalar) for scalar in column]
+
+
+def _value(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return NOT_UTF8
 
 
 def _as_json(value: Any) -> str:
@@ -98,8 +112,8 @@ def _as_json(value: Any) -> str:
 
 
 def _as_text(value: Any) -> str:
-    """An id, which may be a date or the like."""
-    if isinstance(value, (str, int)):
+    """An id, which may be a date or the like; NaN is none."""
+    if isinstance(value, (str, int)) or value != value:
         return _as_json(value)
     return _as_json(value.hex() if isinstance(value, bytes) else str(value))
 
@@ -135,7 +149,15 @@ def opened_parquet(path: str, name: str) -> Iterator[Any]:
             raise StageError(
                 f"{name}: Parquet is read from its end, and a pipe has none; name a file"
             )
-        yield parquet.ParquetFile(file, buffer_size=READ_BYTES, pre_buffer=False)
+        yield parquet.ParquetFile(
+            file, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True
+        )
+
+
+def _has(file: Any, field: str) -> bool:
+    """Whether there is such a column, or a field of fields in one, as meta.body."""
+    paths = (file.schema.column(i).path for i in range(len(file.schema)))
+    return field in file.schema_arrow.names or any(f"{p}.".startswith(f"{field}.") for p in paths)
 
 
 def _size(path: str) -> int:

@@ -31,38 +31,43 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
     StageError for one line longer than the limit, which is no CSV.
     """
     number, held = 1, stream.read(BLOCK_BYTES).removeprefix(codecs.BOM_UTF8)
-    ended = not held
-    while held:
+    ended = False
+    while held or not ended:
         if not ended:
             more = stream.read(max(BLOCK_BYTES, len(held)))  # a long row is scanned few times
             ended = not more
             held += more
-            if ended and not held.endswith((b"\n", b"\r")):
+            if ended and held and not held.endswith((b"\n", b"\r")):
                 held += b"\n"
-        end, count = rows_in(held, ended)
+        end, count = rows_in(held, ended, max_row)
         if count:
             yield number, held[:end], ""
             number, held = number + count, held[end:]
-        elif ended or len(held) > max_row:
+        elif held and (ended or len(held) > max_row):
             line = LINE_END.search(held)
             if not line:
                 raise StageError(f"{name}: row {number}: {LINE_TOO_LONG}; is this CSV?")
-            yield number, held[: line.end()], LINE_TOO_LONG if not ended else NOT_CLOSED
+            flaw = LINE_TOO_LONG if len(held) > max_row else NOT_CLOSED
+            yield number, held[: line.end()], flaw
             number, held = number + 1, held[line.end() :]
 
 
-def rows_in(data: bytes, ended: bool) -> tuple[int, int]:
-    r"""(where the last whole row ends, how many there are).
+def rows_in(data: bytes, ended: bool, max_row: int) -> tuple[int, int]:
+    r"""(where the last whole row ends before a longer one, how many there are).
 
-    >>> rows_in(b'1,"a\nb"\r\n2,"c\n', False)
+    >>> rows_in(b'1,"a\nb"\r\n2,"c\n', False, 99)
     (9, 1)
     """
     safe = len(data) - (not ended and data.endswith(b"\r"))  # an LF may follow
-    if QUOTE not in data:
+    if QUOTE not in data and len(data) <= max_row:
         end = max(data.rfind(b"\n", 0, safe), data.rfind(b"\r", 0, safe)) + 1
         return end, count_lines(data[:end])
-    ends = list(row_ends(data, safe))
-    return ends[-1] if ends else 0, len(ends)
+    ends = [0, *row_ends(data, safe)]
+    if len(data) > max_row:
+        rows = enumerate(zip(ends, ends[1:]))
+        whole = next((i for i, (begin, end) in rows if end - begin > max_row), len(ends) - 1)
+        del ends[whole + 1 :]
+    return ends[-1], len(ends) - 1
 
 
 def row_ends(data: bytes, stop: int = sys.maxsize) -> Iterator[int]:

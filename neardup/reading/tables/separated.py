@@ -40,6 +40,7 @@ SEPARATORS = {"csv": ",", "tsv": "\t"}
 WHOLE = Start("", 1)  # file
 LARGEST_FIELD = (1 << 31) - 1
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pythons reads no NUL
 quote = json.encoder.encode_basestring
 
 
@@ -65,11 +66,11 @@ def separated_pieces(
     with opened_lines(path, name, start) as stream:
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
         header = next(split_rows(kind, table.header), [])
-        columns = fields.places(header, name) if header or fields.numbered else {}
+        columns = fields.places(header, name) if table.header or fields.numbered else {}
         width = 0 if fields.numbered else len(header)
         for number, data, flaw in table.rows:
             lines = partial(json_lines, kind, data, columns, width)
-            shown = partial(bytes, data)
+            shown = partial(bytes, data.rstrip(b"\r\n"))
             yield Piece(number, shown if flaw else lines, flaw, "row", position(stream))
 
 
@@ -138,7 +139,7 @@ def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
     >>> list(split_rows("tsv", b'a\t"b ""c"" d"\n"d\te\n'))
     [['a', 'b "c" d'], ['"d', 'e']]
     """
-    text = data.decode("utf-8", "surrogateescape").replace("\0", "\ufffd")
+    text = data.decode("utf-8", "surrogateescape").replace("\0", NUL)
     if kind == "csv":
         csv.field_size_limit(LARGEST_FIELD)
         yield from csv.reader(io.StringIO(text, newline=""))
@@ -166,7 +167,7 @@ def json_lines(kind: str, data: bytes, columns: dict[str, int], width: int) -> b
         else:
             lines.append(f"{{{','.join([head + quote(row[c]) for head, c in heads])}}}")
     lines.append("")
-    return "\n".join(lines).encode("utf-8", "surrogateescape")
+    return "\n".join(lines).replace(NUL, "\\u0000").encode("utf-8", "surrogateescape")
 
 
 def _flawed(row: Sequence[str], flaw: str) -> str:

@@ -1,0 +1,440 @@
+"""One corpus in all forms: the same pairs from each, and what stays of it in its own."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import json
+import os
+import random
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from neardup.process.run_file import RunFile
+from neardup.reading.packed import unpacked
+from tests.engines.test_run_hadoop import listing
+from tests.support.engines import (
+    DECIDE,
+    INLINE,
+    KEEP,
+    LOCAL,
+    MAPPER,
+    NEARDUP,
+    REDUCER,
+    RUN_HADOOP,
+    RUN_LOCAL,
+    Input,
+    in_order,
+    mrjob,
+    pipe,
+    run,
+    succeed,
+)
+
+WORDS = [f"w\u00f6rd{i}" for i in range(300)]
+FLAGS = ["--threshold=0.6"]
+
+
+def corpus() -> list[tuple[str, str]]:
+    """Some are near copies; texts have quotes, commas, and white space at their ends."""
+    dice = random.Random(3)
+    texts: list[str] = []
+    for i in range(400):
+        words = dice.choices(WORDS, k=dice.randint(5, 30))
+        if i % 4 == 3:
+            words = texts[dice.randrange(len(texts))].split()
+            words[dice.randrange(len(words))] = 'a,"new" one;'
+        texts.append(" ".join(words))
+    return [(f"id {i:03d}", text) for i, text in enumerate(texts)]
+
+
+CORPUS = corpus()
+TEXT = "".join(f"{id_}\t{text}\n" for id_, text in CORPUS).encode()
+JSONL = "".join(
+    json.dumps({"n": i, "text": text, "id": id_}, ensure_ascii=i % 2 == 0) + "\n"
+    for i, (id_, text) in enumerate(CORPUS)
+).encode()
+
+
+def rows_of_table(separator: str, end: str, quoting: int = csv.QUOTE_MINIMAL) -> list[bytes]:
+    """The first one names the columns; in a CSV, a column more has line ends in its fields."""
+    more = "\n2" * (separator == ",")
+    rows = [["text", "a, b", "id"]]
+    rows += [[text, f"line {i}{more}", id_] for i, (id_, text) in enumerate(CORPUS)]
+    found = []
+    for row in rows:
+        sink = io.StringIO(newline="")
+        csv.writer(sink, delimiter=separator, lineterminator=end, quoting=quoting).writerow(row)
+        found.append(sink.getvalue().encode())
+    return found
+
+
+def parquet_of(rows: list[tuple[str, str]]) -> bytes:
+    arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    ids, texts = zip(*rows)
+    sink = arrow.BufferOutputStream()
+    numbers = list(range(len(rows)))
+    made = arrow.table({"n": numbers, "id": ids, "text": texts})
+    files.write_table(made, sink, row_group_size=150)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+ROWS = {
+    "a.jsonl": JSONL.splitlines(keepends=True),
+    "a.ndjson.gz": JSONL.splitlines(keepends=True),
+    "a.csv": rows_of_table(",", "\r\n"),
+    "b.csv": rows_of_table(",", "\n", csv.QUOTE_ALL),
+    "a.csv.bz2": rows_of_table(",", "\n"),
+    "a.tsv": rows_of_table("\t", "\n"),
+}
+# The name of a file, and what is in it.
+FORMS: dict[str, Callable[[], bytes]] = {
+    "a.jsonl": lambda: JSONL,
+    "a.ndjson.gz": lambda: gzip.compress(JSONL),
+    "a.csv": lambda: b"".join(ROWS["a.csv"]),
+    "b.csv": lambda: b"\xef\xbb\xbf" + b"".join(ROWS["b.csv"]),
+    "a.csv.bz2": lambda: bz2.compress(b"".join(ROWS["a.csv.bz2"])),
+    "a.tsv": lambda: b"".join(ROWS["a.tsv"]),
+    "a.parquet": lambda: parquet_of(CORPUS),
+}
+forms = pytest.mark.parametrize("name", FORMS)
+
+
+def made(name: str, folder: Path) -> Path:
+    path = folder / name
+    path.write_bytes(FORMS[name]())
+    return path
+
+
+def kept_rows(name: str, data: bytes) -> list[tuple[str, str]]:
+    """(id, text) of what stays, read by others than us."""
+    if "parquet" in name:
+        files = pytest.importorskip("pyarrow.parquet")
+        rows = files.read_table(io.BytesIO(data)).to_pylist()
+    elif "json" in name:
+        rows = [json.loads(line) for line in data.splitlines()]
+    else:
+        separator = "," if "csv" in name else "\t"
+        rows = list(csv.DictReader(io.StringIO(data.decode(), newline=""), delimiter=separator))
+    return [(row["id"], row["text"]) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What there is to find in the texts as lines."""
+    tmp = tmp_path_factory.mktemp("expected")
+    found = {
+        output: succeed(
+            [*RUN_LOCAL, *FLAGS, "--input=text", f"--output={output}", "-"], tmp, TEXT
+        ).out
+        for output in ("pairs", "kept", "removed", "clusters")
+    }
+    assert found["pairs"].count(b"\n") > 40
+    assert len(TEXT) > len(found["kept"]) > 0
+    return found
+
+
+@forms
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_the_same_pairs(name: str, jobs: str, expected: dict, tmp_path: Path) -> None:
+    path = made(name, tmp_path)
+    for output in ("pairs", "removed", "clusters"):
+        flags = [*FLAGS, "--jobs", jobs, f"--output={output}"]
+        assert succeed([*RUN_LOCAL, *flags, path], tmp_path).out == expected[output]
+
+
+@forms
+def test_a_pipe_of_programs(name: str, expected: dict, tmp_path: Path) -> None:
+    """mapper.py … | reducer.py, and with --output kept … | decide_reducer.py | keep_mapper.py"""
+    path = made(name, tmp_path)
+    keyed = in_order(succeed([*MAPPER, *FLAGS, path], tmp_path).out)
+    assert in_order(succeed([*REDUCER, *FLAGS], tmp_path, keyed).out) == expected["pairs"]
+    flags = [*FLAGS, "--output=kept"]
+    keyed = in_order(succeed([*MAPPER, *flags, path], tmp_path).out)
+    edges = in_order(succeed([*REDUCER, *flags], tmp_path, keyed).out)
+    (tmp_path / "decided").write_bytes(succeed([*DECIDE, *flags], tmp_path, edges).out)
+    kept = succeed([*KEEP, "--decided", tmp_path / "decided", path], tmp_path).out
+    printed = succeed([*RUN_LOCAL, *flags, path], tmp_path).out
+    assert kept == printed
+
+
+@forms
+def test_what_stays_is_in_its_own_form(name: str, expected: dict, tmp_path: Path) -> None:
+    path, folder = made(name, tmp_path), tmp_path / "out"
+    printed = succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path], tmp_path).out
+    stay = [tuple(line.split("\t")) for line in expected["kept"].decode().splitlines()]
+    assert kept_rows(name, printed) == stay
+    if name in ROWS:  # byte for byte
+        header = ROWS[name][: "sv" in name]
+        rows = zip(CORPUS, ROWS[name][len(header) :])
+        assert printed == b"".join([*header, *(row for record, row in rows if record in stay)])
+    succeed([*RUN_LOCAL, *FLAGS, "--output=kept", "-o", f"{folder}/", path], tmp_path)
+    assert b"".join(unpacked(str(folder / name))) == printed
+    assert sorted(os.listdir(folder)) == sorted([name, "run.json"])
+
+
+# Several files.
+
+
+def parts(name: str) -> list[bytes]:
+    """The corpus in three files of one form."""
+    if "parquet" in name:
+        return [parquet_of(CORPUS[i : i + 150]) for i in (0, 150, 300)]
+    header, rows = ROWS[name][: "sv" in name], ROWS[name]["sv" in name :]
+    return [b"".join([*header, *cut]) for cut in (rows[:150], rows[150:300], rows[300:])]
+
+
+SEVERAL = ["a.jsonl", "a.csv", "a.tsv", "a.parquet"]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_a_file_for_each(name: str, packed: str, expected: dict, tmp_path: Path) -> None:
+    if packed and name == "a.parquet":
+        return
+    (tmp_path / "in").mkdir()
+    files = [tmp_path / "in" / f"{i}{name}{packed}" for i in range(3)]
+    for file, data in zip(files, parts(name)):
+        file.write_bytes(gzip.compress(data) if packed else data)
+    flags = [*FLAGS, "--output=kept"]
+    out = tmp_path / "new" / "out"
+    out.parent.mkdir()
+    succeed([*RUN_LOCAL, *flags, "-o", f"{out}/", *files], tmp_path)
+    assert sorted(os.listdir(out)) == sorted([*(file.name for file in files), "run.json"])
+    stay = [
+        row for file in files for row in kept_rows(name, b"".join(unpacked(str(out / file.name))))
+    ]
+    assert stay == [tuple(line.split("\t")) for line in expected["kept"].decode().splitlines()]
+    told = json.loads((out / "run.json").read_text())
+    assert told["output"] == "kept"
+    assert told["files"] == [str(file) for file in files]
+    assert RunFile.of(out).output == "kept"
+    # In one: with one header, but of Parquet there is no such file.
+    result = run([*RUN_LOCAL, *flags, *files], tmp_path)
+    if name == "a.parquet":
+        assert (result.code, result.out) == (2, b"")
+        assert (
+            "several Parquet files is not one file; write a file for each of them: -o FOLDER/"
+            in result.err
+        )
+    else:
+        assert result.code == 0
+        assert kept_rows(name, result.out) == stay
+    assert not result.left
+
+
+def test_other_columns_are_not_one_file(tmp_path: Path) -> None:
+    one, two, json_ = tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "3.jsonl"
+    one.write_bytes(b"id,text\na,to be\n")
+    two.write_bytes(b"text,id\nto be,b\n")
+    json_.write_bytes(b'{"id": "c", "text": "to be"}\n')
+    result = run([*RUN_LOCAL, "--output=kept", one, two], tmp_path)
+    assert (result.code, result.out, result.left) == (2, b"", [])
+    assert f"{one} and {two} have other columns; write a file for each" in result.err
+    result = run([*RUN_LOCAL, "--output=kept", one, json_], tmp_path)
+    assert result.code == 2
+    assert "--output kept of csv and jsonl is not one file; write a file for each" in result.err
+    out = tmp_path / "out"
+    succeed([*RUN_LOCAL, "--output=kept", "-o", f"{out}/", one, two, json_], tmp_path)
+    kept = [(out / path.name).read_bytes() for path in (one, two, json_)]
+    assert kept == [b"id,text\na,to be\n", b"text,id\n", b""]
+    assert succeed([*RUN_LOCAL, one, two, json_], tmp_path).out.count(b"\n") == 3
+
+
+def test_names_of_answers(tmp_path: Path) -> None:
+    path = made("a.csv", tmp_path)
+    printed = succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path], tmp_path).out
+    for name in ("kept.csv", "kept.csv.gz", "kept.csv.xz", "kept"):
+        answer = tmp_path / name
+        succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path, "-o", answer], tmp_path)
+        assert b"".join(unpacked(str(answer))) == printed
+    for flags, told in (
+        (["--output=kept", "-o", tmp_path / "kept.parquet"], "records stay in the form they have"),
+        (["--output=removed", "-o", tmp_path / "removed.csv"], "name it .tsv"),
+        (["--output=kept", "-o", path], "is an input"),
+        (["--output=kept", "-o", f"{tmp_path}/"], "is an input"),
+    ):
+        result = run([*RUN_LOCAL, *flags, path], tmp_path)
+        assert (result.code, result.left) == (2, [])
+        assert told in result.err
+
+
+def test_a_folder_is_whole_or_not_at_all(tmp_path: Path) -> None:
+    path, damaged = made("a.csv", tmp_path), tmp_path / "b.csv.gz"
+    whole = gzip.compress(FORMS["a.csv"]())
+    damaged.write_bytes(whole[:-20])
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "a.csv").write_bytes(b"of yesterday\n")
+    result = run([*RUN_LOCAL, "--output=kept", "-o", f"{out}/", path, damaged], tmp_path)
+    assert (result.code, result.out, result.left) == (1, b"", [])
+    assert os.listdir(out) == ["a.csv"]
+    assert (out / "a.csv").read_bytes() == b"of yesterday\n"
+    other = tmp_path / "there" / "a.csv"
+    other.parent.mkdir()
+    other.write_bytes(b"id,text\n")
+    for names, told in (([path, other], "two files are called a.csv"), (["-"], "standard input")):
+        flags = ["--input=csv", "--output=kept", "-o", f"{tmp_path}/new/"]
+        result = run([*RUN_LOCAL, *flags, *names], tmp_path)
+        assert (result.code, result.left) == (2, [])
+        assert told in result.err
+        assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
+def test_a_full_disk(name: str, tmp_path: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("needs /dev/full")
+    path = made(name, tmp_path)
+    result = run([*RUN_LOCAL, "--output=kept", "-o", "/dev/full", path], tmp_path)
+    assert (result.code, result.left) == (1, [])
+    assert result.err == "run_local.sh: /dev/full: No space left on device\n"
+
+
+# Old and new records, and indexes.
+
+
+@pytest.mark.parametrize("old", ["a.jsonl", "a.csv", "a.parquet"])
+def test_against(old: str, tmp_path: Path) -> None:
+    path, new = made(old, tmp_path), tmp_path / "new.tsv"
+    new.write_text("id\ttext\n" + f"x\t{CORPUS[0][1]}\ny\tnothing like it at all\n")
+    flags = ["--threshold=0.9"]
+    pairs = succeed([*RUN_LOCAL, *flags, "--against", path, new], tmp_path).out
+    assert b"x\tid 000\t1.000000\told\n" in pairs
+    index = tmp_path / "index"
+    succeed([*NEARDUP, "index", *flags, path, "--to", index], tmp_path)
+    assert (
+        succeed([*RUN_LOCAL, *flags, "--against", index, "--input=tsv", new], tmp_path).out == pairs
+    )
+    kept = succeed([*RUN_LOCAL, *flags, "--output=kept", "--against", path, new], tmp_path).out
+    assert kept == b"id\ttext\ny\tnothing like it at all\n"
+
+
+# What was read is numbered as what is kept.
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_numbers_where_rows_are_bad(jobs: str, tmp_path: Path) -> None:
+    """A row with an open quote, longer than --max-line; bad rows and blank ones between."""
+    rows = [b'open,"quote\n', b"bad\n", b"\n", b"a,to be or not\n"]
+    rows += [
+        b"v%d,%s\n" % (i, b" ".join(b"w%d" % (i * j % 1_000_003) for j in range(1, 40)))
+        for i in range(1, 8000)
+    ]
+    rows += [b"c,to be or not\n", b'last,"open\n', b"a2,to be or not\n"]
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"id,text\n" + b"".join(rows))
+    flags = ["--jobs", jobs, "--max-line=1", "--output=kept"]
+    result = succeed([*RUN_LOCAL, *flags, path], tmp_path)
+    assert f"{path}: row 1: line too long: 'open,\"quote'" in result.err
+    assert "quote is not closed: 'last,\"open'" in result.err
+    gone = {b"c,to be or not\n", b"a2,to be or not\n"}
+    assert result.out == b"id,text\n" + b"".join(row for row in rows if row not in gone)
+
+
+# convert
+
+
+def converted(path: Path, tmp: Path, *flags: str) -> Path:
+    out = tmp / "converted.jsonl"
+    out.write_bytes(succeed([*NEARDUP, "convert", *flags, path], tmp).out)
+    return out
+
+
+@forms
+def test_a_converted_file_is_the_same(name: str, expected: dict, tmp_path: Path) -> None:
+    path = converted(made(name, tmp_path), tmp_path)
+    data = path.read_bytes()
+    rows = [json.loads(line) for line in data.splitlines()]
+    assert [(row["id"], row["text"]) for row in rows] == CORPUS
+    assert len(rows[0]) == 3  # all columns
+    assert succeed([*RUN_LOCAL, *FLAGS, path], tmp_path).out == expected["pairs"]
+    flags = [*FLAGS, "--input=jsonl"]
+    given = Input(data, [str(path)])
+    assert in_order(pipe(given, flags, tmp_path)) == expected["pairs"]
+    assert in_order(mrjob(INLINE)(given, flags, tmp_path)) == expected["pairs"]
+
+
+def test_text_is_converted_too(expected: dict, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(TEXT)
+    path = converted(tmp_path / "a.txt", tmp_path, "--input=text")
+    assert succeed([*RUN_LOCAL, *FLAGS, path], tmp_path).out == expected["pairs"]
+
+
+def test_rows_without_ids_get_their_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"n,text\n1,to be or not\nbad\n\n2,to be or not\n3,\n")
+    pairs = succeed([*RUN_LOCAL, path], tmp_path).out
+    assert pairs == b"1\t4\t1.000000\n"
+    result = run([*NEARDUP, "convert", path], tmp_path)
+    assert result.code == 0
+    assert [json.loads(line) for line in result.out.splitlines()] == [
+        {"id": "1", "n": "1", "text": "to be or not"},
+        {"id": "4", "n": "2", "text": "to be or not"},
+        {"id": "5", "n": "3", "text": ""},
+    ]
+    assert f"{path}: row 2: another number of fields than the header: 'bad'" in result.err
+    (tmp_path / "b.jsonl").write_bytes(result.out)
+    assert succeed([*RUN_LOCAL, tmp_path / "b.jsonl"], tmp_path).out == pairs
+    given = Input(result.out, [str(tmp_path / "b.jsonl")])
+    assert mrjob(INLINE)(given, ["--input=jsonl"], tmp_path) == pairs
+    named = run([*NEARDUP, "convert", "--id=key", path], tmp_path).out
+    assert json.loads(named.splitlines()[0])["key"] == "1"
+    assert run([*NEARDUP, "convert", "--strict", path], tmp_path).code == 1
+
+
+# Tasks.
+
+
+TASKS = {"inline": INLINE, "local": LOCAL}
+
+
+@pytest.mark.parametrize("runner", TASKS)
+def test_json_lines_in_tasks(runner: str, expected: dict, tmp_path: Path) -> None:
+    path = made("a.jsonl", tmp_path)
+    given = Input(JSONL, [str(path)])
+    assert in_order(mrjob(TASKS[runner])(given, FLAGS, tmp_path)) == expected["pairs"]
+
+
+@pytest.mark.parametrize("runner", TASKS)
+def test_tabs_by_number_in_tasks(runner: str, expected: dict, tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_bytes("".join(f"x\t{text}\t{id_}\n" for id_, text in CORPUS).encode())
+    flags = [*FLAGS, "--id=3", "--text=2"]
+    pairs = mrjob(TASKS[runner])(Input(b"", [str(path)]), flags, tmp_path)
+    assert in_order(pairs) == expected["pairs"]
+    assert succeed([*RUN_LOCAL, *flags, path], tmp_path).out == expected["pairs"]
+
+
+def test_a_row_without_an_id_is_bad_in_a_task(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(
+        b'{"id": "a", "text": "to be"}\n{"text": "to be"}\n{"id": 2, "text": "to be"}\n'
+    )
+    result = run([*INLINE, path], tmp_path)
+    assert (result.code, result.out) == (0, b"2\ta\t1.000000\n")
+    assert "no id" in result.err
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.tsv"])
+def test_what_tasks_cannot_read(name: str, tmp_path: Path) -> None:
+    path = made(name, tmp_path)
+    hadoop = [*RUN_HADOOP, "--show", path, "/out"]
+    for command in ([*INLINE, path], [*LOCAL, path], hadoop):
+        result = run(command, tmp_path)
+        assert (result.code, result.out) == (2, b""), result.err
+        assert "python3 -m neardup convert FILE… > records.jsonl" in result.err
+        assert result.err.count("\n") == 1
+        assert not result.left
+
+
+def test_hadoop_reads_json_lines(tmp_path: Path) -> None:
+    path = made("a.jsonl", tmp_path)
+    result = run([*RUN_HADOOP, "--show", path, "/out"], tmp_path, **listing(tmp_path))
+    assert result.code == 0
+    assert b"--input=jsonl" in result.out

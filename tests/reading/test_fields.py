@@ -1,0 +1,73 @@
+"""Names of fields: of rows, of columns, of fields of fields, and numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from neardup.process.errors import StageError, UsageError
+from neardup.reading.fields import ALL, Fields
+
+
+def test_what_they_are_when_nothing_is_said() -> None:
+    assert Fields.of(None, None) == Fields("id", ("text",), needs_id=False)
+    assert Fields.of("id", None) == Fields("id", ("text",), needs_id=True)
+
+
+@pytest.mark.parametrize(
+    ("id_", "text", "told"),
+    [
+        ("", None, "--id: expected the name of a field"),
+        (None, "", "--text: ''"),
+        (None, "a,,b", "--text: 'a,,b'"),
+        (None, ",", "--text"),
+        ("1", None, "not one of each"),
+        ("id", "2", "not one of each"),
+        (None, "2,body", "not one of each"),
+        ("0", "2", "numbered from 1 on"),
+        (None, "0", "numbered from 1 on"),
+    ],
+)
+def test_names_that_are_none(id_: str | None, text: str | None, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        Fields.of(id_, text)
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "value"),
+    [
+        ({"a": 1}, "a", 1),
+        ({"a": 1}, "b", None),
+        ({"a": {"b": 1}}, "a.b", 1),
+        ({"a": {"b": {"c": 1}}}, "a.b.c", 1),
+        ({"a.b": 2, "a": {"b": 1}}, "a.b", 2),
+        ({"a": None}, "a.b", None),
+        ({"a": [{"b": 1}]}, "a.b", None),
+        ({"a": "b"}, "a.b", None),
+        ({}, "a.b", None),
+        ({"": 1}, ".", None),
+        ({"a": 1}, "", None),
+    ],
+)
+def test_values(row: dict, name: str, value: object) -> None:
+    assert ALL.value(row, name) == value
+
+
+def test_places_in_a_table() -> None:
+    assert Fields.of(None, "text,id").places(["x", "text", "id"], "t") == {"id": 2, "text": 1}
+    assert Fields.of(None, None).places(["text"], "t") == {"text": 0}
+    assert Fields.of("2", "1").places(None, "t") == {"2": 1, "1": 0}
+    assert Fields.of(None, "3").places(None, "t") == {"3": 2}
+    assert ALL.places(["b", "a"], "t") == {"b": 0, "a": 1}
+
+
+def test_columns_that_are_missing_or_twice() -> None:
+    many = [f"column{i}" for i in range(50)]
+    with pytest.raises(StageError, match=r"t: has no column 'text'.*column19 …$"):
+        Fields.of(None, None).places(many, "t")
+    with pytest.raises(StageError, match="t: has no column 'key'; name one with --id: it has text"):
+        Fields.of("key", None).places(["text"], "t")
+    with pytest.raises(StageError, match="t: has 3 columns 'text'"):
+        Fields.of(None, None).places(["text"] * 3, "t")
+    with pytest.raises(StageError, match="t: has 2 columns 'x'"):
+        ALL.places(["x", "y", "x"], "t")  # all are asked for
+    assert Fields.of(None, None).places(["x", "text", "x"], "t") == {"text": 1}

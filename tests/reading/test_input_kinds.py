@@ -1,0 +1,84 @@
+"""What a file holds is told by --input, or by its name, and never guessed."""
+
+from __future__ import annotations
+
+import pytest
+
+from neardup.process.errors import UsageError
+from neardup.reading.input_kinds import (
+    BY_SUFFIX,
+    INPUTS,
+    OF_LINES,
+    check_names,
+    kind_by_name,
+    unknown_suffixes,
+)
+from neardup.reading.line_form import LineForm
+from neardup.reading.packed import OPENERS
+
+
+@pytest.mark.parametrize("packed", ["", *OPENERS])
+def test_names(packed: str) -> None:
+    for suffix, kind in BY_SUFFIX.items():
+        for name in (f"a{suffix}", f"/x.y/A b{suffix.upper()}", f"./a.b{suffix}"):
+            assert kind_by_name(name + packed) == kind
+    for suffix in (*OF_LINES, ".docx", ".1"):
+        assert kind_by_name(f"a{suffix}{packed}") is None
+    for name in ("-", "jsonl", ".jsonl", "a.csv/part-0", f"part{packed}"):
+        assert kind_by_name(name) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        ([], "shingles"),
+        (["-"], "shingles"),
+        (["a.txt", "b"], "shingles"),
+        (["a.jsonl", "b.ndjson.gz", "c.json"], "jsonl"),
+        (["a.pq", "b.parquet"], "parquet"),
+        (["a.csv", "b.parquet"], None),
+        (["old.parquet", "new.jsonl"], None),
+    ],
+)
+def test_what_is_read_where_nothing_is_said(names: list[str], kind: str | None) -> None:
+    if "b.parquet" in names or "old.parquet" in names:
+        pytest.importorskip("pyarrow")
+    form = LineForm.of(None, None, None, names=names)
+    assert form.input == kind
+    for name in names:
+        assert form.kind_of(name) == (kind or kind_by_name(name))
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "told"),
+    [
+        (None, ["a.jsonl", "b.txt"], "a.jsonl is jsonl by its name, and b.txt is none of"),
+        (None, ["-", "b.csv"], "b.csv is csv by its name, and - is none of"),
+        ("text", ["a.txt", "b.csv.gz"], "b.csv.gz is csv by its name, and --input is text"),
+        ("shingles", ["a.parquet"], "a.parquet is parquet by its name"),
+    ],
+)
+def test_names_that_do_not_agree(given: str | None, names: list[str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        check_names(given, names)
+    with pytest.raises(UsageError, match=told):
+        LineForm.of(given, None, None, names=names)
+
+
+def test_what_is_said_goes() -> None:
+    for kind in INPUTS:
+        check_names(kind, ["a.txt", "b", "-", "c.tsv"])
+    for kind in ("jsonl", "csv", "tsv"):
+        assert LineForm.of(kind, None, None, names=["a.txt"]).kind_of("a.txt") == kind
+
+
+def test_suffixes_that_say_nothing() -> None:
+    names = ["a.docx", "b.jsonl", "c.txt.gz", "d.7", "e.pdf.zst", "f", "-", "g.docx"]
+    assert unknown_suffixes(names) == (".docx", ".pdf")
+
+
+@pytest.mark.parametrize("flags", [("id", None), (None, "text"), ("id", "text")])
+@pytest.mark.parametrize("kind", ["shingles", "text"])
+def test_lines_have_no_fields(kind: str, flags: tuple) -> None:
+    with pytest.raises(UsageError, match="is for --input jsonl or csv or tsv or parquet"):
+        LineForm.of(kind, None, None, *flags)

@@ -1,0 +1,250 @@
+"""JSON lines → batches: ids, texts and lists of shingles; and what is no record, and why."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.process.errors import UsageError
+from neardup.reading.blocks import Block, read_files
+from neardup.reading.cleaning import Cleaning
+from neardup.reading.fields import Fields
+from neardup.reading.json_lines import FLAW, ROW, json_line_parser, json_rows, with_row_ids
+from neardup.reading.line_form import LineForm
+from neardup.reading.shingling import Shingler
+from neardup.reading.text_lines import text_line_parser
+from neardup.sets.ragged import Ragged
+from tests.support.programs import MAPPER, run
+
+SHINGLER = Shingler.parse("word:2")
+USUAL = Fields.of(None, None)
+TITLE_AND_BODY = Fields.of(None, "title,meta.body")
+
+
+def rows_of(sets: Ragged) -> list[list[int]]:
+    return [sets.row(i).tolist() for i in range(len(sets))]
+
+
+def row(line: bytes, fields: Fields = USUAL, needs_id: bool = False) -> tuple[bytes, Any, str]:
+    (found,) = json_rows(line, fields, needs_id)
+    return found.id, found.content, found.flaw
+
+
+BAD: dict[str, tuple[bytes, str]] = {
+    "half a line": (b'{"id": "a", "text": "to be', "not a JSON object"),
+    "text": (b"a\tto be or not", "not a JSON object"),
+    "list": (b'["a", "to be"]', "not a JSON object"),
+    "string": (b'"to be"', "not a JSON object"),
+    "null": (b"null", "not a JSON object"),
+    "two": (b'{"id": "a", "text": "b"} {"id": "c", "text": "d"}', "not a JSON object"),
+    "comma": (b'{"id": "a", "text": "b",}', "not a JSON object"),
+    "single quotes": (b"{'id': 'a', 'text': 'b'}", "not a JSON object"),
+    "deep": (b'{"text":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "not a JSON object"),
+    "deep, open": (b"[" * 200_000, "not a JSON object"),
+    "not UTF-8": (b'{"id": "a", "text": "caf\xe9"}', "not UTF-8"),
+    "half a character": (b'{"id": "a", "text": "to \\ud83d be"}', "not UTF-8"),
+    "half a character in the id": (b'{"id": "\\ud83d", "text": "to be"}', "not UTF-8"),
+    "UTF-16": ('{"id": "a", "text": "to be"}'.encode("utf-16-le"), "not a JSON object"),
+    "no text": (b'{"id": "a", "body": "to be"}', "no text"),
+    "text null": (b'{"id": "a", "text": null}', "no text"),
+    "nothing": (b"{}", "no text"),
+    "empty text": (b'{"id": "a", "text": ""}', "no shingles"),
+    "blank text": (b'{"id": "a", "text": " \\n\\u3000"}', "no shingles"),
+    "NUL": (b'{"id": "a", "text": "to\\u0000be"}', "NUL byte"),
+    "text a number": (b'{"id": "a", "text": 7}', "text is no string"),
+    "text true": (b'{"id": "a", "text": true}', "text is no string"),
+    "text an object": (b'{"id": "a", "text": {"body": "to be"}}', "text is no string"),
+    "no shingles": (b'{"id": "a", "text": []}', "no shingles"),
+    "words": (b'{"id": "a", "text": ["to", "be"]}', "not an integer"),
+    "float": (b'{"id": "a", "text": [1, 2.0]}', "not an integer"),
+    "true": (b'{"id": "a", "text": [1, true]}', "not an integer"),
+    "null shingle": (b'{"id": "a", "text": [1, null]}', "not an integer"),
+    "negative": (b'{"id": "a", "text": [1, -1]}', "negative shingle"),
+    "large": (b'{"id": "a", "text": [18446744073709551616]}', "shingle over 2^64-1"),
+    "id a float": (b'{"id": 1.5, "text": "b"}', "id is no string and no whole number"),
+    "id NaN": (b'{"id": NaN, "text": "b"}', "id is no string and no whole number"),
+    "id true": (b'{"id": true, "text": "b"}', "id is no string and no whole number"),
+    "id a list": (b'{"id": [1], "text": "b"}', "id is no string and no whole number"),
+    "tab in the id": (b'{"id": "a\\tb", "text": "to be"}', "tab or line end in the id"),
+    "LF in the id": (b'{"id": "a\\n", "text": "to be"}', "tab or line end in the id"),
+    "CR in the id": (b'{"id": "\\ra", "text": "to be"}', "tab or line end in the id"),
+    "NUL in the id": (b'{"id": "a\\u0000", "text": "to be"}', "NUL byte"),
+    "as tables say": (
+        json.dumps({FLAW: "too few fields", ROW: "a"}).encode(),
+        "too few fields",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_no_record(case: str) -> None:
+    line, why = BAD[case]
+    assert row(line)[1:] == ("", why)
+    parse = json_line_parser(USUAL, SHINGLER, Cleaning())
+    batch, (bad,) = parse(b'{"text": "first"}\n' + line + b'\n{"text": "last"}\n')
+    assert (bad.number, bad.reason) == (1, why)
+    assert batch.places.tolist() == [0, 2]
+    if case != "as tables say":
+        assert bad.text == line
+    else:
+        assert bad.text == b"a"
+
+
+@pytest.mark.skipif(not hasattr(sys, "get_int_max_str_digits"), reason="Python reads it")
+def test_a_number_too_long_for_python() -> None:
+    assert row(b'{"id": "a", "text": [%b]}' % (b"9" * 5000))[2] == "not a JSON object"
+
+
+@pytest.mark.parametrize(
+    ("line", "id_"),
+    [
+        (b'{"id": "a b", "text": "t"}', b"a b"),
+        (b'{"id": "\\u00e9", "text": "t"}', "é".encode()),
+        (b'{"id": "\\ud83d\\ude00", "text": "t"}', "😀".encode()),
+        (b'{"id": 0, "text": "t"}', b"0"),
+        (b'{"id": -7, "text": "t"}', b"-7"),
+        (b'{"id": 123456789012345678901234567890, "text": "t"}', b"123456789012345678901234567890"),
+        (b'{"id": null, "text": "t"}', b""),
+        (b'{"id": "", "text": "t"}', b""),
+        (b'{"text": "t"}', b""),
+        (b'{"text": "t", "id": "a", "id": "b"}', b"b"),
+        (b' {"id" : "a" , "text" : "t" , "more": [{}, null]} ', b"a"),
+    ],
+)
+def test_ids(line: bytes, id_: bytes) -> None:
+    assert row(line) == (id_, "t", "")
+    needed = row(line, needs_id=True)
+    assert needed == ((id_, "t", "") if id_ else (b"", "", "no id"))
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ({"title": "a", "meta": {"body": "b"}}, "a\nb"),
+        ({"title": "a", "meta.body": "c", "meta": {"body": "b"}}, "a\nc"),
+        ({"title": "a", "meta": None}, "a"),
+        ({"title": None, "meta": {"body": "b"}}, "b"),
+        ({"title": "a", "meta": ["body"]}, "a"),
+        ({"title": "a", "meta": "body"}, "a"),
+    ],
+)
+def test_several_texts_are_one(line: dict, text: str) -> None:
+    assert row(json.dumps(line).encode(), TITLE_AND_BODY) == (b"", text, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ({"title": None, "meta": {}}, "no text"),
+        ({"title": "a", "meta": {"body": 3}}, "text is no string"),
+        ({"title": [1], "meta": {"body": "b"}}, "text is no string"),
+        ({"title": " ", "meta": {"body": ""}}, "no shingles"),
+    ],
+)
+def test_several_texts_that_are_none(line: dict, why: str) -> None:
+    assert row(json.dumps(line).encode(), TITLE_AND_BODY)[2] == why
+
+
+def test_a_field_of_fields_is_an_id() -> None:
+    fields = Fields.of("meta.url", "text")
+    assert row(b'{"meta": {"url": "u"}, "text": "t"}', fields)[0] == b"u"
+    assert row(b'{"meta": {}, "text": "t"}', fields, needs_id=True)[2] == "no id"
+
+
+# Batches.
+
+
+def test_texts_and_shingles_in_the_order_of_their_lines() -> None:
+    parse = json_line_parser(USUAL, SHINGLER, Cleaning.parse("digits"))
+    block = (
+        b'{"id": "a", "text": [7, 3, 7]}\r\n\r\n{"id": "b", "text": "to be"}\n  \n'
+        b'{"id": "c", "text": "123"}\r{"id": "d", "text": [18446744073709551615]}\n'
+    )
+    batch, bad = parse(block)
+    assert (batch.ids, bad) == ([b"a", b"b", b"d"], [])
+    assert rows_of(batch.sets)[::2] == [[3, 7], [2**64 - 1]]
+    assert batch.places.tolist() == [0, 2, 5]
+    assert list(batch.without_shingles) == [4]
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+plain = texts.filter(lambda t: t.strip() and not set(t) & set("\t\n\r\0"))
+
+
+@given(st.lists(plain, max_size=5), st.booleans())
+def test_the_same_texts_as_text_lines(drawn: list[str], ascii_: bool) -> None:
+    rows = [{"id": f"v{i}", "text": text} for i, text in enumerate(drawn)]
+    jsonl = "".join(json.dumps(row, ensure_ascii=ascii_) + "\n" for row in rows).encode()
+    lines = "".join(f"{row['id']}\t{row['text']}\n" for row in rows).encode()
+    batch, bad = json_line_parser(USUAL, SHINGLER, Cleaning())(jsonl)
+    other, _ = text_line_parser(SHINGLER)(lines)
+    assert bad == []
+    assert batch.ids == other.ids
+    assert rows_of(batch.sets) == rows_of(other.sets)
+
+
+@given(st.lists(st.sampled_from([*(line for line, _ in BAD.values()), b'{"text": "t"}', b""])))
+def test_every_line_is_a_record_or_bad_or_blank(lines: list[bytes]) -> None:
+    lines = [line for line in lines if len(line) < 1000]
+    batch, bad = json_line_parser(USUAL, SHINGLER, Cleaning())(b"".join(x + b"\n" for x in lines))
+    found = sorted([*batch.places.tolist(), *(line.number for line in bad)])
+    assert found == [i for i, line in enumerate(lines) if line]
+
+
+# Rows without ids.
+
+
+def ids_of(paths: list[Path]) -> list[bytes]:
+    form = LineForm.of("jsonl", "word:2", None)
+    parse = form.parser()
+    names = [str(path) for path in paths]
+    blocks: list[Block] = list(read_files(names, 1 << 20, pieces=form.pieces))
+    return [id_ for block in blocks for id_ in with_row_ids(parse(block.data)[0], block)]
+
+
+def test_they_have_their_numbers(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.jsonl", tmp_path / "two\t\n.jsonl"
+    one.write_bytes(b'\n{"text": "a"}\nbad\n{"text": "b", "id": 7}\n{"text": [1], "id": null}\n')
+    two.write_bytes(b'{"text": "a"}\n' * 40_000)  # in several blocks
+    assert ids_of([one]) == [b"2", b"7", b"5"]
+    ids = ids_of([one, two])
+    assert ids[:3] == [b"one.jsonl:2", b"7", b"one.jsonl:5"]
+    assert ids[3:] == [b"two\\t\\n.jsonl:%d" % i for i in range(1, 40_001)]
+
+
+def test_what_is_said_names_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_bytes(b'{"id": "a", "text": "to be"}\n')
+    (tmp_path / "two.jsonl").write_bytes(b'\n{"id": "b"}\n{"id": "c", "text": "to be"}\n')
+    result = run([*MAPPER, "one.jsonl", "two.jsonl"], tmp_path, cwd=tmp_path)
+    assert result.code == 0
+    assert result.messages() == ['mapper: two.jsonl: line 2: no text: \'{"id": "b"}\'']
+
+
+@pytest.mark.parametrize("flags", [["--weights=own"], ["--shingle=word:1:bag", "--weights=tf"]])
+def test_what_rows_have_not(flags: list[str], tmp_path: Path) -> None:
+    assert run([*MAPPER, "--input=jsonl", *flags], tmp_path).code == 2
+
+
+def test_a_bag_of_integers() -> None:
+    parse = LineForm.of("jsonl", "word:1:bag", None).parser()
+    batch, _ = parse(b'{"id": "a", "text": [1, 1, 2]}\n{"id": "b", "text": "to to be"}\n')
+    assert batch.sets.sizes.tolist() == [3, 3]
+
+
+def test_names_that_are_none() -> None:
+    for id_, text in (
+        (None, "a,"),
+        (None, ""),
+        ("", None),
+        ("1", "text"),
+        (None, "1,b"),
+        ("0", "1"),
+    ):
+        with pytest.raises(UsageError, match="--"):
+            Fields.of(id_, text)

@@ -1,0 +1,147 @@
+"""Packed files are read and written as plain ones; what is damaged is said."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from neardup.process.errors import StageError
+from neardup.reading.packed import OPENERS, opened, packing, plain_name, unpacked
+from tests.support.programs import RUN_LOCAL, run, succeed
+
+TEXT = b"".join(b"v%d %d %d\n" % (i, i, i * i) for i in range(40_000))
+
+
+def zstd() -> Callable[[bytes], bytes]:
+    if sys.version_info >= (3, 14):
+        from compression import zstd as module
+    else:
+        module = pytest.importorskip("backports.zstd")
+    compress: Callable[[bytes], bytes] = module.compress
+    return compress
+
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": partial(lzma.compress, preset=0),
+    ".zst": lambda data: zstd()(data),
+}
+suffixes = pytest.mark.parametrize("suffix", OPENERS)
+
+
+def test_all_are_tried() -> None:
+    assert PACK.keys() == OPENERS.keys()
+
+
+def read(path: Path) -> bytes:
+    return b"".join(unpacked(str(path)))
+
+
+@suffixes
+def test_what_is_in_them(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(PACK[suffix](TEXT))
+    behind: list[int] = []
+    assert b"".join(unpacked(str(path), behind.append)) == TEXT
+    assert behind == sorted(behind)
+    assert behind[-1] == path.stat().st_size
+
+
+@suffixes
+def test_parts_one_after_another(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(PACK[suffix](TEXT[:1000]) + PACK[suffix](b"") + PACK[suffix](TEXT[1000:]))
+    assert read(path) == TEXT
+
+
+@suffixes
+def test_packed_nothing(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(PACK[suffix](b""))
+    assert read(path) == b""
+
+
+@suffixes
+@pytest.mark.parametrize("damage", ["empty", "half", "no end", "another form", "a byte"])
+def test_damaged(suffix: str, damage: str, tmp_path: Path) -> None:
+    whole = PACK[suffix](TEXT)
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 0xFF
+    data = {
+        "empty": b"",
+        "half": whole[: len(whole) // 2],
+        "no end": whole[:-1],
+        "another form": TEXT,
+        "a byte": bytes(flipped),
+    }[damage]
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(data)
+    if damage == "a byte" and suffix == ".zst":  # whose check sum is a choice of who packs
+        return
+    with pytest.raises(StageError, match=rf"a\.txt{suffix}: damaged: "):
+        read(path)
+    result = run([*RUN_LOCAL, "--jobs=1", path], tmp_path)
+    assert (result.code, result.out, result.left) == (1, b"", [])
+    assert f"{path}: " in result.err
+
+
+@suffixes
+def test_what_is_written_is_read(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    zstd() if suffix == ".zst" else None
+    for data in (TEXT, b""):
+        with open(path, "wb") as file, packing(file, path.name) as sink:
+            sink.writelines([data[:10], data[10:]])
+        assert read(path) == data
+        assert path.read_bytes() != data
+
+
+def test_a_plain_file_is_left_as_it_is() -> None:
+    file = io.BytesIO()
+    with packing(file, "a.txt") as sink:
+        sink.write(b"a")
+    assert file.getvalue() == b"a"
+    assert plain_name("a.b.zst") == "a.b"
+
+
+def test_equal_answers_are_equal_files(tmp_path: Path) -> None:
+    names = [tmp_path / "one.gz", tmp_path / "two.gz"]
+    for path in names:
+        with open(path, "wb") as file, packing(file, path.name) as sink:
+            sink.write(TEXT)
+    assert names[0].read_bytes() == names[1].read_bytes()
+
+
+def test_no_such_file_is_no_damage(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), opened(str(tmp_path / "a.gz"), "a.gz"):
+        pass
+
+
+def test_without_the_package_for_zst(tmp_path: Path) -> None:
+    """In an interpreter that finds none, whatever is installed."""
+    for package in ("backports", "compression"):
+        folder = tmp_path / "path" / package
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text("raise ImportError('hidden')\n")
+    path = tmp_path / "a.txt.zst"
+    path.write_bytes(b"(\xb5/\xfd")
+    result = run([*RUN_LOCAL, path], tmp_path, PYTHONPATH=str(tmp_path / "path"))
+    assert (result.code, result.out, result.left) == (1, b"", [])
+    assert "pip install backports.zstd; or unpack it first: zstd -d FILE" in result.err
+
+
+@suffixes
+def test_a_run_reads_and_writes_them(suffix: str, tmp_path: Path) -> None:
+    path, answer = tmp_path / f"a{suffix}", tmp_path / f"pairs{suffix}"
+    path.write_bytes(PACK[suffix](b"a 1 2\nb 2 1\nc 3\n"))
+    succeed([*RUN_LOCAL, path, "-o", answer], tmp_path)
+    assert read(answer) == b"a\tb\t1.000000\n"
