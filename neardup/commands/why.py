@@ -85,7 +85,7 @@ def _read(asked: Question) -> Read:
     for id_ in asked.ids:
         if id_ not in records.ids:
             judged(counters.told(), settings.max_bad)
-            raise StageError(missing(id_, counters.counts, settings.form.input, asked.run))
+            raise StageError(missing(id_, counters.counts, asked.run))
     if counting:
         settings = Settings.of(args, counter.counts())
     judged(counters.told(), settings.max_bad)

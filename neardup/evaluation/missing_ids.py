@@ -9,18 +9,16 @@ from neardup.process.errors import shown
 from neardup.process.summary import BAD
 
 
-def missing(id_: bytes, counts: Mapping[str, int], input_: str | None, run: AskedRun | None) -> str:
-    """`counts` are those of the records and bad lines, read as `input_`.
+def missing(id_: bytes, counts: Mapping[str, int], run: AskedRun | None) -> str:
+    """`counts` are those of the records and bad lines.
 
-    >>> print(missing(b"a", {"records": 1, "bad lines: no shingles": 5}, "shingles", None))
-    none of 1 record is 'a', and 5 lines are bad; if they are texts, add --input text
+    >>> print(missing(b"a", {"records": 1, "bad lines: no shingles": 5}, None).partition(";")[0])
+    none of 1 record is 'a', and 5 lines are bad
     """
     bad = sum(count for name, count in counts.items() if name.startswith(BAD))
     records = counts["records"]
     read = f"none of {records:,} record{'s' * (records != 1)} is {shown(id_)}, and "
     read += f"{bad:,} line{' is' if bad == 1 else 's are'} bad"
-    if bad > records and input_ == "shingles":
-        return f"{read}; if they are texts, {'run again with' if run else 'add'} --input text"
     if run and run.indexes:
         return f"{read}; an index has no records to show: name what {run.indexes[0]} was made of"
     if run:

@@ -25,7 +25,7 @@ def shingles_in_words(text: str, shingler: Shingler) -> dict[int, str]:
     """
     text, width = canonical(text), shingler.width
     if shingler.unit == "spot":
-        shingles = list(_spots(bare_words(text), width, shingler.distance))
+        shingles = list(_spots(bare_words(text.split()), width, shingler.distance))
     elif shingler.unit == "char":
         shingles = _runs(text, width)
     else:

@@ -4,6 +4,7 @@ the parser of a block.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -83,7 +84,7 @@ class LineForm:
                     f"--shingle {shingle} is for texts, and --input is shingles, which take "
                     f"--shingle {BAG}"
                 )
-            unknown = () if input_ else unknown_suffixes(names)
+            unknown = () if input_ else unknown_suffixes(filter(os.path.isfile, names))
             return cls(kind, None, Cleaning(), bag=shingle == BAG, unknown=unknown)
         try:
             shingler = Shingler.parse(DEFAULT_SHINGLE if shingle is None else shingle)

@@ -163,7 +163,7 @@ def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     """As a reader types them, one after the other."""
     lines = run([*NEARDUP, "--help"], tmp_path).out.decode().splitlines()
     commands = [line.strip() for line in lines if line.startswith("        ")]
-    assert len(commands) == 13
+    assert len(commands) == 14
     (tmp_path / "videos.txt").write_bytes(
         b"VIDEO_1 1 2 3 4 5 6 7 8 9 10\nVIDEO_2 1 2 3 4 5 6 7 8 9\nVIDEO_3 1 2 3 4 5 6 7 8 9 11\n"
     )

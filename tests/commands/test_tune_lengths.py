@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from neardup.process.errors import StageError
-from neardup.reading.cleaning import Cleaning
+from neardup.reading.line_form import LineForm
 from neardup.reading.shingling import canonical
 from neardup.schemes import banding
 from neardup.similarity.definitions import resemblance
@@ -25,7 +25,7 @@ from tests.support.engines import NEARDUP, RUN_LOCAL, run, succeed
 
 TUNE = [*NEARDUP, "tune"]
 MEASURE, HALF = Jaccard(NINE_TENTHS), Jaccard(Threshold(1, 2))
-AS_IT_IS = Cleaning()
+AS_IT_IS = LineForm.of("text", None, None)
 
 
 def made_up(records: int, words: int, seed: int, copies: float = 0.1) -> list[str]:
@@ -223,7 +223,9 @@ def test_nothing_to_compare(data: str, message: str, tmp_path: Path) -> None:
     assert (result.code, result.out) == (1, b"")
     assert result.err == f"neardup tune: {message}\n"
     with pytest.raises(StageError):
-        Texts.of_sample(draw([str(tmp_path / "few.txt")], 9, 0), Cleaning.parse("html"), 0)
+        Texts.of_sample(
+            draw([str(tmp_path / "few.txt")], 9, 0), LineForm.of("text", None, "html"), 0
+        )
 
 
 def test_two_records_are_enough(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_shares_take_every_block_once(tmp_path, monkeypatch):
             file.write(b"".join(b"line %d of %b\n" % (i, name[-1:].encode()) for i in range(9)))
     whole = list(read_files(names, FAR))
     assert len(whole) > 9
-    assert {block.place for block in whole} == {f"{name}: " for name in names}
+    assert {block.place for block in whole} == {f"{name}: line " for name in names}
     shares = [list(read_files(names, FAR, count(worker, 3))) for worker in range(3)]
     assert all(shares)
     assert sorted(chain(*shares)) == sorted(whole)
@@ -254,7 +254,7 @@ def test_a_byte_order_mark_inside_a_file_is_part_of_an_id(tmp_path, monkeypatch)
     path = tmp_path / "stdin"
     path.write_bytes(codecs.BOM_UTF8 + b"a 1\n")
     with path.open("rb") as stdin:
-        monkeypatch.setattr(blocks_module.sys, "stdin", stdin)
+        monkeypatch.setattr("sys.stdin", stdin)
         (block,) = read_files(["-"], FAR)
     assert block[:4] == ("hdfs:///x from byte 7: ", 1, codecs.BOM_UTF8 + b"a 1\n", False)
     assert block.first == first_place(0, 7)
