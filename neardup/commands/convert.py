@@ -16,7 +16,7 @@ from neardup.process.program import run, write_all
 from neardup.reading.bad_lines import NOT_JSON, BadLine
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.fields import ALL
-from neardup.reading.json_lines import FLAW, ROW, row_id
+from neardup.reading.json_lines import FLAW, OF_TABLES, ROW, row_id
 from neardup.reading.line_form import LineForm
 from neardup.reading.text_lines import text_lines
 from neardup.stages import reject
@@ -55,7 +55,7 @@ def _convert() -> None:
     blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
     id_ = args.id or ALL.id
     rows = (row for block in blocks for row in _rows(block, form, id_, settings, counters))
-    write_all(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+    write_all(map(_line, rows))
     counters.report()
 
 
@@ -79,17 +79,24 @@ def _rows(
     else:
         for number, data in enumerate(block.data.splitlines()):
             row = _object(data)
-            if row is None or FLAW in row:
-                bad(number, *((data, NOT_JSON) if row is None else (_shown(row), row[FLAW])))
+            if row is None:
+                bad(number, data, NOT_JSON)
+            elif row.get(FLAW) in OF_TABLES:
+                bad(number, _shown(row), row[FLAW])
             elif row:
                 counters.add("records", 1)
-                missing = row.get(id_) in (None, "")
+                missing = ALL.value(row, id_) in (None, "")
                 own = row_id(block, number).decode()
                 yield {id_: own, **{k: v for k, v in row.items() if k != id_}} if missing else row
 
 
+def _line(row: dict[str, Any]) -> bytes:
+    """Half a character, as \\ud83d, stays escaped."""
+    return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
 def _shown(row: dict[str, Any]) -> bytes:
-    return str(row[ROW]).encode("utf-8", "backslashreplace")
+    return str(row.get(ROW)).encode("utf-8", "backslashreplace")
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

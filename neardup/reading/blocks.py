@@ -187,7 +187,7 @@ def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> li
     if len(among) < 2:
         return [b""] * len(names)
     folders = [os.path.dirname(os.path.abspath(name)) for name in among if name != "-"]
-    common = os.path.commonpath(folders)
+    common = os.path.commonpath(folders or ["/"])
     return [_readable(f"{os.path.relpath(n, common) if n != '-' else n}:") for n in names]
 
 

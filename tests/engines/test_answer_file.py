@@ -104,7 +104,7 @@ def test_what_is_no_file_gets_none_beside_it(data: Path, tmp_path: Path) -> None
 
 REFUSED = {
     "-o=": "-o: expected the name of a file, got ''",
-    "-o results": "-o results: is a directory; name a file in it",
+    "-o results": "-o results: is the name of a folder; name a file in it",
     "-o results/": "-o results/: is the name of a folder; name a file in it",
     "-o new/": "-o new/: is the name of a folder; name a file in it",
     "-o data.txt": "-o data.txt: is an input; name another file",
@@ -121,10 +121,11 @@ REFUSED = {
 def test_what_is_refused(words: str, data: Path, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("data.txt")
     (tmp_path / "taken.run.json").mkdir()
-    (tmp_path / "old.run.json").write_bytes(DATA)
+    (tmp_path / "old.txt").write_bytes(DATA)
+    (tmp_path / "old.run.json").symlink_to("old.txt")
     there = set(os.listdir(tmp_path))
     flags = ["-o", ""] if words == "-o=" else words.split()
-    command = [*RUN_LOCAL, *flags, "data.txt", "old.run.json"]
+    command = [*RUN_LOCAL, *flags, "data.txt", "old.txt"]
     with open(tmp_path / "stdout", "wb") as stdout:
         result = run(command, tmp_path, cwd=tmp_path, stdout=stdout.fileno(), process=True)
     assert result.code == 2

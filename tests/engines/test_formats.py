@@ -9,6 +9,7 @@ import io
 import json
 import os
 import random
+import shutil
 from pathlib import Path
 from typing import Callable
 
@@ -16,6 +17,7 @@ import pytest
 
 from neardup.process.run_file import RunFile
 from neardup.reading.packed import unpacked
+from tests.engines.test_interruption import either_way, interrupt, path_with_sort, session
 from tests.engines.test_run_hadoop import listing
 from tests.support.engines import (
     DECIDE,
@@ -296,6 +298,27 @@ def test_a_full_disk(name: str, tmp_path: Path) -> None:
     assert result.err == "run_local.sh: /dev/full: No space left on device\n"
 
 
+@either_way
+@pytest.mark.parametrize("there", [False, True])
+def test_a_folder_of_a_run_that_is_stopped(how: str, there: bool, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    if there:
+        out.mkdir()
+        (out / "a.jsonl").write_bytes(b"of yesterday\n")
+    sort = shutil.which("sort")
+    script = f'case "$*" in */decided*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
+    path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
+    command = [*RUN_LOCAL, "--output=kept", "-o", f"{out}/", str(made("a.jsonl", tmp_path))]
+    with session(command, tmp_path, PATH=path) as it:
+        it.wait_for("sleep")
+        code = interrupt(it, how)
+        assert it.ended_clean() == code
+    assert out.exists() == there
+    if there:
+        assert os.listdir(out) == ["a.jsonl"]
+        assert (out / "a.jsonl").read_bytes() == b"of yesterday\n"
+
+
 # Old and new records, and indexes.
 
 
@@ -386,6 +409,20 @@ def test_rows_without_ids_get_their_numbers(tmp_path: Path) -> None:
     named = run([*NEARDUP, "convert", "--id=key", path], tmp_path).out
     assert json.loads(named.splitlines()[0])["key"] == "1"
     assert run([*NEARDUP, "convert", "--strict", path], tmp_path).code == 1
+
+
+def test_what_json_lines_are_converted_to(tmp_path: Path) -> None:
+    rows = [
+        b'{"id": "\\ud83d", "text": "to \\ud83d be", "n": 1e3}',
+        b'{"text": {"id": 7}, "id": 0}',
+        b'{"\\u0000flaw": [1], "\\u0000row": 2, "id": "a"}',
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\n".join([*rows, b"bad", b"[]"]))
+    result = run([*NEARDUP, "convert", path], tmp_path)
+    assert result.code == 0
+    assert [json.loads(line) for line in result.out.splitlines()] == list(map(json.loads, rows))
+    assert result.count("bad lines") == 2
 
 
 # Tasks.

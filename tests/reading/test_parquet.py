@@ -23,7 +23,7 @@ from neardup.reading.fields import ALL
 from neardup.reading.line_form import LineForm
 from neardup.reading.places import first_place
 from neardup.reading.tables import parquet_rows
-from tests.support.programs import MAPPER, RUN_LOCAL, run, succeed
+from tests.support.programs import MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -453,6 +453,37 @@ def test_types_that_few_have(tmp_path: Path) -> None:
     assert "null" not in first
     assert "bool" not in second
     assert third["bool"] is False
+
+
+def test_all_columns_are_converted(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    columns = {
+        "key": [datetime.date(2020, 1, 2), None],
+        "meta": [{"body": "to be", "at": [b"\xff", None]}, None],
+        "score": [float("nan"), 0.1],
+        "text": ["caf\u00e9\t\n", "\u2028"],
+    }
+    parquet.write_table(arrow.table(columns), path)
+    out = succeed([*NEARDUP, "convert", path], tmp_path).out
+
+    def none(word: str) -> None:
+        raise AssertionError(word)  # which is no JSON
+
+    assert [json.loads(line, parse_constant=none) for line in out.splitlines()] == [
+        {
+            "id": "1",
+            "key": "2020-01-02",
+            "meta": {"body": "to be", "at": ["/w==", None]},
+            "score": None,
+            "text": "caf\u00e9\t\n",
+        },
+        {"id": "2", "score": 0.1, "text": "\u2028"},
+    ]
+    for name in ("key", "meta.body"):
+        out = succeed([*NEARDUP, "convert", "--id", name, path], tmp_path).out
+        first, second = map(json.loads, out.splitlines())
+        assert first.get(name, "to be") in ("2020-01-02", "to be")
+        assert second[name] == "2"
 
 
 def test_without_pyarrow(tmp_path: Path) -> None:

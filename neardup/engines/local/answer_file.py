@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any, NamedTuple
 
 from neardup.engines.local.folder import naming
@@ -131,6 +131,7 @@ def answer_folder(name: str, files: Sequence[str], inputs: Sequence[str]) -> Ite
         if names.count(short) > 1:
             raise UsageError(f"-o {name}: two files are called {short}; run them one by one")
         check_new("-o", os.path.join(name, short), inputs)
+    there = os.path.isdir(name)
     os.makedirs(name, exist_ok=True)
     half = tempfile.mkdtemp(dir=name, prefix=".neardup.")
     try:
@@ -139,6 +140,9 @@ def answer_folder(name: str, files: Sequence[str], inputs: Sequence[str]) -> Ite
             os.replace(os.path.join(half, short), os.path.join(name, short))
     finally:
         shutil.rmtree(half, ignore_errors=True)
+        if not there:
+            with suppress(OSError):  # unless it has files now
+                os.rmdir(name)
 
 
 def with_absolute_names(args: argparse.Namespace) -> argparse.Namespace:

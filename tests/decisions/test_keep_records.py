@@ -1,0 +1,126 @@
+"""What stays of a file, in the form that it has; several files that are to be one."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from neardup.decisions.keep_records import InputFile, check_one_answer, keep_file
+from neardup.lines.decided_lines import format_decided
+from neardup.process.errors import StageError, UsageError
+from neardup.reading.blocks import read_files
+from neardup.reading.line_form import LineForm
+from neardup.reading.places import first_place
+
+LIMIT = 1 << 20
+HEADED = {
+    "a.csv": [b"id,text\r\n", b'a,"to, be"\r\n', b'"b\n",""\n', b"\r\n", b"c\n", b"d,not\r\n"],
+    "a.tsv": [b"id\ttext\n", b"a\tto be\n", b'"b"\t\n', b"\n", b"c\n", b"d\tnot\n"],
+}
+FILES = {**HEADED, "a.jsonl": [b'{"id": "a"}\n', b" {}\n", b"\n", b"bad\n", b"[1]\n"]}
+
+
+def form_of(kind: str, id_: str | None = None, text: str | None = None) -> LineForm:
+    return LineForm.of(kind, None, None, id_, text)
+
+
+def keep(
+    path: Path, form: LineForm, gone: Sequence[int], number: int = 0, header: bool = True
+) -> bytes:
+    """`gone` are rows from 1 on, of file `number`."""
+    places = [first_place(number, row - 1) for row in gone]
+    # Those of other files are before and after.
+    others = [first_place(number + 1)]
+    if number:
+        places.insert(0, first_place(number - 1, 3))
+    decided = path.with_name("decided")
+    decided.write_bytes(b"".join(format_decided(p, b"x", b"y", b"-") for p in [*places, *others]))
+    sink = io.BytesIO()
+    with open(decided, "rb") as lines:
+        file = InputFile(str(path), path.name, first_place(number))
+        keep_file(form, file, LIMIT, lines, sink, header)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("number", [0, 3])
+def test_the_rows_that_stay(name: str, number: int, tmp_path: Path) -> None:
+    path, rows = tmp_path / name, FILES[name]
+    path.write_bytes(b"".join(rows))
+    form = LineForm.of(None, None, None, names=[name])
+    first = len(rows[: name in HEADED])
+    for gone in ([], [1], [2], [1, 3, 5], [5], [1, 2, 3, 4, 5]):
+        stay = [row for i, row in enumerate(rows[first:], 1) if i not in gone]
+        assert keep(path, form, gone, number) == b"".join([*rows[:first], *stay])
+        assert keep(path, form, gone, number, header=False) == b"".join(stay)
+
+
+@pytest.mark.parametrize("name", HEADED)
+def test_without_a_header_all_rows_are_records(name: str, tmp_path: Path) -> None:
+    path, rows = tmp_path / name, HEADED[name]
+    path.write_bytes(b"".join(rows))
+    form = form_of(name[2:], "1", "2")
+    assert keep(path, form, [1, 3]) == b"".join([rows[1], *rows[3:]])
+    assert keep(path, form, [1, 3], header=False) == b"".join([rows[1], *rows[3:]])
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbf", b"id\n", b"\n", b"id"])
+def test_what_is_hardly_a_file(name: str, data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    form = LineForm.of(None, None, None, names=[name])
+    plain = data.removeprefix(b"\xef\xbb\xbf")
+    assert keep(path, form, []) == plain + b"\n" * (plain == b"id")
+
+
+@pytest.mark.parametrize("name", HEADED)
+def test_places_are_those_of_the_reading(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"".join(HEADED[name]))
+    form = LineForm.of(None, None, None, names=[name])
+    (block,) = read_files([str(path)], LIMIT, pieces=form.pieces)
+    batch, bad = form.parser()(block.data)
+    assert batch.ids == [b"a", b"d"]
+    gone = [block.line + int(place) for place in batch.places]
+    assert keep(path, form, gone) == b"".join([HEADED[name][0], *HEADED[name][2:5]])
+    assert len(bad) == 2
+
+
+# Several files that are to be one.
+
+
+def check(tmp: Path, form: LineForm, **files: bytes) -> None:
+    found = []
+    for name, data in files.items():
+        path = tmp / name.replace("_", ".")
+        path.write_bytes(data)
+        found.append(InputFile(str(path), path.name, 0))
+    check_one_answer(form, found)
+
+
+def test_those_that_can(tmp_path: Path) -> None:
+    mixed = LineForm.of(None, None, None)
+    check(tmp_path, mixed, a_txt=b"", b_txt=b"a 1 2\n")
+    csv = form_of("csv")
+    check(tmp_path, csv, a_csv=b'id,"text"\r\na,b\n', b_csv=b'"id",text\n', c_csv=b"")
+    check(tmp_path, form_of("csv", "1", "2"), a_csv=b"id,text\n", b_csv=b"a,b,c\n")
+    check(tmp_path, form_of("jsonl"), a_jsonl=b"{}\n", b_json=b"")
+
+
+def test_those_that_cannot(tmp_path: Path) -> None:
+    for files in (
+        {"a_csv": b"id,text\n", "b_csv": b"text,id\n"},
+        {"a_csv": b"id,text\n", "b_csv": b"id,text,more\n"},
+        {"a_csv": b"", "b_csv": b"id,text\n", "c_csv": b"id,body\n"},
+    ):
+        with pytest.raises(UsageError, match="have other columns; write a file for each of them"):
+            check(tmp_path, form_of("csv"), **files)
+    names = ["a.csv", "a.jsonl"]
+    with pytest.raises(UsageError, match="of csv and jsonl is not one file"):
+        check(tmp_path, LineForm.of(None, None, None, names=names), a_csv=b"", a_jsonl=b"")
+    with pytest.raises(StageError, match=r"a\.csv: row 1, of the names of the columns"):
+        check(tmp_path, form_of("csv"), a_csv=b'id,"text\n', b_csv=b"id,text\n")
