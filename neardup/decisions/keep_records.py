@@ -11,7 +11,7 @@ from typing import IO, Callable, NamedTuple
 from neardup.decisions.keep_lines import kept_lines, places_from
 from neardup.process.errors import UsageError
 from neardup.reading.line_form import LineForm
-from neardup.reading.packed import opened, unpacked
+from neardup.reading.packed import opened, position, unpacked
 from neardup.reading.tables.parquet_rows import kept_parquet
 from neardup.reading.tables.separated import header_of, kept_rows, opened_table
 
@@ -48,7 +48,9 @@ def keep_file(
     elif kind == "csv":
         with opened(path, name) as stream:
             table = opened_table(kind, form.has_header, stream, name, max_line)
-            sink.writelines(kept_rows(table, first, gone, with_header))
+            for rows in kept_rows(table, first, gone, with_header):
+                sink.write(rows)
+                passed(position(stream))
     else:
         if kind == "tsv" and form.has_header:  # it stands before the first record
             first -= 1

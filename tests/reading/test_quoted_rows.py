@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import tracemalloc
 
 import pytest
 from hypothesis import example, given, settings
@@ -14,7 +15,7 @@ from neardup.process.errors import StageError
 from neardup.reading.blocks import read_files
 from neardup.reading.line_form import LineForm
 from neardup.reading.tables import quoted_rows
-from neardup.reading.tables.quoted_rows import row_ends, rows_in, whole_rows
+from neardup.reading.tables.quoted_rows import row_ends, whole_rows
 from neardup.reading.tables.separated import split_rows
 
 LIMIT = 1 << 20
@@ -72,10 +73,19 @@ def test_the_cuts_make_no_difference(given_: bytes, size: int) -> None:
 
 
 @given(data)
-def test_rows_in_a_part(given_: bytes) -> None:
-    end, count = rows_in(given_, ended=True, max_row=LIMIT)
-    assert len(list(row_ends(given_[:end]))) == count
-    assert list(row_ends(given_[:end]))[-1:] == [end] * bool(count)
+@example(b'a,"b""c"\n"d"\r\ne"\n')
+def test_both_ways_to_find_the_ends_agree(given_: bytes) -> None:
+    by_fields = list(quoted_rows._by_fields(given_, len(given_)))
+    assert row_ends(given_).tolist() == by_fields
+
+
+def test_a_field_of_quotes_alone_takes_no_more_memory_than_it_has() -> None:
+    quotes = b'"' + b'""' * 600_000 + b'"x,y\n'  # no field has more
+    both = quotes * 2
+    tracemalloc.start()
+    assert row_ends(both).tolist() == [len(quotes), len(both)]
+    assert tracemalloc.get_traced_memory()[1] < len(both)
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("size", range(1, 9))
@@ -132,7 +142,7 @@ def test_one_line_longer_than_the_limit_is_no_csv() -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        b'"' + b'""' * 300_000 + b'"',
+        b'"' + b'""' * 600_000 + b'"',
         b'"' + b'a""' * 300_000,
         b'"' + b"a,\n" * 300_000 + b'"',
         b"a," * 300_000,

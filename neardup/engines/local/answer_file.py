@@ -21,7 +21,7 @@ from neardup.process.summary import seconds_of, total
 from neardup.process.version import VERSION
 from neardup.reading.input_kinds import kind_by_name
 from neardup.reading.line_form import LineForm
-from neardup.reading.packed import packing
+from neardup.reading.packed import packing, plain_name
 
 ANSWER_OPTION: dict[str, Any] = dict(
     dest="answer",
@@ -84,6 +84,8 @@ def check_answer(args: argparse.Namespace, form: LineForm) -> None:
                 f"-o {name}: records stay in the form they have, which is "
                 f"{' and '.join(sorted(kinds))}; end the name with that"
             )
+        if kinds == {"parquet"} and not is_folder(name) and plain_name(name) != name:
+            raise UsageError(f"-o {name}: Parquet is packed inside; name it {plain_name(name)}")
     elif is_folder(name):
         raise UsageError(f"-o {name}: is the name of a folder; name a file in it")
     elif kind_by_name(name) not in (None, "tsv"):

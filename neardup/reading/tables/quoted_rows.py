@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import codecs
 import re
-import sys
 from collections.abc import Iterator
 from typing import IO
 
+import numpy as np
+
 from neardup.process.errors import StageError
 from neardup.reading.bad_lines import LINE_TOO_LONG, NOT_CLOSED
-from neardup.reading.blocks import BLOCK_BYTES, LINE_END, count_lines
+from neardup.reading.blocks import BLOCK_BYTES, LINE_END
 
 QUOTE = b'"'
-FIELD = rb'(?:"[^"]*(?:""[^"]*)*"(?!")[^,\r\n]*|[^",\r\n][^,\r\n]*|)'
-ROW_OF_FIELDS = re.compile(FIELD + rb"(?:," + FIELD + rb")*(?:\r\n|\n|\r)")
+MOST_BYTES = 4 * BLOCK_BYTES  # of which all quotes are looked at at once
+END_OF_FIELD = re.compile(rb",|\r\n|\n|\r")
+BESIDE_QUOTES = np.frombuffer(b',\r\n"', np.uint8)  # outside of a quoted field, or doubled
 
 
 def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int, bytes, str]]:
@@ -39,10 +41,14 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
             held += more
             if ended and held and not held.endswith((b"\n", b"\r")):
                 held += b"\n"
-        end, count = rows_in(held, ended, max_row)
-        if count:
-            yield number, held[:end], ""
-            number, held = number + count, held[end:]
+        ends = row_ends(held, ended)
+        if too_long := np.flatnonzero(np.diff(ends, prepend=0) > max_row).tolist():
+            ends = ends[: too_long[0]]
+        for count, data in _portions(held, ends):
+            yield number, data, ""
+            number += count
+        if len(ends):
+            held = held[int(ends[-1]) :]
         elif held and (ended or len(held) > max_row):
             line = LINE_END.search(held)
             if not line:
@@ -52,30 +58,60 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
             number, held = number + 1, held[line.end() :]
 
 
-def rows_in(data: bytes, ended: bool, max_row: int) -> tuple[int, int]:
-    r"""(where the last whole row ends before a longer one, how many there are).
+def _portions(data: bytes, ends: np.ndarray) -> Iterator[tuple[int, bytes]]:
+    """Rows that end there, in blocks: (how many, they)."""
+    first = begin = 0
+    while first < len(ends):
+        last = max(int(np.searchsorted(ends, begin + BLOCK_BYTES, "right")), first + 1)
+        end = int(ends[last - 1])
+        yield last - first, data[begin:end]
+        first, begin = last, end
 
-    >>> rows_in(b'1,"a\nb"\r\n2,"c\n', False, 99)
-    (9, 1)
+
+def row_ends(data: bytes, ended: bool = True) -> np.ndarray:
+    r"""int64: where each whole row ends; unless `ended`, more may follow.
+
+    >>> row_ends(b'1,"a\nb"\r\n2,"c\n').tolist()
+    [9]
     """
-    safe = len(data) - (not ended and data.endswith(b"\r"))  # an LF may follow
-    if QUOTE not in data and len(data) <= max_row:
-        end = max(data.rfind(b"\n", 0, safe), data.rfind(b"\r", 0, safe)) + 1
-        return end, count_lines(data[:end])
-    ends = [0, *row_ends(data, safe)]
-    if len(data) > max_row:
-        rows = enumerate(zip(ends, ends[1:]))
-        whole = next((i for i, (begin, end) in rows if end - begin > max_row), len(ends) - 1)
-        del ends[whole + 1 :]
-    return ends[-1], len(ends) - 1
+    stop = len(data) - (not ended and data.endswith(b"\r"))  # an LF may follow
+    if stop > MOST_BYTES:
+        return np.fromiter(_by_fields(data, stop), np.int64)
+    bytes_ = np.frombuffer(data, np.uint8)[:stop]
+    quotes = np.flatnonzero(bytes_ == ord(QUOTE))
+    if not _plainly_quoted(bytes_, quotes):
+        return np.fromiter(_by_fields(data, stop), np.int64)
+    ends = np.flatnonzero(bytes_ == ord("\n"))
+    if b"\r" in data:
+        returns = np.flatnonzero(bytes_ == ord("\r"))
+        alone = returns[bytes_[np.minimum(returns + 1, stop - 1)] != ord("\n")]
+        ends = np.sort(np.concatenate((ends, alone)))
+    outside = np.searchsorted(quotes, ends) % 2 == 0
+    return ends[outside] + 1
 
 
-def row_ends(data: bytes, stop: int = sys.maxsize) -> Iterator[int]:
-    """Where each whole row ends."""
-    if QUOTE not in data:
-        yield from (line.end() for line in LINE_END.finditer(data, 0, stop))
-        return
-    end = 0
-    while row := ROW_OF_FIELDS.match(data, end, stop):
-        end = row.end()
-        yield end
+def _plainly_quoted(data: np.ndarray, quotes: np.ndarray) -> bool:
+    """Whether quotes are only around fields, or doubled in them: then every other one opens."""
+    opening, closing = quotes[0::2], quotes[1::2]
+    before = data[opening[opening > 0] - 1]
+    after = data[closing[closing < len(data) - 1] + 1]
+    return bool(np.isin(before, BESIDE_QUOTES).all() and np.isin(after, BESIDE_QUOTES).all())
+
+
+def _by_fields(data: bytes, stop: int) -> Iterator[int]:
+    """The same for any data, field by field."""
+    at = 0
+    while (end := _end_of_field(data, at, stop)) is not None:
+        at = end.end()
+        if end[0] != b",":
+            yield at
+
+
+def _end_of_field(data: bytes, at: int, stop: int) -> re.Match[bytes] | None:
+    if data[at : at + 1] == QUOTE:
+        at = data.find(QUOTE, at + 1, stop) + 1
+        while at and data[at : at + 1] == QUOTE:  # doubled
+            at = data.find(QUOTE, at + 1, stop) + 1
+        if not at:
+            return None
+    return END_OF_FIELD.search(data, at, stop)

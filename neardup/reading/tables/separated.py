@@ -21,6 +21,8 @@ from functools import partial
 from itertools import chain
 from typing import IO, NamedTuple
 
+import numpy as np
+
 from neardup.process.errors import StageError
 from neardup.reading.bad_lines import LINE_TOO_LONG, TOO_FEW_FIELDS, WRONG_FIELDS
 from neardup.reading.blocks import (
@@ -34,7 +36,7 @@ from neardup.reading.blocks import (
 from neardup.reading.fields import Fields
 from neardup.reading.json_lines import FLAW, ROW
 from neardup.reading.packed import position
-from neardup.reading.tables.quoted_rows import ROW_OF_FIELDS, row_ends, whole_rows
+from neardup.reading.tables.quoted_rows import row_ends, whole_rows
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 WHOLE = Start("", 1)  # file
@@ -101,8 +103,10 @@ def opened_table(
 
 def _ends(kind: str, data: bytes) -> int:
     """Where the first row ends."""
-    row = (ROW_OF_FIELDS.match if kind == "csv" else LINE_END.search)(data)
-    return row.end() if row else len(data)
+    if kind == "csv":
+        return int(np.append(row_ends(data), len(data))[0])
+    line = LINE_END.search(data)
+    return line.end() if line else len(data)
 
 
 def header_of(kind: str, stream: IO[bytes], name: str) -> list[str]:
@@ -123,7 +127,7 @@ def kept_rows(
     next_gone = next(gone, None)
     for number, data, flaw in table.rows:
         place, kept, begin = first + number - 1, 0, 0
-        for end in [len(data)] if flaw or next_gone is None else row_ends(data):
+        for end in [len(data)] if flaw or next_gone is None else row_ends(data).tolist():
             if place == next_gone:
                 yield data[kept:begin]
                 kept, next_gone = end, next(gone, None)
