@@ -53,8 +53,10 @@ class FrequentIds:
         self._records = self._short = 0
 
     def add(self, ids: Sequence[bytes], size: int) -> None:
-        """Some more, from lines of so many bytes in all."""
+        """Some more, from lines of so many bytes in all; b"" is that of a row that has none."""
         self._records += len(ids)
+        if b"" in ids:
+            ids = [id_ for id_ in ids if id_]
         if size > LONGEST * len(ids):  # else none can be long, but a few
             ids = [id_ for id_ in ids if len(id_) <= LONGEST]
         self._waiting += ids
