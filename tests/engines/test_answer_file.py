@@ -113,8 +113,28 @@ REFUSED = {
     "-o old": "-o old.run.json: is an input; name another file",
     "-o stdout": "-o stdout: standard output goes there; name another file",
     "-o x --output=kept --removed ./x": "-o x: --removed goes there; name another file",
+    "-o x --output=kept --removed x.run.json": "-o x: --removed goes there; name another file",
+    "-o r/ --output=kept --removed r/data.txt": "-o r/: --removed goes there; name another file",
+    "-o r/ --output=kept --removed r/run.json": "-o r/: --removed goes there; name another file",
+    "-o y.run.json --output=links": "-o y.run.json: the run's own file goes to y.run.json; name "
+    "another one",
     "-output=kept": "-output=kept: two dashes, --output=kept, or a blank behind -o",
 }
+
+
+def test_the_runs_own_file_takes_the_place_of_no_other(folder: Path, tmp_path: Path) -> None:
+    own, new = folder / "run.json", tmp_path / "new.jsonl"
+    for path in own, new:
+        path.write_bytes(b'{"id": "a", "text": "to be"}\n')
+    command = [*RUN_LOCAL, "--output=kept", "-o"]
+    result = run([*command, f"{tmp_path}/other/", own], tmp_path)
+    assert (result.code, (tmp_path / "other").exists()) == (2, False)
+    assert "the run's own file goes to" in result.err
+    result = run([*command, f"{folder}/", "--against", own, new], tmp_path)
+    assert result.code == 2
+    assert f"-o {own}: is an input; name another file" in result.err
+    assert own.read_bytes() == new.read_bytes()
+    assert os.listdir(folder) == ["run.json"]
 
 
 @pytest.mark.parametrize("words", REFUSED)

@@ -16,7 +16,7 @@ from neardup.options import table
 from neardup.options.settings import Settings, measure_name
 from neardup.process.errors import UsageError
 from neardup.process.program import STDOUT
-from neardup.process.run_file import RunFile, run_file_name
+from neardup.process.run_file import IN_FOLDER, RunFile, run_file_name
 from neardup.process.summary import seconds_of, total
 from neardup.process.version import VERSION
 from neardup.reading.input_kinds import kind_by_name
@@ -75,8 +75,7 @@ def check_answer(args: argparse.Namespace, form: LineForm) -> None:
         raise UsageError("-o: expected the name of a file, got ''")
     if name.startswith("utput"):
         raise UsageError(f"-o{name}: two dashes, -{'-o' + name}, or a blank behind -o")
-    if args.removed and os.path.realpath(name) == os.path.realpath(args.removed):
-        raise UsageError(f"-o {name}: --removed goes there; name another file")
+    _check_apart(args)
     if args.output == "kept":
         kinds = {form.kind_of(file) for file in args.files}
         if not is_folder(name) and (kind := kind_by_name(name)) and kinds != {kind}:
@@ -90,6 +89,19 @@ def check_answer(args: argparse.Namespace, form: LineForm) -> None:
         raise UsageError(f"-o {name}: is the name of a folder; name a file in it")
     elif kind_by_name(name) not in (None, "tsv"):
         raise UsageError(f"-o {name}: --output {args.output} is lines with tabs; name it .tsv")
+
+
+def _check_apart(args: argparse.Namespace) -> None:
+    """UsageError where of the answer, --removed and the run's own file two would be one."""
+    name, own = args.answer, run_file_name(args.answer)
+    answers = [name]
+    if is_folder(name):
+        own = os.path.join(name, IN_FOLDER)  # also where the folder is still to be made
+        answers = [os.path.join(name, os.path.basename(file)) for file in args.files]
+    if own in answers:
+        raise UsageError(f"-o {name}: the run's own file goes to {own}; name another one")
+    if args.removed and os.path.realpath(args.removed) in map(os.path.realpath, [own, *answers]):
+        raise UsageError(f"-o {name}: --removed goes there; name another file")
 
 
 def is_folder(name: str) -> bool:
@@ -133,6 +145,7 @@ def answer_folder(name: str, files: Sequence[str], inputs: Sequence[str]) -> Ite
         if names.count(short) > 1:
             raise UsageError(f"-o {name}: two files are called {short}; run them one by one")
         check_new("-o", os.path.join(name, short), inputs)
+    check_new("-o", os.path.join(name, IN_FOLDER), inputs)
     there = os.path.isdir(name)
     os.makedirs(name, exist_ok=True)
     half = tempfile.mkdtemp(dir=name, prefix=".neardup.")
