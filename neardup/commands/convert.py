@@ -13,10 +13,10 @@ from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
-from neardup.reading.bad_lines import NOT_JSON, BadLine
+from neardup.reading.bad_lines import BadLine
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.fields import ALL
-from neardup.reading.json_lines import FLAW, OF_TABLES, ROW, row_id
+from neardup.reading.json_lines import FLAW, OF_TABLES, ROW, FlawError, json_object, row_id
 from neardup.reading.line_form import LineForm
 from neardup.reading.text_lines import text_lines
 from neardup.stages import reject
@@ -51,9 +51,9 @@ def _convert() -> None:
     counters = Counters("convert", progress="records")
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
-    form = replace(settings.form, fields=settings.form.fields and ALL)
-    blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
     id_ = args.id or ALL.id
+    form = replace(settings.form, fields=settings.form.fields and replace(ALL, id=id_))
+    blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
     rows = (row for block in blocks for row in _rows(block, form, id_, settings, counters))
     write_all(map(_line, rows))
     counters.report()
@@ -78,12 +78,16 @@ def _rows(
                 yield {id_: line.id.decode(), "text": line.text}
     else:
         for number, data in enumerate(block.data.splitlines()):
-            row = _object(data)
-            if row is None:
-                bad(number, data, NOT_JSON)
-            elif row.get(FLAW) in OF_TABLES:
-                bad(number, _shown(row), row[FLAW])
-            elif row:
+            if not data.strip():
+                continue
+            try:
+                row = json_object(data)
+            except FlawError as flaw:
+                bad(number, data, str(flaw))
+                continue
+            if row.get(FLAW) in OF_TABLES:
+                bad(number, str(row.get(ROW)).encode("utf-8", "backslashreplace"), row[FLAW])
+            else:
                 counters.add("records", 1)
                 missing = ALL.value(row, id_) in (None, "")
                 own = row_id(block, number).decode()
@@ -93,18 +97,3 @@ def _rows(
 def _line(row: dict[str, Any]) -> bytes:
     """Half a character, as \\ud83d, stays escaped."""
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-
-
-def _shown(row: dict[str, Any]) -> bytes:
-    return str(row.get(ROW)).encode("utf-8", "backslashreplace")
-
-
-def _object(line: bytes) -> dict[str, Any] | None:
-    """The row on a line, {} on a blank one; None if there is none."""
-    if not line.strip():
-        return {}
-    try:
-        row = json.loads(str(line, "utf-8"))
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None

@@ -102,7 +102,7 @@ def json_rows(block: bytes, fields: Fields, needs_id: bool = False) -> Iterator[
             continue
         row: dict[str, Any] = {}
         try:
-            row = _object(line)
+            row = json_object(line)
             content = _content(row, fields)
             yield JsonRow(number, _id(fields.value(row, fields.id), needs_id), content)
         except FlawError as flaw:
@@ -123,7 +123,8 @@ def row_id(block: Block, number: int) -> bytes:
     return b"%b%d" % (block.row_ids, block.line + number)
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def json_object(line: bytes) -> dict[str, Any]:
+    """What stands on a line; FlawError where that is none."""
     try:
         row = json.loads(str(line, "utf-8"))
     except UnicodeDecodeError:

@@ -425,6 +425,33 @@ def test_what_json_lines_are_converted_to(tmp_path: Path) -> None:
     assert result.count("bad lines") == 2
 
 
+def test_rows_that_are_odd_are_converted(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    odd = [
+        b'{"id": 1, "text": "to be"}',
+        b"{}",
+    ]
+    path.write_bytes(b"\n".join([*odd, b"[", b'"\xff"']) + b"\n")
+    result = run([*NEARDUP, "convert", path], tmp_path)
+    assert result.code == 0, result.err
+    expected = [json.loads(odd[0]), {"id": "2"}]
+    assert [json.loads(line) for line in result.out.splitlines()] == expected
+    assert result.count("bad lines") == 2
+    assert "(1 not UTF-8, 1 not a JSON object)" in result.err
+
+
+def test_an_id_is_converted_to_what_a_run_takes_it_for(tmp_path: Path) -> None:
+    arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    ids = {"float": [1.0, 2.0], "bytes": [b"\xff", b"a"]}
+    files.write_table(arrow.table({**ids, "text": ["to be", "to be"]}), path)
+    for name, pair in {"float": b"1.0\t2.0", "bytes": b"61\tff"}.items():
+        flag = f"--id={name}"
+        out = converted(path, tmp_path, flag)
+        for file in path, out:
+            assert succeed([*RUN_LOCAL, flag, file], tmp_path).out == pair + b"\t1.000000\n"
+
+
 # Tasks.
 
 
