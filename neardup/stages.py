@@ -21,8 +21,8 @@ from neardup.options.settings import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
 from neardup.process.summary import OLD_RECORDS
-from neardup.process.verdict import OLD_BAD
-from neardup.reading.bad_lines import BadLine
+from neardup.process.verdict import OLD_BAD, OTHER
+from neardup.reading.bad_lines import NO_ROW, BadLine
 from neardup.reading.blocks import Block
 from neardup.reading.json_lines import with_row_ids
 from neardup.reading.looks import LOOKED_AT, look_of
@@ -114,7 +114,9 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
     if block.first < NEW:
         counters.add(OLD_BAD, 1)
     if sum(counters.looks.values()) < LOOKED_AT:
-        counters.looks_like(look_of(bad.text, line, str(settings.form)))
+        # Of a row that is one, only its values are wrong; what stands here is JSON of our making.
+        as_asked = settings.form.fields and bad.reason not in NO_ROW
+        counters.looks_like(OTHER if as_asked else look_of(bad.text, line, str(settings.form)))
 
 
 def reduce_buckets(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from neardup.process.errors import StageError
 from neardup.process.typed import piped, typed_with
+from neardup.reading.input_kinds import kind_by_name
 
 MAGIC_BYTES = 16  # enough for each
 
@@ -70,7 +71,8 @@ def _line(packed: Packed, name: str, unpacked: Collection[str]) -> str:
     """The line to type."""
     if name == "-" and not packed.from_pipe:
         return f"write it to a file, and type: {piped(packed.unpack, 'FILE')}"
-    line = f"type: {piped(packed.unpack, name)}"
+    kind = kind_by_name(name) or ""  # which standard input does not tell
+    line = f"type: {piped(packed.unpack, name, '--input' if kind else '', kind)}"
     if name != "-" and packed.suffix in unpacked and not name.endswith(packed.suffix):
         return f"rename it to end with {packed.suffix}, or {line}"
     return line

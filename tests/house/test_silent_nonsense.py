@@ -211,6 +211,15 @@ def test_lines_that_look_like_nothing(tmp_path: Path) -> None:
     assert result.err.splitlines()[-1].endswith("docs/formats.md says what a line is")
 
 
+def test_rows_whose_values_are_wrong_look_like_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(b"id,text\n1,\n2,\n3,to be\n")
+    result = run([*RUN_LOCAL, path], tmp_path)
+    assert result.code == 1
+    assert "of 3 lines 2 could not be read" in result.err
+    assert "look like" not in result.err
+
+
 def test_old_records_are_judged_by_themselves(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
     good.write_bytes(b"".join(b"v%d %d\n" % (i, i) for i in range(1000)))
@@ -357,6 +366,16 @@ def test_the_first_bytes_tell(what: str, way: str, tmp_path: Path) -> None:
     assert ("rename it to end with .gz, or " in message) == (what == "gzip" and way != "stdin")
 
 
+def test_what_a_name_has_told_is_in_the_line_for_standard_input(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes(CSV.decode().encode("utf-16"))
+    result = run([*RUN_LOCAL, path], tmp_path)
+    assert result.code == 1
+    line = result.err.partition("type: ")[2]
+    assert line.endswith(" | ./run_local.sh --input csv -\n")
+    assert run(["bash", "-c", line], tmp_path, cwd=ROOT).out == PAIRS
+
+
 def test_the_first_bytes_of_a_task_tell(tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     path.write_bytes(MAGIC["gzip"])
@@ -402,6 +421,14 @@ def test_an_id_on_many_records(
     said = f"the id 'again' is on {times} of {times + others:,} records; "
     assert (said in result.err) == warned
     assert ("the id '" in result.err) == warned
+
+
+def test_rows_without_ids_have_not_one_id(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for _, text in texts()))
+    assert "the id '" not in succeed([*RUN_LOCAL, path], tmp_path).err
+    path.write_text("".join(json.dumps({"id": "", "text": text}) + "\n" for _, text in texts()))
+    assert "the id '" not in succeed([*RUN_LOCAL, path], tmp_path).err
 
 
 def test_an_id_on_many_records_of_several_workers(tmp_path: Path) -> None:
