@@ -57,7 +57,7 @@ def arguments(
     args = parser("neardup", "").parse_args([])
     for name, value in {"threshold": threshold, **options}.items():
         flag = "--" + name.replace("_", "-")
-        if flag not in OPTIONS:
+        if flag not in OPTIONS or "-" in name:  # which would be set, and never read
             known = (known[2:].replace("-", "_") for known in OPTIONS if known not in ABSENT)
             raise UsageError(f"{name}: no such option; there are {', '.join(known)}")
         if flag in ABSENT:

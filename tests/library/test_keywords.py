@@ -87,6 +87,8 @@ def test_an_option_that_there_is_not():
     ) as e:
         neardup.pairs(AT_NINE_TENTHS, treshold=0.8)
     assert "own_counts" not in str(e.value)
+    with pytest.raises(ValueError, match=r"^max-bands: no such option"):
+        neardup.pairs(AT_NINE_TENTHS, **{"max-bands": 3})
 
 
 def test_every_option_is_one_or_says_why_not():
