@@ -36,26 +36,30 @@ def keep_file(
     sink: IO[bytes],
     with_header: bool = True,
     passed: Callable[[int], None] = nothing,
-) -> None:
+) -> bool:
     """Write what stays of a file; `decided` are the lines of those that go, in order of places.
 
+    Tells whether that was anything: of an empty file there is no header, which the next one has.
     `max_line` and `passed` are as in `read_files`.
     """
     kind, (path, name, first) = form.kind_of(file.name), file
     gone = places_from(decided, first)
+    written = 0
     if kind == "parquet":
         kept_parquet(path, name, first, gone, sink, passed)
-    elif kind == "csv":
+        return True
+    if kind == "csv":
         with opened(path, name) as stream:
             table = opened_table(kind, form.has_header, stream, name, max_line)
             for rows in kept_rows(table, first, gone, with_header):
-                sink.write(rows)
+                written += sink.write(rows)
                 passed(position(stream))
     else:
         if kind == "tsv" and form.has_header:  # it stands before the first record
             first -= 1
             gone = gone if with_header else itertools.chain([first], gone)
-        sink.writelines(kept_lines(unpacked(path, passed), first, gone))
+        written = sum(map(sink.write, kept_lines(unpacked(path, passed), first, gone)))
+    return written > 0
 
 
 def check_one_answer(form: LineForm, files: Sequence[InputFile]) -> None:

@@ -43,8 +43,9 @@ def keep_of_files(form: LineForm, decided: IO[bytes], files: Sequence[str], long
     named = [InputFile(name, name, first) for name, first in zip(files, places)]
     check_one_answer(form, named)
     with open(STDOUT, "wb", closefd=False) as sink:
-        for i, file in enumerate(named):
-            keep_file(form, file, longest, decided, sink, with_header=i == 0)
+        header = True
+        for file in named:
+            header = not keep_file(form, file, longest, decided, sink, header) and header
 
 
 def kept_of_task(decided: IO[bytes], input_files: str | None) -> Iterator[bytes]:

@@ -206,3 +206,21 @@ def test_a_full_disk_is_named(output: str, tmp_path: Path) -> None:
     assert result.code == 1
     assert result.err == "run_local.sh: /dev/full: No space left on device\n"
     assert not result.left
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_an_empty_file_has_not_had_the_header(suffix: str, tmp_path: Path) -> None:
+    mark = "," if suffix == "csv" else "\t"
+    table = f"id{mark}text\na{mark}to be\nb{mark}to be\n".encode()
+    names = []
+    for i, data in enumerate((b"", table, b"", table.replace(b"to", b"or"))):
+        names.append(tmp_path / f"{i}.{suffix}")
+        names[-1].write_bytes(data)
+    clean = tmp_path / f"clean.{suffix}"
+    kept = f"id{mark}text\na{mark}to be\na{mark}or be\n".encode()
+    flags = ["--output=kept", *names]
+    assert succeed([*RUN_LOCAL, "-o", clean, *flags], tmp_path).out == b""
+    assert clean.read_bytes() == kept
+    succeed([*RUN_LOCAL, "-o", f"{tmp_path}/each/", *flags], tmp_path)
+    headers = [(tmp_path / "each" / name.name).read_bytes().count(b"id") for name in names]
+    assert headers == [0, 1, 0, 1]

@@ -78,10 +78,11 @@ def check_answer(args: argparse.Namespace, form: LineForm) -> None:
     _check_apart(args)
     if args.output == "kept":
         kinds = {form.kind_of(file) for file in args.files}
-        if not is_folder(name) and (kind := kind_by_name(name)) and kinds != {kind}:
+        kind = kind_by_name(name)
+        if not is_folder(name) and kind and len(kinds) == 1 and kinds != {kind}:
             raise UsageError(
-                f"-o {name}: records stay in the form they have, which is "
-                f"{' and '.join(sorted(kinds))}; end the name with that"
+                f"-o {name}: records stay in the form they have, which is {kinds.pop()}; end the "
+                "name with that"
             )
         if kinds == {"parquet"} and not is_folder(name) and plain_name(name) != name:
             raise UsageError(f"-o {name}: Parquet is packed inside; name it {plain_name(name)}")

@@ -91,12 +91,15 @@ def keep(
     with ExitStack() as stack:
         decided = stack.enter_context(open(by_place, "rb"))
         one = None if answer.folder else stack.enter_context(answer.opened())
+        header = True
         for i, file in enumerate(files):
             before = total_size(other.path for other in files[:i])
             so_far = partial(_passed, passed, before)
             with nullcontext(one) if one else answer.opened_for(file.name) as sink:
-                header = i == 0 or not one
-                keep_file(settings.form, file, settings.max_line, decided, sink, header, so_far)
+                told = keep_file(
+                    settings.form, file, settings.max_line, decided, sink, header, so_far
+                )
+            header = not (one and told) and header
     counters.report()
 
 
