@@ -45,7 +45,9 @@ def _cluster(material: Material, cluster: Cluster) -> str:
     more = cluster.size - len(members)
     rest = f'<p class="more">and {counted(more, "more member")}</p>' if more else ""
     couples = cluster.size * (cluster.size - 1) // 2
-    what = "links" if material.asked.links else f"of {couples:,} couples are pairs"
+    what = f"of {couples:,} couples are pairs"
+    if material.asked.links or material.facts.old:  # which are not all that there may be
+        what = "links" if material.asked.links else "pairs"
     return (
         f'<article class="cluster"><h3><b>{cluster.size:,}</b> records '
         f"<small>{cluster.pairs:,} {what}</small></h3><ol>{rows}</ol>{rest}</article>"
@@ -155,6 +157,9 @@ def chains(material: Material) -> str:
     found = material.facts.chains
     if material.asked.links:
         return section("Chains", "Links are not all pairs: where chains are is not known.", "")
+    if material.facts.old:
+        lead = "Old records are not compared with each other: where chains are is not known."
+        return section("Chains", lead, "")
     if not found.clusters:
         return section("Chains", "None: in each cluster every two records are a pair.", "")
     clusters = material.facts.clusters

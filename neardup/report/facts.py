@@ -38,7 +38,8 @@ class Facts:
     """What was found.  Pairs and clusters are the first some; the counts are of all.
 
     equal: pairs of similarity 1; most, least: the most similar below 1 and the least similar ones,
-    one of each cluster as far as there are so many; same: some of those that are equal.
+    one of each cluster as far as there are so many; same: some of those that are equal; old:
+    whether there are old records, which are not compared with each other.
     """
 
     lines: int
@@ -53,6 +54,7 @@ class Facts:
     least: list[Found]
     same: list[Found]
     chains: Chains
+    old: bool
 
     @property
     def would_go(self) -> int:
@@ -78,6 +80,7 @@ def facts_of(graph: PairGraph, threshold: Fraction | None) -> Facts:
         least=_first(graph, np.argsort(graph.similarity, kind="stable"), SHOWN),
         same=_first(graph, equal, SPARE),
         chains=chains_of(graph),
+        old=any(node.old for node in graph.nodes),
     )
 
 

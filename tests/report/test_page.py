@@ -137,6 +137,15 @@ def test_two_records_of_one_id_are_told(tmp_path: Path) -> None:
     assert "the first record of this id" in page
 
 
+def test_old_records_are_in_no_chain(tmp_path: Path) -> None:
+    records = b"a\tnew words\nb\told words\nc\told words\n"
+    pairs = b"a\tb\t0.900000\told\na\tc\t0.900000\told\n"
+    read = Reader(report(tmp_path, records, pairs, "--input=text")).text
+    assert "Old records are not compared with each other" in read
+    assert "are no pair" not in read
+    assert "couples" not in read
+
+
 def test_old_records_are_those_of_against(tmp_path: Path) -> None:
     (tmp_path / "old.txt").write_bytes(b"a\told words\n")
     flags = ["--input=text", f"--against={tmp_path}/old.txt"]
