@@ -13,19 +13,20 @@ from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
-from neardup.reading.bad_lines import BadLine
+from neardup.reading.bad_lines import NO_ID, BadLine
 from neardup.reading.blocks import Block, read_files
-from neardup.reading.fields import ALL
+from neardup.reading.fields import DEFAULT_ID, DEFAULT_TEXT, Fields
 from neardup.reading.json_lines import FLAW, OF_TABLES, ROW, FlawError, json_object, row_id
 from neardup.reading.line_form import LineForm
 from neardup.reading.text_lines import text_lines
 from neardup.stages import reject
 
 NAME = "neardup convert"
-FLAGS = ("--input", "--id", "--max-line", "--max-bad", "--strict")
+FLAGS = ("--input", "--id", "--text", "--max-line", "--max-bad", "--strict")
 DESCRIPTION = """Write the rows of CSV, TSV and Parquet files, or lines of text, as JSON lines.
 
-All columns are written; a row without an id gets its number, as a run on this machine counts it.
+All columns are written, or of a table without a header those that --id and --text tell by number; a
+row without an id gets its number, as a run on this machine counts it.
 Then a cluster reads it, a line at a time:
 
     python3 -m neardup convert corpus.parquet > corpus.jsonl
@@ -51,31 +52,33 @@ def _convert() -> None:
     counters = Counters("convert", progress="records")
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
-    id_ = args.id or ALL.id
-    form = replace(settings.form, fields=settings.form.fields and replace(ALL, id=id_))
+    form = settings.form
+    if form.fields and not form.fields.numbered:
+        form = replace(form, fields=replace(form.fields, texts=()))
     blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
-    rows = (row for block in blocks for row in _rows(block, form, id_, settings, counters))
+    rows = (row for block in blocks for row in _rows(block, form, settings, counters))
     write_all(map(_line, rows))
     counters.report()
 
 
 def _rows(
-    block: Block, form: LineForm, id_: str, settings: Settings, counters: Counters
+    block: Block, form: LineForm, settings: Settings, counters: Counters
 ) -> Iterator[dict[str, Any]]:
     """The rows of a block, each with an id; bad lines are counted, or fatal with --strict."""
+    fields = form.fields
 
     def bad(number: int, text: bytes, reason: str) -> None:
         reject(block, BadLine(number, text, reason), settings, counters)
 
     if block.flaw:
         bad(0, block.data, block.flaw)
-    elif not form.fields:
+    elif not fields:
         for line in text_lines(block.data):
             if line.flaw:
                 bad(line.number, line.line, line.flaw)
             else:
                 counters.add("records", 1)
-                yield {id_: line.id.decode(), "text": line.text}
+                yield {DEFAULT_ID: line.id.decode(), DEFAULT_TEXT: line.text}
     else:
         for number, data in enumerate(block.data.splitlines()):
             if not data.strip():
@@ -85,13 +88,26 @@ def _rows(
             except FlawError as flaw:
                 bad(number, data, str(flaw))
                 continue
+            missing = fields.value(row, fields.id) in (None, "")
             if row.get(FLAW) in OF_TABLES:
                 bad(number, str(row.get(ROW)).encode("utf-8", "backslashreplace"), row[FLAW])
+            elif missing and fields.needs_id:
+                bad(number, data, NO_ID)
             else:
                 counters.add("records", 1)
-                missing = ALL.value(row, id_) in (None, "")
-                own = row_id(block, number).decode()
-                yield {id_: own, **{k: v for k, v in row.items() if k != id_}} if missing else row
+                if missing:
+                    row = {fields.id: row_id(block, number).decode(), **_without(row, fields.id)}
+                yield _named(row, fields) if fields.numbered else row
+
+
+def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != name}
+
+
+def _named(row: dict[str, Any], fields: Fields) -> dict[str, Any]:
+    """Columns without names, by those that a run takes unless told."""
+    text = "\n".join(row[name] for name in fields.texts)
+    return {DEFAULT_ID: row[fields.id], DEFAULT_TEXT: text}
 
 
 def _line(row: dict[str, Any]) -> bytes:

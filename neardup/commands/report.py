@@ -54,6 +54,7 @@ def _report() -> None:
     with whole_or_not("-o", args.o, inputs) as file:
         graph = PairGraph.of(read_found(pairs))
         _check_threshold(graph, asked)
+        _check_count(graph, asked, own)
         sources = Sources(
             args.pairs,
             records,
@@ -94,6 +95,16 @@ def _files_of(name: str) -> list[str]:
     if not parts:
         raise StageError(f"{name}: there are no part-* files in it; name a file of pairs")
     return parts
+
+
+def _check_count(graph: PairGraph, asked: Asked, own: Path | None) -> None:
+    """StageError where the run's own file is of another answer."""
+    told = asked.counts.get("unique pairs", len(graph.similarity))
+    if told != len(graph.similarity):
+        raise StageError(
+            f"{own}: is of an answer of {told:,} pairs, and here are {len(graph.similarity):,}; "
+            "remove it, and give the options of the run"
+        )
 
 
 def _check_threshold(graph: PairGraph, asked: Asked) -> None:

@@ -73,7 +73,7 @@ def _read(asked: Question) -> Read:
     counters = Counters("why", progress="records")
     held: list[Batch] = []
     texts: Texts = {}
-    blocks = settings.blocks(args.files)
+    blocks = settings.blocks(args.files, others=bool(asked.run and asked.run.indexes))
     if settings.form.shingle is not None:
         blocks = noting(blocks, settings.form, asked.ids, texts)
     for batch in parsed(blocks, settings, counters):

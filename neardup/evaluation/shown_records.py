@@ -27,17 +27,22 @@ class ShownRecords:
 
 
 def shown_records(
-    files: list[str], form: LineForm, ids: Collection[bytes], among: Sequence[str] = ()
+    files: list[str],
+    form: LineForm,
+    ids: Collection[bytes],
+    among: Sequence[str] = (),
+    others: bool = False,
 ) -> ShownRecords:
     """The records of these ids, as far as they are in the files; of shingle lines the shingles.
 
-    `among` is as in `read_files`.
+    `among` and `others` are as in `read_files`.
     """
     count = 0
     texts: dict[bytes, str] = {}
     repeated: set[bytes] = set()
     longest = MAX_LINE_MIB << 20
-    for block in read_files(files, longest, pieces=form.pieces, among=among) if files else ():
+    blocks = read_files(files, longest, pieces=form.pieces, among=among, others=others)
+    for block in blocks if files else ():
         for id_, text in texts_of(block, form):
             count += 1
             if id_ in ids:

@@ -177,13 +177,13 @@ def read_files(
 
 def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> list[bytes]:
     """What the ids begin with of rows that have none: the file's name, if there are several, as far
-    as it differs; with `others`, as given.
+    as it differs; with `others`, from the root on.
 
     >>> row_prefixes(["/data/a/1.csv"], ["/data/a/1.csv", "/data/b/1.csv"], others=False)
     [b'a/1.csv:']
     """
     if others:
-        return [_readable(f"{name}:") for name in names]
+        return [_readable(f"{os.path.abspath(name)}:" if name != "-" else "-:") for name in names]
     if len(among) < 2:
         return [b""] * len(names)
     folders = [os.path.dirname(os.path.abspath(name)) for name in among if name != "-"]

@@ -73,7 +73,7 @@ class Fields:
         for flag, field in [("--id", self.id)] * self.needs_id + texts:
             if field not in columns:
                 raise StageError(
-                    f"{name}: has no column {field!r}; name one with {flag}: {_listed(columns)}"
+                    f"{name}: has no column {field!r}; {_otherwise(columns, flag, name)}"
                 )
         for field, count in Counter(columns).items():
             if count > 1 and (field in self.names or not self.texts):
@@ -89,6 +89,18 @@ class Fields:
         return None if value is row else value
 
 
+def _otherwise(columns: Sequence[str], flag: str, name: str) -> str:
+    """What to type instead."""
+    between = next((s for s in ";\t|" if s in columns[0]), "") if len(columns) == 1 else ""
+    if not between:
+        return f"name one with {flag}: {_listed(columns)}"
+    return (
+        f"its fields are between {between!r}, and not commas; type: python3 -c 'import csv, sys; "
+        f'csv.writer(sys.stdout).writerows(csv.reader(sys.stdin, delimiter="{between}"))\' '
+        f"< {name} > commas.csv"
+    )
+
+
 def _listed(columns: Sequence[str], limit: int = 20) -> str:
     """
     >>> _listed(["id", "body"])
@@ -96,6 +108,3 @@ def _listed(columns: Sequence[str], limit: int = 20) -> str:
     """
     more = " …" if len(columns) > limit else ""
     return f"it has {', '.join(columns[:limit])}{more}" if columns else "it has none"
-
-
-ALL = Fields(DEFAULT_ID, (), needs_id=False)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+from neardup.index.manifest import is_index
 from neardup.options import table
 from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
@@ -39,6 +40,7 @@ class Asked:
     files: list[str] = field(default_factory=list)
     old_files: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+    indexed: bool = False  # whether there were old records in an index
 
     def shown_options(self) -> list[str]:
         """Without those that say no more than the default."""
@@ -92,8 +94,9 @@ def asked_of_run(path: Path, args: argparse.Namespace) -> Asked:
         run.promise,
         run.output == "links",
         run.files,
-        [name for name in given.against or () if not Path(name).is_dir()],  # an index has no texts
+        [name for name in given.against or () if not is_index(name)],  # which has no texts
         run.counts,
+        any(map(is_index, given.against or ())),
     )
 
 

@@ -69,7 +69,9 @@ def gathered_material(sources: Sources, asked: Asked, facts: Facts) -> Material:
     count = 0
     among = [*sources.old_records, *sources.records]
     for old, files in (False, sources.records), (True, sources.old_records):
-        found = shown_records(files, asked.form, {n.id for n in nodes if n.old == old}, among)
+        found = shown_records(
+            files, asked.form, {n.id for n in nodes if n.old == old}, among, asked.indexed
+        )
         texts.update((Node(id_, old), text) for id_, text in found.texts.items())
         repeated.update(Node(id_, old) for id_ in found.repeated)
         count += found.count
