@@ -231,7 +231,7 @@ def test_standard_input(engine: str, tmp_path: Path) -> None:
         assert DECIDING[engine](Input(data, ["-"]), [f"--output={output}"], tmp_path) == expected
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", b"a 1 2\n", b"a 1 2\nb 3\n", b"bad\nbad\n"])
+@pytest.mark.parametrize("data", [b"", b"\n", b"a 1 2\n", b"a 1 2\nb 3\n", b"bad\na 1\n"])
 @every_engine
 def test_nothing_to_decide(engine: str, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "few.txt"

@@ -35,7 +35,6 @@ print(neardup.clusters(texts), neardup.deduplicate(texts))
 WRONG = ["number: int = neardup.__version__\n", "neardup.verzion\n"]
 WRONG_CALLS = [
     "neardup.pairs(3)\n",
-    "neardup.pairs(['a'], treshold=0.9)\n",
     "for pair in neardup.pairs(['a']):\n    pair.similarity.upper()\n",
 ]
 if hasattr(neardup, "pairs"):

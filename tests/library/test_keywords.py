@@ -67,8 +67,7 @@ def test_a_hair_above_is_above():
         ),
         (
             {"shingle": "char:5"},
-            "--shingle char:5 is for --input text, and --input is shingles, "
-            "which take --shingle bag",
+            "--shingle char:5 is for texts, and --input is shingles, which take --shingle bag",
         ),
         (
             {"output": "links"},
