@@ -406,9 +406,19 @@ def test_rows_without_ids_get_their_numbers(tmp_path: Path) -> None:
     assert succeed([*RUN_LOCAL, tmp_path / "b.jsonl"], tmp_path).out == pairs
     given = Input(result.out, [str(tmp_path / "b.jsonl")])
     assert mrjob(INLINE)(given, ["--input=jsonl"], tmp_path) == pairs
-    named = run([*NEARDUP, "convert", "--id=key", path], tmp_path).out
-    assert json.loads(named.splitlines()[0])["key"] == "1"
+    named = run([*NEARDUP, "convert", "--id=key", path], tmp_path)
+    assert (named.code, "has no column 'key'; name one with --id" in named.err) == (1, True)
     assert run([*NEARDUP, "convert", "--strict", path], tmp_path).code == 1
+
+
+def test_a_table_without_names_is_converted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"1,en,a b\n2,en,c d\n")
+    done = succeed([*NEARDUP, "convert", "--id=1", "--text=3,2", path], tmp_path)
+    assert [json.loads(line) for line in done.out.splitlines()] == [
+        {"id": "1", "text": "a b\nen"},
+        {"id": "2", "text": "c d\nen"},
+    ]
 
 
 def test_what_json_lines_are_converted_to(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from neardup.process.errors import StageError, UsageError
-from neardup.reading.fields import ALL, Fields
+from neardup.reading.fields import Fields
+
+ALL = Fields("id", (), needs_id=False)
 
 
 def test_what_they_are_when_nothing_is_said() -> None:
