@@ -38,7 +38,7 @@ def parquet_pieces(
     with opened_parquet(path, name) as file:
         tops = file.schema_arrow.names
         columns = [field for field in fields.of_columns(tops) if _has(file, field)]
-        fields.check([*tops, *(field for field in columns if field not in tops)], name)
+        fields.check([*tops, *(f for f in fields.names if f not in tops and _has(file, f))], name)
         number, rows, total = 1, file.metadata.num_rows, _size(path)
         for group in range(file.num_row_groups):
             slices = Slices(file, group, columns, name)
