@@ -15,7 +15,7 @@ BAD = b"a 1 2 3\nlonely\nb 1 2 x\nc 1 2 3\nd 1 -2\ne 99999999999999999999\n\xff 
 
 
 def test_bad_lines_are_counted(tmp_path: Path) -> None:
-    job = hadoop_cluster.submit(tmp_path, [hadoop_cluster.put(BAD, "/in/bad.txt")], "--reducers=2")
+    job = hadoop_cluster.submit(tmp_path, [hadoop_cluster.put(BAD, "/in/bad.txt")], "--max-bad=1")
     assert job.pairs == b"a\tc\t1.000000\n"
     assert job.result.count("records") == 2
     assert job.result.count("bad lines") == 5
