@@ -5,6 +5,7 @@ a Parquet file with all its columns.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from typing import IO, Callable, NamedTuple
 
@@ -60,6 +61,25 @@ def keep_file(
             gone = gone if with_header else itertools.chain([first], gone)
         written = sum(map(sink.write, kept_lines(unpacked(path, passed), first, gone)))
     return written > 0
+
+
+def keep_in_one(
+    form: LineForm,
+    files: Sequence[InputFile],
+    max_line: int,
+    decided: IO[bytes],
+    sink: IO[bytes],
+    passed: Callable[[int], None] = nothing,
+) -> None:
+    """The same of several files, one after the other, with one header."""
+    header, before = True, 0
+    for file in files:
+
+        def in_all(done: int, before: int = before) -> None:
+            passed(before + done)
+
+        header = not keep_file(form, file, max_line, decided, sink, header, in_all) and header
+        before += os.stat(file.path).st_size
 
 
 def check_one_answer(form: LineForm, files: Sequence[InputFile]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from neardup.decisions.keep_lines import kept_lines, places_from
-from neardup.decisions.keep_records import InputFile, check_one_answer, keep_file
+from neardup.decisions.keep_records import InputFile, check_one_answer, keep_in_one
 from neardup.index.manifest import refuse_indexes
 from neardup.options.settings import Settings
 from neardup.process.errors import UsageError
@@ -43,9 +43,7 @@ def keep_of_files(form: LineForm, decided: IO[bytes], files: Sequence[str], long
     named = [InputFile(name, name, first) for name, first in zip(files, places)]
     check_one_answer(form, named)
     with open(STDOUT, "wb", closefd=False) as sink:
-        header = True
-        for file in named:
-            header = not keep_file(form, file, longest, decided, sink, header) and header
+        keep_in_one(form, named, longest, decided, sink)
 
 
 def kept_of_task(decided: IO[bytes], input_files: str | None) -> Iterator[bytes]:

@@ -59,7 +59,8 @@ def noting(
     """The same blocks; the different texts of these ids go into `held` as they pass."""
     wanted = frozenset(ids)
     for block in blocks:
-        for id_, text in texts_of(block, form):
+        there = form.fields or any(id_ in block.data for id_ in wanted)  # rows may spell them
+        for id_, text in texts_of(block, form) if there else ():
             if id_ in wanted:
                 held.setdefault(id_, {})[text] = None
         yield block

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -76,21 +75,6 @@ class RunFile:
         told = {VERSION: self.version, **vars(self)}
         del told["version"]
         return json.dumps(told, indent=1, ensure_ascii=True).encode() + b"\n"
-
-    def write(self, answer: str | os.PathLike[str]) -> None:
-        """Beside the answer, all of it or nothing."""
-        path = Path(run_file_name(answer))
-        descriptor, half = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(self.format())
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(half, 0o666 & ~mask)
-            os.replace(half, path)
-        except BaseException:
-            Path(half).unlink(missing_ok=True)
-            raise
 
 
 def run_file_name(path: str | os.PathLike[str]) -> str:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.options import table
-from neardup.process.run_file import RunFile
+from neardup.process.run_file import RunFile, run_file_name
 from neardup.schemes import SCHEMES
 from neardup.schemes.banding import recall
 from neardup.schemes.scheme import shown
@@ -360,6 +360,10 @@ def test_of_several_texts_the_one_that_is_compared(tmp_path: Path) -> None:
     assert rows["difference"] == "another text of that [-one-] {+id+}"
 
 
+def write(told: RunFile, answer: Path) -> None:
+    Path(run_file_name(answer)).write_bytes(told.format())
+
+
 def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
     """What a run with these options leaves beside its answer."""
     args = table.from_arguments(options)
@@ -376,7 +380,7 @@ def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
         program="run_local.sh",
         version="0.1.0",
     )
-    told.write(answer)
+    write(told, answer)
     return told
 
 
@@ -457,7 +461,7 @@ def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
         (["--new=1"], ["-"], f"{answer}.run.json: of neardup 0.1.0: '--new=1' is no option of"),
         (["--exact=1"], ["-"], f"{answer}.run.json: of neardup 0.1.0: '--exact=1' is no option"),
     ]:
-        replace(told, options=options, files=files).write(answer)
+        write(replace(told, options=options, files=files), answer)
         result = run([*WHY, "--run", answer, "b", "c"], tmp_path)
         assert (result.code, result.out) == (1, b"")
         assert result.err.startswith(f"neardup why: {message}")

@@ -22,6 +22,7 @@ from tests.support.drawn import settings_of
 SMALL, LARGE = 2_000, 10_000
 BYTES = 24
 LINES_AT_ONCE = 100
+NOISE = 1 << 14  # what else allocates in the meantime, such as the tracer of coverage
 
 
 def tagged(i: int) -> bytes:
@@ -77,4 +78,5 @@ def test_so_many_bytes_for_a_record(flags, monkeypatch):
     assert counters.counts[REMOVED] == lines
     assert LARGE / 2 < lines < LARGE
     assert counters.counts.get(LARGEST, 100) == 100  # of two collections nobody knows
-    assert BYTES / 2 < (large - small) / (LARGE - SMALL) <= BYTES + 0.5
+    assert BYTES / 2 < (large - small) / (LARGE - SMALL)
+    assert large - small <= BYTES * (LARGE - SMALL) + NOISE

@@ -19,6 +19,13 @@ RECORDS = b"a 1 2 3\nb 3 2 1\n"
 needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make here")
 
 
+@pytest.fixture(autouse=True)
+def no_make_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under `make test` a make is a sub-make, which says on stdout where it enters and leaves."""
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The project without .venv, under a path with a blank."""

@@ -1,4 +1,4 @@
-"""What -o names: the file, or the folder, of the answer, and beside it the run's own file."""
+"""What -o names: the file, or the folder, of the answer."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ from typing import IO, Any, NamedTuple
 
 from neardup.engines.local.folder import naming
 from neardup.engines.local.whole_file import check_new, whole_or_not
-from neardup.options import table
-from neardup.options.settings import Settings, measure_name
 from neardup.process.errors import UsageError
 from neardup.process.program import STDOUT
-from neardup.process.run_file import IN_FOLDER, RunFile, run_file_name
-from neardup.process.summary import seconds_of, total
-from neardup.process.version import VERSION
+from neardup.process.run_file import IN_FOLDER, run_file_name
 from neardup.reading.input_kinds import kind_by_name
 from neardup.reading.line_form import LineForm
 from neardup.reading.packed import packing, plain_name
@@ -159,34 +155,3 @@ def answer_folder(name: str, files: Sequence[str], inputs: Sequence[str]) -> Ite
         if not there:
             with suppress(OSError):  # unless it has files now
                 os.rmdir(name)
-
-
-def with_absolute_names(args: argparse.Namespace) -> argparse.Namespace:
-    """The same options, which are read from other folders, too."""
-    against = args.against and [os.path.abspath(name) for name in args.against]
-    counts = args.counts and os.path.abspath(args.counts)
-    return argparse.Namespace(**{**vars(args), "against": against, "counts": counts})
-
-
-def write_run_file(
-    program: str, args: argparse.Namespace, settings: Settings, reports: list[dict]
-) -> None:
-    """Beside FILE, if that is there to stay."""
-    name = args.answer
-    if name is None or name == STDOUT_NAME:
-        return
-    if not (os.path.isfile(name) or os.path.isdir(name)):  # such as /dev/null
-        return
-    RunFile(
-        options=table.as_arguments(with_absolute_names(args)),
-        files=[file if file == "-" else os.path.abspath(file) for file in args.files],
-        output=args.output,
-        threshold=f"{settings.threshold.num}/{settings.threshold.den}",
-        measure=measure_name(args),
-        scheme=settings.keys_of["--scheme"],
-        promise=settings.promise,
-        counts=total(report["counts"] for report in reports),
-        seconds={stage: round(spent, 3) for stage, spent in seconds_of(reports).items()},
-        program=program,
-        version=VERSION,
-    ).write(name)

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import IO, Callable
 
 from neardup.decision_stages import decide_edges
-from neardup.decisions.keep_records import InputFile, keep_file, nothing
+from neardup.decisions.keep_records import InputFile, keep_file, keep_in_one, nothing
 from neardup.engines.local.answer_file import STDOUT_ANSWER, Answer
 from neardup.engines.local.folder import total_size
 from neardup.engines.local.plan import Plan, sort, sort_to
@@ -88,20 +86,13 @@ def keep(
     `passed` is as in `read_files`.
     """
     counters = Counters("keep")
-    with ExitStack() as stack:
-        decided = stack.enter_context(open(by_place, "rb"))
-        one = None if answer.folder else stack.enter_context(answer.opened())
-        header = True
-        for i, file in enumerate(files):
-            before = total_size(other.path for other in files[:i])
-            so_far = partial(_passed, passed, before)
-            with nullcontext(one) if one else answer.opened_for(file.name) as sink:
-                told = keep_file(
-                    settings.form, file, settings.max_line, decided, sink, header, so_far
-                )
-            header = not (one and told) and header
+    form, longest = settings.form, settings.max_line
+    with open(by_place, "rb") as decided:
+        if not answer.folder:
+            with answer.opened() as sink:
+                keep_in_one(form, files, longest, decided, sink, passed)
+        for i, file in enumerate(files if answer.folder else ()):
+            with answer.opened_for(file.name) as sink:
+                keep_file(form, file, longest, decided, sink)
+            passed(total_size(other.path for other in files[: i + 1]))
     counters.report()
-
-
-def _passed(passed: Callable[[int], None], before: int, done: int) -> None:
-    passed(before + done)

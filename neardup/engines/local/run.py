@@ -31,7 +31,6 @@ from neardup.engines.local.answer_file import (
     ANSWER_OPTION,
     answer_to,
     check_answer,
-    write_run_file,
 )
 from neardup.engines.local.entries import partitions_for
 from neardup.engines.local.flow import find_keys, find_pairs, stages, write_answer
@@ -41,6 +40,7 @@ from neardup.engines.local.folder import (
     size_of,
     working_folder,
 )
+from neardup.engines.local.own_file import write_run_file
 from neardup.engines.local.plan import (
     MOST_JOBS,
     Plan,

@@ -38,7 +38,6 @@ from neardup.reading.json_lines import FLAW, ROW
 from neardup.reading.packed import position
 from neardup.reading.tables.quoted_rows import row_ends, whole_rows
 
-SEPARATORS = {"csv": ",", "tsv": "\t"}
 WHOLE = Start("", 1)  # file
 LARGEST_FIELD = (1 << 31) - 1
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
