@@ -71,6 +71,8 @@ PROGRAMS = {
     "dedup_reducer.py": script("dedup_reducer.py"),
     "count_tokens.py map": script("count_tokens.py", "map"),
     "count_tokens.py sum": script("count_tokens.py", "sum"),
+    "share_keys.py map": script("share_keys.py", "map"),
+    "share_keys.py reduce": script("share_keys.py", "reduce"),
     "connect.py large": script("connect.py", "large"),
     "job.py": Program(
         str(ROOT / "job.py"), "job", ("job.py", "usage: job.py"), ("--no-conf", "--runner=inline")

@@ -69,9 +69,7 @@ def same_splits(args: argparse.Namespace) -> list[str]:
     return always(SAME_SPLITS) if both else []
 
 
-def told(
-    args: argparse.Namespace, counts: str, shared: str = ""
-) -> tuple[list[str], list[str]]:
+def told(args: argparse.Namespace, counts: str, shared: str = "") -> tuple[list[str], list[str]]:
     """The options of a task, and what sends along the files that they name.
 
     `counts` is the folder where token counts are, if there is a job that makes them; `shared` that
