@@ -81,7 +81,7 @@ def _without_braces(pattern: str) -> str:
 
 def _inside(output: str, name: str) -> bool:
     """Whether a name, of no pattern, is that folder or lies in it."""
-    return f"{_path(name)}/".startswith(f"{_path(output).rstrip('/')}/")
+    return f"{path_of(name)}/".startswith(f"{path_of(output).rstrip('/')}/")
 
 
 def _may_remove(output: str, pattern: str) -> bool:
@@ -94,16 +94,16 @@ def _may_remove(output: str, pattern: str) -> bool:
     >>> [_may_remove("/data/pairs", name) for name in (r"/data/pair\s", "/x/*/../../data/pairs")]
     [True, True]
     """
-    folder = _path(output)
+    folder = path_of(output)
     literal, *after = re.split(r"[*?\[{\\]", pattern, maxsplit=1)
     if after and ".." in after[0]:
         return True
-    start = _path(literal) + "/" * (literal.endswith("/") or literal == pattern)
+    start = path_of(literal) + "/" * (literal.endswith("/") or literal == pattern)
     inside = f"{start}/".startswith(f"{folder}/")
     return inside or folder == "/" or (literal != pattern and folder.startswith(start))
 
 
-def _path(uri: str) -> str:
+def path_of(uri: str) -> str:
     """Where a URI or a relative path leads in the file system."""
     path = urlsplit(uri).path
     user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
