@@ -393,6 +393,20 @@ def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
     assert asked == ["fs", "jar"]
 
 
+def test_nodes_without_snappy(tmp_path: Path) -> None:
+    """As Hadoop says it of zstd, which the cluster of the tests lacks."""
+    task = "INFO mapreduce.Job: Task Id : attempt_1_0001_m_000000_0, Status : FAILED"
+    error = "Error: java.lang.RuntimeException: native snappy library not available: this version"
+    hadoop = f'if [ "$1" = jar ]; then printf "{task}\\n{error}\\n" >&2; exit 1; fi'
+    program(tmp_path / "bin" / "hadoop", hadoop)
+    told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+    result = run([*RUN_HADOOP, "/in", "/out"], tmp_path, **told)
+    assert result.code == 1
+    assert result.err.splitlines()[-1] == (
+        "run_hadoop.sh: the nodes have no Snappy; type -D mapreduce.map.output.compress=false"
+    )
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
     """And removes its own folder; a real job is stopped in tests/on_hadoop."""

@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         "--reducers",
         metavar="N",
         default=AUTO,
-        help="reduce tasks (default: auto, by the size of the input)",
+        help=f"reduce tasks, or by the size of the input (default: {AUTO})",
     )
     parser.add_argument(
         "--memory",

@@ -19,6 +19,12 @@ EXPLAINED = re.compile(
     r"Output directory .+ already exists|Input path does not exist: .*"
     r"|Input Pattern .* matches 0 files|Cannot run program .*"
 )
+# By Hadoop before 3.3.1 where it was built without Snappy, or by nodes that cannot load it.
+NO_SNAPPY = re.compile(
+    r"native snappy library not available|SnappyError"
+    r"|(?:UnsatisfiedLink|NoClassDefFound)Error: .*snappy",
+    re.IGNORECASE,
+)
 SUBMITTED = re.compile(r"(?:Submitted application application|Running job: job)_(\w+)")
 ENDED = re.compile(r"Job job_\w+ (?:completed|failed) ")
 
@@ -110,6 +116,8 @@ class Job:
         if explained:
             advice = "already exists; --overwrite removes an earlier answer"
             return explained[0].replace("already exists", advice)
+        if any(map(NO_SNAPPY.search, self.said)):
+            return "the nodes have no Snappy; type -D mapreduce.map.output.compress=false"
         application = f"application_{self._number()}" if self.submitted else ""
         return first_of_ours(self.said) or first_message(application, hadoop())
 
