@@ -393,6 +393,27 @@ def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
     assert asked == ["fs", "jar"]
 
 
+@pytest.mark.parametrize(
+    ("file", "stays"),
+    [("_SUCCESS", True), ("_temporary/1/task_2_0002_r_000000/part-00000", True)]
+    + [("_temporary/1/task_1_0001_r_000000/part-00000", False)],
+)
+def test_a_failed_job_beside_that_of_another_run(file: str, stays: bool, tmp_path: Path) -> None:
+    """Two machines have submitted at the same time, before either folder was there."""
+    listed = f'case "$4" in /out) echo "{FILE} /out/{file}" ;; esac'
+    job = 'echo "INFO mapreduce.Job: Running job: job_1_0001" >&2; exit 1'
+    hadoop = f'case "$1 $2" in "fs -ls") {listed} ;; jar*) {job} ;; esac'
+    program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', hadoop)
+    told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+    result = run(
+        [*RUN_HADOOP, "/in", "/out"], tmp_path, **told, PATH=f"{tmp_path}/bin:/usr/bin:/bin"
+    )
+    assert result.code == 1
+    assert ("/out holds what another run has written, and stays as it is\n" in result.err) == stays
+    asked = (tmp_path / "asked").read_text()
+    assert ("fs -rm " in asked) != stays
+
+
 def test_nodes_without_snappy(tmp_path: Path) -> None:
     """As Hadoop says it of zstd, which the cluster of the tests lacks."""
     task = "INFO mapreduce.Job: Task Id : attempt_1_0001_m_000000_0, Status : FAILED"

@@ -200,6 +200,29 @@ def _no_pairs(listed: list[str]) -> str:
     return ""
 
 
+def is_of_job(output: str, number: str) -> bool:
+    """Whether nothing is in a folder but what a job has there that did not end well.
+
+    `number` as in job_1700000000000_0001, which the folders of its tasks have in their names.
+    """
+    command = [hadoop(), "fs", "-ls", "-R", output]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    return no_strangers(done.stdout.decode("utf-8", "backslashreplace"), path_of(output), number)
+
+
+def no_strangers(listing: str, folder: str, number: str) -> bool:
+    r"""
+    >>> head = "drwxr-xr-x   - me us  0 2026-01-31 09:00 /out/_temporary"
+    >>> ours, theirs = (f"{head}/0/task_17_000{n}_r_000000/part-00000" for n in (1, 2))
+    >>> [no_strangers(text, "/out", "17_0001") for text in ("", head, ours, f"{ours}\n{theirs}")]
+    [True, True, True, False]
+    """
+    tasks = rf"(attempt|task)_{re.escape(number)}_\w+(/.*)?"
+    own = re.compile(rf"{re.escape(folder)}/_temporary(/\d+(/(_temporary(/{tasks})?|{tasks}))?)?")
+    found = [LISTED.fullmatch(line) for line in listing.splitlines()]
+    return all(one and own.fullmatch(path_of(one[3])) for one in found)
+
+
 def remove(folders: list[str], trash: bool = False) -> None:
     """Remove folders that this run has made or looked into; it need not succeed."""
     command = [hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]

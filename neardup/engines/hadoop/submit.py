@@ -189,9 +189,9 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
         if args.output == "kept":
             _check_lines(answering[0], counters.counts[REMOVED])
     except BaseException as error:
-        made = [plan.between] * bool(plan.between)
-        made += [folder for folder, job in zip(args.answers, answering) if job.submitted]
-        _clean_up(started, made, args.detach and not isinstance(error, Exception))
+        made = {folder: job for folder, job in zip(args.answers, answering) if job.submitted}
+        detach = args.detach and not isinstance(error, Exception)
+        _clean_up(started, plan.between, made, detach)
         raise
     if plan.marking and subprocess.run(plan.marking, stdin=subprocess.DEVNULL).returncode:
         say("Without its mark, --overwrite will take OUTPUT for somebody's data")
@@ -240,16 +240,26 @@ def _check_lines(keep: Job, removed: int) -> None:
         )
 
 
-def _clean_up(started: list[Job], made: list[str], detach: bool) -> None:
-    """After a run that was cut short: end the job, and remove the folders that the run has made."""
+def _clean_up(started: list[Job], between: str, answers: dict[str, Job], detach: bool) -> None:
+    """After a run that was cut short: end the job, and remove the folders that the run has made.
+
+    Another run may have made an answer's folder at the same time, which Hadoop does not notice.
+    """
     last = started[-1] if started else None
+    own = [between] * bool(between)
     if last and last.may_run and (detach or not last.kill()):
         say(f"The job goes on; to end it: {shlex.join(last.killing())}")
-        removing = shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", *made])
-        if made:
+        removing = shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", *own, *answers])
+        if own or answers:
             say(f"and then, to remove what it has written: {removing}")
-    elif last and made and any(job.submitted for job in started):
-        folders.remove(made)
+        return
+    for folder, job in answers.items():
+        if job.succeeded or folders.is_of_job(folder, job.number):
+            own.append(folder)
+        else:
+            say(f"{folder} holds what another run has written, and stays as it is")
+    if own and any(job.submitted for job in started):
+        folders.remove(own)
 
 
 def _counts(path: str) -> TokenCounts:
