@@ -90,6 +90,14 @@ def _parser() -> argparse.ArgumentParser:
         help=f"reduce tasks, or by the size of the input (default: {AUTO})",
     )
     parser.add_argument(
+        "--rounds",
+        metavar="auto|1|2",
+        choices=["auto", "1", "2"],
+        default="auto",
+        help="2: a first job finds the keys that two records share, and only these get lines; auto "
+        "(default): where the input is large enough for a job more",
+    )
+    parser.add_argument(
         "--memory",
         metavar="MB",
         default=str(DEFAULT_MEMORY),
