@@ -80,7 +80,7 @@ def test_the_command_that_is_shown(tmp_path: Path) -> None:
     reduces = [word for word in line.split() if word.startswith("mapreduce.job.reduces=")]
     assert reduces == ["mapreduce.job.reduces=3", "mapreduce.job.reduces=5"]
     assert line.rindex(" -D ") < line.index(" -archives ") < line.index(" -input a -input 'b*' ")
-    assert "-mapper 'python3 neardup-job/mapper.py --threshold=0.8 " in line
+    assert "-mapper 'python3 neardup-job/mapper.py --blocks --threshold=0.8 " in line
 
 
 def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Path) -> None:
