@@ -116,7 +116,8 @@ def folder(tmp_path: Path, sketches: bytes) -> Path:
     (tmp_path / "records.txt").write_bytes(RECORDS)
     (tmp_path / "pairs.tsv").write_bytes(PAIRS)
     (tmp_path / "hadoop" / "bin").mkdir(parents=True)
-    program(tmp_path / "hadoop" / "bin" / "hadoop", "echo This is no Hadoop. >&2; exit 1")
+    lists_nothing = '[ "$1 $2" = "fs -ls" ] || { echo This is no Hadoop. >&2; exit 1; }'
+    program(tmp_path / "hadoop" / "bin" / "hadoop", lists_nothing)
     (tmp_path / "hadoop" / "hadoop-streaming-3.jar").touch()
     return tmp_path
 

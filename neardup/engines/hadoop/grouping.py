@@ -5,6 +5,7 @@ KEY SIZE ID, the order in which `sort` would bring the lines, so that a hot buck
 by piece as it stands.
 """
 
+MAPS, REDUCERS = "mapreduce.job.maps", "mapreduce.job.reduces"
 PARTITIONER = "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
 SECONDARY_SORT = {
     "mapreduce.partition.keypartitioner.options": "-k1,1",
@@ -13,8 +14,8 @@ SECONDARY_SORT = {
 
 # A line's place is told from where its split begins (`reading.places`), so two jobs that speak of
 # the same lines need the same splits.  By default these depend on how much all the input files
-# have; with this, on the blocks of each file alone.
-SAME_SPLITS = {"mapreduce.job.maps": 1}
+# have, and on how many maps there should be; with this, on the blocks of each file alone.
+SAME_SPLITS = {MAPS: 1}
 
 # A mapper's lines become the output as they are: no part of them is a key, and no tab is added.
 WHOLE_LINES = {"stream.map.output": "keyonlytext"}
