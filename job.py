@@ -43,6 +43,7 @@ from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
 from neardup.engines.hadoop.claims import claimed
 from neardup.engines.hadoop.grouping import SAME_SPLITS, WHOLE_LINES
+from neardup.engines.hadoop.sizes import AUTO, line_bytes, rounds_for
 from neardup.engines.in_blocks import (
     keys_in_blocks,
     lines_in_blocks,
@@ -96,9 +97,7 @@ class NearDuplicates(MRJob):
         for flag, spec in OPTIONS.items():
             (self.add_file_arg if flag in SENT_ALONG else self.add_passthru_arg)(flag, **spec)
         self.arg_parser.add_argument("--removed", **REMOVED_OPTION)
-        self.add_passthru_arg(
-            "--rounds", choices=["auto", "1", "2"], default="auto", help=ROUNDS_HELP
-        )
+        self.add_passthru_arg("--rounds", choices=[AUTO, "1", "2"], default=AUTO, help=ROUNDS_HELP)
         self.add_passthru_arg("--blocks", action="store_true", help=argparse.SUPPRESS)
         for name in ("--decided", "--shared-keys"):
             self.add_file_arg(name, help=argparse.SUPPRESS)
@@ -184,7 +183,7 @@ class NearDuplicates(MRJob):
             if glob.has_magic(how.local_tmp_dir):
                 message = "mrjob takes it for a pattern; set TMPDIR to another folder"
                 raise StageError(f"{how.local_tmp_dir}: {message}")
-            self.given = self.inputs()
+            self.given, self.rounds = self.inputs(), how.rounds
             with self.removed_file() as self.removed:
                 if self.on_cluster():
                     with claimed([how.output_dir] if how.output_dir else []):
@@ -204,7 +203,9 @@ class NearDuplicates(MRJob):
 
     def on_hadoop(self):
         counters = Counters("job")
-        self.files_there = []
+        self.files_there = self.find_files()
+        if self.rounds == AUTO:
+            self.rounds = rounds_for(line_bytes(self.files_there, self.settings))
         jobs = self.run_all()
         counters.promise = jobs[-1].settings.promise
         steps = [step for job in jobs for step in job.runner.counters()]
@@ -248,7 +249,7 @@ class NearDuplicates(MRJob):
         if self.settings.tag:
             format_input_files(*self.given)  # may refuse them
             self.flags.append(f"--input-files={self.working_file('input_files')}")
-        if self.options.rounds == "2":
+        if self.rounds == "2":
             self.flags.append(f"--shared-keys={self.another(ShareKeys).share()}")
         if self.on_cluster():
             self.flags.append("--blocks")
@@ -286,7 +287,7 @@ class NearDuplicates(MRJob):
         # mrjob on this machine takes each name for a pattern.
         job.options.args = names if self.on_cluster() else [glob.escape(name) for name in names]
         if self.on_cluster():
-            job.files_there = self.files_there  # known from the first job on
+            job.files_there, job.rounds = self.files_there, self.rounds
         self.jobs.append(job)
         return job
 
@@ -317,13 +318,15 @@ class NearDuplicates(MRJob):
                 self.stdout.writelines(self.runner.cat_output())
                 self.stdout.flush()
 
+    def find_files(self):
+        names = [name for some in self.given for name in some]
+        here = [name for name in names if not self.elsewhere(name)]
+        there = [name for name in names if self.elsewhere(name)]
+        with self.make_runner() as runner:
+            return files_of(runner, here, there)
+
     def fit_to_input(self):
-        if not self.files_there:
-            names = [name for some in self.given for name in some]
-            here = [name for name in names if not self.elsewhere(name)]
-            there = [name for name in names if self.elsewhere(name)]
-            self.files_there.extend(files_of(self.runner, here, there))
-        fit(self.runner, self.settings, self.files_there)
+        fit(self.runner, self.settings, self.files_there, self.rounds)
 
     def list_input_files(self):
         old, new = ([seen for n in names for seen in self.seen_by_tasks(n)] for names in self.given)

@@ -15,15 +15,15 @@ from neardup.engines.hadoop.containers import (
 )
 from neardup.engines.hadoop.grouping import MAPS, REDUCERS
 from neardup.engines.hadoop.listing import File, listed
-from neardup.engines.hadoop.sizes import line_bytes, maps_for, reducers_for
+from neardup.engines.hadoop.sizes import line_bytes, lines_sent, maps_for, reducers_for
 from neardup.options.settings import Settings
 
 
-def fit(runner: Any, settings: Settings, files: list[File]) -> None:
+def fit(runner: Any, settings: Settings, files: list[File], rounds: str) -> None:
     """Set all that neither -D nor mrjob.conf sets, before a runner (HadoopJobRunner) runs."""
     compat: Any = importlib.import_module("mrjob.compat")
     given = runner._opts["jobconf"]
-    lines = line_bytes(files, settings)
+    lines = lines_sent(line_bytes(files, settings), rounds)
     wanted: Properties = {
         **map_properties(DEFAULT_MEMORY),
         **reduce_properties(DEFAULT_MEMORY),

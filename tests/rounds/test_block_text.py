@@ -40,7 +40,7 @@ def test_java_hashes_so():
 
 @pytest.mark.parametrize("line", [b"", b"\n", b"p1\tx\n", b"000:00000000ff\t00000003\tv1\t34o8\n"])
 def test_what_is_no_block_is_told(line):
-    with pytest.raises(StageError, match="expected a block, as mapper.py --blocks writes it: "):
+    with pytest.raises(StageError, match="expected a block, as mapper"):
         list(parse_blocks([line]))
 
 

@@ -125,7 +125,8 @@ def test_the_same_whatever_order_parts_are_in():
     lines = filter_lines(mappers, 3)
     heads = [i for i, line in enumerate(lines) if line.startswith(b"shared")]
     parts = [lines[low:high] for low, high in zip(heads, [*heads[1:], len(lines)])]
-    found, turned = (KeyFilter.of(some, OPTIONS) for some in (lines, list(chain.from_iterable(parts[::-1]))))
+    found = KeyFilter.of(lines, OPTIONS)
+    turned = KeyFilter.of(chain.from_iterable(parts[::-1]), OPTIONS)
     assert found is not None
     assert turned is not None
     assert found.words.tolist() == turned.words.tolist()

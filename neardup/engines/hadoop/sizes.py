@@ -1,6 +1,6 @@
 """How much work an input is for a cluster, and so how many maps and reducers share it.
 
-    bytes of files → of plain lines → of keyed lines → maps, reducers
+    bytes of files → of plain lines → of keyed lines → rounds, maps, reducers
 
 A map should write what its JVM can sort at once: of more, all that it has written goes through the
 disk once more.  A reducer should hold what it is sent, as long as there are not too many of them.
@@ -32,6 +32,10 @@ FILLED = 0.8
 REDUCER_BYTES = 5 * 10**8  # of keyed lines: what a JVM of 900 MB holds without its disk
 # Every reducer fetches from every map: beyond so many, both their number and what each gets grow.
 MANY_REDUCERS = 500
+# Of lines, from where a first round costs less than what it spares; and of these lines, the share
+# that is then sent: a fifth or less, where a tenth of the records have near-copies.
+WORTH_TWO_ROUNDS = 4 * 10**9
+SHARED_LINES = 5
 LEAST_MAPS, MOST_MAPS = 2, 50_000  # Hadoop's own least; a list of more is too long for its master
 MOST_REDUCERS = 9_999
 
@@ -45,6 +49,20 @@ def line_bytes(files: Iterable[File], settings: Settings) -> int:
     keys = int(settings.scheme.key_counts(np.array([USUAL_SIZE]))[0])
     shingler = settings.form.shingle
     return int(plain * keys * (TEXT[shingler.unit] if shingler else SHINGLES))
+
+
+def rounds_for(lines: int) -> str:
+    """How many map-reduce rounds, where nobody says: "1" or "2".
+
+    >>> rounds_for(10**9), rounds_for(10**10)
+    ('1', '2')
+    """
+    return "2" if lines > WORTH_TWO_ROUNDS else "1"
+
+
+def lines_sent(lines: int, rounds: str) -> int:
+    """How many bytes of so many travel, about, in the larger one of these rounds."""
+    return lines // SHARED_LINES if rounds == "2" else lines
 
 
 def maps_for(lines: int, memory: int) -> int:

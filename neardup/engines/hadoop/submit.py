@@ -39,7 +39,14 @@ from neardup.engines.hadoop.claims import claimed
 from neardup.engines.hadoop.grouping import MAPS, REDUCERS
 from neardup.engines.hadoop.installation import hadoop
 from neardup.engines.hadoop.listing import File
-from neardup.engines.hadoop.sizes import AUTO, line_bytes, maps_for, reducers_for
+from neardup.engines.hadoop.sizes import (
+    AUTO,
+    line_bytes,
+    lines_sent,
+    maps_for,
+    reducers_for,
+    rounds_for,
+)
 from neardup.engines.hadoop.watching import Job, say
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import counts_first, settings_before_counts
@@ -86,17 +93,20 @@ def look_at_inputs(args: argparse.Namespace, temporary: str) -> None:
     elif not _numbers_are_given(args):
         new = listing.listed(together)
     lines = line_bytes([*old, *new], settings_before_counts(args))
+    if args.rounds == AUTO:
+        args.rounds = rounds_for(lines)
+    lines = lines_sent(lines, args.rounds)
     args.maps = maps_for(lines, args.memory)
     if args.reducers == AUTO:
         args.reducers = reducers_for(lines)
 
 
 def _numbers_are_given(args: argparse.Namespace) -> bool:
-    """Of maps and of reducers, so that nothing is to be found out."""
+    """Of rounds, maps and reducers, so that nothing is to be found out."""
     given = {text.partition("=")[0] for text in args.define}
     if args.reducers != AUTO:
         given.add(REDUCERS)
-    return given >= {MAPS, REDUCERS}
+    return args.rounds != AUTO and given >= {MAPS, REDUCERS}
 
 
 def _kept_until_the_end(names: bytes, args: argparse.Namespace, temporary: str) -> str:
