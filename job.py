@@ -42,7 +42,7 @@ from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
 from neardup.engines.hadoop.claims import claimed
-from neardup.engines.hadoop.grouping import SAME_SPLITS, WHOLE_LINES
+from neardup.engines.hadoop.splits import SAME_SPLITS, WHOLE_LINES
 from neardup.engines.hadoop.sizes import AUTO, line_bytes, rounds_for
 from neardup.engines.in_blocks import (
     keys_in_blocks,

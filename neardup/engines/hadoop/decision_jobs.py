@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from neardup.engines.hadoop.containers import heap
-from neardup.engines.hadoop.grouping import REDUCERS, WHOLE_LINES
+from neardup.engines.hadoop.splits import REDUCERS, WHOLE_LINES
 from neardup.engines.hadoop.streaming import (
     CODE,
     DECIDED,

@@ -36,7 +36,7 @@ from neardup.engines.hadoop import (
     round_jobs,
 )
 from neardup.engines.hadoop.claims import claimed
-from neardup.engines.hadoop.grouping import MAPS, REDUCERS
+from neardup.engines.hadoop.splits import MAPS, REDUCERS
 from neardup.engines.hadoop.installation import hadoop
 from neardup.engines.hadoop.listing import File
 from neardup.engines.hadoop.sizes import (
