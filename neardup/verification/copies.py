@@ -42,7 +42,7 @@ def without_copies(spool: Spool, result: IO[bytes], by_set: bool = False) -> Ite
                 copies.setdefault(first, []).append(id_)
                 continue
             result.write(line)
-            if room > 0:
+            if by_set or room > 0:
                 room -= 2 * len(line) + SET_BYTES
                 known[set_] = line
         yield copies
