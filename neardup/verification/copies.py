@@ -1,4 +1,4 @@
-"""Copies in a large bucket: found while it is read, so that a million of one set cost one look each.
+"""Copies in a large bucket, found while it is read: a million of one set cost one look each.
 
 In byte order, a bucket's lines are in order of size and then of id: equal sets have one size, and
 the first line of a set has the smallest of its ids.

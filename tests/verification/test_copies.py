@@ -1,4 +1,4 @@
-"""Copies in a large bucket: each behind the first record of its set, however little is remembered."""
+"""Copies in a large bucket: behind the first of their set, however little is remembered."""
 
 from __future__ import annotations
 
@@ -102,7 +102,9 @@ def test_each_copy_is_tied_to_the_smallest_id_of_its_set():
     settings = settings_of(*HOT[:2], "--threshold=1", "--output=links")
     lines = mapped(record_lines(records), settings)
     for bucket_bytes in (2, 300, 2000, 10**9):
-        assert sorted(pairs_in(reduced(lines, settings, bucket_bytes, at_once=7))) == sorted(expected)
+        assert sorted(pairs_in(reduced(lines, settings, bucket_bytes, at_once=7))) == sorted(
+            expected
+        )
 
 
 def test_a_long_bucket_is_looked_at_about_twice(monkeypatch):
