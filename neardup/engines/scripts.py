@@ -14,6 +14,13 @@ from neardup.decisions.star_rounds import clusters_of, large_star, links_of, sma
 from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
 from neardup.engines.inputs import input_blocks, keep_of_files, kept_of_task
+from neardup.engines.in_blocks import (
+    keys_in_blocks,
+    lines_in_blocks,
+    read_shared_keys,
+    reduce_either,
+    share_blocks,
+)
 from neardup.options import table
 from neardup.options.settings import Settings, form_of
 from neardup.process.arguments import bare_parser
@@ -22,7 +29,8 @@ from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
 from neardup.process.summary import LINKS
 from neardup.reading.blocks import Block, blocks_of, check_inputs, in_task
-from neardup.stages import dedup_pairs, map_records, reduce_buckets
+from neardup.round_stages import map_shared
+from neardup.stages import dedup_pairs
 from neardup.token_counts.counts import TokenCounts
 from neardup.verification import OUTPUTS
 
@@ -107,6 +115,27 @@ CONNECT_STEPS = """steps:
   small     the sorted output of large: the same with smaller neighbours, and the node itself
   clusters  sorted links, when they have settled, to CLUSTER TAB ID
 """
+SHARE = """Find the keys that two records share, so that mapper.py writes lines for these alone.
+
+The first of two rounds; the second is mapper.py and reducer.py with the same options:
+
+    cat FILE | ./share_keys.py map | LC_ALL=C sort | ./share_keys.py reduce > shared
+    cat FILE | ./mapper.py --shared-keys shared | LC_ALL=C sort | ./reducer.py
+
+run_hadoop.sh and job.py do this by themselves where it is worth a second job.
+"""
+SHARE_STEPS = """steps:
+  map [OPTIONS] [FILE …]  record lines to blocks of keys; takes the options of mapper.py
+  reduce [OPTIONS]        sorted blocks to the shared keys, as a filter of bounded size
+"""
+SHARE_MAP = """Write the keys of some records, in blocks: the first step of share_keys.py.
+
+Takes the options of mapper.py.
+"""
+SHARE_REDUCE = """Write the keys that two records share: the second step of share_keys.py.
+
+Takes the options of mapper.py, of which those that keys depend on matter here.
+"""
 KEEP_FLAGS = ("--input", "--id", "--text", "--max-line", "--input-files")
 CONNECTING = {
     "links": links_of,
@@ -144,12 +173,32 @@ def connect() -> int:
     return run("connect.py", _connect)
 
 
+def share_keys() -> int:
+    return run("share_keys.py", _share)
+
+
 def _map() -> None:
-    args = _with_files(table.parser("mapper.py", MAPPER)).parse_args()
+    parser = _with_files(table.parser("mapper.py", MAPPER))
+    parser.add_argument(
+        "--blocks",
+        action="store_true",
+        help="write blocks of lines, of which Hadoop moves a thousandth as many; reducer.py takes "
+        "either",
+    )
+    parser.add_argument(
+        "--shared-keys",
+        metavar="FILE",
+        help="lines for these keys alone: what share_keys.py wrote, or a folder of such files",
+    )
+    args = parser.parse_args()
     settings = cost_told(Settings.of(args))
     counters = Counters("mapper", progress="records")
+    shared = read_shared_keys(args.shared_keys, settings) if args.shared_keys else None
     blocks = _blocks(args, settings)
-    write_all(piece for _, piece in map_records(blocks, settings, counters))
+    if args.blocks:
+        write_all(lines_in_blocks(blocks, settings, counters, shared))
+    else:
+        write_all(piece for _, piece in map_shared(blocks, settings, counters, shared))
     counters.report()
 
 
@@ -157,7 +206,7 @@ def _reduce() -> None:
     args = table.parser("reducer.py", REDUCER).parse_args()
     settings = Settings.of(args)
     counters = Counters("reducer", progress="pairs")
-    write_all(reduce_buckets(blocks_of(sys.stdin.buffer), settings, counters))
+    write_all(reduce_either(sys.stdin.buffer, settings, counters))
     counters.report()
 
 
@@ -227,6 +276,29 @@ def _connect() -> None:
     counters = Counters(f"connect {step}", progress=LINKS)
     write_all(CONNECTING[step](sys.stdin.buffer, counters))
     counters.report()
+
+
+def _share() -> None:
+    parser = bare_parser("share_keys.py", SHARE)
+    parser.usage = "share_keys.py map [OPTIONS] [FILE ...] | reduce [OPTIONS]"
+    parser.epilog = SHARE_STEPS
+    parser.add_argument("step", choices=["map", "reduce"], help=SUPPRESS)
+    step = parser.parse_args(sys.argv[1:2]).step
+    (_share_map if step == "map" else _share_reduce)(sys.argv[2:])
+
+
+def _share_map(arguments: list[str]) -> None:
+    parser = _with_files(table.parser("share_keys.py map", SHARE_MAP))
+    args = parser.parse_args(arguments)
+    settings = Settings.of(args)
+    counters = Counters("keys", progress="records")
+    write_all(keys_in_blocks(_blocks(args, settings), settings, counters))
+    counters.report()
+
+
+def _share_reduce(arguments: list[str]) -> None:
+    args = table.parser("share_keys.py reduce", SHARE_REDUCE).parse_args(arguments)
+    write_all(share_blocks(sys.stdin.buffer, Settings.of(args)))
 
 
 def _with_files(parser: ArgumentParser) -> ArgumentParser:

@@ -1,0 +1,110 @@
+"""Keys first, in two rounds; and blocks instead of lines in each.
+
+    records → blocks of keys   ~ shuffle ~ shared keys
+              send_keys                    share_keys
+    records → blocks of lines  ~ shuffle ~ lines in order → pairs
+              send_lines                   reduce_blocks
+
+Most keys belong to one record, and all that is ever done with their lines is to carry them.  So the
+first round sends the keys alone, and the second the lines of those keys that two records share.
+
+No pair is lost by that, and none is printed twice: whether a key has lines depends on the key
+alone, and the smallest key that two records share is shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from neardup.lines.keyed_lines import format_keyed_lines
+from neardup.options.settings import Settings
+from neardup.process.counters import SHUFFLED, Counters
+from neardup.reading.blocks import Block
+from neardup.rounds.digests import DigestBlocks, digests_of
+from neardup.rounds.key_filter import KeyFilter, filter_part, fingerprint
+from neardup.rounds.line_blocks import gathered
+from neardup.rounds.shared_digests import shared_digests
+from neardup.rounds.sorted_lines import sorted_lines
+from neardup.sets.ragged import Ragged
+from neardup.stages import keyed, reduce_buckets, tagged
+
+
+def send_keys(
+    blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int
+) -> Iterator[tuple[int, bytes]]:
+    """Record lines → (partition, block of keys); at least one block for each partition."""
+    gather = DigestBlocks(partitions)
+
+    def of_batches() -> Iterator[tuple[int, bytes]]:
+        for _, keys in keyed(blocks, settings, counters):
+            yield from gather.add(digests_of(keys.values))
+        yield from gather.rest()
+
+    return _counted(of_batches(), counters)
+
+
+def share_keys(
+    blocks: Iterable[bytes], settings: Settings, partition: int, partitions: int
+) -> Iterator[bytes]:
+    """The blocks of a partition, in any order → its part of the shared keys, as lines."""
+    options = fingerprint(settings.keys_of)
+    yield from filter_part(shared_digests(blocks), partition, partitions, options)
+
+
+def shared_keys(lines: Iterable[bytes], settings: Settings) -> KeyFilter | None:
+    """All parts, in any order; StageError where one is missing, or of other options.
+
+    None of no parts, as an empty input has: then all keys have lines.
+    """
+    return KeyFilter.of(lines, fingerprint(settings.keys_of))
+
+
+def map_shared(
+    blocks: Iterable[Block],
+    settings: Settings,
+    counters: Counters,
+    shared: KeyFilter | None,
+    partitions: int = 1,
+) -> Iterator[tuple[int, bytes]]:
+    """As `stages.map_records`, but only for keys that are shared; None: for all keys."""
+    for batch, keys in keyed(blocks, settings, counters):
+        if shared:
+            keys = _those(keys, shared.has(keys.values))
+        some = np.flatnonzero(keys.sizes)
+        batch, keys = batch.take(some), keys.take(some)
+        lines = format_keyed_lines(tagged(batch, settings), keys, partitions)
+        yield from _counted(lines, counters)
+
+
+def send_lines(
+    blocks: Iterable[Block],
+    settings: Settings,
+    counters: Counters,
+    shared: KeyFilter | None,
+    partitions: int,
+) -> Iterator[tuple[int, bytes]]:
+    """Record lines → (partition, block of keyed lines)."""
+    return gathered(map_shared(blocks, settings, counters, shared, partitions))
+
+
+def reduce_blocks(
+    blocks: Iterable[bytes], settings: Settings, counters: Counters
+) -> Iterator[bytes]:
+    """The blocks of a partition, in any order → pair lines, verified."""
+    return reduce_buckets(sorted_lines(blocks, counters), settings, counters)
+
+
+def _those(keys: Ragged, chosen: np.ndarray) -> Ragged:
+    """The chosen ones (bool) of all values, row by row."""
+    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
+    return Ragged(keys.values[chosen], before[keys.offsets])
+
+
+def _counted(
+    pieces: Iterable[tuple[int, bytes]], counters: Counters
+) -> Iterator[tuple[int, bytes]]:
+    for part, piece in pieces:
+        counters.add(SHUFFLED, len(piece))
+        yield part, piece

@@ -1,0 +1,23 @@
+#!/usr/bin/env python3
+"""The first of two rounds: the keys that two records share; `./share_keys.py --help` tells more."""
+
+import os
+import sys
+
+# The package lies beside this file or, in a Hadoop task, beside the link to it; and it alone is
+# taken from there.
+sys.path[:0] = [os.path.dirname(of(__file__)) for of in (os.path.realpath, os.path.abspath)]
+try:
+    import neardup.process  # noqa: F401
+except ImportError:
+    sys.exit(os.path.basename(__file__) + ": needs the folder neardup beside it; ship both")
+del sys.path[:2]
+
+from neardup.process.interpreter import require
+
+require("numpy")
+
+from neardup.engines.scripts import share_keys
+
+if __name__ == "__main__":
+    sys.exit(share_keys())
