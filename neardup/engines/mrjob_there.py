@@ -13,9 +13,9 @@ from neardup.engines.hadoop.containers import (
     map_properties,
     reduce_properties,
 )
-from neardup.engines.hadoop.splits import MAPS, REDUCERS
 from neardup.engines.hadoop.listing import File, listed
 from neardup.engines.hadoop.sizes import line_bytes, lines_sent, maps_for, reducers_for
+from neardup.engines.hadoop.splits import MAPS, REDUCERS
 from neardup.options.settings import Settings
 
 

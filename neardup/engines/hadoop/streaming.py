@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from neardup.engines.hadoop import archives
 from neardup.engines.hadoop.containers import map_properties, reduce_properties
-from neardup.engines.hadoop.splits import MAPS, REDUCERS, SAME_SPLITS
 from neardup.engines.hadoop.installation import hadoop, streaming_jar
+from neardup.engines.hadoop.splits import MAPS, REDUCERS, SAME_SPLITS
 from neardup.options import table
 from neardup.options.settings import counts_first
 from neardup.process.errors import StageError, UsageError

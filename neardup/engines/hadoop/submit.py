@@ -36,7 +36,6 @@ from neardup.engines.hadoop import (
     round_jobs,
 )
 from neardup.engines.hadoop.claims import claimed
-from neardup.engines.hadoop.splits import MAPS, REDUCERS
 from neardup.engines.hadoop.installation import hadoop
 from neardup.engines.hadoop.listing import File
 from neardup.engines.hadoop.sizes import (
@@ -47,6 +46,7 @@ from neardup.engines.hadoop.sizes import (
     reducers_for,
     rounds_for,
 )
+from neardup.engines.hadoop.splits import MAPS, REDUCERS
 from neardup.engines.hadoop.watching import Job, say
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import counts_first, settings_before_counts
