@@ -91,11 +91,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--rounds",
-        metavar="auto|1|2",
-        choices=["auto", "1", "2"],
-        default="auto",
-        help="2: a first job finds the keys that two records share, and only these get lines; auto "
-        "(default): where the input is large enough for a job more",
+        metavar="N",
+        choices=[AUTO, "1", "2"],
+        default=AUTO,
+        help="2: a first job finds the keys that two records share, and only these get lines "
+        "(default: auto, by the size of the input)",
     )
     parser.add_argument(
         "--memory",
