@@ -95,7 +95,9 @@ class KeyFilter:
         parts = sorted(_parts(lines, options), key=lambda part: part.number)
         if not parts:
             return None
-        if [(part.number, part.of) for part in parts] != [(i, len(parts)) for i in range(len(parts))]:
+        if [(part.number, part.of) for part in parts] != [
+            (i, len(parts)) for i in range(len(parts))
+        ]:
             raise StageError(f"the shared keys are not whole, or of several runs; {ADVICE}")
         words = [part.words for part in parts]
         sizes = np.array([len(some) for some in words], np.uint64)
