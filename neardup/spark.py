@@ -34,8 +34,8 @@ def pairs(
     """DataFrame(a, b, similarity): all pairs at the threshold (0.9) or above, each once.
 
     `id` names a column of strings or integers, of which a and b have the type; `text` one of
-    strings, or of arrays of integers, which are shingles.  a comes before b, as strings.  ValueError
-    for anything wrong with what is asked; a row without an id or a text ends the job.
+    strings, or of arrays of integers, which are shingles.  a comes before b, as strings.
+    ValueError for anything wrong with what is asked; a row without an id or a text ends the job.
 
     With two rounds the first one is carried out in this call, so `df` is read twice, and must be
     the same both times: cache() what is drawn at random, or dear.

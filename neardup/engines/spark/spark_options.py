@@ -25,8 +25,7 @@ Needs Spark 4.1 or later: SPARK_HOME, spark-submit on the PATH, or pyspark from 
 nodes Python 3.10 or later with numpy and pyarrow.
 """
 ROUNDS = ("1", "2")
-# What decides about records needs to know where each stands, or counts tokens first.
-ELSEWHERE = "run_hadoop.sh"
+ELSEWHERE = "run_hadoop.sh"  # which has what is not here yet
 
 
 def read(given: list[str]) -> argparse.Namespace:
@@ -55,7 +54,7 @@ def read(given: list[str]) -> argparse.Namespace:
 
 
 def _elsewhere(what: str, args: argparse.Namespace, more: str = "") -> UsageError:
-    words = [*table.as_arguments(args), *args.inputs, args.output_folder]
+    words = [*table.given_arguments(args), *args.inputs, args.output_folder]
     return UsageError(f"{what} is not on Spark; type: ./{ELSEWHERE} {shlex.join(words)}{more}")
 
 

@@ -30,7 +30,7 @@ INSTALL = "python3 -m pip install 'neardup-mapreduce[spark]'"
 def main() -> None:
     given = sys.argv[1:]
     args = spark_options.read(given)
-    words = [*command(args), *given]
+    words = [*command(args), *(word for word in given if word != "--show")]
     if args.show:
         print(shlex.join(words))
         return

@@ -31,7 +31,7 @@ from neardup.process.counters import SHUFFLED, Counters
 from neardup.reading.blocks import TASK_FILE
 from neardup.round_stages import reduce_blocks, send_keys, send_lines, share_keys
 from neardup.rounds.key_filter import KeyFilter
-from neardup.rounds.line_blocks import BLOCK_BYTES, gathered
+from neardup.rounds.line_blocks import gathered
 from neardup.stages import dedup_pairs
 from neardup.token_counts.counts import TokenCounts
 
