@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.support.spark_cluster import LOOPBACK, SparkCluster, started
+from tests.support.spark_cluster import LOOPBACK, SOON_WARM, SparkCluster, started
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +24,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         patch.setenv("PYTHONWARNINGS", "ignore")
         builder = SparkSession.builder.master("local[2]")
         folder = str(tmp_path_factory.mktemp("spark"))
-        more = {"spark.local.dir": folder, "spark.ui.enabled": "false"}
-        for name, value in {**DEFAULTS, **more, "spark.ui.showConsoleProgress": "false"}.items():
+        more = {
+            "spark.local.dir": folder,
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.driver.extraJavaOptions": SOON_WARM,
+        }
+        for name, value in {**DEFAULTS, **more}.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
-        os.environ.pop("PYSPARK_GATEWAY_PORT", None)
         yield session
         session.stop()
 

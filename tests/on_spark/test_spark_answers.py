@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from neardup.process.errors import StageError
+from neardup.process.errors import StageError, UsageError
 from tests.support.engines import RUN_LOCAL, VIDEOS, in_order, succeed
 
 pytestmark = pytest.mark.spark
@@ -37,7 +37,8 @@ def written(output: Path) -> bytes:
 
 
 def counts(said: str) -> dict[str, str]:
-    """The numbers of a summary, but of what depends on the engine; and what it says of bad lines."""
+    """The numbers of a summary, but of what depends on the engine; and what it says of
+    bad lines."""
     found = re.findall(r"^([a-z][a-z ]*?)  +([\d,]+(?:  \(.*\))?)$", said, re.M)
     return {name: n for name, n in found if name not in ENGINES_OWN}
 
@@ -69,23 +70,28 @@ def test_bytes_stay_what_they_are(spark: Any, tmp_path: Path, capsys: Any) -> No
     (folder / "plain.txt").write_bytes(ODD)
     (folder / "deeper" / "two words.txt.gz").write_bytes(gzip.compress(ODD.replace(b" 1 ", b" 9 ")))
     (folder / "x.txt.bz2").write_bytes(bz2.compress(b"z" + ODD[3:]))
-    files = sorted(file for file in folder.rglob("*.txt*"))
-    expected = succeed([*RUN_LOCAL, *files], tmp_path)
-    assert b"\xc3(\t" in expected.out
-    assert answer(spark, tmp_path / "pairs", folder) == expected.out
+    files = sorted(folder.rglob("*.txt*"))
+    expected = succeed([*RUN_LOCAL, "--max-bad=1", *files], tmp_path)
+    assert b"c\x01\te\xe2\x80\xa8\t" in expected.out
+    assert answer(spark, tmp_path / "pairs", "--max-bad=1", folder) == expected.out
     said = capsys.readouterr().err
     assert counts(said) == counts(expected.err)
-    assert f"{folder}/plain.txt: line 6: no shingles: 'no'" in said or "not an integer" in said
-    pattern = f"{folder}/*.txt"
-    assert answer(spark, tmp_path / "some", pattern) == in_order(
-        succeed([*RUN_LOCAL, folder / "plain.txt"], tmp_path).out
-    )
+    assert "(3 NUL byte, 6 not UTF-8, 6 not an integer)" in said
+    assert [line.replace("file:", "") for line in said.splitlines() if ": line " in line] == [
+        line for line in expected.err.splitlines() if ": line " in line
+    ]
+    some = answer(spark, tmp_path / "some", "--max-bad=1", f"{folder}/p*.txt")
+    assert some == succeed([*RUN_LOCAL, "--max-bad=1", folder / "plain.txt"], tmp_path).out
 
 
 @pytest.mark.parametrize(
     ("name", "flags", "data"),
     [
-        ("a.txt", ["--input=text", "--threshold=0.5"], b"x\tto be or not to be\ny\tTo be or not to\n"),
+        (
+            "a.txt",
+            ["--input=text", "--threshold=0.5"],
+            b"x\tto be or not to be\ny\tTo be or not to\n",
+        ),
         ("a.jsonl", [], b'{"id": "x", "text": [1, 2]}\n{"id": "y", "text": [2, 1]}\n'),
         ("twice.txt", [], b"a 1 2\nb 1 2\na 1 2\nb 2 1\n"),
         ("links.txt", ["--output=links"], b"".join(b"v%d 1 2 3\n" % i for i in range(50))),
@@ -166,3 +172,35 @@ def test_zstd_is_read_or_refused_in_a_line(spark: Any, tmp_path: Path) -> None:
             assert answer(spark, tmp_path / "pairs", file) == b"a\tb\t1.000000\n"
     except StageError as error:
         assert "cannot unpack" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--output=clusters"],
+        ["--output=removed", "--keep=longest"],
+        ["--output=removed", "--rule=cluster"],
+        ["--output=kept", "--reducers=3"],
+        ["--output=kept", "--against={old}", "--rounds=1"],
+        ["--output=pairs", "--against={old}", "--between"],
+    ],
+)
+def test_decisions_and_two_collections(
+    spark: Any, tmp_path: Path, capsys: Any, flags: list[str]
+) -> None:
+    lines = VIDEOS.read_bytes().splitlines(keepends=True)
+    old, folder = tmp_path / "old.txt", tmp_path / "new"
+    folder.mkdir()
+    old.write_bytes(b"".join(lines[:500]))
+    new = [folder / "a b.txt", folder / "c.txt.gz"]
+    new[0].write_bytes(b"".join(lines[500:1200]) + b"\nbad\n")
+    new[1].write_bytes(gzip.compress(b"".join(lines[1200:])))
+    flags = [flag.format(old=old) for flag in flags]
+    expected = succeed([*RUN_LOCAL, *flags, *new], tmp_path)
+    assert answer(spark, tmp_path / "answer", *flags, folder) == in_order(expected.out) != b""
+    assert counts(capsys.readouterr().err) == counts(expected.err)
+
+
+def test_a_file_is_named_once_where_places_matter(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"videos.txt: is named twice"):
+        answer(spark, tmp_path / "out", "--output=removed", VIDEOS, VIDEOS)

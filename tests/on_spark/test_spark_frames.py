@@ -29,9 +29,11 @@ def found(pairs: Any) -> list[tuple]:
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_texts_with_ids(spark: Any, rounds: int) -> None:
     frame = spark.createDataFrame(TEXTS, "url string, `the body` string")
-    pairs = neardup.spark.pairs(frame, 0.5, id="url", text="the body", rounds=rounds)
+    pairs = neardup.spark.pairs(
+        frame, 0.5, id="url", text="the body", shingle="word:1", rounds=rounds
+    )
     assert pairs.schema.simpleString() == "struct<a:string,b:string,similarity:double>"
-    expected = neardup.pairs(TEXTS, 0.5)
+    expected = neardup.pairs(TEXTS, 0.5, shingle="word:1")
     assert found(pairs) == [(a, b, round(float(s), 6)) for a, b, s in expected] != []
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 DAEMON = "org.apache.spark.deploy"
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 LOOPBACK = "127.0.0.1"
+SOON_WARM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a JVM that lives for seconds
 WAIT_SECONDS = 600  # on a busy machine
 T = TypeVar("T")
 
@@ -43,7 +44,12 @@ def started(folder: Path) -> Iterator[SparkCluster]:
 
     def start(*words: str) -> int:
         log = (folder / f"daemon-{len(processes)}.log").open("wb")
-        env = {**os.environ, "SPARK_LOCAL_IP": LOOPBACK, "SPARK_WORKER_DIR": str(folder / "work")}
+        env = {
+            **os.environ,
+            "SPARK_LOCAL_IP": LOOPBACK,
+            "SPARK_WORKER_DIR": str(folder / "work"),
+            "SPARK_DAEMON_JAVA_OPTS": SOON_WARM,
+        }
         command = [str(home() / "bin" / "spark-class"), *words]
         processes.append(
             subprocess.Popen(

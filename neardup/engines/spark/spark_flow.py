@@ -1,8 +1,9 @@
 """The job as a plan of DataFrames.
 
-    lines ── send_keys ~ shuffle ~ share_keys ── the driver: a filter of bounded size ──┐
-    lines ── send_lines ~ shuffle ~ reduce ~ shuffle ~ unique ── pairs                  │
-                 └──────────────────────── broadcast ───────────────────────────────────┘
+    lines ── send_keys ~ shuffle ~ share_keys ── the driver: a filter of bounded size
+                                                             │ broadcast
+    lines ── send_lines ~ shuffle ~ reduce ─┬─ ~ shuffle ~ unique ── pairs
+                                            └─ ~ one part ~ decide ── clusters, who goes
 
 In one application a second round costs no start, so keys come first unless told otherwise.
 """
@@ -13,6 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Callable
 
+import numpy as np
 from pyspark import AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,6 +22,8 @@ from neardup.engines.spark.spark_tasks import ROW, Tasks
 from neardup.options.settings import Settings
 from neardup.round_stages import shared_keys
 from neardup.rounds.key_filter import KeyFilter
+
+VALUE = "value binary"
 
 
 class Reports(AccumulatorParam[list]):
@@ -41,16 +45,24 @@ class SparkJob:
         self._first: list[bytes] = []
         self._later = spark.sparkContext.accumulator([], Reports())
 
-    def pairs(self, lines: DataFrame, rounds: int) -> DataFrame:
-        """Blocks of pair lines (`value`, binary), each without its last line end.
+    def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
+        """Blocks of lines (`value`, binary), each without its last line end: what --output says.
 
         With two rounds the first one is carried out here.
         """
         tasks, later = self.tasks, self._later
         shared = self._shared_keys(lines) if rounds == 2 else _no_keys
         keyed = self._by_part(lines, tasks.send_lines(shared))
-        found = self._by_part(keyed, tasks.reduce)
-        return found.mapInArrow(tasks.unique(later.add), "value binary")
+        found = keyed.mapInArrow(tasks.reduce, ROW).repartitionById(tasks.ends, "part")
+        end = tasks.decide if tasks.decides else tasks.unique
+        return found.mapInArrow(end(later.add), VALUE)
+
+    def kept(self, lines: DataFrame, new: DataFrame, rounds: int) -> DataFrame:
+        """The same of the new lines that stay; who goes is found here."""
+        places = [row.value for row in self.answer(lines, rounds).collect()]
+        gone = np.frombuffer(b"".join(places), "<u8").astype(np.uint64)
+        everywhere = self.spark.sparkContext.broadcast(gone)
+        return new.mapInArrow(self.tasks.keep(lambda: everywhere.value), VALUE)
 
     def reports(self) -> list[dict]:
         """What the tasks have counted, once all pairs have been asked for, each of them once."""

@@ -60,7 +60,7 @@ class PairFrames:
         tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)
         value = functions.to_json(functions.struct(DEFAULT_ID, DEFAULT_TEXT))
         lines = lines_of_column(self.df.select(value.alias("value")))
-        found = SparkJob(spark, tasks, settings).pairs(lines, rounds)
+        found = SparkJob(spark, tasks, settings).answer(lines, rounds)
         columns = found.mapInArrow(columns_of, "a string, b string, similarity double")
         a, b = (columns[name].cast(self.id).alias(name) for name in "ab")
         return columns.select(a, b, "similarity")

@@ -15,12 +15,13 @@ require("numpy", "pyspark", "pyarrow", name="run_spark.sh")
 
 from pyspark.sql import SparkSession
 
+from neardup.decision_stages import decide_edges
 from neardup.engines.counting_first import cost_told
 from neardup.engines.spark import spark_options
 from neardup.engines.spark.shipped_package import ship
 from neardup.engines.spark.spark_failures import in_a_line
 from neardup.engines.spark.spark_flow import SparkJob
-from neardup.engines.spark.spark_lines import lines_of_files
+from neardup.engines.spark.spark_lines import lines_of_files, places_of_files
 from neardup.engines.spark.spark_tasks import Tasks
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings
@@ -62,14 +63,21 @@ def _carry_out(
     if output.exists():
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
     ship(spark.sparkContext)
-    lines = lines_of_files(spark, args.inputs)
+    old, new, rounds = args.against or [], args.inputs, int(args.rounds)
+    lines = lines_of_files(spark, [*old, *new])
+    places = places_of_files(spark, old, new) if settings.tag else None
     splits = lines.rdd.getNumPartitions()
     partitions = int(args.reducers or max(spark.sparkContext.defaultParallelism, splits))
     given = argparse.Namespace(**{**vars(args), "counts": None, "own_counts": False})
-    job = SparkJob(spark, Tasks(as_arguments(given), counts, partitions), settings)
+    decides = args.output if settings.output.decides else ""
+    tasks = Tasks(as_arguments(given), counts, partitions, places, decides)
+    job = SparkJob(spark, tasks, settings)
     try:
-        pairs = job.pairs(lines, int(args.rounds))
-        pairs.selectExpr("cast(value as string) as value").write.text(args.output_folder)
+        if decides == "kept":
+            blocks = job.kept(lines, lines_of_files(spark, new), rounds)
+        else:
+            blocks = job.answer(lines, rounds)
+        blocks.selectExpr("cast(value as string) as value").write.text(args.output_folder)
     except BaseException:
         output.remove()
         raise
@@ -96,7 +104,10 @@ def _nothing(settings: Settings) -> dict:
     counters = Counters("mapper")
     list(map_records([], settings, counters))
     list(reduce_buckets([], settings, counters))
-    list(dedup_pairs([], counters))
+    if settings.output.decides:
+        list(decide_edges([], settings, counters))
+    else:
+        list(dedup_pairs([], counters))
     return counters.as_dict()
 
 

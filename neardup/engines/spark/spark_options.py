@@ -16,6 +16,7 @@ DESCRIPTION = """Find the similar pairs of records in files on Spark.
 
 INPUT is a file, a folder or a pattern, plain, .gz or .bz2, on any file system that Spark reads;
 OUTPUT a folder that does not exist yet, where the pairs will be: A TAB B TAB SIMILARITY.
+With --output kept, each part of OUTPUT has the lines that stay of some splits of the input.
 
     ./run_spark.sh data/videos.txt pairs
     ./run_spark.sh --master yarn --conf spark.executor.instances=40 /data/videos /data/pairs
@@ -35,12 +36,8 @@ def read(given: list[str]) -> argparse.Namespace:
     settings.form.check_task()
     if not all([*args.inputs, args.output_folder]):
         raise UsageError("INPUT and OUTPUT must not be empty")
-    check_names(args.inputs)
+    check_names([*(args.against or []), *args.inputs])
     refuse_indexes([*(args.against or []), *args.inputs])
-    if args.output not in ("pairs", "links"):
-        raise _elsewhere(f"--output {args.output}", args)
-    if args.against:
-        raise _elsewhere("--against", args)
     if counts_first(args):
         raise _elsewhere("a scheme that counts tokens first", args, ", or name --counts FILE")
     if args.reducers is not None:

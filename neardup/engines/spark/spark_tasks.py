@@ -14,17 +14,19 @@ import json
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Callable
 from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from neardup.engines.deciding import in_order
-from neardup.engines.spark.spark_lines import blocks_of_batches
+from neardup.engines.deciding import decision, in_order
+from neardup.engines.spark.spark_lines import blocks_of_batches, lines_that_stay
+from neardup.lines.decided_lines import parse_place
 from neardup.options.settings import Settings
 from neardup.options.table import from_arguments
 from neardup.process.counters import SHUFFLED, Counters
@@ -42,17 +44,19 @@ Rows = Iterator[Any]
 
 @dataclass(frozen=True)
 class Tasks:
-    """What every task is told: the options, as `table.as_arguments` says them, and the counts of
-    tokens, where a scheme has any."""
+    """What every task is told: the options, as `table.as_arguments` says them, the counts of
+    tokens, where a scheme has any, and the places of files, where records travel with theirs."""
 
     options: list[str]
     counts: TokenCounts | None
     partitions: int
+    places: Mapping[str, int] | None = None
+    decides: str = ""  # --output, where that asks for a decision
 
     def send_keys(self, batches: Batches) -> Rows:
         """Round 1, from lines to the keys of each part."""
         settings, counters = self._settings(), Counters("keys")
-        blocks = blocks_of_batches(batches, settings.max_line)
+        blocks = blocks_of_batches(batches, settings.max_line, self.places)
         yield from self._rows(send_keys(blocks, settings, counters, self.partitions))
         yield self._report(counters)
 
@@ -72,7 +76,7 @@ class Tasks:
 
         def task(batches: Batches) -> Rows:
             settings, counters = self._settings(), Counters("mapper")
-            blocks = blocks_of_batches(batches, settings.max_line)
+            blocks = blocks_of_batches(batches, settings.max_line, self.places)
             keys = shared()
             yield from self._rows(send_lines(blocks, settings, counters, keys, self.partitions))
             if keys is not None:  # else the first round has counted the rest
@@ -84,13 +88,14 @@ class Tasks:
         return task
 
     def reduce(self, batches: Batches) -> Rows:
-        """From the keyed lines of a part to pairs, each to the part of its first id."""
+        """From the keyed lines of a part to pairs, each to the part of its first id; or to edges,
+        all to one part."""
         received = Received(batches)
         settings, counters = self._settings(), Counters("reducer")
         pairs = reduce_blocks(received, settings, counters)
-        yield from self._rows(gathered(by_first_id(pairs, self.partitions)))
-        yield self._report(counters)
-        yield from (row(self._mine(), report=report) for report in received.reports)
+        yield from self._rows(gathered(by_first_id(pairs, self.ends)))
+        for report in [report_of(counters), *received.reports]:
+            yield row(self._mine() % self.ends, report=report)
 
     def unique(self, tell: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
         """From the pairs of a part to each of them once, as lines without the last line end."""
@@ -102,10 +107,48 @@ class Tasks:
             blocks = in_order(received, counters)
             lines = chain.from_iterable(block.splitlines(keepends=True) for block in blocks)
             for block in _of_some_size(dedup_pairs(lines, counters)):
-                yield pa.RecordBatch.from_arrays([pa.array([block[:-1]], pa.binary())], ["value"])
+                yield value(block[:-1])
             tell([*received.reports, report_of(counters)])
 
         return task
+
+    def decide(self, tell: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
+        """From all edges to what --output asks for, as lines without the last line end; with kept,
+        to the places of those that go, eight bytes each, ascending."""
+
+        def task(batches: Batches) -> Rows:
+            received = Received(batches)
+            settings, counters = self._settings(), Counters("decide")
+            edges = in_order(received, counters)
+            blocks = decision(edges, self.decides, settings, counters)
+            if self.decides == "kept":
+                blocks = (
+                    np.array(list(map(parse_place, b.splitlines(True))), "<u8").tobytes()
+                    for b in blocks
+                )
+            else:
+                blocks = (block[:-1] for _, block in gathered((0, block) for block in blocks))
+            for block in blocks:
+                yield value(block)
+            tell([*received.reports, report_of(counters)])
+
+        return task
+
+    def keep(self, gone: Callable[[], np.ndarray]) -> Callable[[Batches], Rows]:
+        """From lines to those that stay, without the last line end."""
+
+        def task(batches: Batches) -> Rows:
+            prepare()
+            assert self.places is not None
+            for block in lines_that_stay(batches, self.places, gone()):
+                yield value(block[:-1])
+
+        return task
+
+    @property
+    def ends(self) -> int:
+        """How many parts there are in the last step."""
+        return 1 if self.decides else self.partitions
 
     def _settings(self) -> Settings:
         prepare()
@@ -149,6 +192,10 @@ def row(part: int, block: bytes | None = None, report: bytes | None = None) -> A
         pa.array([report], pa.binary()),
     ]
     return pa.RecordBatch.from_arrays(columns, ["part", "block", "report"])
+
+
+def value(block: bytes) -> Any:
+    return pa.RecordBatch.from_arrays([pa.array([block], pa.binary())], ["value"])
 
 
 def by_first_id(pairs: Iterable[bytes], partitions: int) -> Iterator[tuple[int, bytes]]:
