@@ -180,8 +180,8 @@ def test_zstd_is_read_or_refused_in_a_line(spark: Any, tmp_path: Path) -> None:
         ["--output=clusters"],
         ["--output=removed", "--keep=longest"],
         ["--output=removed", "--rule=cluster"],
-        ["--output=kept", "--reducers=3"],
-        ["--output=kept", "--against={old}", "--rounds=1"],
+        ["--output=kept"],
+        ["--output=kept", "--against={old}"],
         ["--output=pairs", "--against={old}", "--between"],
     ],
 )
@@ -197,7 +197,11 @@ def test_decisions_and_two_collections(
     new[1].write_bytes(gzip.compress(b"".join(lines[1200:])))
     flags = [flag.format(old=old) for flag in flags]
     expected = succeed([*RUN_LOCAL, *flags, *new], tmp_path)
-    assert answer(spark, tmp_path / "answer", *flags, folder) == in_order(expected.out) != b""
+    assert (
+        answer(spark, tmp_path / "answer", "--reducers=3", *flags, folder)
+        == in_order(expected.out)
+        != b""
+    )
     assert counts(capsys.readouterr().err) == counts(expected.err)
 
 
