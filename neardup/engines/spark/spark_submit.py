@@ -82,8 +82,11 @@ def spark_submit() -> str:
 
 
 def _submit(words: list[str], env: dict[str, str]) -> int:
-    """Its exit code is that of the job; what ends this ends it, too."""
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, env=env) as client:
+    """Its exit code is that of the job; what ends this ends it, too.
+
+    What the job says on stderr comes out of spark-submit on stdout, so both go to stderr here.
+    """
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=env) as client:
         signal.signal(signal.SIGTERM, lambda *_: client.terminate())
         try:
             return client.wait()
