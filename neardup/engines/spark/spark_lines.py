@@ -105,8 +105,8 @@ class _Split(NamedTuple):
         return f"{self.name}{at}: line " if self.path else "line "
 
 
-class Rows(NamedTuple):
-    """Rows of a batch, `low` to `high`, that are of one split; `number` is the first one's line in
+class SplitRows(NamedTuple):
+    """SplitRows of a batch, `low` to `high`, that are of one split; `number` is the first one's line in
     it, and `ends` says where each row of the batch begins and ends in the bytes of all."""
 
     split: _Split
@@ -125,7 +125,7 @@ class Rows(NamedTuple):
         return data
 
 
-def rows_of_batches(batches: Iterable[Any]) -> Iterator[Rows]:
+def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
     """The rows of Arrow batches of `lines_of_files`, split by split.
 
     StageError for a file that begins as one without lines does.
@@ -140,7 +140,7 @@ def rows_of_batches(batches: Iterable[Any]) -> Iterator[Rows]:
                 split, number = now, 1
                 if now.path and not now.start:
                     refuse_no_lines(values[low].as_py()[:MAGIC_BYTES], now.name, UNPACKED)
-            yield Rows(split, number, values, ends, low, high)
+            yield SplitRows(split, number, values, ends, low, high)
             number += high - low
 
 
@@ -191,7 +191,7 @@ def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:
     yield from zip(bounds, bounds[1:])
 
 
-def _pieces(rows: Rows, max_line: int) -> Iterator[tuple[int, bytes, str]]:
+def _pieces(rows: SplitRows, max_line: int) -> Iterator[tuple[int, bytes, str]]:
     """(first row, lines, flaw); lines that are too long alone."""
     low, ends = rows.low, rows.ends
     long = np.flatnonzero(np.diff(ends[low : rows.high + 1]) > max_line + 1) + low
