@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run help test browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
+.PHONY: run help test coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
 run: .venv/.run ## the near-duplicates of data/videos.txt, as pairs on stdout
 	@./run_local.sh data/videos.txt
 
@@ -13,6 +13,9 @@ help: ## this list
 	  while IFS='|' read -r name does; do printf 'make %-14s %s\n' "$$name" "$$does"; done
 
 test: .venv/.test ## all tests without Java; about ten minutes on two cores
+	$(VENV) -m pytest --numprocesses=auto
+
+coverage: .venv/.test ## the same, and which lines none of them runs; at least twice as long
 	$(VENV) -m pytest --numprocesses=auto --cov --cov-fail-under=95
 
 browser-test: .venv/.test ## those of pages, in a real browser: it needs chromium

@@ -5,7 +5,8 @@ mrjob brings each task its lines, and sorts in between.  The stages work in bulk
 and writes blocks of lines itself, instead of having mrjob call it for each of them; a reducer
 finds the buckets itself.
 
-Where a scheme asks how rare tokens are, another job counts them first.  Where a decision is asked
+Where a scheme asks how rare tokens are, another job counts them first; and one finds the keys that
+two records share, where these alone are to have lines.  Where a decision is asked
 for, the job ends with edges: on a cluster one more reducer decides, and a job that has only mappers
 writes the lines that stay; on this machine the launcher does both.
 """
@@ -41,7 +42,14 @@ from mrjob.step import MRStep, StepFailedException
 from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
-from neardup.engines.hadoop.grouping import PARTITIONER, SAME_SPLITS, SECONDARY_SORT, WHOLE_LINES
+from neardup.engines.hadoop.grouping import SAME_SPLITS, WHOLE_LINES
+from neardup.engines.in_blocks import (
+    keys_in_blocks,
+    lines_in_blocks,
+    read_shared_keys,
+    reduce_either,
+    share_blocks,
+)
 from neardup.engines.inputs import input_blocks, kept_of_task
 from neardup.engines.local.removed_file import REMOVED_OPTION, check_removed, removed_file
 from neardup.engines.local.folder import STDIN, working_folder
@@ -63,12 +71,17 @@ from neardup.process.summary import counts_in, describe, summarize, total
 from neardup.process.verdict import judged
 from neardup.reading.blocks import blocks_of
 from neardup.reading.input_files import format_input_files
-from neardup.stages import dedup_pairs, map_records, reduce_buckets
+from neardup.round_stages import map_shared
+from neardup.stages import dedup_pairs
 
 GROUP = "neardup"  # of the counters
 RUNNERS = ("inline", "local", "hadoop")
 AS_HADOOP_SAYS = ("…", "...")  # which prints ? for most characters, by its locale
 SENT_ALONG = ("--counts", "--input-files")  # files that every task has
+ROUNDS_HELP = (
+    "2: a first job finds the keys that two records share, and only these get lines; auto "
+    "(default): on a cluster, where the input is large enough for a job more"
+)
 ONE_REDUCER = {"mapreduce.job.reduces": 1}
 
 
@@ -89,7 +102,10 @@ class NearDuplicates(MRJob):
         for flag, spec in OPTIONS.items():
             (self.add_file_arg if flag in SENT_ALONG else self.add_passthru_arg)(flag, **spec)
         self.arg_parser.add_argument("--removed", **REMOVED_OPTION)
-        self.add_file_arg("--decided", help=argparse.SUPPRESS)
+        self.add_passthru_arg("--rounds", choices=["auto", "1", "2"], default="auto", help=ROUNDS_HELP)
+        self.add_passthru_arg("--blocks", action="store_true", help=argparse.SUPPRESS)
+        for name in ("--decided", "--shared-keys"):
+            self.add_file_arg(name, help=argparse.SUPPRESS)
         for kind in JOBS:
             self.add_passthru_arg(*kind.MARK, action="store_true", help=argparse.SUPPRESS)
 
@@ -117,16 +133,7 @@ class NearDuplicates(MRJob):
 
     def steps(self):
         """The pairs, each of one bucket; then each pair once, even where an id comes twice."""
-        sorting = SECONDARY_SORT if self.on_cluster() else None
-        return [
-            MRStep(mapper=self.map, reducer=self.reduce, jobconf=sorting),
-            MRStep(reducer=self.dedup),
-        ]
-
-    def partitioner(self):
-        if self.on_cluster():
-            return PARTITIONER
-        return super().partitioner()
+        return [MRStep(mapper=self.map, reducer=self.reduce), MRStep(reducer=self.dedup)]
 
     def dirs(self):
         return super().dirs() if self.on_cluster() else []  # on_this_machine says where it is
@@ -142,13 +149,18 @@ class NearDuplicates(MRJob):
     def map(self):
         counters = Counters("mapper")
         blocks = input_blocks(self.options.against or [], ["-"], self.settings)
-        for _, lines in map_records(blocks, self.settings, counters):
-            yield lines
+        path = self.options.shared_keys
+        shared = read_shared_keys(path, self.settings) if path else None
+        if self.options.blocks:
+            yield from lines_in_blocks(blocks, self.settings, counters, shared)
+        else:
+            for _, lines in map_shared(blocks, self.settings, counters, shared):
+                yield lines
         self.publish(counters)
 
     def reduce(self):
         counters = Counters("reducer")
-        yield from reduce_buckets(blocks_of(self.stdin), self.settings, counters)
+        yield from reduce_either(self.stdin, self.settings, counters)
         self.publish(counters)
 
     def dedup(self):
@@ -234,6 +246,10 @@ class NearDuplicates(MRJob):
         if self.settings.tag:
             format_input_files(*self.given)  # may refuse them
             self.flags.append(f"--input-files={self.working_file('input_files')}")
+        if self.options.rounds == "2":
+            self.flags.append(f"--shared-keys={self.another(ShareKeys).share()}")
+        if self.on_cluster():
+            self.flags.append("--blocks")
         if not self.settings.output.decides:
             self.main_job(type(self)).run_steps()
         elif self.on_cluster():
@@ -356,6 +372,31 @@ class CountTokens(NearDuplicates):
         return counts
 
 
+class ShareKeys(NearDuplicates):
+    """Which keys do two records share?  What it writes is for --shared-keys."""
+
+    MARK = ["--share-keys"]
+
+    def steps(self):
+        return [MRStep(mapper=self.map, reducer=self.reduce)]
+
+    def map(self):
+        counters = Counters("keys")
+        blocks = input_blocks(self.options.against or [], ["-"], self.settings)
+        yield from keys_in_blocks(blocks, self.settings, counters)
+        shuffled = counters.counts[SHUFFLED]
+        counters.forget()  # the other job counts the same records
+        counters.add(SHUFFLED, shuffled)
+        self.publish(counters)
+
+    def reduce(self):
+        return share_blocks(self.stdin, self.settings)
+
+    def share(self):
+        """Run, and return the name of the file of shared keys."""
+        return self.run_into("shared-keys.txt")
+
+
 class FindEdges(NearDuplicates):
     """The pairs, as edges for the launcher to decide about."""
 
@@ -371,9 +412,8 @@ class Decide(NearDuplicates):
     MARK = ["--decide-edges"]
 
     def steps(self):
-        splits = {**SECONDARY_SORT, **SAME_SPLITS}
         return [
-            MRStep(mapper=self.map, reducer=self.reduce, jobconf=splits),
+            MRStep(mapper=self.map, reducer=self.reduce, jobconf=SAME_SPLITS),
             MRStep(reducer=self.decide, jobconf=ONE_REDUCER),
         ]
 
@@ -396,7 +436,7 @@ class KeepLines(NearDuplicates):
             yield from kept_of_task(decided, self.options.input_files)
 
 
-JOBS = (CountTokens, FindEdges, Decide, KeepLines)
+JOBS = (CountTokens, ShareKeys, FindEdges, Decide, KeepLines)
 
 if __name__ == "__main__":
     marked = [kind for kind in JOBS if kind.MARK[0] in sys.argv]

@@ -110,7 +110,7 @@ FINISHED = 16  # tasks: those of the first round, and one of the second
     ("words", "said"),
     [
         (["--exact"], "counts tokens first is not on Spark; type: ./run_hadoop.sh --exact"),
-        (["--rounds", "3"], "--rounds: '3' is not one of 1, 2"),
+        (["--rounds", "3"], "--rounds: '3' is not one of auto, 1, 2"),
         (["--reducers", "0"], "--reducers"),
         (["--conf", "spark"], "--conf: expected NAME=VALUE, got 'spark'"),
         (["x.xz"], "x.xz: Spark cannot unpack .xz"),

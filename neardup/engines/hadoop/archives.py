@@ -32,6 +32,7 @@ SCRIPTS = (
     "decide_reducer.py",
     "keep_mapper.py",
     "connect.py",
+    "share_keys.py",
 )
 
 

@@ -82,6 +82,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("output_folder", metavar="OUTPUT")
     parser.add_argument("--reducers", metavar="N", default="8", help="reduce tasks (default: 8)")
     parser.add_argument(
+        "--rounds",
+        metavar="auto|1|2",
+        choices=["auto", "1", "2"],
+        default="auto",
+        help="2: a first job finds the keys that two records share, and only these get lines; auto "
+        "(default): where the input is large enough for a job more",
+    )
+    parser.add_argument(
         "--memory",
         metavar="MB",
         default="2048",

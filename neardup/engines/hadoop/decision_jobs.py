@@ -54,7 +54,7 @@ def keep_job(args: argparse.Namespace, decided: str, output: str) -> list[str]:
     """The new lines without those of the records that go; each part is of one split."""
     name = {"mapreduce.job.name": f"{args.name}: lines that stay"}
     more = [*always({"mapreduce.job.reduces": 0, **WHOLE_LINES}), *same_splits(args)]
-    more += from_cluster(f"{decided}/part-00000", DECIDED)
+    more += from_cluster({DECIDED: f"{decided}/part-00000"})
     files = [f"--decided={DECIDED}", f"--input-files={LIST}"]
     return [
         *streaming(args, {**reading(args), **name}, [*more, *along(listed(args))]),

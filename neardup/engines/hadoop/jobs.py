@@ -1,18 +1,19 @@
 """The jobs of run_hadoop.sh that find pairs, each as a command line.
 
-records → (sums → counts →) pairs (→ dedup)
+records → (sums → counts →) (shared keys →) pairs (→ dedup)
 """
 
 from __future__ import annotations
 
 import argparse
 
-from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT
 from neardup.engines.hadoop.streaming import (
     CODE,
     IDENTITY,
     KEY_VALUE,
     ONE_PLAIN_FILE,
+    PLAIN,
+    SHARED,
     along,
     always,
     command,
@@ -28,15 +29,30 @@ from neardup.engines.hadoop.streaming import (
 )
 
 
-def pairs_job(args: argparse.Namespace, output: str, counts: str) -> list[str]:
-    """From records to pairs; `counts` is the folder where token counts are, if there is a job."""
+def shared_keys_job(args: argparse.Namespace, output: str, counts: str) -> list[str]:
+    """From records to the keys that two of them share."""
     options, files = told(args, counts)
+    properties = {**reading(args), "mapreduce.job.name": f"{args.name}: keys"}
     return [
-        *streaming(args, {**reading(args), **SECONDARY_SORT}, [*same_splits(args), *files]),
-        *("-partitioner", PARTITIONER),
+        *streaming(args, properties, [*always(PLAIN), *same_splits(args), *files]),
         *inputs([*args.inputs, *(args.against or [])]),
         *("-output", output),
-        *("-mapper", command(python(args), f"{CODE}/mapper.py", *options)),
+        *("-mapper", command(python(args), f"{CODE}/share_keys.py", "map", *options)),
+        *("-reducer", command(python(args), f"{CODE}/share_keys.py", "reduce", *options)),
+        *environment(args),
+    ]
+
+
+def pairs_job(args: argparse.Namespace, output: str, counts: str, shared: str) -> list[str]:
+    """From records to pairs; `counts` is the folder where token counts are, if there is a job, and
+    `shared` that of the keys that get lines; "": all do."""
+    options, files = told(args, counts, shared)
+    more = ["--blocks", *[f"--shared-keys={SHARED}"] * bool(shared)]
+    return [
+        *streaming(args, reading(args), [*same_splits(args), *files]),
+        *inputs([*args.inputs, *(args.against or [])]),
+        *("-output", output),
+        *("-mapper", command(python(args), f"{CODE}/mapper.py", *more, *options)),
         *("-reducer", command(python(args), f"{CODE}/reducer.py", *options)),
         *environment(args),
     ]

@@ -19,13 +19,11 @@ JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
 # What is sent along is called so in a task's folder.
 CODE, NUMPY, VENV, COUNTS = "neardup-job", "numpy-lib", "venv", "counts"
-LIST, DECIDED = "input-files", "decided"
+LIST, DECIDED, SHARED = "input-files", "decided", "shared-keys"
 KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
 IDENTITY = ("-mapper", "org.apache.hadoop.mapred.lib.IdentityMapper")
-ONE_PLAIN_FILE = {
-    "mapreduce.job.reduces": 1,
-    "mapreduce.output.fileoutputformat.compress": "false",
-}
+PLAIN = {"mapreduce.output.fileoutputformat.compress": "false"}  # for a task to read
+ONE_PLAIN_FILE = {"mapreduce.job.reduces": 1, **PLAIN}
 
 
 def reading(args: argparse.Namespace) -> dict[str, object]:
@@ -53,10 +51,11 @@ def along(files: Mapping[str, str]) -> list[str]:
     return ["-files", ",".join(sent)] if sent else []
 
 
-def from_cluster(path: str, name: str) -> list[str]:
-    """What gives each task a file of the cluster, under this name."""
+def from_cluster(files: Mapping[str, str]) -> list[str]:
+    """What gives each task files of the cluster: the name that each has there, and its path."""
     # With -files, the name of the file system would have to be told.
-    return ["-D", f"mapreduce.job.cache.files={quote(path, safe='/:')}#{name}"]
+    cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]
+    return ["-D", f"mapreduce.job.cache.files={','.join(cached)}"] if cached else []
 
 
 def always(properties: Mapping[str, object]) -> list[str]:
@@ -70,21 +69,24 @@ def same_splits(args: argparse.Namespace) -> list[str]:
     return always(SAME_SPLITS) if both else []
 
 
-def told(args: argparse.Namespace, counts: str) -> tuple[list[str], list[str]]:
+def told(
+    args: argparse.Namespace, counts: str, shared: str = ""
+) -> tuple[list[str], list[str]]:
     """The options of a task, and what sends along the files that they name.
 
-    `counts` is the folder where token counts are, if there is a job that makes them.
+    `counts` is the folder where token counts are, if there is a job that makes them; `shared` that
+    of shared keys, of a task that takes them.
     """
     there: dict[str, object] = {}
     sent = listed(args)
-    more: list[str] = []
+    cached = {SHARED: shared} if shared else {}
     if counts_first(args):
         there = {"counts": COUNTS, "own_counts": True}
-        more = from_cluster(f"{counts}/part-00000", COUNTS)
+        cached[COUNTS] = f"{counts}/part-00000"
     elif args.counts is not None:
         there = {"counts": COUNTS}
         sent[COUNTS] = str(Path(args.counts).resolve())
-    return flags(args, **there), [*more, *along(sent)]
+    return flags(args, **there), [*from_cluster(cached), *along(sent)]
 
 
 def flags(args: argparse.Namespace, **there: object) -> list[str]:

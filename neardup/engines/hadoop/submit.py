@@ -99,20 +99,24 @@ class Commands(NamedTuple):
 
 
 def planned(args: argparse.Namespace) -> Commands:
-    """records → (sums → counts →) pairs (→ dedup), or edges → decided (→ lines that stay)"""
+    """records → (sums → counts →) (shared keys →) pairs (→ dedup), or edges → decided (→ lines)"""
     output, *removed = args.answers
     tokens_first = counts_first(args)
-    several = tokens_first or args.dedup or args.decides
+    keys_first = args.rounds == "2"
+    several = tokens_first or keys_first or args.dedup or args.decides
     between = folders.between(output) if several else ""
-    sums, counts, pairs, decided = (
-        f"{between}/{name}" for name in ("sums", "counts", "pairs", "decided")
+    sums, counts, shared, pairs, decided = (
+        f"{between}/{name}" for name in ("sums", "counts", "shared", "pairs", "decided")
     )
     counting = []
     if tokens_first:
         counting = [jobs.sums_job(args, sums), jobs.counts_job(args, sums, counts)]
+    if keys_first:
+        counting.append(jobs.shared_keys_job(args, shared, counts))
+    pairs_job = partial(jobs.pairs_job, args, counts=counts, shared=shared if keys_first else "")
     if not args.dedup and not args.decides:
-        return Commands(counting, [], [jobs.pairs_job(args, output, counts)], [], between)
-    pairing = [jobs.pairs_job(args, pairs, counts)]
+        return Commands(counting, [], [pairs_job(output)], [], between)
+    pairing = [pairs_job(pairs)]
     if args.dedup:
         return Commands(counting, pairing, [jobs.dedup_job(args, pairs, output)], [], between)
     if args.in_rounds:
@@ -142,7 +146,7 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
         for job in counting:
             _run(job, started)
             counters.add(SHUFFLED, job.counters().get(SHUFFLED, 0))  # the rest is counted again
-        if counting:
+        if counts_first(args):
             settings_with_counts(args, _counts(f"{plan.between}/counts/part-00000"))
         for job in [*pairing, *answering]:
             _run(job, started)

@@ -63,7 +63,7 @@ def _carry_out(
     if output.exists():
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
     ship(spark.sparkContext)
-    old, new, rounds = args.against or [], args.inputs, int(args.rounds)
+    old, new, rounds = args.against or [], args.inputs, 1 if args.rounds == "1" else 2
     lines = lines_of_files(spark, [*old, *new])
     places = places_of_files(spark, old, new) if settings.tag else None
     splits = lines.rdd.getNumPartitions()

@@ -25,7 +25,7 @@ With --output kept, each part of OUTPUT has the lines that stay of some splits o
 Needs Spark 4.1 or later: SPARK_HOME, spark-submit on the PATH, or pyspark from pip; and on the
 nodes Python 3.10 or later with numpy and pyarrow.
 """
-ROUNDS = ("1", "2")
+ROUNDS = ("auto", "1", "2")
 ELSEWHERE = "run_hadoop.sh"  # which has what is not here yet
 
 
@@ -75,9 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rounds",
         metavar="N",
-        default="2",
+        default="auto",
         help="2: keys first, and then the records of those keys that two of them share; 1: the "
-        "records of all keys (default: 2)",
+        "records of all keys; auto: 2, which costs no start here (default: auto)",
     )
     parser.add_argument(
         "--python",
