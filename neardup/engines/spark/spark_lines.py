@@ -93,8 +93,8 @@ class _Split(NamedTuple):
         """StageError for more lines than bytes: then places would be those of the next split."""
         if self.path.endswith(".bz2") and lines > self.length:
             raise StageError(
-                f"{self.name}: a split of it has more lines than bytes, so that they cannot be told "
-                "apart from those of the next; make it one split, by --conf "
+                f"{self.name}: a split of it has more lines than bytes, so that they cannot be "
+                "told apart from those of the next; make it one split, by --conf "
                 "spark.sql.files.maxPartitionBytes=1000000000000"
             )
 
@@ -106,7 +106,7 @@ class _Split(NamedTuple):
 
 
 class SplitRows(NamedTuple):
-    """SplitRows of a batch, `low` to `high`, that are of one split; `number` is the first one's line in
+    """Rows of a batch, `low` to `high`, that are of one split; `number` is the first one's line in
     it, and `ends` says where each row of the batch begins and ends in the bytes of all."""
 
     split: _Split
