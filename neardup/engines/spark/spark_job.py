@@ -49,7 +49,8 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     """Write OUTPUT, and the summary to stderr; StageError where the input could not be read."""
     counts = None if args.counts is None else read_counts(args.counts, bool(args.own_counts))
     settings = cost_told(Settings.of(args, counts))
-    reports = [_nothing(settings), *_carry_out(spark, args, settings, counts)]
+    reports = _carry_out(spark, args, settings, counts)
+    reports += [{**_nothing(settings), **_when(reports[0])}] if reports else [_nothing(settings)]
     told = [*first_bad_lines(reports), describe(reports, whole=True)]
     print("\n".join(told), file=sys.stderr)
     judged(total(report["counts"] for report in reports), settings.max_bad)
@@ -109,6 +110,11 @@ def _nothing(settings: Settings) -> dict:
     else:
         list(dedup_pairs([], counters))
     return counters.as_dict()
+
+
+def _when(report: dict) -> dict:
+    """What a report says of a step's time."""
+    return {name: report[name] for name in ("stage", "started", "ended")}
 
 
 if __name__ == "__main__":
