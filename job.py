@@ -42,7 +42,9 @@ from mrjob.step import MRStep, StepFailedException
 from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
-from neardup.engines.hadoop.grouping import SAME_SPLITS, WHOLE_LINES
+from neardup.engines.hadoop.claims import claimed
+from neardup.engines.hadoop.splits import SAME_SPLITS, WHOLE_LINES
+from neardup.engines.hadoop.sizes import AUTO, line_bytes, rounds_for
 from neardup.engines.in_blocks import (
     keys_in_blocks,
     lines_in_blocks,
@@ -61,6 +63,7 @@ from neardup.engines.mrjob_here import (
     with_plain_names,
 )
 from neardup.engines.mrjob_inputs import Given
+from neardup.engines.mrjob_there import files_of, fit
 from neardup.options.table import OPTIONS, given_arguments, value_of
 from neardup.options.settings import counts_first, settings_before_counts
 from neardup.process.arguments import check_words
@@ -88,21 +91,14 @@ ONE_REDUCER = {"mapreduce.job.reduces": 1}
 class NearDuplicates(MRJob):
     MARK: list[str] = []  # tells a task, and its launcher, which job it belongs to
     DIRS = ["neardup"]
-    JOBCONF = {
-        "mapreduce.job.name": "near-duplicates",
-        # A container is shared by Hadoop's JVM and Python.
-        "mapreduce.map.memory.mb": 2048,
-        "mapreduce.map.java.opts": "-Xmx900m",
-        "mapreduce.reduce.memory.mb": 2048,
-        "mapreduce.reduce.java.opts": "-Xmx900m",
-    }
+    JOBCONF = {"mapreduce.job.name": "near-duplicates"}
 
     def configure_args(self):
         super().configure_args()
         for flag, spec in OPTIONS.items():
             (self.add_file_arg if flag in SENT_ALONG else self.add_passthru_arg)(flag, **spec)
         self.arg_parser.add_argument("--removed", **REMOVED_OPTION)
-        self.add_passthru_arg("--rounds", choices=["auto", "1", "2"], default="auto", help=ROUNDS_HELP)
+        self.add_passthru_arg("--rounds", choices=[AUTO, "1", "2"], default=AUTO, help=ROUNDS_HELP)
         self.add_passthru_arg("--blocks", action="store_true", help=argparse.SUPPRESS)
         for name in ("--decided", "--shared-keys"):
             self.add_file_arg(name, help=argparse.SUPPRESS)
@@ -134,6 +130,10 @@ class NearDuplicates(MRJob):
     def steps(self):
         """The pairs, each of one bucket; then each pair once, even where an id comes twice."""
         return [MRStep(mapper=self.map, reducer=self.reduce), MRStep(reducer=self.dedup)]
+
+    def splits(self):
+        """What makes two jobs cut a file alike, where one of them reads old files too."""
+        return SAME_SPLITS if self.options.against else {}
 
     def dirs(self):
         return super().dirs() if self.on_cluster() else []  # on_this_machine says where it is
@@ -187,9 +187,13 @@ class NearDuplicates(MRJob):
             if glob.has_magic(how.local_tmp_dir):
                 message = "mrjob takes it for a pattern; set TMPDIR to another folder"
                 raise StageError(f"{how.local_tmp_dir}: {message}")
-            self.given = self.inputs()
+            self.given, self.rounds = self.inputs(), how.rounds
             with self.removed_file() as self.removed:
-                counts = self.on_hadoop() if self.on_cluster() else self.on_this_machine()
+                if self.on_cluster():
+                    with claimed([how.output_dir] if how.output_dir else []):
+                        counts = self.on_hadoop()
+                else:
+                    counts = self.on_this_machine()
         judged(counts, self.settings.max_bad)  # when all that there is has been written
 
     def check(self):
@@ -203,6 +207,9 @@ class NearDuplicates(MRJob):
 
     def on_hadoop(self):
         counters = Counters("job")
+        self.files_there = self.find_files()
+        if self.rounds == AUTO:
+            self.rounds = rounds_for(line_bytes(self.files_there, self.settings))
         jobs = self.run_all()
         counters.promise = jobs[-1].settings.promise
         steps = [step for job in jobs for step in job.runner.counters()]
@@ -246,7 +253,7 @@ class NearDuplicates(MRJob):
         if self.settings.tag:
             format_input_files(*self.given)  # may refuse them
             self.flags.append(f"--input-files={self.working_file('input_files')}")
-        if self.options.rounds == "2":
+        if self.rounds == "2":
             self.flags.append(f"--shared-keys={self.another(ShareKeys).share()}")
         if self.on_cluster():
             self.flags.append("--blocks")
@@ -283,6 +290,8 @@ class NearDuplicates(MRJob):
         names = [*job.given.old, *job.given.new]
         # mrjob on this machine takes each name for a pattern.
         job.options.args = names if self.on_cluster() else [glob.escape(name) for name in names]
+        if self.on_cluster():
+            job.files_there, job.rounds = self.files_there, self.rounds
         self.jobs.append(job)
         return job
 
@@ -301,6 +310,8 @@ class NearDuplicates(MRJob):
 
     def run_steps(self):
         with self.make_runner() as self.runner:
+            if self.on_cluster():
+                self.fit_to_input()
             if self.options.input_files:
                 self.list_input_files()
             try:
@@ -310,6 +321,16 @@ class NearDuplicates(MRJob):
             if self._should_cat_output():
                 self.stdout.writelines(self.runner.cat_output())
                 self.stdout.flush()
+
+    def find_files(self):
+        names = [name for some in self.given for name in some]
+        here = [name for name in names if not self.elsewhere(name)]
+        there = [name for name in names if self.elsewhere(name)]
+        with self.make_runner() as runner:
+            return files_of(runner, here, there)
+
+    def fit_to_input(self):
+        fit(self.runner, self.settings, self.files_there, self.rounds)
 
     def list_input_files(self):
         old, new = ([seen for n in names for seen in self.seen_by_tasks(n)] for names in self.given)
@@ -413,7 +434,7 @@ class Decide(NearDuplicates):
 
     def steps(self):
         return [
-            MRStep(mapper=self.map, reducer=self.reduce, jobconf=SAME_SPLITS),
+            MRStep(mapper=self.map, reducer=self.reduce, jobconf=self.splits()),
             MRStep(reducer=self.decide, jobconf=ONE_REDUCER),
         ]
 
@@ -429,7 +450,7 @@ class KeepLines(NearDuplicates):
     MARK = ["--keep-lines"]
 
     def steps(self):
-        return [MRStep(mapper=self.keep, jobconf={**WHOLE_LINES, **SAME_SPLITS})]
+        return [MRStep(mapper=self.keep, jobconf={**WHOLE_LINES, **self.splits()})]
 
     def keep(self):
         with open(self.options.decided, "rb") as decided:

@@ -9,12 +9,12 @@ A room of this house imports only from those before it, and its docstring says f
     process, sets
     made_up
     reading, token_counts, similarity
-    lines
+    lines, rounds
     schemes, joins
     verification
     decisions
     options
-    stages, count_stages, decision_stages, index, sketch_files
+    stages, count_stages, decision_stages, round_stages, index, sketch_files
     engines
     library
     spark

@@ -13,7 +13,6 @@ from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.decisions.star_rounds import clusters_of, large_star, links_of, small_star
 from neardup.engines.counting_first import cost_told
 from neardup.engines.deciding import decision
-from neardup.engines.inputs import input_blocks, keep_of_files, kept_of_task
 from neardup.engines.in_blocks import (
     keys_in_blocks,
     lines_in_blocks,
@@ -21,6 +20,7 @@ from neardup.engines.in_blocks import (
     reduce_either,
     share_blocks,
 )
+from neardup.engines.inputs import input_blocks, keep_of_files, kept_of_task
 from neardup.options import table
 from neardup.options.settings import Settings, form_of
 from neardup.process.arguments import bare_parser

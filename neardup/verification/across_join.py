@@ -57,8 +57,7 @@ class AcrossJoin(PairJoin):
     def _again(self, id_: bytes) -> None:
         super()._again(COLLECTION.id_of(id_))
 
-    def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
-        self.counters.add("pairs", 1)
+    def _text(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         # Of two new ones the smaller id is the first, and of a pair with a direction the contained.
         swapped = is_old(a) or (not is_old(b) and b < a and not self.measure.directed)
         first, second = (b, a) if swapped else (a, b)

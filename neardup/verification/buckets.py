@@ -17,13 +17,13 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, takewhile
+from itertools import chain, compress
+from operator import eq, le, ne
 from typing import IO
 
 import numpy as np
 
 from neardup.lines.keyed_lines import lines_of
-from neardup.lines.keys import KEY_WIDTH
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
 from neardup.process.parent import end_with
@@ -65,7 +65,7 @@ def shared_lines(
     size = 0  # of the pile
     unfinished = b""  # the lines of the last key so far, which may go on in the next block
     line_number = 1
-    while block := next(source, b""):
+    while block := _next(source, min(len(unfinished), bucket_bytes - len(unfinished))):
         scan = _scan(unfinished + block, line_number, bucket_bytes)
         line_number += scan.count
         counters.add("keyed lines", scan.count)
@@ -93,6 +93,17 @@ def shared_lines(
     counters.add("keyed lines", len(last))
     counters.add(SHARED_BUCKETS, len(last) > 1)
     yield pile + (last if len(last) > 1 else [])
+
+
+def _next(source: Iterator[bytes], size: int) -> bytes:
+    """The next block; some, of so many bytes together, where much is unfinished.
+
+    So what a long bucket has is not looked at again with each block of it.
+    """
+    blocks = [next(source, b"")]
+    while size > sum(map(len, blocks)) and blocks[-1]:
+        blocks.append(next(source, b""))
+    return b"".join(blocks)
 
 
 @dataclass(frozen=True)
@@ -139,21 +150,26 @@ def _spool(
     Returns how many lines it has, what follows it in the last block read, and whether its lines
     came in byte order, as `sort` and a secondary sort bring them.
     """
-    key = start[: KEY_WIDTH + 1]
     count, before, in_order = 0, b"", True
     for block in chain([start], source):
-        lines_of(block, line_number + count)  # raises where they are damaged
-        lines = block.splitlines(keepends=True)
-        mine = list(takewhile(lambda line: line.startswith(key), lines))
-        for line in mine:
-            in_order = in_order and before <= line
-            if line != before:  # a record that comes again is the same record
-                file.write(line)
-            before = line
-        count += len(mine)
-        counters.add("keyed lines", len(mine))
-        if len(mine) < len(lines):
-            return count, b"".join(lines[len(mine) :]), in_order
+        _, ends, high, low = lines_of(block, line_number + count)  # raises where they are damaged
+        if not count:
+            key = high[0], low[0]
+        others = np.flatnonzero((high != key[0]) | (low != key[1]))
+        mine = int(others[0]) if len(others) else len(ends)
+        end = int(ends[mine - 1]) + 1 if mine else 0
+        lines = block[:end].splitlines(keepends=True)
+        earlier = [before, *lines]
+        in_order = in_order and all(map(le, earlier, lines))
+        if any(map(eq, earlier, lines)):  # a record that comes again is the same record
+            file.writelines(compress(lines, map(ne, earlier, lines)))
+        else:
+            file.write(block[:end])
+        before = earlier[-1]
+        count += mine
+        counters.add("keyed lines", mine)
+        if end < len(block):
+            return count, block[end:], in_order
     return count, b"", in_order
 
 

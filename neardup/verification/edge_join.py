@@ -48,11 +48,9 @@ class EdgeLines(PairJoin):
         return super().__call__(work)
 
     def _copy_lines(self, ids: list[bytes], similarity: bytes = SAME_SET) -> Iterator[bytes]:
-        for a, b in self._copies(ids):
-            yield self._line(a, b, SAME_SET)
+        return super()._copy_lines(ids, SAME_SET)
 
-    def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
-        self.counters.add("pairs", 1)
+    def _text(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         return format_edge(a, b, similarity) + self._presence(min(a, b))
 
     def _presence(self, record: bytes) -> bytes:

@@ -13,19 +13,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from itertools import groupby, islice
-from typing import IO
 
 import numpy as np
 
 from neardup.sets.forest import Forest
 from neardup.similarity.measures import Verified
 from neardup.verification.buckets import Spool, sort_lines
-from neardup.verification.pair_join import Found, PairJoin
+from neardup.verification.copies import BY_SET, Copies, without_copies
+from neardup.verification.pair_join import IDENTICAL, Found, PairJoin
 from neardup.verification.pile import Pile
-
-COPIES_AT_ONCE = 1 << 12
-BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3,3"]  # and the first id of each set first
 
 
 class LinkJoin(PairJoin):
@@ -78,14 +74,31 @@ class LinkJoin(PairJoin):
 
     def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
         """Equal sets first, since those of a bucket may be in any two of its pieces."""
-        with tempfile.TemporaryFile() as by_set, tempfile.TemporaryFile() as distinct:
-            sort_lines(spool.file, by_set, self.counters, BY_SET)
-            firsts = Spool(distinct, spool.piece_bytes)
-            distinct.writelines(next(group) for _, group in _sets(by_set))
-            turns = [turn for start in firsts.starts() for turn in self._turns(firsts.piece(start))]
-            for turn, (_, group) in zip(turns, _sets(by_set)):
-                yield from self._later_copies(group) if turn else ()
-            yield from self._join_distinct(firsts)
+        with (
+            tempfile.TemporaryFile() as most_gone,
+            tempfile.TemporaryFile() as by_set,
+            tempfile.TemporaryFile() as distinct,
+        ):
+            yield from self._join_copies(without_copies(spool, most_gone))
+            sort_lines(most_gone, by_set, self.counters, BY_SET)
+            rest = Spool(by_set, spool.piece_bytes)
+            yield from self._join_copies(without_copies(rest, distinct, by_set=True))
+            yield from self._join_distinct(Spool(distinct, spool.piece_bytes))
+
+    def _join_copies(self, found: Iterable[Copies]) -> Iterator[bytes]:
+        """The lines of copies, where these have their turn: a block at a time."""
+        turns: dict[bytes, bool] = {}
+        for copies in found:
+            self.counters.alive()
+            asked = [first for first in copies if first not in turns]
+            turns = {first: turns[first] for first in copies if first in turns}
+            turns.update(zip(asked, self._turns([first[:-1] for first in asked])))
+            yield b"".join(
+                line
+                for first, later in copies.items()
+                if turns[first]
+                for line in self._copy_lines([first.split(b"\t", 3)[2], *later])
+            )
 
     def _join_distinct(self, spool: Spool) -> Iterator[bytes]:
         """The same, of distinct sets."""
@@ -99,13 +112,10 @@ class LinkJoin(PairJoin):
         turns[in_pile] = self.smallest_key.alone_before(pile, np.arange(len(pile)))
         return turns.tolist()
 
-    def _later_copies(self, lines: Iterator[bytes]) -> Iterator[bytes]:
-        """From the lines of one set to those of its copies."""
-        first, *later = (line.split(b"\t", 3)[2] for line in islice(lines, COPIES_AT_ONCE))
-        while later:
-            self.counters.alive()
-            yield from self._copy_lines([first, *later])
-            later = [line.split(b"\t", 3)[2] for line in islice(lines, COPIES_AT_ONCE)]
+    def _copy_lines(self, ids: list[bytes], similarity: bytes = IDENTICAL) -> Iterator[bytes]:
+        pairs = list(self._copies(ids))
+        self.counters.add("pairs", len(pairs))
+        return (self._text(a, b, similarity) for a, b in pairs)
 
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         self.counters.add("candidate pairs", len(ids) - 1)
@@ -113,12 +123,6 @@ class LinkJoin(PairJoin):
 
     def _matches(self, ids: list[bytes], others: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         return [(ids[0], others[0])]
-
-
-def _sets(file: IO[bytes]) -> Iterator[tuple[list[bytes], Iterator[bytes]]]:
-    """The keyed lines of each set, of a file in order of sets."""
-    file.seek(0)
-    return groupby(file, key=lambda line: line.rstrip(b"\n").split(b"\t")[1::2])
 
 
 def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:

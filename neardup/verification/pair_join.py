@@ -146,6 +146,10 @@ class PairJoin:
 
     def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         self.counters.add("pairs", 1)
+        return self._text(a, b, similarity)
+
+    def _text(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
+        """What is printed of a pair."""
         return format_pair(a, b, similarity, self.measure.directed)
 
     def _again(self, id_: bytes) -> None:

@@ -134,9 +134,9 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 # The answer file itself is for `test_as_processes`.  Of mrjob local, whose tasks take a second each
 # to start, one case has it all: several files, a count before, an id with two sets.
 CASES = {
-    "links": ["pipe", "split pipe", "run_local 2", "run_local 3", "mrjob inline"],
-    "low threshold": ["pipe", "split pipe", "run_local 3", "mrjob inline"],
-    "text": ["pipe", "split pipe", "run_local 2", "mrjob inline"],
+    "links": ["pipe", "split pipe", "two rounds", "run_local 2", "run_local 3", "mrjob inline"],
+    "low threshold": ["pipe", "split pipe", "two rounds", "run_local 3", "mrjob inline"],
+    "text": ["pipe", "two rounds", "run_local 2", "mrjob inline"],
     # An id that comes with two sets needs the second reduce.
     "odd files": ["pipe+dedup", "split pipe", "run_local 1", "run_local 3"],
     "stdin": ["pipe+dedup", "run_local 2", "run_local 3", "mrjob inline"],

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,10 @@ import pytest
 from neardup.engines.hadoop import archives
 from neardup.process.errors import StageError
 from tests.support import hadoop_cluster
-from tests.support.engines import ROOT, RUN_HADOOP, Result, environment, program, run
+from tests.support.engines import ROOT, RUN_HADOOP, Command, Result, environment, program, run
+
+LOOKED = "fs -ls -R /in"  # how large the input is
+LISTS_NOTHING = '[ "$1 $2" = "fs -ls" ]'
 
 
 def test_the_package_is_the_same_every_time(
@@ -62,7 +67,7 @@ def test_no_hadoop_here(tmp_path: Path) -> None:
 
 def test_the_command_that_is_shown(tmp_path: Path) -> None:
     """Generic options first; what the user defines comes last and so wins."""
-    program(tmp_path / "bin" / "hadoop", "exit 1")
+    program(tmp_path / "bin" / "hadoop", LISTS_NOTHING)
     jars = tmp_path / "share" / "hadoop" / "tools" / "lib"
     jars.mkdir(parents=True)
     for name in ("3.4.2", "3.4.2-sources", "3.4.2-tests"):
@@ -75,7 +80,7 @@ def test_the_command_that_is_shown(tmp_path: Path) -> None:
     reduces = [word for word in line.split() if word.startswith("mapreduce.job.reduces=")]
     assert reduces == ["mapreduce.job.reduces=3", "mapreduce.job.reduces=5"]
     assert line.rindex(" -D ") < line.index(" -archives ") < line.index(" -input a -input 'b*' ")
-    assert "-mapper 'python3 neardup-job/mapper.py --threshold=0.8 " in line
+    assert "-mapper 'python3 neardup-job/mapper.py --blocks --threshold=0.8 " in line
 
 
 def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Path) -> None:
@@ -88,7 +93,8 @@ def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Pat
     )
     assert value(sums, "-input") == "a"
     assert value(sums, "-mapper").startswith("python3 neardup-job/count_tokens.py map --scheme=pre")
-    assert counts.index("mapreduce.job.reduces=5") < counts.index("mapreduce.job.reduces=1")
+    assert last(sums, "mapreduce.job.reduces") == "5"
+    assert last(counts, "mapreduce.job.reduces") == "1"
     assert (value(counts, "-input"), value(counts, "-output")) == (
         f"{between}/sums",
         f"{between}/counts",
@@ -186,6 +192,50 @@ def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
     assert "input-files" not in result.out.decode()
 
 
+@pytest.mark.parametrize(
+    ("gigabytes", "flags", "maps", "reducers"),
+    [
+        (0.001, "", 2, 1),
+        (0.726, "", 9, 8),  # a million videos
+        (0.726, "--memory=8192", 3, 8),
+        (0.726, "--max-bands=5", 3, 3),
+        (0.1, "--input=text", 8, 6),
+        (726, "", 8980, 1952),
+        (726, "--reducers=40", 8980, 40),
+    ],
+)
+def test_tasks_by_the_size_of_the_input(
+    gigabytes: float, flags: str, maps: int, reducers: int, tmp_path: Path
+) -> None:
+    """By one question: all maps and reducers, where nobody says how many."""
+    told = listing(tmp_path)
+    half = f"-rw-r--r--   1 me us {int(gigabytes * 10**9 / 2)} 2026-01-31 09:00"
+    (tmp_path / "new").write_text(f"{half} /in/a\n{half} /in/b\n{half} /in/_c\n")
+    result = run([*RUN_HADOOP, *flags.split(), "--show", "/in", "/out"], tmp_path, **told)
+    assert result.code == 0, result.err
+    (pairs,) = map(shlex.split, result.out.decode().splitlines())
+    assert last(pairs, "mapreduce.job.maps") == str(maps)
+    assert last(pairs, "mapreduce.job.reduces") == str(reducers)
+    assert (tmp_path / "asked").read_text() == "fs -ls -R /in\n"
+
+
+def test_a_packed_file_is_larger_than_it_looks(tmp_path: Path) -> None:
+    told = listing(tmp_path)
+    (tmp_path / "new").write_text("-rw-r--r--   1 me us 300000000 2026-01-31 09:00 /in/a.gz\n")
+    result = run([*RUN_HADOOP, "--show", "/in", "/out"], tmp_path, **told)
+    assert last(shlex.split(result.out.decode()), "mapreduce.job.reduces") == "10"
+
+
+def test_nothing_is_asked_where_all_is_given(tmp_path: Path) -> None:
+    told = listing(tmp_path)
+    given = ["-D", "mapreduce.job.maps=7", "--reducers=3"]
+    result = run([*RUN_HADOOP, *given, "--show", "/in", "/out"], tmp_path, **told)
+    command = shlex.split(result.out.decode())
+    assert last(command, "mapreduce.job.maps") == "7"
+    assert last(command, "mapreduce.job.reduces") == "3"
+    assert not (tmp_path / "asked").exists()
+
+
 def last(command: list[str], name: str) -> str:
     """What a property is in the end."""
     return [word for word in command if word.startswith(f"{name}=")][-1].partition("=")[2]
@@ -228,8 +278,8 @@ def test_lines_that_do_not_add_up(tmp_path: Path) -> None:
 
 @pytest.fixture
 def installed(tmp_path: Path) -> dict[str, str]:
-    """The environment of a Hadoop that says nothing and fails."""
-    program(tmp_path / "bin" / "hadoop", "exit 1")
+    """The environment of a Hadoop that says nothing and, if it is to do anything, fails."""
+    program(tmp_path / "bin" / "hadoop", LISTS_NOTHING)
     return {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
 
 
@@ -251,7 +301,7 @@ def test_names_that_are_not_utf8(
 
 def test_a_hadoop_whose_folder_is_not_utf8(installed: dict[str, str], tmp_path: Path) -> None:
     home = tmp_path / os.fsdecode(b"h\xff")
-    program(home / "bin" / "hadoop", "exit 1")
+    program(home / "bin" / "hadoop", LISTS_NOTHING)
     given = {**installed, "HADOOP_HOME": str(home)}
     result = run([*RUN_HADOOP, "--show", "a", "b"], tmp_path, **given)
     assert result.code == 0, result.err
@@ -280,7 +330,7 @@ def test_overwrite_leaves_what_others_have_written(listed: str, why: str, tmp_pa
     last = result.err.splitlines()[-1]
     assert why in last
     assert last.endswith(f"; if it may go: {tmp_path}/bin/hadoop fs -rm -r /out")
-    assert asked == ["fs -ls /out"]
+    assert asked == [LOOKED, "fs -ls /out"]
 
 
 def test_overwrite_removes_an_earlier_answer(tmp_path: Path) -> None:
@@ -289,7 +339,7 @@ def test_overwrite_removes_an_earlier_answer(tmp_path: Path) -> None:
         lines = [f"Found {len(names)} items", *(file + name for name in names)] if names else []
         _, asked = overwriting("\n".join(lines), tmp_path, r"a\tb\t0.900000\n")
         looked = [f"fs -text /out/{name}" for name in names if name.startswith("part-")][:1]
-        assert asked[:-1] == ["fs -ls /out", *looked, "fs -rm -r -f /out"]
+        assert asked[:-1] == [LOOKED, "fs -ls /out", *looked, "fs -rm -r -f /out"]
         assert asked[-1].startswith("jar ")
 
 
@@ -299,11 +349,11 @@ def test_overwrite_removes_what_is_marked(tmp_path: Path) -> None:
     names = ["_SUCCESS", "_neardup", "part-00000", "part-00001.gz"]
     listed = "\n".join([f"Found {len(names)} items", *(file + name for name in names)])
     _, asked = overwriting(listed, tmp_path, "anything")
-    assert asked[:-1] == ["fs -ls /out", "fs -rm -r -f /out"]
+    assert asked[:-1] == [LOOKED, "fs -ls /out", "fs -rm -r -f /out"]
     assert asked[-1].startswith("jar ")
     result, asked = overwriting(listed.replace("part-00000", "notes.txt"), tmp_path, "anything")
     assert "it holds notes.txt" in result.err
-    assert asked == ["fs -ls /out"]
+    assert asked == [LOOKED, "fs -ls /out"]
 
 
 @pytest.mark.parametrize("text", [r"the\t3\n", r"VIDEO_1 1 2 3\n", r"\377\n"])
@@ -314,14 +364,14 @@ def test_overwrite_leaves_the_answer_of_another_job(text: str, tmp_path: Path) -
     result, asked = overwriting(listed, tmp_path, text)
     assert result.code == 1
     assert "there are no pairs in /out/part-00000" in result.err
-    assert asked == ["fs -ls /out", "fs -text /out/part-00000"]
+    assert asked == [LOOKED, "fs -ls /out", "fs -text /out/part-00000"]
 
 
 def overwriting(listed: str, tmp_path: Path, text: str = "") -> tuple[Result, list[str]]:
     """What --overwrite does where `hadoop fs -ls` and `-text` say that, and what it has asked."""
     (tmp_path / "listed").write_text(f"{listed}\n" if listed else "")
-    texts = f'-ls) cat {tmp_path}/listed ;; -text) printf "{text}" ;;'
-    hadoop = f'case "$2" in {texts} -rm) ;; *) exit 1 ;; esac'
+    texts = f'"-ls /out") cat {tmp_path}/listed ;; "-text "*) printf "{text}" ;;'
+    hadoop = f'case "$2 $3" in {texts} "-ls -R" | "-rm "*) ;; *) exit 1 ;; esac'
     program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', hadoop)
     (tmp_path / "asked").write_text("")
     told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
@@ -332,14 +382,50 @@ def overwriting(listed: str, tmp_path: Path, text: str = "") -> tuple[Result, li
 def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
     """Of two runs with one OUTPUT, the later one must not touch what the other one writes."""
     said = "Output directory hdfs://localhost/out already exists"
-    hadoop = f'if [ "$1" = jar ]; then echo "ERROR: {said}" >&2; fi; exit 1'
+    hadoop = f'if [ "$1" = jar ]; then echo "ERROR: {said}" >&2; exit 1; fi'
     program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', hadoop)
     told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
     result = run([*RUN_HADOOP, "/in", "/out"], tmp_path, **told)
     assert result.err.splitlines()[-1] == (
         f"run_hadoop.sh: {said}; --overwrite removes an earlier answer"
     )
-    assert [line.split()[0] for line in (tmp_path / "asked").read_text().splitlines()] == ["jar"]
+    asked = [line.split()[0] for line in (tmp_path / "asked").read_text().splitlines()]
+    assert asked == ["fs", "jar"]
+
+
+@pytest.mark.parametrize(
+    ("file", "stays"),
+    [("_SUCCESS", True), ("_temporary/1/task_2_0002_r_000000/part-00000", True)]
+    + [("_temporary/1/task_1_0001_r_000000/part-00000", False)],
+)
+def test_a_failed_job_beside_that_of_another_run(file: str, stays: bool, tmp_path: Path) -> None:
+    """Two machines have submitted at the same time, before either folder was there."""
+    listed = f'case "$4" in /out) echo "{FILE} /out/{file}" ;; esac'
+    job = 'echo "INFO mapreduce.Job: Running job: job_1_0001" >&2; exit 1'
+    hadoop = f'case "$1 $2" in "fs -ls") {listed} ;; jar*) {job} ;; esac'
+    program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', hadoop)
+    told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+    result = run(
+        [*RUN_HADOOP, "/in", "/out"], tmp_path, **told, PATH=f"{tmp_path}/bin:/usr/bin:/bin"
+    )
+    assert result.code == 1
+    assert ("/out holds what another run has written, and stays as it is\n" in result.err) == stays
+    asked = (tmp_path / "asked").read_text()
+    assert ("fs -rm " in asked) != stays
+
+
+def test_nodes_without_snappy(tmp_path: Path) -> None:
+    """As Hadoop says it of zstd, which the cluster of the tests lacks."""
+    task = "INFO mapreduce.Job: Task Id : attempt_1_0001_m_000000_0, Status : FAILED"
+    error = "Error: java.lang.RuntimeException: native snappy library not available: this version"
+    hadoop = f'if [ "$1" = jar ]; then printf "{task}\\n{error}\\n" >&2; exit 1; fi'
+    program(tmp_path / "bin" / "hadoop", hadoop)
+    told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+    result = run([*RUN_HADOOP, "/in", "/out"], tmp_path, **told)
+    assert result.code == 1
+    assert result.err.splitlines()[-1] == (
+        "run_hadoop.sh: the nodes have no Snappy; type -D mapreduce.map.output.compress=false"
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -349,6 +435,22 @@ def test_what_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
     between = value(asked[1].split(), "-output").removesuffix("/sums")
     assert re.fullmatch("/_neardup-[0-9a-f]{16}.out", between)
     assert asked[2:] == ["job -kill job_1_0001", f"fs -rm -r -f -skipTrash {between}"]
+
+
+def test_two_runs_into_one_folder(tmp_path: Path) -> None:
+    """Hadoop knows of the first one's folder only once its job has begun."""
+    told = waiting(tmp_path)
+    with at_work([*RUN_HADOOP, "/in", "/data//out"], tmp_path, told) as first:
+        asked = (tmp_path / "asked").read_text()
+        result = run([*RUN_HADOOP, "--overwrite", "/in", "/data/out/"], tmp_path, **told)
+        assert result.code == 1
+        said = "run_hadoop.sh: /data/out: another run that was started here writes to it; wait"
+        assert result.err.splitlines()[-1].startswith(said)
+        assert (tmp_path / "asked").read_text() == f"{asked}{LOOKED}\n"
+        first.send_signal(signal.SIGTERM)
+        first.wait(300)
+        with at_work([*RUN_HADOOP, "/in", "/data/out"], tmp_path, told):
+            pass
 
 
 def test_what_is_detached_leaves_its_job_alone(tmp_path: Path) -> None:
@@ -364,21 +466,41 @@ def test_what_is_detached_leaves_its_job_alone(tmp_path: Path) -> None:
 
 def stopped(number: int, flags: list[str], tmp_path: Path) -> tuple[list[str], list[str]]:
     """What a run said whose first job was on its way, and what it has asked Hadoop for."""
+    command = [*RUN_HADOOP, "--exact", *flags, "/in", "/out"]
+    with at_work(command, tmp_path, waiting(tmp_path)) as process:
+        process.send_signal(number)
+        assert process.wait(300) == 128 + number
+    looked, *asked = (tmp_path / "asked").read_text().splitlines()
+    assert looked == LOOKED
+    return (tmp_path / "said").read_text().splitlines(), asked
+
+
+def waiting(tmp_path: Path) -> dict[str, str]:
+    """The environment of a Hadoop that takes a job on, and never ends it."""
     submitted = "echo INFO: Submitted application application_1_0001 >&2; exec sleep 999"
     hadoop = f'case "$1 $2" in "fs -test") exit 1 ;; jar*) {submitted} ;; esac'
     program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', hadoop)
-    told = {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+    return {"HADOOP_HOME": str(tmp_path), "HADOOP_STREAMING_JAR": "streaming.jar"}
+
+
+@contextmanager
+def at_work(
+    command: Command, tmp_path: Path, told: dict[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A run whose first job is on its way; what it says is in `said`."""
     said = tmp_path / "said"
     with said.open("wb") as stderr:
         process = subprocess.Popen(
-            [*RUN_HADOOP, "--exact", *flags, "/in", "/out"],
+            command,
             stderr=stderr,
             env=environment(tmp_path, **told, PATH=f"{tmp_path}/bin:/usr/bin:/bin"),
         )
-    hadoop_cluster.wait_for(lambda: "Submitted" in said.read_text())
-    process.send_signal(number)
-    assert process.wait(300) == 128 + number
-    return said.read_text().splitlines(), (tmp_path / "asked").read_text().splitlines()
+    try:
+        hadoop_cluster.wait_for(lambda: "Submitted" in said.read_text())
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(300)
 
 
 # Where archives are kept.

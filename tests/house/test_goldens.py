@@ -27,13 +27,14 @@ from tests.support.engines import (
     RUN_LOCAL,
     run,
 )
-from tests.support.programs import CONNECT, RUN_SPARK
+from tests.support.programs import CONNECT, RUN_SPARK, SHARE_KEYS
 
 GOLDEN = Path(__file__).parent / "golden"
 SCRIPTS = {
     "mapper.py": MAPPER,
     "dedup_reducer.py": DEDUP,
     "count_tokens.py": COUNT_TOKENS,
+    "share_keys.py": SHARE_KEYS,
     "connect.py": CONNECT,
     "run_local.sh": RUN_LOCAL,
     "run_hadoop.sh": RUN_HADOOP,

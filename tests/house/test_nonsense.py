@@ -71,6 +71,8 @@ PROGRAMS = {
     "dedup_reducer.py": script("dedup_reducer.py"),
     "count_tokens.py map": script("count_tokens.py", "map"),
     "count_tokens.py sum": script("count_tokens.py", "sum"),
+    "share_keys.py map": script("share_keys.py", "map"),
+    "share_keys.py reduce": script("share_keys.py", "reduce"),
     "connect.py large": script("connect.py", "large"),
     "job.py": Program(
         str(ROOT / "job.py"), "job", ("job.py", "usage: job.py"), ("--no-conf", "--runner=inline")
@@ -114,7 +116,8 @@ def folder(tmp_path: Path, sketches: bytes) -> Path:
     (tmp_path / "records.txt").write_bytes(RECORDS)
     (tmp_path / "pairs.tsv").write_bytes(PAIRS)
     (tmp_path / "hadoop" / "bin").mkdir(parents=True)
-    program(tmp_path / "hadoop" / "bin" / "hadoop", "echo This is no Hadoop. >&2; exit 1")
+    lists_nothing = '[ "$1 $2" = "fs -ls" ] || { echo This is no Hadoop. >&2; exit 1; }'
+    program(tmp_path / "hadoop" / "bin" / "hadoop", lists_nothing)
     (tmp_path / "hadoop" / "hadoop-streaming-3.jar").touch()
     return tmp_path
 

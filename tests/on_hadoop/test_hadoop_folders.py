@@ -93,8 +93,14 @@ def final_status(said: str) -> str:
 @pytest.mark.parametrize(
     ("client", "number"), [(["--exact"], signal.SIGINT), ([], signal.SIGTERM)], indirect=["client"]
 )
-def test_a_run_that_is_stopped(client: Client, number: int, folder: str) -> None:
-    """It ends the job, and leaves nothing."""
+def test_a_run_that_is_stopped(client: Client, number: int, folder: str, tmp_path: Path) -> None:
+    """It ends the job, and leaves nothing; not so what only wanted to write to its folder."""
+    hadoop_cluster.wait_for(lambda: " map 0% " in client.said.read_text(), 600)
+    more = ["--overwrite", "--exact", "--reducers=1", "-D", "mapreduce.job.maps=1"]
+    again = [*RUN_HADOOP, *more, "/in/stopped.txt", f"{folder}/pairs"]
+    result = hadoop_cluster.attempt(again, tmp_path)
+    assert result.code == 1
+    assert "another run that was started here writes to it" in result.err.splitlines()[-1]
     assert final_status(client.end(number)) == "KILLED"
     assert hadoop_cluster.names_in(folder) == ["pairs.counts"]
 

@@ -13,7 +13,15 @@ import pytest
 from tests.support.engines import NEARDUP, ROOT, VIDEOS, Result, run
 
 RECORDS = b"a 1 2 3\nb 1 2 3\n"
-SCRIPTS = ("mapper.py", "reducer.py", "dedup_reducer.py", "count_tokens.py", "connect.py", "job.py")
+SCRIPTS = (
+    "mapper.py",
+    "reducer.py",
+    "dedup_reducer.py",
+    "count_tokens.py",
+    "share_keys.py",
+    "connect.py",
+    "job.py",
+)
 # What the scripts, numpy and mrjob import, or would if it were there.
 TEMPTING = (
     *("numpy", "mrjob", "ujson", "simplejson", "rapidjson", "yaml", "pyspark", "boto3", "botocore"),
@@ -48,6 +56,7 @@ def arguments(script: str) -> list[str]:
     return {
         "count_tokens.py": ["order"],
         "connect.py": ["large"],
+        "share_keys.py": ["map"],
         "job.py": ["--no-conf", "-"],
     }.get(script, [])
 

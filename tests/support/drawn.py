@@ -90,8 +90,9 @@ def reduced(
     """The reducer's lines; it gets `at_once` lines in a block, and spools above `bucket_bytes`."""
     join = settings.output.join(settings.scheme, settings.measure, Counters("reducer"))
     blocks = blocks_of(lines, at_once)
+    works = shared_lines(blocks, Counters(""), bucket_bytes)
     return [
-        line for work in shared_lines(blocks, Counters(""), bucket_bytes) for line in join(work)
+        line for work in works for some in join(work) for line in some.splitlines(keepends=True)
     ]
 
 

@@ -25,6 +25,7 @@ from tests.support.programs import (
     ROOT,
     RUN_HADOOP,
     RUN_LOCAL,
+    SHARE_KEYS,
     VIDEOS,
     Command,
     Result,
@@ -52,6 +53,7 @@ __all__ = [  # with the programs, which tests of engines need too
     "ROOT",
     "RUN_HADOOP",
     "RUN_LOCAL",
+    "SHARE_KEYS",
     "VIDEOS",
     "Command",
     "Deciding",
@@ -123,6 +125,28 @@ def split_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False)
     return succeed(DEDUP, tmp, in_order(pairs), process).out
 
 
+def two_rounds(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
+    """Keys first, in blocks, and blocks of lines; as on Hadoop, two mappers and three reducers."""
+    reducers = {"mapreduce_job_reduces": "3"}
+    lines = given.data.splitlines(keepends=True)
+    halves = [b"".join(lines[: len(lines) // 2]), b"".join(lines[len(lines) // 2 :])]
+
+    def shuffled(command: Command) -> list[bytes]:
+        """What each reducer has, by the numbers of partitions."""
+        sent = [succeed(command, tmp, half, process, **reducers).out for half in halves]
+        blocks = in_order(b"".join(sent)).splitlines(keepends=True)
+        return [b"".join(b for b in blocks if b.startswith(b"p%d/3" % i)) for i in range(3)]
+
+    shared = tmp / "shared-keys"
+    shared.mkdir(exist_ok=True)
+    for number, blocks in enumerate(shuffled([*SHARE_KEYS, "map", *flags])):
+        part = succeed([*SHARE_KEYS, "reduce", *flags], tmp, blocks, process).out
+        (shared / f"part-{number:05}").write_bytes(part)
+    mapper = [*MAPPER, "--blocks", "--shared-keys", shared, *flags]
+    mine = shuffled(mapper)
+    return b"".join(succeed([*REDUCER, *flags], tmp, some, process).out for some in mine)
+
+
 def run_local(jobs: int) -> Engine:
     def engine(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
         command = [*RUN_LOCAL, "--jobs", str(jobs), *flags, *given.files]
@@ -145,6 +169,7 @@ ENGINES: dict[str, Engine] = {
     "pipe+dedup": pipe_dedup,
     "counted pipe": counted_pipe,
     "split pipe": split_pipe,
+    "two rounds": two_rounds,
     "run_local 1": run_local(1),
     "run_local 2": run_local(2),
     "run_local 3": run_local(3),

@@ -21,6 +21,8 @@ JOB_SECONDS = 1800  # on a busy machine
 MEBIBYTE = 1 << 20
 # LocalJobRunner: Hadoop in the one JVM of its client; seconds where YARN takes a minute.
 WITHOUT_YARN = ["-D", "mapreduce.framework.name=local", "-D", "mapreduce.task.io.sort.mb=100"]
+# It has no more maps, and need not ask for the size.
+WITHOUT_YARN += ["-D", "mapreduce.job.maps=1", "--rounds=1"]
 T = TypeVar("T")
 
 

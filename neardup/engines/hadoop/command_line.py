@@ -7,6 +7,8 @@ import os
 from collections.abc import Sequence
 
 from neardup.engines.hadoop import folders
+from neardup.engines.hadoop.containers import DEFAULT_MEMORY
+from neardup.engines.hadoop.sizes import AUTO
 from neardup.engines.hadoop.streaming import command, flags, python
 from neardup.index.manifest import refuse_indexes
 from neardup.options import table
@@ -18,7 +20,7 @@ DESCRIPTION = """Find the similar pairs of records in files on a Hadoop cluster.
 INPUT is a file, a folder or a pattern, plain, .gz or .bz2; OUTPUT a folder that does not exist yet,
 where the pairs will be: A TAB B TAB SIMILARITY.
 
-    ./run_hadoop.sh --reducers 40 /data/videos /data/pairs
+    ./run_hadoop.sh /data/videos /data/pairs
     ./run_hadoop.sh --input text --threshold 0.8 '/data/articles/*.txt.gz' /data/pairs
     ./run_hadoop.sh --output kept --removed /data/removed /data/videos /data/clean
 
@@ -46,8 +48,9 @@ def read(given: list[str]) -> argparse.Namespace:
         raise UsageError(f"--in-rounds is for --output clusters, and --output is {args.output}")
     if args.removed is not None and args.output != "kept":
         raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
-    table.integer("--reducers", args.reducers, 1, 999999)
-    table.integer("--memory", args.memory, 512, 999999)
+    if args.reducers != AUTO:
+        table.integer("--reducers", args.reducers, 1, 999999)
+    args.memory = table.integer("--memory", args.memory, 512, 999999)
     if args.ship_venv and (args.python or args.ship_numpy):
         raise UsageError("--ship-venv brings its own Python and numpy")
     for text in args.define:
@@ -80,7 +83,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = table.parser("run_hadoop.sh", DESCRIPTION, set(table.OPTIONS) - {"--input-files"})
     parser.add_argument("inputs", nargs="+", metavar="INPUT")
     parser.add_argument("output_folder", metavar="OUTPUT")
-    parser.add_argument("--reducers", metavar="N", default="8", help="reduce tasks (default: 8)")
+    parser.add_argument(
+        "--reducers",
+        metavar="N",
+        default=AUTO,
+        help=f"reduce tasks, or by the size of the input (default: {AUTO})",
+    )
     parser.add_argument(
         "--rounds",
         metavar="auto|1|2",
@@ -92,8 +100,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--memory",
         metavar="MB",
-        default="2048",
-        help="of a task's container, shared by Hadoop's JVM and Python (default: 2048)",
+        default=str(DEFAULT_MEMORY),
+        help="of a task's container, shared by Hadoop's JVM and Python (default: "
+        f"{DEFAULT_MEMORY})",
     )
     parser.add_argument(
         "--python", metavar="PATH", help="the nodes' Python, with numpy (default: python3)"

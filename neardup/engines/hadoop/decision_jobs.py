@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import argparse
 
-from neardup.engines.hadoop.grouping import WHOLE_LINES
+from neardup.engines.hadoop.containers import heap
+from neardup.engines.hadoop.splits import REDUCERS, WHOLE_LINES
 from neardup.engines.hadoop.streaming import (
     CODE,
     DECIDED,
@@ -20,7 +21,6 @@ from neardup.engines.hadoop.streaming import (
     command,
     environment,
     from_cluster,
-    heap,
     inputs,
     listed,
     python,
@@ -38,10 +38,10 @@ def decide_job(args: argparse.Namespace, edges: str, output: str, counts: str) -
     options, files = told(args, counts)
     own: dict[str, object] = {
         "mapreduce.job.name": f"{args.name}: decision",
-        "mapreduce.reduce.java.opts": f"-Xmx{min(MOST_HEAP, heap(args))}m",
+        "mapreduce.reduce.java.opts": f"-Xmx{min(MOST_HEAP, heap(args.memory))}m",
     }
     # By halves is found in a plain file; others may be packed.
-    one = ONE_PLAIN_FILE if args.output == "kept" else {"mapreduce.job.reduces": 1}
+    one = ONE_PLAIN_FILE if args.output == "kept" else {REDUCERS: 1}
     return [
         *streaming(args, own, [*always(one), *files]),
         *(*KEY_VALUE, "-input", edges, "-output", output, *IDENTITY),
@@ -53,7 +53,7 @@ def decide_job(args: argparse.Namespace, edges: str, output: str, counts: str) -
 def keep_job(args: argparse.Namespace, decided: str, output: str) -> list[str]:
     """The new lines without those of the records that go; each part is of one split."""
     name = {"mapreduce.job.name": f"{args.name}: lines that stay"}
-    more = [*always({"mapreduce.job.reduces": 0, **WHOLE_LINES}), *same_splits(args)]
+    more = [*always({REDUCERS: 0, **WHOLE_LINES}), *same_splits(args)]
     more += from_cluster({DECIDED: f"{decided}/part-00000"})
     files = [f"--decided={DECIDED}", f"--input-files={LIST}"]
     return [
@@ -70,7 +70,7 @@ def removed_job(args: argparse.Namespace, decided: str, output: str) -> list[str
         *streaming(
             args,
             {"mapreduce.job.name": f"{args.name}: records removed"},
-            always({"mapreduce.job.reduces": 1, **WHOLE_LINES}),
+            always({REDUCERS: 1, **WHOLE_LINES}),
         ),
         *("-input", decided, "-output", output),
         *("-mapper", "cut -f 2-"),

@@ -81,7 +81,7 @@ def _without_braces(pattern: str) -> str:
 
 def _inside(output: str, name: str) -> bool:
     """Whether a name, of no pattern, is that folder or lies in it."""
-    return f"{_path(name)}/".startswith(f"{_path(output).rstrip('/')}/")
+    return f"{path_of(name)}/".startswith(f"{path_of(output).rstrip('/')}/")
 
 
 def _may_remove(output: str, pattern: str) -> bool:
@@ -94,16 +94,16 @@ def _may_remove(output: str, pattern: str) -> bool:
     >>> [_may_remove("/data/pairs", name) for name in (r"/data/pair\s", "/x/*/../../data/pairs")]
     [True, True]
     """
-    folder = _path(output)
+    folder = path_of(output)
     literal, *after = re.split(r"[*?\[{\\]", pattern, maxsplit=1)
     if after and ".." in after[0]:
         return True
-    start = _path(literal) + "/" * (literal.endswith("/") or literal == pattern)
+    start = path_of(literal) + "/" * (literal.endswith("/") or literal == pattern)
     inside = f"{start}/".startswith(f"{folder}/")
     return inside or folder == "/" or (literal != pattern and folder.startswith(start))
 
 
-def _path(uri: str) -> str:
+def path_of(uri: str) -> str:
     """Where a URI or a relative path leads in the file system."""
     path = urlsplit(uri).path
     user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
@@ -198,6 +198,29 @@ def _no_pairs(listed: list[str]) -> str:
     except WireError:
         return f"is no answer of an earlier run: there are no pairs in {parts[0]}"
     return ""
+
+
+def is_of_job(output: str, number: str) -> bool:
+    """Whether nothing is in a folder but what a job has there that did not end well.
+
+    `number` as in job_1700000000000_0001, which the folders of its tasks have in their names.
+    """
+    command = [hadoop(), "fs", "-ls", "-R", output]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    return no_strangers(done.stdout.decode("utf-8", "backslashreplace"), path_of(output), number)
+
+
+def no_strangers(listing: str, folder: str, number: str) -> bool:
+    r"""
+    >>> head = "drwxr-xr-x   - me us  0 2026-01-31 09:00 /out/_temporary"
+    >>> ours, theirs = (f"{head}/0/task_17_000{n}_r_000000/part-00000" for n in (1, 2))
+    >>> [no_strangers(text, "/out", "17_0001") for text in ("", head, ours, f"{ours}\n{theirs}")]
+    [True, True, True, False]
+    """
+    tasks = rf"(attempt|task)_{re.escape(number)}_\w+(/.*)?"
+    own = re.compile(rf"{re.escape(folder)}/_temporary(/\d+(/(_temporary(/{tasks})?|{tasks}))?)?")
+    found = [LISTED.fullmatch(line) for line in listing.splitlines()]
+    return all(one and own.fullmatch(path_of(one[3])) for one in found)
 
 
 def remove(folders: list[str], trash: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The files that a job will read, in order, where tasks must know it: see `reading.input_files`.
+"""The files that a job will read, in order, with their sizes.
 
 Files are in order of their paths.  Those whose names begin with `_` or `.` are left out, as Hadoop
 leaves them out; what else it does not read may be in the list, and does no harm there.
@@ -11,25 +11,28 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from neardup.engines.hadoop.installation import hadoop
 from neardup.process.errors import StageError, shown
-from neardup.reading.input_files import format_input_files
 
 # By `hadoop fs -ls`: folder or file, size, name.
 LISTED = re.compile(r"([-d])\S+ .*? (\d+) \d{4}-\d\d-\d\d \d\d:\d\d (.+)")
 
 
-def input_files(old: Sequence[str], new: Sequence[str]) -> bytes:
-    """The list for tasks; StageError where there is no such file, or one is named twice."""
-    return format_input_files(_files(old), _files(new))
+class File(NamedTuple):
+    name: str
+    bytes: int
 
 
-def _files(patterns: Sequence[str]) -> list[str]:
-    """The files that these names and patterns stand for, and those in folders."""
+def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
+    """The files that these names and patterns stand for, and those in folders.
+
+    By one question to Hadoop, whose command is `program`; StageError where there is no such file.
+    """
     if not patterns:
         return []
-    command = [hadoop(), "fs", "-ls", "-R", *patterns]
+    command = [*(program or [hadoop()]), "fs", "-ls", "-R", *patterns]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
     if done.returncode:
         sys.stderr.write(done.stderr.decode("utf-8", "backslashreplace"))
@@ -37,17 +40,17 @@ def _files(patterns: Sequence[str]) -> list[str]:
     return files_in(done.stdout)
 
 
-def files_in(listing: bytes) -> list[str]:
+def files_in(listing: bytes) -> list[File]:
     """The files that a job reads of those in a listing, in order.
 
     >>> files_in(b"-rw-r--r--   1 me us  5 2026-01-31 09:00 /in/a b.txt\\n")
-    ['/in/a b.txt']
+    [File(name='/in/a b.txt', bytes=5)]
     """
-    names = []
+    files = []
     for line in listing.split(b"\n"):
         found = LISTED.fullmatch(line.decode("utf-8", "surrogateescape"))
         if line and not found:
             raise StageError(f"cannot read what Hadoop lists: {shown(line)}")
         if found and found[1] == "-" and not posixpath.basename(found[3]).startswith(("_", ".")):
-            names.append(found[3])
-    return sorted(names, key=lambda name: name.encode("utf-8", "surrogateescape"))
+            files.append(File(found[3], int(found[2])))
+    return sorted(files, key=lambda file: file.name.encode("utf-8", "surrogateescape"))

@@ -10,11 +10,14 @@ from __future__ import annotations
 import argparse
 
 from neardup.engines.connecting import Step, in_rounds
-from neardup.engines.hadoop.grouping import PARTITIONER, SECONDARY_SORT
 from neardup.engines.hadoop.streaming import CODE, command, environment, python, streaming
 from neardup.process.summary import UNSETTLED
 
-LINK_SORT = {**SECONDARY_SORT, "stream.num.map.output.key.fields": 2}
+PARTITIONER = "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
+LINK_SORT = {
+    "mapreduce.partition.keypartitioner.options": "-k1,1",
+    "stream.num.map.output.key.fields": 2,
+}
 
 
 def connecting_job(args: argparse.Namespace, step: Step) -> list[str]:

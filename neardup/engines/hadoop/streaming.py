@@ -9,32 +9,28 @@ from pathlib import Path
 from urllib.parse import quote
 
 from neardup.engines.hadoop import archives
-from neardup.engines.hadoop.grouping import SAME_SPLITS
+from neardup.engines.hadoop.containers import map_properties, reduce_properties
 from neardup.engines.hadoop.installation import hadoop, streaming_jar
+from neardup.engines.hadoop.splits import MAPS, REDUCERS, SAME_SPLITS
 from neardup.options import table
 from neardup.options.settings import counts_first
 from neardup.process.errors import StageError, UsageError
 
-JVM_SHARE = 0.45  # of a container; the rest is for Python
-SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
 # What is sent along is called so in a task's folder.
 CODE, NUMPY, VENV, COUNTS = "neardup-job", "numpy-lib", "venv", "counts"
 LIST, DECIDED, SHARED = "input-files", "decided", "shared-keys"
 KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
 IDENTITY = ("-mapper", "org.apache.hadoop.mapred.lib.IdentityMapper")
 PLAIN = {"mapreduce.output.fileoutputformat.compress": "false"}  # for a task to read
-ONE_PLAIN_FILE = {"mapreduce.job.reduces": 1, **PLAIN}
+ONE_PLAIN_FILE = {REDUCERS: 1, **PLAIN}
 
 
 def reading(args: argparse.Namespace) -> dict[str, object]:
     """The properties of a job that reads the records."""
-    megabytes = heap(args)
     return {
         "mapreduce.job.name": args.name,
-        "mapreduce.map.memory.mb": args.memory,
-        "mapreduce.map.java.opts": f"-Xmx{megabytes}m",
-        "mapreduce.task.io.sort.mb": min(2047, int(megabytes * SORT_SHARE)),
-        "mapreduce.map.sort.spill.percent": 0.95,  # the fewer spills, the less there is to merge
+        **map_properties(args.memory),
+        MAPS: args.maps,
         "mapreduce.input.fileinputformat.input.dir.recursive": "true",
     }
 
@@ -69,9 +65,7 @@ def same_splits(args: argparse.Namespace) -> list[str]:
     return always(SAME_SPLITS) if both else []
 
 
-def told(
-    args: argparse.Namespace, counts: str, shared: str = ""
-) -> tuple[list[str], list[str]]:
+def told(args: argparse.Namespace, counts: str, shared: str = "") -> tuple[list[str], list[str]]:
     """The options of a task, and what sends along the files that they name.
 
     `counts` is the folder where token counts are, if there is a job that makes them; `shared` that
@@ -107,15 +101,9 @@ def streaming(
     args: argparse.Namespace, properties: dict[str, object], more: Sequence[str] = ()
 ) -> list[str]:
     """The head of the command: what Hadoop wants to have before streaming's own options."""
-    common = {
-        "mapreduce.job.reduces": args.reducers,
-        "mapreduce.reduce.memory.mb": args.memory,
-        "mapreduce.reduce.java.opts": f"-Xmx{heap(args)}m",
-        # The reducers' JVMs have no other use for their memory than to hold what they fetched.
-        "mapreduce.reduce.shuffle.merge.percent": 0.9,
-        "mapreduce.reduce.input.buffer.percent": 0.7,
-        "mapreduce.map.output.compress": "true",
-        "mapreduce.map.output.compress.codec": "org.apache.hadoop.io.compress.SnappyCodec",
+    common: dict[str, object] = {
+        REDUCERS: args.reducers,
+        **reduce_properties(args.memory),
         "stream.jobconf.truncate.limit": 20000,  # a task finds its configuration in its environment
     }
     merged = {**properties, **common, **properties}
@@ -137,10 +125,6 @@ def streaming(
 def check_name(path: Path) -> None:
     if not re.fullmatch("[A-Za-z0-9/._+@-]+", str(path)):
         raise StageError(f"Hadoop takes no file from a folder of this name: {path}")
-
-
-def heap(args: argparse.Namespace) -> int:
-    return int(int(args.memory) * JVM_SHARE)
 
 
 def python(args: argparse.Namespace) -> str:

@@ -35,15 +35,27 @@ from neardup.engines.hadoop import (
     listing,
     round_jobs,
 )
+from neardup.engines.hadoop.claims import claimed
 from neardup.engines.hadoop.installation import hadoop
+from neardup.engines.hadoop.listing import File
+from neardup.engines.hadoop.sizes import (
+    AUTO,
+    line_bytes,
+    lines_sent,
+    maps_for,
+    reducers_for,
+    rounds_for,
+)
+from neardup.engines.hadoop.splits import MAPS, REDUCERS
 from neardup.engines.hadoop.watching import Job, say
 from neardup.lines.count_lines import read_counts
-from neardup.options.settings import counts_first
+from neardup.options.settings import counts_first, settings_before_counts
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
 from neardup.process.program import run
 from neardup.process.summary import CLUSTERS, IN_CLUSTERS, REMOVED, UNSETTLED, describe
 from neardup.process.verdict import judged
+from neardup.reading.input_files import format_input_files
 from neardup.token_counts.counts import TokenCounts
 
 
@@ -51,23 +63,54 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     args = command_line.read(sys.argv[1:])
     with tempfile.TemporaryDirectory(dir=archives.folder()) as temporary:
-        if args.tagged:
-            args.places = _list_of_inputs(args, temporary)
+        look_at_inputs(args, temporary)
         plan = planned(args)
         if args.show:
             sys.stdout.buffer.write(os.fsencode(plan.shown()))
             return
-        if args.overwrite:
-            folders.remove_answers(args.answers)
-        elif len(plan.jobs()) > 1:  # else known when the first job starts
-            for folder in filter(folders.exists, args.answers):
-                raise StageError(f"{folder} already exists; --overwrite removes an earlier answer")
-        carry_out(plan, args)
+        with claimed(args.answers):
+            if args.overwrite:
+                folders.remove_answers(args.answers)
+            elif len(plan.jobs()) > 1:  # else known when the first job starts
+                _check_answers(args.answers)
+            carry_out(plan, args)
 
 
-def _list_of_inputs(args: argparse.Namespace, temporary: str) -> str:
+def _check_answers(answers: list[str]) -> None:
+    for folder in filter(folders.exists, answers):
+        raise StageError(f"{folder} already exists; --overwrite removes an earlier answer")
+
+
+def look_at_inputs(args: argparse.Namespace, temporary: str) -> None:
+    """List the input files, where tasks must know them, or Hadoop how many tasks there will be."""
+    together = [*args.inputs, *(args.against or [])]
+    old: list[File] = []
+    new: list[File] = []
+    if args.tagged:
+        old, new = listing.listed(args.against or []), listing.listed(args.inputs)
+        names = [[file.name for file in files] for files in (old, new)]
+        args.places = _kept_until_the_end(format_input_files(*names), args, temporary)
+    elif not _numbers_are_given(args):
+        new = listing.listed(together)
+    lines = line_bytes([*old, *new], settings_before_counts(args))
+    if args.rounds == AUTO:
+        args.rounds = rounds_for(lines)
+    lines = lines_sent(lines, args.rounds)
+    args.maps = maps_for(lines, args.memory)
+    if args.reducers == AUTO:
+        args.reducers = reducers_for(lines)
+
+
+def _numbers_are_given(args: argparse.Namespace) -> bool:
+    """Of rounds, maps and reducers, so that nothing is to be found out."""
+    given = {text.partition("=")[0] for text in args.define}
+    if args.reducers != AUTO:
+        given.add(REDUCERS)
+    return args.rounds != AUTO and given >= {MAPS, REDUCERS}
+
+
+def _kept_until_the_end(names: bytes, args: argparse.Namespace, temporary: str) -> str:
     """The path of a list of the input files; one that stays, where its command is only shown."""
-    names = listing.input_files(args.against or [], args.inputs)
     if args.show:
         return str(archives.kept_bytes(names))
     path = Path(temporary, "input-files.tsv")
@@ -160,9 +203,9 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
         if args.output == "kept":
             _check_lines(answering[0], counters.counts[REMOVED])
     except BaseException as error:
-        made = [plan.between] * bool(plan.between)
-        made += [folder for folder, job in zip(args.answers, answering) if job.submitted]
-        _clean_up(started, made, args.detach and not isinstance(error, Exception))
+        made = {folder: job for folder, job in zip(args.answers, answering) if job.submitted}
+        detach = args.detach and not isinstance(error, Exception)
+        _clean_up(started, plan.between, made, detach)
         raise
     if plan.marking and subprocess.run(plan.marking, stdin=subprocess.DEVNULL).returncode:
         say("Without its mark, --overwrite will take OUTPUT for somebody's data")
@@ -211,16 +254,26 @@ def _check_lines(keep: Job, removed: int) -> None:
         )
 
 
-def _clean_up(started: list[Job], made: list[str], detach: bool) -> None:
-    """After a run that was cut short: end the job, and remove the folders that the run has made."""
+def _clean_up(started: list[Job], between: str, answers: dict[str, Job], detach: bool) -> None:
+    """After a run that was cut short: end the job, and remove the folders that the run has made.
+
+    Another run may have made an answer's folder at the same time, which Hadoop does not notice.
+    """
     last = started[-1] if started else None
+    own = [between] * bool(between)
     if last and last.may_run and (detach or not last.kill()):
         say(f"The job goes on; to end it: {shlex.join(last.killing())}")
-        removing = shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", *made])
-        if made:
+        removing = shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", *own, *answers])
+        if own or answers:
             say(f"and then, to remove what it has written: {removing}")
-    elif last and made and any(job.submitted for job in started):
-        folders.remove(made)
+        return
+    for folder, job in answers.items():
+        if job.succeeded or folders.is_of_job(folder, job.number):
+            own.append(folder)
+        else:
+            say(f"{folder} holds what another run has written, and stays as it is")
+    if own and any(job.submitted for job in started):
+        folders.remove(own)
 
 
 def _counts(path: str) -> TokenCounts:

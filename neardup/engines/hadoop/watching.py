@@ -19,6 +19,12 @@ EXPLAINED = re.compile(
     r"Output directory .+ already exists|Input path does not exist: .*"
     r"|Input Pattern .* matches 0 files|Cannot run program .*"
 )
+# By Hadoop before 3.3.1 where it was built without Snappy, or by nodes that cannot load it.
+NO_SNAPPY = re.compile(
+    r"native snappy library not available|SnappyError"
+    r"|(?:UnsatisfiedLink|NoClassDefFound)Error: .*snappy",
+    re.IGNORECASE,
+)
 SUBMITTED = re.compile(r"(?:Submitted application application|Running job: job)_(\w+)")
 ENDED = re.compile(r"Job job_\w+ (?:completed|failed) ")
 
@@ -72,7 +78,7 @@ class Job:
     @property
     def submitted(self) -> bool:
         """Whether the job was taken on; before, Hadoop has made sure that its OUTPUT is new."""
-        return bool(self._number())
+        return bool(self.number)
 
     @property
     def succeeded(self) -> bool:
@@ -81,12 +87,12 @@ class Job:
     @property
     def may_run(self) -> bool:
         """Whether it may go on without its client, as one on YARN does."""
-        on_yarn = self.submitted and not self._number().startswith("local")
+        on_yarn = self.submitted and not self.number.startswith("local")
         return on_yarn and not any(map(ENDED.search, self.said))
 
     def killing(self) -> list[str]:
         """The command that ends it."""
-        return [mapred(), "job", "-kill", f"job_{self._number()}"]
+        return [mapred(), "job", "-kill", f"job_{self.number}"]
 
     def kill(self) -> bool:
         """End it, if it may still run; whether it has surely ended."""
@@ -99,7 +105,8 @@ class Job:
         )
         return done.returncode == 0
 
-    def _number(self) -> str:
+    @property
+    def number(self) -> str:
         """What Hadoop calls it, as 1700000000000_0001; "" if it was not submitted."""
         found = SUBMITTED.search("\n".join(self.said))
         return found[1] if found else ""
@@ -110,7 +117,9 @@ class Job:
         if explained:
             advice = "already exists; --overwrite removes an earlier answer"
             return explained[0].replace("already exists", advice)
-        application = f"application_{self._number()}" if self.submitted else ""
+        if any(map(NO_SNAPPY.search, self.said)):
+            return "the nodes have no Snappy; type -D mapreduce.map.output.compress=false"
+        application = f"application_{self.number}" if self.submitted else ""
         return first_of_ours(self.said) or first_message(application, hadoop())
 
     def counters(self) -> dict[str, int]:

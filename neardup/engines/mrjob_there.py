@@ -1,0 +1,43 @@
+"""What mrjob's runner on a cluster lacks: memory, maps and reducers as run_hadoop.sh has them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from neardup.engines.hadoop.containers import (
+    DEFAULT_MEMORY,
+    Properties,
+    map_properties,
+    reduce_properties,
+)
+from neardup.engines.hadoop.listing import File, listed
+from neardup.engines.hadoop.sizes import line_bytes, lines_sent, maps_for, reducers_for
+from neardup.engines.hadoop.splits import MAPS, REDUCERS
+from neardup.options.settings import Settings
+
+
+def fit(runner: Any, settings: Settings, files: list[File], rounds: str) -> None:
+    """Set all that neither -D nor mrjob.conf sets, before a runner (HadoopJobRunner) runs."""
+    compat: Any = importlib.import_module("mrjob.compat")
+    given = runner._opts["jobconf"]
+    lines = lines_sent(line_bytes(files, settings), rounds)
+    wanted: Properties = {
+        **map_properties(DEFAULT_MEMORY),
+        **reduce_properties(DEFAULT_MEMORY),
+        MAPS: maps_for(lines, DEFAULT_MEMORY),
+        REDUCERS: reducers_for(lines),
+    }
+    runner._opts["jobconf"] = {
+        # Some have other names in other versions.
+        **{name: wanted[name] for name in wanted if compat.jobconf_from_dict(given, name) is None},
+        **given,
+    }
+
+
+def files_of(runner: Any, here: Sequence[str], there: Sequence[str]) -> list[File]:
+    """The files of this machine, and those that the cluster has by these names and patterns."""
+    found = [File(name, os.path.getsize(name)) for name in here]
+    return [*found, *listed(there, runner.get_hadoop_bin())]

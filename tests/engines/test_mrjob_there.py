@@ -1,0 +1,48 @@
+"""What mrjob on a cluster is told: by the size of the input, or by whoever knows better."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from tests.support.engines import JOB, ROOT, environment
+
+# mrjob takes what it lacks in new versions of Python from us, so before it is imported.
+PROGRAM = """
+from neardup.engines.mrjob_shim import provide_dropped_modules
+provide_dropped_modules()
+from mrjob.hadoop import HadoopJobRunner
+from neardup.engines.hadoop.listing import File
+from neardup.engines.mrjob_there import fit
+from neardup.options.table import parser, OPTIONS
+from neardup.options.settings import settings_before_counts
+settings = settings_before_counts(parser("job.py", "", set(OPTIONS)).parse_args([]))
+for given in ({}, {"mapred.reduce.tasks": "5", "mapreduce.map.memory.mb": "512"}):
+    runner = HadoopJobRunner(conf_paths=[], jobconf=given)
+    fit(runner, settings, [File("/in/videos", 726_000_000)])
+    for name, value in sorted(runner._opts["jobconf"].items()):
+        print(name, value)
+    print()
+"""
+
+
+def test_as_run_hadoop_unless_somebody_says_otherwise(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [JOB[0], "-W", "ignore", "-c", PROGRAM],
+        cwd=ROOT,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ours, theirs = (
+        dict(line.split() for line in part.splitlines()) for part in done.stdout.split("\n\n")[:2]
+    )
+    assert ours["mapreduce.job.maps"] == theirs["mapreduce.job.maps"] == "9"
+    assert ours["mapreduce.job.reduces"] == "8"
+    assert ours["mapreduce.map.output.compress"] == "true"
+    assert ours["mapreduce.map.memory.mb"] == ours["mapreduce.reduce.memory.mb"] == "2048"
+    # An older name of the same.
+    assert "mapreduce.job.reduces" not in theirs
+    assert theirs["mapred.reduce.tasks"] == "5"
+    assert theirs["mapreduce.map.memory.mb"] == "512"

@@ -1,0 +1,119 @@
+"""mapper.py and reducer.py in two rounds: the same lines for less, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neardup.process.counters import SHUFFLED, Counters
+from neardup.reading.blocks import Block
+from neardup.round_stages import map_shared, send_keys, send_lines, share_keys, shared_keys
+from neardup.stages import map_records
+from tests.support.drawn import settings_of, shingle_sets
+from tests.support.engines import (
+    ANSWER,
+    MAPPER,
+    REDUCER,
+    SHARE_KEYS,
+    VIDEOS,
+    in_order,
+    run,
+    succeed,
+)
+
+FLAGS = ["--bands=3 --rows=2", "--exact --threshold=0.5", "--scheme=simhash --distance=3 --bits=64"]
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+@given(
+    rows=st.lists(shingle_sets.filter(bool), min_size=1, max_size=8), partitions=st.integers(1, 3)
+)
+@settings(max_examples=25)
+def test_lines_of_shared_keys_are_sent_and_few_others(flags, rows, partitions):
+    """Of all lines, those whose key another one has; and blocks hold the same lines."""
+    options = settings_of(*flags.split())
+    text = b"".join(
+        b"v%d %b\n" % (i, b" ".join(b"%d" % x for x in row)) for i, row in enumerate(rows)
+    )
+    counters = Counters("test")
+
+    def blocks():
+        return [Block("", 1, text)]
+
+    parts: list[bytes] = []
+    keys = list(send_keys(blocks(), options, counters, partitions))
+    for part in range(partitions):
+        mine = [block for number, block in keys if number == part]
+        parts += share_keys(mine, options, part, partitions)
+    shared = shared_keys(parts, options)
+    all_lines = [
+        line for _, lines in map_records(blocks(), options, counters) for line in lines.splitlines()
+    ]
+    keys_of = [line.split(b"\t")[0] for line in all_lines]
+    expected = {line for line, key in zip(all_lines, keys_of) if keys_of.count(key) > 1}
+    found = [
+        line
+        for _, lines in map_shared(blocks(), options, counters, shared)
+        for line in lines.splitlines()
+    ]
+    assert expected <= set(found) <= set(all_lines)
+    assert len(found) <= len(expected) + 1  # one in a thousand passes by accident
+    sent = send_lines(blocks(), options, counters, shared, partitions)
+    assert sorted(line for _, lines in sent for line in lines.splitlines()) == sorted(found)
+
+
+def test_blocks_without_a_first_round(tmp_path: Path) -> None:
+    lines = succeed([*MAPPER, "--blocks", VIDEOS], tmp_path).out
+    assert lines.count(b"\n") < 100
+    assert in_order(succeed(REDUCER, tmp_path, lines).out) == ANSWER.read_bytes()
+
+
+def test_lines_of_shared_keys_alone(tmp_path: Path) -> None:
+    """As a pipe, with lines in the second round."""
+    keys = succeed([*SHARE_KEYS, "map", VIDEOS], tmp_path)
+    assert SHUFFLED.encode() in keys.err.encode()
+    shared = tmp_path / "shared"
+    shared.write_bytes(succeed([*SHARE_KEYS, "reduce"], tmp_path, in_order(keys.out)).out)
+    lines = in_order(succeed([*MAPPER, "--shared-keys", shared, VIDEOS], tmp_path).out)
+    assert in_order(succeed(REDUCER, tmp_path, lines).out) == ANSWER.read_bytes()
+    every = succeed([*MAPPER, VIDEOS], tmp_path).out
+    assert len(keys.out) + len(lines) < 0.3 * len(every)
+
+
+def test_shared_keys_of_other_options(tmp_path: Path) -> None:
+    keys = in_order(succeed([*SHARE_KEYS, "map", VIDEOS], tmp_path).out)
+    shared = tmp_path / "shared"
+    shared.write_bytes(succeed([*SHARE_KEYS, "reduce"], tmp_path, keys).out)
+    result = run([*MAPPER, "--shared-keys", shared, "--seed=1", VIDEOS], tmp_path)
+    assert (result.code, result.out) == (1, b"")
+    assert result.err == (
+        "mapper.py: the shared keys are of other options; run the first round again, with the "
+        "options of this one\n"
+    )
+    # What is made of the pairs is no option of the keys.
+    succeed([*MAPPER, "--shared-keys", shared, "--output=links", VIDEOS], tmp_path)
+
+
+def test_what_is_no_block(tmp_path: Path) -> None:
+    result = run([*SHARE_KEYS, "reduce"], tmp_path, b"000:00000000ff\t00000003\tv1\t34o8\n")
+    assert (result.code, result.out) == (1, b"")
+    assert "expected a block, as mapper.py --blocks writes it" in result.err
+
+
+def test_blocks_that_were_not_sorted(tmp_path: Path) -> None:
+    env = {"mapreduce_job_reduces": "2"}
+    keys = succeed([*SHARE_KEYS, "map", VIDEOS], tmp_path, **env).out
+    result = run([*SHARE_KEYS, "reduce"], tmp_path, keys + keys)
+    assert result.code == 1
+    assert "put LC_ALL=C sort in front" in result.err
+
+
+def test_an_empty_input(tmp_path: Path) -> None:
+    keys = in_order(succeed([*SHARE_KEYS, "map"], tmp_path, b"").out)
+    shared = tmp_path / "shared"
+    shared.write_bytes(succeed([*SHARE_KEYS, "reduce"], tmp_path, keys).out)
+    lines = succeed([*MAPPER, "--blocks", "--shared-keys", shared], tmp_path, b"").out
+    assert succeed(REDUCER, tmp_path, lines).out == b""

@@ -1,0 +1,67 @@
+"""Blocks as lines of text, and lines gathered to blocks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.process.counters import Counters
+from neardup.process.errors import StageError
+from neardup.rounds import line_blocks
+from neardup.rounds.block_text import format_blocks, is_block, parse_blocks, reducer_of
+from neardup.rounds.sorted_lines import sorted_lines
+
+ESCAPED = st.lists(st.sampled_from([b"\x1b", b"\n", b"\r", b"\t", b"0", b"1", b"\0", b"\xff"]))
+
+
+@given(ESCAPED.map(b"".join) | st.binary(), st.integers(0, 9))
+def test_any_block_comes_back(block, part):
+    (line,) = format_blocks([(part, block)], 10)
+    assert is_block(line)
+    assert line.count(b"\n") == 1
+    assert b"\r" not in line
+    assert list(parse_blocks([line])) == [(part, 10, block)]
+
+
+@pytest.mark.parametrize("reducers", [1, 2, 3, 8, 40, 257, 999])
+def test_each_partition_goes_to_the_reducer_of_its_number(reducers):
+    parts = range(reducers)
+    for part, line in zip(parts, format_blocks(((part, b"") for part in parts), reducers)):
+        assert reducer_of(line.split(b"\t")[0], reducers) == part
+
+
+def test_java_hashes_so():
+    """ "hello".hashCode() is 99162322, of a String, which starts from 0; that of a Text from 1."""
+    assert reducer_of(b"hello", 1 << 31) == (99162322 + 31**5) & 0x7FFFFFFF
+
+
+@pytest.mark.parametrize("line", [b"", b"\n", b"p1\tx\n", b"000:00000000ff\t00000003\tv1\t34o8\n"])
+def test_what_is_no_block_is_told(line):
+    with pytest.raises(StageError, match="expected a block, as mapper"):
+        list(parse_blocks([line]))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=9))), st.integers(1, 20))
+def test_gathered_lines_are_the_same(pieces, most):
+    before = line_blocks.BLOCK_BYTES, line_blocks.HELD_BYTES
+    line_blocks.BLOCK_BYTES, line_blocks.HELD_BYTES = most, 2 * most
+    try:
+        found = list(line_blocks.gathered(iter(pieces)))
+    finally:
+        line_blocks.BLOCK_BYTES, line_blocks.HELD_BYTES = before
+    expected, lines = defaultdict(bytes), defaultdict(bytes)
+    for part, piece in pieces:
+        expected[part] += piece
+    for part, piece in found:
+        lines[part] += piece
+        assert len(piece) <= most + 9 + 2 * most
+    assert lines == expected
+
+
+@given(st.lists(st.binary(max_size=5).map(lambda line: line.replace(b"\n", b"") + b"\n")))
+def test_lines_come_in_order(lines):
+    found = b"".join(sorted_lines(lines, Counters("reducer")))
+    assert found == b"".join(sorted(lines, key=lambda line: line[:-1]))
