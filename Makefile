@@ -1,10 +1,10 @@
 # What a person does; `make help` lists it.  It needs Python 3.9 or later, bash 4.4 or later
-# and GNU sort; what has to do with Hadoop needs Java 17 too, and Maven the first time.
+# and GNU sort; what has to do with Spark and Hadoop needs Java 17 too, and Hadoop Maven the first time.
 
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run help test coverage browser-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
+.PHONY: run help test coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
 run: .venv/.run ## the near-duplicates of data/videos.txt, as pairs on stdout
 	@./run_local.sh data/videos.txt
 
@@ -20,6 +20,9 @@ coverage: .venv/.test ## the same, and which lines none of them runs; at least t
 
 browser-test: .venv/.test ## those of pages, in a real browser: it needs chromium
 	$(VENV) -m pytest -m browser tests
+
+spark-test: .venv/.test .venv/.spark ## those on a real Spark, with a master and workers on this machine
+	$(VENV) -m pytest -m spark tests/on_spark
 
 # A real cluster on this machine, for as long as the tests take; HADOOP_TESTS=skip leaves them out.
 hadoop-test: .venv/.test ## those on a real Hadoop, which it starts and stops
@@ -68,6 +71,6 @@ PIP_INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --edita
 	@exec >&2; set -ex; $(PYTHON) -m venv .venv; $(PIP_INSTALL) '.[mrjob]'
 	@touch $@
 
-.venv/.test .venv/.lint .venv/.bench: .venv/.run
+.venv/.test .venv/.lint .venv/.bench .venv/.spark: .venv/.run
 	@exec >&2; set -ex; $(PIP_INSTALL) '.[$(patsubst .venv/.%,%,$@)]'
 	@touch $@

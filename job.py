@@ -14,6 +14,7 @@ writes the lines that stay; on this machine the launcher does both.
 import argparse
 import glob
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -63,7 +64,7 @@ from neardup.engines.mrjob_here import (
 )
 from neardup.engines.mrjob_inputs import Given
 from neardup.engines.mrjob_there import files_of, fit
-from neardup.options.table import OPTIONS, value_of
+from neardup.options.table import OPTIONS, given_arguments, value_of
 from neardup.options.settings import counts_first, settings_before_counts
 from neardup.process.arguments import check_words
 from neardup.process.counters import SHUFFLED, Counters
@@ -112,6 +113,9 @@ class NearDuplicates(MRJob):
                 raise UsageError(f"{flag}: '--' is no value")
         if self.options.runner not in (None, *RUNNERS):
             use = ", ".join(f"-r {runner}" for runner in RUNNERS)
+            if self.options.runner == "spark":
+                words = [*given_arguments(self.options), *(self.options.args or ["INPUT"])]
+                use += f"; on Spark type: ./run_spark.sh {shlex.join(words)} OUTPUT"
             raise UsageError(f"-r {self.options.runner}: cannot run this job; use one of {use}")
         if not self.on_cluster():
             self.options.read_logs = False  # what a task said is said by `run_steps`

@@ -17,6 +17,7 @@ A room of this house imports only from those before it, and its docstring says f
     stages, count_stages, decision_stages, round_stages, index, sketch_files
     engines
     library
+    spark
     evaluation, tuning
     report
     commands

@@ -206,6 +206,12 @@ def as_arguments(args: argparse.Namespace) -> list[str]:
     ]
 
 
+def given_arguments(args: argparse.Namespace) -> list[str]:
+    """The same, without those that say what is so anyhow: for a line to type."""
+    anyhow = as_arguments(parser("", "").parse_args([]))
+    return [word for word in as_arguments(args) if word not in anyhow]
+
+
 def from_arguments(given: Iterable[str]) -> argparse.Namespace:
     """The options that `as_arguments` told; ValueError for what it never tells.
 

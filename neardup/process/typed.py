@@ -6,10 +6,12 @@ import os
 import shlex
 import sys
 
-ON_CLUSTER, COUNT_TOKENS = "./run_hadoop.sh", "./count_tokens.py"
+ON_CLUSTER, ON_SPARK, COUNT_TOKENS = "./run_hadoop.sh", "./run_spark.sh", "./count_tokens.py"
 PROGRAMS = {
     "run.py": "./run_local.sh",
     "submit.py": ON_CLUSTER,
+    "spark_submit.py": ON_SPARK,
+    "spark_job.py": ON_SPARK,
     "job.py": "./job.py",
     "mapper.py": "./mapper.py",
     "count_tokens.py": COUNT_TOKENS,

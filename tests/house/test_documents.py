@@ -20,8 +20,8 @@ from tests.support.drawn import settings_of
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-CHOOSING, FORMATS, HADOOP = (
-    ROOT / "docs" / f"{name}.md" for name in ("choosing", "formats", "hadoop")
+CHOOSING, FORMATS, HADOOP, SPARK = (
+    ROOT / "docs" / f"{name}.md" for name in ("choosing", "formats", "hadoop", "spark")
 )
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
@@ -120,6 +120,7 @@ def flags_of(program: str) -> dict[str, tuple[str, str]]:
 
 
 RUN_LOCAL, RUN_HADOOP = flags_of("run_local.sh"), flags_of("run_hadoop.sh")
+RUN_SPARK = flags_of("run_spark.sh")
 
 
 def test_the_help_is_understood() -> None:
@@ -134,6 +135,12 @@ def test_every_option_has_its_row_with_its_default(flag: str) -> None:
     shown = [row[:2] for table in rows(document, "option") for row in table]
     option, default = (RUN_LOCAL if flag in RUN_LOCAL else RUN_HADOOP)[flag]
     assert [option, default] in shown
+
+
+@pytest.mark.parametrize("flag", sorted(set(RUN_SPARK) - set(RUN_LOCAL)))
+def test_every_option_of_spark_has_its_row(flag: str) -> None:
+    shown = [row[:2] for table in rows(SPARK, "option") for row in table]
+    assert list(RUN_SPARK[flag]) in shown
 
 
 def test_every_row_is_an_option() -> None:

@@ -27,7 +27,7 @@ from tests.support.engines import (
     RUN_LOCAL,
     run,
 )
-from tests.support.programs import CONNECT, SHARE_KEYS
+from tests.support.programs import CONNECT, RUN_SPARK, SHARE_KEYS
 
 GOLDEN = Path(__file__).parent / "golden"
 SCRIPTS = {
@@ -38,6 +38,7 @@ SCRIPTS = {
     "connect.py": CONNECT,
     "run_local.sh": RUN_LOCAL,
     "run_hadoop.sh": RUN_HADOOP,
+    "run_spark.sh": RUN_SPARK,
     "neardup": NEARDUP,
     **{f"neardup.{command}": [*NEARDUP, command] for command in ("run", *COMMANDS)},
 }

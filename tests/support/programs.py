@@ -40,11 +40,13 @@ MAPPER, REDUCER, DEDUP, COUNT_TOKENS, SHARE_KEYS, DECIDE, KEEP, CONNECT, JOB = (
 NEARDUP = [sys.executable, "-m", "neardup"]  # in the folder ROOT
 RUN_LOCAL = [str(ROOT / "run_local.sh")]
 RUN_HADOOP = [str(ROOT / "run_hadoop.sh")]
+RUN_SPARK = [str(ROOT / "run_spark.sh")]
 INLINE = [*JOB, "--no-conf", "-r", "inline"]
 LOCAL = [*JOB, "--no-conf", "-r", "local", "--num-cores", "1"]  # two tasks a stage
 RUNNERS = {
     RUN_LOCAL[0]: "neardup/engines/local/run.py",
     RUN_HADOOP[0]: "neardup/engines/hadoop/submit.py",
+    RUN_SPARK[0]: "neardup/engines/spark/spark_submit.py",
 }
 COVERAGE = re.compile("COV_CORE|COVERAGE", re.IGNORECASE)
 HIDDEN = re.compile(

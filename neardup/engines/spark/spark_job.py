@@ -1,0 +1,121 @@
+"""What spark-submit runs for run_spark.sh: from files to a folder of pairs, and a summary."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from neardup.process.interpreter import require
+
+require("numpy", "pyspark", "pyarrow", name="run_spark.sh")
+
+from pyspark.sql import SparkSession
+
+from neardup.decision_stages import decide_edges
+from neardup.engines.counting_first import cost_told
+from neardup.engines.spark import spark_options
+from neardup.engines.spark.shipped_package import ship
+from neardup.engines.spark.spark_failures import in_a_line
+from neardup.engines.spark.spark_flow import SparkJob
+from neardup.engines.spark.spark_lines import lines_of_files, places_of_files
+from neardup.engines.spark.spark_tasks import Tasks
+from neardup.lines.count_lines import read_counts
+from neardup.options.settings import Settings
+from neardup.options.table import as_arguments
+from neardup.process.counters import Counters
+from neardup.process.errors import StageError
+from neardup.process.program import run
+from neardup.process.summary import describe, first_bad_lines, total
+from neardup.process.verdict import judged
+from neardup.stages import dedup_pairs, map_records, reduce_buckets
+from neardup.token_counts.counts import TokenCounts
+
+
+def main() -> None:
+    args = spark_options.read(sys.argv[1:])
+    with in_a_line():
+        spark = SparkSession.builder.getOrCreate()
+        try:
+            answer(spark, args)
+        finally:
+            spark.stop()
+
+
+def answer(spark: SparkSession, args: argparse.Namespace) -> None:
+    """Write OUTPUT, and the summary to stderr; StageError where the input could not be read."""
+    counts = None if args.counts is None else read_counts(args.counts, bool(args.own_counts))
+    settings = cost_told(Settings.of(args, counts))
+    reports = _carry_out(spark, args, settings, counts)
+    reports += [{**_nothing(settings), **_when(reports[0])}] if reports else [_nothing(settings)]
+    told = [*first_bad_lines(reports), describe(reports, whole=True)]
+    print("\n".join(told), file=sys.stderr)
+    judged(total(report["counts"] for report in reports), settings.max_bad)
+
+
+def _carry_out(
+    spark: SparkSession, args: argparse.Namespace, settings: Settings, counts: TokenCounts | None
+) -> list[dict]:
+    """The reports of all tasks; OUTPUT is whole, or is not there."""
+    output = _Folder(spark, args.output_folder)
+    if output.exists():
+        raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
+    ship(spark.sparkContext)
+    old, new, rounds = args.against or [], args.inputs, 1 if args.rounds == "1" else 2
+    lines = lines_of_files(spark, [*old, *new])
+    places = places_of_files(spark, old, new) if settings.tag else None
+    splits = lines.rdd.getNumPartitions()
+    partitions = int(args.reducers or max(spark.sparkContext.defaultParallelism, splits))
+    given = argparse.Namespace(**{**vars(args), "counts": None, "own_counts": False})
+    decides = args.output if settings.output.decides else ""
+    tasks = Tasks(as_arguments(given), counts, partitions, places, decides)
+    job = SparkJob(spark, tasks, settings)
+    try:
+        if decides == "kept":
+            blocks = job.kept(lines, lines_of_files(spark, new), rounds)
+        else:
+            blocks = job.answer(lines, rounds)
+        blocks.selectExpr("cast(value as string) as value").write.text(args.output_folder)
+    except BaseException:
+        output.remove()
+        raise
+    return job.reports()
+
+
+class _Folder:
+    """One on any file system that Spark writes to."""
+
+    def __init__(self, spark: SparkSession, name: str):
+        context: Any = spark.sparkContext
+        self._path = context._jvm.org.apache.hadoop.fs.Path(name)
+        self._system = self._path.getFileSystem(context._jsc.hadoopConfiguration())
+
+    def exists(self) -> bool:
+        return bool(self._system.exists(self._path))
+
+    def remove(self) -> None:
+        self._system.delete(self._path, True)
+
+
+def _nothing(settings: Settings) -> dict:
+    """What the stages count of no input, so that a summary has every line."""
+    counters = Counters("mapper")
+    list(map_records([], settings, counters))
+    list(reduce_buckets([], settings, counters))
+    if settings.output.decides:
+        list(decide_edges([], settings, counters))
+    else:
+        list(dedup_pairs([], counters))
+    return counters.as_dict()
+
+
+def _when(report: dict) -> dict:
+    """What a report says of a step's time."""
+    return {name: report[name] for name in ("stage", "started", "ended")}
+
+
+if __name__ == "__main__":
+    sys.exit(run(spark_options.NAME, main))

@@ -1,0 +1,215 @@
+"""Lines as Spark reads them → blocks as the stages take them.
+
+The text source of Spark cuts files into lines as Hadoop does, and knows bytes, not letters: a line
+of it, cast to binary, is what stands in the file.  Some thousand lines come to Python as one Arrow
+batch, whose bytes lie end to end: they are a block already, and no line is an object of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+
+from neardup.process.errors import StageError, UsageError
+from neardup.reading.bad_lines import LINE_TOO_LONG
+from neardup.reading.blocks import BLOCK_BYTES, CUT_BYTES, Block
+from neardup.reading.input_files import file_places
+from neardup.reading.magic import MAGIC_BYTES, refuse_no_lines
+from neardup.reading.places import NEW
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LINE = "concat(cast(value as binary), X'0A') as line"
+UNPACKED = (".gz", ".bz2")  # what Spark unpacks by a file's name, whatever else is installed
+
+
+def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
+    """The lines of files, folders and patterns; with each its file, and its split's bytes there."""
+    return _text(spark, names).selectExpr(
+        LINE,
+        "_metadata.file_path as path",
+        "_metadata.file_block_start as start",
+        "_metadata.file_block_length as length",
+    )
+
+
+def places_of_files(spark: SparkSession, old: list[str], new: list[str]) -> dict[str, int]:
+    """The place of the first line of each file, by its address; files in order of their names.
+
+    UsageError for one that is named twice.
+    """
+    files = [sorted(map(_address, _text(spark, names).inputFiles())) for names in (old, new)]
+    twice = [*(set(files[0]) & set(files[1])), *_repeated(old), *_repeated(new)]
+    if twice:
+        raise UsageError(f"{unquote(twice[0])}: is named twice; name each file once")
+    return dict(zip(files[0] + files[1], file_places(*map(len, files))))
+
+
+def _text(spark: SparkSession, names: list[str]) -> Any:
+    if not names:
+        return spark.createDataFrame([], "value string")
+    return spark.read.option("recursiveFileLookup", "true").text(names)
+
+
+def _address(told: str) -> str:
+    """A file's address, of which Spark has two forms.
+
+    >>> _address("file:///data/a%20b.txt"), _address("file:/data/a%20b.txt")
+    ('file:/data/a%20b.txt', 'file:/data/a%20b.txt')
+    """
+    return re.sub("^([A-Za-z0-9+.-]+:)/+", r"\1/", told)
+
+
+def _repeated(names: list[str]) -> list[str]:
+    return [name for name in names if names.count(name) > 1]
+
+
+def lines_of_column(values: DataFrame) -> DataFrame:
+    """The same of a column of strings called `value`, which are in no file."""
+    return values.selectExpr(LINE, "'' as path", "0L as start", "0L as length")
+
+
+class _Split(NamedTuple):
+    """A part of a file that one task reads."""
+
+    path: str  # as Spark tells it: an address
+    start: int
+    length: int
+
+    @property
+    def name(self) -> str:
+        return unquote(self.path)
+
+    def first(self, places: Mapping[str, int] | None) -> int:
+        """The place of its first line, where anybody asks for places."""
+        return NEW if places is None else places[_address(self.path)] + self.start
+
+    def check(self, lines: int) -> None:
+        """StageError for more lines than bytes: then places would be those of the next split."""
+        if self.path.endswith(".bz2") and lines > self.length:
+            raise StageError(
+                f"{self.name}: a split of it has more lines than bytes, so that they cannot be "
+                "told apart from those of the next; make it one split, by --conf "
+                "spark.sql.files.maxPartitionBytes=1000000000000"
+            )
+
+    @property
+    def told(self) -> str:
+        """As a message begins, up to the number of a line."""
+        at = f" from byte {self.start}" if self.start else ""
+        return f"{self.name}{at}: line " if self.path else "line "
+
+
+class SplitRows(NamedTuple):
+    """Rows of a batch, `low` to `high`, that are of one split; `number` is the first one's line in
+    it, and `ends` says where each row of the batch begins and ends in the bytes of all."""
+
+    split: _Split
+    number: int
+    values: Any
+    ends: np.ndarray
+    low: int
+    high: int
+
+    def bytes(self, low: int, high: int) -> bytes:
+        """Whole lines."""
+        start = int(self.ends[low])
+        data: bytes = (
+            self.values.buffers()[2].slice(start, int(self.ends[high]) - start).to_pybytes()
+        )
+        return data
+
+
+def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
+    """The rows of Arrow batches of `lines_of_files`, split by split.
+
+    StageError for a file that begins as one without lines does.
+    """
+    split, number = _Split("", 0, 0), 1
+    for batch in batches:
+        values, paths, starts, lengths = batch.columns
+        ends = _ends(values)
+        for low, high in _runs(paths, starts):
+            now = _Split(paths[low].as_py(), starts[low].as_py(), lengths[low].as_py())
+            if now != split:
+                split, number = now, 1
+                if now.path and not now.start:
+                    refuse_no_lines(values[low].as_py()[:MAGIC_BYTES], now.name, UNPACKED)
+            yield SplitRows(split, number, values, ends, low, high)
+            number += high - low
+
+
+def blocks_of_batches(
+    batches: Iterable[Any], max_line: int, places: Mapping[str, int] | None = None
+) -> Iterator[Block]:
+    """Arrow batches of `lines_of_files` → blocks of whole lines, where somebody asks for them with
+    the places of their first lines."""
+    for rows in rows_of_batches(batches):
+        first = rows.split.first(places)
+        if places:
+            rows.split.check(rows.number + rows.high - rows.low - 1)
+        for row, data, flaw in _pieces(rows, max_line):
+            line = rows.number + row - rows.low
+            place = first if places is None else first + line - 1
+            yield Block(rows.split.told, line, data, flaw, place)
+
+
+def lines_that_stay(
+    batches: Iterable[Any], places: Mapping[str, int], gone: np.ndarray
+) -> Iterator[bytes]:
+    """Whole lines, of all but the places `gone` (uint64, ascending); some at a time."""
+    for rows in rows_of_batches(batches):
+        first = rows.split.first(places) + rows.number - 1
+        bounds = np.searchsorted(gone, np.array([first, first + rows.high - rows.low], np.uint64))
+        out = (gone[bounds[0] : bounds[1]] - np.uint64(first)).astype(np.int64) + rows.low
+        starts, stops = [rows.low, *(out + 1).tolist()], [*out.tolist(), rows.high]
+        if stay := b"".join(rows.bytes(a, b) for a, b in zip(starts, stops) if a < b):
+            yield stay
+
+
+def _ends(values: Any) -> np.ndarray:
+    """Where each of n binary values begins and ends in their common bytes: int64 (n + 1,)."""
+    offsets = np.frombuffer(values.buffers()[1], np.int32)
+    return offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
+
+
+def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:
+    """From where to where rows are of one split."""
+    if not len(paths):
+        return
+    firsts = starts.to_numpy()
+    new = firsts[1:] != firsts[:-1]
+    if paths[0] != paths[len(paths) - 1] or new.any():
+        names = np.array(paths.to_pylist(), dtype=object)
+        new = new | (names[1:] != names[:-1])
+    bounds = [0, *(np.flatnonzero(new) + 1).tolist(), len(paths)]
+    yield from zip(bounds, bounds[1:])
+
+
+def _pieces(rows: SplitRows, max_line: int) -> Iterator[tuple[int, bytes, str]]:
+    """(first row, lines, flaw); lines that are too long alone."""
+    low, ends = rows.low, rows.ends
+    long = np.flatnonzero(np.diff(ends[low : rows.high + 1]) > max_line + 1) + low
+    for row in [*long.tolist(), rows.high]:
+        while low < row:
+            enough = int(np.searchsorted(ends, ends[low] + BLOCK_BYTES))
+            end = min(row, max(low + 1, enough))
+            yield low, rows.bytes(low, end), ""
+            low = end
+        if row < rows.high:
+            yield row, rows.bytes(row, row + 1)[:CUT_BYTES], LINE_TOO_LONG
+            low = row + 1
+
+
+def check_names(names: Iterable[str]) -> None:
+    """UsageError for files that Spark would read as they lie, or would leave out."""
+    for name in names:
+        if name.endswith(".xz"):
+            raise UsageError(f"{name}: Spark cannot unpack .xz; pack it as .gz or .bz2")
+        if name.rstrip("/").rpartition("/")[2].startswith(("_", ".")) and name.strip("./"):
+            raise UsageError(f"{name}: Spark reads no name that begins with _ or .; rename it")

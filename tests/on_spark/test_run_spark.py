@@ -1,0 +1,138 @@
+"""run_spark.sh as one types it: by spark-submit, on this machine and on a master with workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neardup.made_up import video_lines
+from tests.on_spark.test_spark_answers import counts, written
+from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, Result, in_order, run, succeed
+from tests.support.programs import RUN_SPARK
+from tests.support.spark_cluster import SOON_WARM, SparkCluster, wait_for
+
+pytestmark = pytest.mark.spark
+JOB_SECONDS = 1800  # on a busy machine
+QUICK = [
+    word
+    for which in ("driver", "executor")
+    for word in ("--conf", f"spark.{which}.extraJavaOptions={SOON_WARM}")
+]
+
+
+def attempt(tmp: Path, *words: object) -> Result:
+    return run([*RUN_SPARK, *QUICK, *map(str, words)], tmp, seconds=JOB_SECONDS, process=True)
+
+
+def test_on_this_machine(tmp_path: Path) -> None:
+    result = attempt(tmp_path, "--master", "local[2]", VIDEOS, tmp_path / "pairs")
+    assert result.code == 0, result.err
+    assert result.out == b""
+    assert written(tmp_path / "pairs") == ANSWER.read_bytes()
+    assert result.count("pairs") == 790
+    assert "promise  " in result.err
+    again = attempt(tmp_path, "--master", "local[2]", VIDEOS, tmp_path / "pairs")
+    assert again.code == 1
+    assert again.err.splitlines()[-1] == (
+        f"run_spark.sh: {tmp_path}/pairs already exists; name another OUTPUT, or remove it"
+    )
+    assert written(tmp_path / "pairs") == ANSWER.read_bytes()
+
+
+def test_a_bad_line_ends_a_strict_run_in_a_line(cluster: SparkCluster, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"a 1 2\nb\n")
+    words = ["--master", cluster.master, "--python", sys.executable, "--strict", bad]
+    result = attempt(tmp_path, *words, tmp_path / "pairs")
+    assert result.code == 1
+    last = f"run_spark.sh: file:{bad}: line 2: no shingles: 'b'"
+    assert result.err.splitlines()[-1].replace("///", "/") == last
+    assert "\tat org.apache" not in result.err
+    assert not (tmp_path / "pairs").exists()
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("videos") / "videos.txt"
+    with file.open("wb") as out:
+        out.writelines(video_lines.lines(20_000, seed=1, copies=0.1))
+    return file
+
+
+def test_an_executor_is_killed(cluster: SparkCluster, videos: Path, tmp_path: Path) -> None:
+    """In the second round, when it has keys and lines that others need: no pair and no count is
+    lost, and none is there twice."""
+    expected = succeed([*RUN_LOCAL, videos], tmp_path)
+    log = tmp_path / "log"
+    words = [
+        *RUN_SPARK,
+        *QUICK,
+        "--master",
+        cluster.master,
+        "--python",
+        sys.executable,
+        "--reducers=6",
+    ]
+    words += ["--conf", "spark.sql.files.maxPartitionBytes=2m", "--conf", "spark.log.level=INFO"]
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    with log.open("wb") as out:
+        job = subprocess.Popen(
+            [*words, str(videos), str(tmp_path / "pairs")], stdout=out, stderr=out, env=env
+        )
+        with job:
+            # Stage 0 sends keys, 1 shares them, 2 sends lines; so some of these are there by then.
+            wait_for(lambda: b"in stage 2.0 (TID" in log.read_bytes() or job.poll() is not None)
+            wait_for(lambda: log.read_bytes().count(b"Finished task") > FINISHED or job.poll())
+            killed = cluster.executors()[:1]
+            for pid in killed:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            code = job.wait(JOB_SECONDS)
+    said = log.read_text("utf-8", "backslashreplace")
+    assert code == 0, said
+    assert killed
+    assert "Lost executor" in said
+    assert written(tmp_path / "pairs") == in_order(expected.out)
+    assert counts(said) == counts(expected.err)
+
+
+FINISHED = 16  # tasks: those of the first round, and one of the second
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--exact"], "counts tokens first is not on Spark; type: ./run_hadoop.sh --exact"),
+        (["--rounds", "3"], "--rounds: '3' is not one of auto, 1, 2"),
+        (["--reducers", "0"], "--reducers"),
+        (["--conf", "spark"], "--conf: expected NAME=VALUE, got 'spark'"),
+        (["x.xz"], "x.xz: Spark cannot unpack .xz"),
+        (["/data/_x"], "/data/_x: Spark reads no name that begins with _ or ."),
+    ],
+)
+def test_what_is_refused_before_a_jvm_starts(tmp_path: Path, words: list[str], said: str) -> None:
+    result = run([*RUN_SPARK, *words, "in.txt", "out"], tmp_path)
+    assert result.code == 2
+    assert said in result.err
+
+
+def test_the_command_is_shown(tmp_path: Path) -> None:
+    words = ["--show", "--master", "yarn", "--conf", "spark.executor.memory=4g", "in.txt", "out"]
+    shown = succeed([*RUN_SPARK, *words], tmp_path).out.decode()
+    assert "spark-submit --master yarn --name near-duplicates --conf " in shown
+    assert "--conf spark.pyspark.python=python3 " in shown
+    assert shown.index("arrow") < shown.index("spark.executor.memory=4g") < shown.index("spark_job")
+
+
+def test_without_spark_the_line_to_type(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    result = run([*RUN_SPARK, "in.txt", "out"], tmp_path, process=True)
+    assert result.code == 1
+    assert f"run_spark.sh: there is no spark-submit in SPARK_HOME ({tmp_path}/bin)" in result.err

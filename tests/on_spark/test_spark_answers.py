@@ -1,0 +1,210 @@
+"""Files in, a folder out: the same bytes and counts as on one machine, whatever is in the files."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neardup.process.errors import StageError, UsageError
+from tests.support.engines import RUN_LOCAL, VIDEOS, in_order, succeed
+
+pytestmark = pytest.mark.spark
+
+# Bytes that are no UTF-8, all ends of lines, blank lines, bad ones, a mark of byte order, and no
+# end of the last line.
+ODD = (
+    b"\xef\xbb\xbfa\xff\xfe 1 2 3 4\r\n\r\n\nb\xc3( 4 3 2 1\rc\x01\x0b 1 2 3 4 \n"
+    b"no shingles\nd \xff\ne\xe2\x80\xa8 1 2 3 4\n\x00 1 2 3 4\nf 1 2 3 4"
+)
+
+
+def answer(spark: Any, output: Path, *words: object) -> bytes:
+    """What run_spark.sh writes with these options and inputs, in order."""
+    from neardup.engines.spark import spark_job, spark_options
+
+    spark_job.answer(spark, spark_options.read([*map(str, words), str(output)]))
+    return written(output)
+
+
+def written(output: Path) -> bytes:
+    assert (output / "_SUCCESS").exists()
+    return in_order(b"".join(part.read_bytes() for part in sorted(output.glob("part-*"))))
+
+
+def counts(said: str) -> dict[str, str]:
+    """The numbers of a summary, but of what depends on the engine; and what it says of
+    bad lines."""
+    found = re.findall(r"^([a-z][a-z ]*?)  +([\d,]+(?:  \(.*\))?)$", said, re.M)
+    return {name: n for name, n in found if name not in ENGINES_OWN}
+
+
+ENGINES_OWN = (
+    "bytes shuffled",
+    "keyed lines",
+    "buckets with more than one record",
+    "candidate pairs",
+)
+
+
+@pytest.mark.parametrize("flags", [["--rounds=1"], ["--rounds=2"], ["--rounds=2", "--reducers=7"]])
+def test_videos(spark: Any, tmp_path: Path, capsys: Any, flags: list[str]) -> None:
+    expected = succeed([*RUN_LOCAL, VIDEOS], tmp_path)
+    assert answer(spark, tmp_path / "pairs", *flags, VIDEOS) == expected.out != b""
+    said = capsys.readouterr().err
+    assert counts(said) == counts(expected.err)
+    assert counts(said)["pairs"] == "790"
+    shuffled = int(re.findall(r"bytes shuffled +([\d,]+)", said)[0].replace(",", ""))
+    lines = int(re.findall(r"keyed lines +([\d,]+)", said)[0].replace(",", ""))
+    assert (lines == 30_000) == ("--rounds=1" in flags)
+    assert (shuffled < 2_500_000) == ("--rounds=2" in flags)
+
+
+def test_bytes_stay_what_they_are(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    folder = tmp_path / "a folder, with é"
+    (folder / "deeper").mkdir(parents=True)
+    (folder / "plain.txt").write_bytes(ODD)
+    (folder / "deeper" / "two words.txt.gz").write_bytes(gzip.compress(ODD.replace(b" 1 ", b" 9 ")))
+    (folder / "x.txt.bz2").write_bytes(bz2.compress(b"z" + ODD[3:]))
+    files = sorted(folder.rglob("*.txt*"))
+    expected = succeed([*RUN_LOCAL, "--max-bad=1", *files], tmp_path)
+    assert b"c\x01\te\xe2\x80\xa8\t" in expected.out
+    assert answer(spark, tmp_path / "pairs", "--max-bad=1", folder) == expected.out
+    said = capsys.readouterr().err
+    assert counts(said) == counts(expected.err)
+    assert "(3 NUL byte, 6 not UTF-8, 6 not an integer)" in said
+    assert [line.replace("file:", "") for line in said.splitlines() if ": line " in line] == [
+        line for line in expected.err.splitlines() if ": line " in line
+    ]
+    some = answer(spark, tmp_path / "some", "--max-bad=1", f"{folder}/p*.txt")
+    assert some == succeed([*RUN_LOCAL, "--max-bad=1", folder / "plain.txt"], tmp_path).out
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "data"),
+    [
+        (
+            "a.txt",
+            ["--input=text", "--threshold=0.5"],
+            b"x\tto be or not to be\ny\tTo be or not to\n",
+        ),
+        ("a.jsonl", [], b'{"id": "x", "text": [1, 2]}\n{"id": "y", "text": [2, 1]}\n'),
+        ("twice.txt", [], b"a 1 2\nb 1 2\na 1 2\nb 2 1\n"),
+        ("links.txt", ["--output=links"], b"".join(b"v%d 1 2 3\n" % i for i in range(50))),
+        ("empty.txt", [], b""),
+        ("exact.txt", ["--scheme=prefix", "--counts={counts}"], b"a 1 2 3\nb 1 2 3\nc 4\n"),
+    ],
+)
+def test_other_inputs_and_outputs(
+    spark: Any, tmp_path: Path, name: str, flags: list[str], data: bytes
+) -> None:
+    (tmp_path / "counts").write_bytes(b"s00000000000000000003\t2\n")
+    flags = [flag.format(counts=tmp_path / "counts") for flag in flags]
+    file = tmp_path / name
+    file.write_bytes(data)
+    expected = succeed([*RUN_LOCAL, *flags, file], tmp_path).out
+    assert bool(expected) == bool(data)
+    assert answer(spark, tmp_path / "pairs", *flags, file) == expected
+
+
+def test_a_line_that_is_too_long_is_a_bad_line(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    file = tmp_path / "long.txt"
+    file.write_bytes(b"a 1 2\nlong " + b"7 " * (1 << 19) + b"8\nb 1 2\n")
+    flags = ["--max-line=1", "--max-bad=0.4"]
+    assert answer(spark, tmp_path / "pairs", *flags, file) == b"a\tb\t1.000000\n"
+    assert "long.txt: line 2: line too long: 'long 7 7" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "said", "stays"),
+    [
+        (["--strict"], "bad.txt: line 2: no shingles: 'b'", False),
+        ([], "of 5 lines 3 could not be read, which is more than --max-bad 0.5", True),
+    ],
+)
+def test_bad_lines(spark: Any, tmp_path: Path, flags: list[str], said: str, stays: bool) -> None:
+    file, output = tmp_path / "bad.txt", tmp_path / "pairs"
+    file.write_bytes(b"a 1 2\nb\nc 2 1\nd\ne x\n")
+    from neardup.engines.spark.spark_failures import in_a_line
+
+    with pytest.raises(StageError) as error, in_a_line():
+        answer(spark, output, *flags, file)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+    assert output.exists() == stays
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("nowhere.txt", None, "nowhere.txt: no such file"),
+        ("table.txt", b"PAR1\x15\x04", "table.txt: is a Parquet file"),
+        ("packed.txt", gzip.compress(b"a 1 2\n"), "packed.txt: is packed by gzip; "),
+        ("cut.txt.gz", gzip.compress(b"a 1 2\n" * 99)[:30], "Unexpected end of input stream"),
+    ],
+)
+def test_what_cannot_be_read(
+    spark: Any, tmp_path: Path, name: str, data: bytes | None, said: str
+) -> None:
+    from neardup.engines.spark.spark_failures import in_a_line
+
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(StageError) as error, in_a_line():
+        answer(spark, tmp_path / "pairs", tmp_path / name)
+    assert said in str(error.value)
+    assert not (tmp_path / "pairs").exists()
+
+
+def test_zstd_is_read_or_refused_in_a_line(spark: Any, tmp_path: Path) -> None:
+    """By what Hadoop's libraries the Spark has."""
+    zstd = pytest.importorskip("backports.zstd")
+    from neardup.engines.spark.spark_failures import in_a_line
+
+    file = tmp_path / "a.txt.zst"
+    file.write_bytes(zstd.compress(b"a 1 2\nb 1 2\n"))
+    try:
+        with in_a_line():
+            assert answer(spark, tmp_path / "pairs", file) == b"a\tb\t1.000000\n"
+    except StageError as error:
+        assert "cannot unpack" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--output=clusters"],
+        ["--output=removed", "--keep=longest"],
+        ["--output=removed", "--rule=cluster"],
+        ["--output=kept"],
+        ["--output=kept", "--against={old}"],
+        ["--output=pairs", "--against={old}", "--between"],
+    ],
+)
+def test_decisions_and_two_collections(
+    spark: Any, tmp_path: Path, capsys: Any, flags: list[str]
+) -> None:
+    lines = VIDEOS.read_bytes().splitlines(keepends=True)
+    old, folder = tmp_path / "old.txt", tmp_path / "new"
+    folder.mkdir()
+    old.write_bytes(b"".join(lines[:500]))
+    new = [folder / "a b.txt", folder / "c.txt.gz"]
+    new[0].write_bytes(b"".join(lines[500:1200]) + b"\nbad\n")
+    new[1].write_bytes(gzip.compress(b"".join(lines[1200:])))
+    flags = [flag.format(old=old) for flag in flags]
+    expected = succeed([*RUN_LOCAL, *flags, *new], tmp_path)
+    assert (
+        answer(spark, tmp_path / "answer", "--reducers=3", *flags, folder)
+        == in_order(expected.out)
+        != b""
+    )
+    assert counts(capsys.readouterr().err) == counts(expected.err)
+
+
+def test_a_file_is_named_once_where_places_matter(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"videos.txt: is named twice"):
+        answer(spark, tmp_path / "out", "--output=removed", VIDEOS, VIDEOS)

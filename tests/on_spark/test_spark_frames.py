@@ -1,0 +1,79 @@
+"""A DataFrame in, a DataFrame of pairs out."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from typing import Any
+
+import pytest
+
+import neardup
+import neardup.spark
+from tests.support.programs import ROOT
+
+pytestmark = pytest.mark.spark
+DOCUMENT = ROOT / "docs" / "spark.md"
+TEXTS = [
+    ("x\\1", "to be or not to be, that is the question"),
+    ("y \u00e9", "To be, or not to be; that is the  question"),
+    ("z", "nothing of the kind"),
+    ('w"', 'and "nothing" of the kind'),
+]
+
+
+def found(pairs: Any) -> list[tuple]:
+    return sorted(tuple(row) for row in pairs.collect())
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_texts_with_ids(spark: Any, rounds: int) -> None:
+    frame = spark.createDataFrame(TEXTS, "url string, `the body` string")
+    pairs = neardup.spark.pairs(
+        frame, 0.5, id="url", text="the body", shingle="word:1", rounds=rounds
+    )
+    assert pairs.schema.simpleString() == "struct<a:string,b:string,similarity:double>"
+    expected = neardup.pairs(TEXTS, 0.5, shingle="word:1")
+    assert found(pairs) == [(a, b, round(float(s), 6)) for a, b, s in expected] != []
+
+
+def test_sets_with_numbers(spark: Any) -> None:
+    frame = spark.range(40).selectExpr("id", "sequence(id div 2 * 100, id div 2 * 100 + 9) as text")
+    pairs = neardup.spark.pairs(frame.repartition(3), partitions=5)
+    assert pairs.schema.simpleString() == "struct<a:bigint,b:bigint,similarity:double>"
+    low_high = sorted((min(a, b), max(a, b)) for a, b, _ in found(pairs))
+    assert low_high == [(i, i + 1) for i in range(0, 40, 2)]
+    assert pairs.where("a = 8").count() == 1  # it goes on from there, as a DataFrame does
+
+
+def test_a_row_without_a_text_ends_the_job(spark: Any) -> None:
+    frame = spark.createDataFrame([("a", "to be"), ("b", None)], "id string, text string")
+    with pytest.raises(Exception, match="no text"):
+        neardup.spark.pairs(frame).collect()
+
+
+@pytest.mark.parametrize(
+    ("columns", "asked", "said"),
+    [
+        ("id string, text string", {"text": "body"}, "body: no such column; there are id, text"),
+        ("id double, text string", {}, "id: an id is a string or an integer"),
+        ("id string, text double", {}, "text: expected a column of strings"),
+        ("id string, text string", {"threshold": 2}, "--threshold"),
+        ("id string, text string", {"shingel": "word:2"}, "shingel: no such option"),
+        ("id string, text string", {"exact": True}, "counts the tokens"),
+        ("id string, text string", {"rounds": 3}, "rounds: 3 is not 1 or 2"),
+    ],
+)
+def test_what_is_refused(spark: Any, columns: str, asked: dict, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        neardup.spark.pairs(spark.createDataFrame([], columns), **asked)
+
+
+def test_the_document_says_what_comes(spark: Any) -> None:
+    """The block of docs/spark.md; tests/house runs those of others."""
+    (block,) = re.findall(r"^```python spark\n(.*?)^```", DOCUMENT.read_text("utf-8"), re.M | re.S)
+    session = doctest.DocTestParser().get_doctest(block, {"spark": spark}, "spark.md", None, 0)
+    said: list[str] = []
+    failed, tried = doctest.DocTestRunner(verbose=False).run(session, out=said.append)
+    assert not failed, "".join(said)
+    assert tried == 3
