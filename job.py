@@ -82,8 +82,8 @@ RUNNERS = ("inline", "local", "hadoop")
 AS_HADOOP_SAYS = ("…", "...")  # which prints ? for most characters, by its locale
 SENT_ALONG = ("--counts", "--input-files")  # files that every task has
 ROUNDS_HELP = (
-    "2: a first job finds the keys that two records share, and only these get lines "
-    "(default: auto, on a cluster by the size of the input)"
+    "2: a first job finds the keys that two records share, and only these get lines; auto: on a "
+    "cluster, where the input is large enough for one more job (default: auto)"
 )
 ONE_REDUCER = {"mapreduce.job.reduces": 1}
 

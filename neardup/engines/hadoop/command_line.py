@@ -94,8 +94,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         choices=[AUTO, "1", "2"],
         default=AUTO,
-        help="2: a first job finds the keys that two records share, and only these get lines "
-        "(default: auto, by the size of the input)",
+        help="2: a first job finds the keys that two records share, and only these get lines; "
+        "auto: where the input is large enough for one more job (default: auto)",
     )
     parser.add_argument(
         "--memory",
