@@ -29,6 +29,7 @@ from tests.support.engines import (
 pytestmark = pytest.mark.hadoop
 # Each number of reducers once, and each input once.
 REDUCERS = {"videos": 7, "articles": 1, "generated": 3}
+ROUNDS = {"videos": 1, "articles": 1, "generated": 2}
 
 
 class Input(NamedTuple):
@@ -97,32 +98,34 @@ def expected(
     return Expected(hdfs, flags, pairs)
 
 
-@pytest.mark.parametrize(("expected", "reducers"), REDUCERS.items(), indirect=["expected"])
-def test_streaming(expected: Expected, reducers: int, tmp_path: Path) -> None:
-    job = hadoop_cluster.submit(
-        tmp_path, [expected.hdfs], "--reducers", str(reducers), *expected.flags
-    )
+@pytest.mark.parametrize(
+    ("expected", "reducers", "rounds"),
+    [(name, REDUCERS[name], ROUNDS[name]) for name in REDUCERS],
+    indirect=["expected"],
+)
+def test_streaming(expected: Expected, reducers: int, rounds: int, tmp_path: Path) -> None:
+    numbers = [f"--reducers={reducers}", f"--rounds={rounds}"]
+    job = hadoop_cluster.submit(tmp_path, [expected.hdfs], *numbers, *expected.flags)
     assert job.pairs == expected.pairs
-    assert job.hadoop_counter("Launched map tasks") >= 4
-    assert job.hadoop_counter("Launched reduce tasks") >= reducers
+    assert job.hadoop_counter("Launched map tasks") >= 4 * rounds
+    assert job.hadoop_counter("Launched reduce tasks") >= reducers * rounds
     assert job.result.count("pairs") == expected.pairs.count(b"\n")
+    assert job.hadoop_counter("Map output records") < 1000  # blocks, and not lines
 
 
 @pytest.mark.parametrize("expected", REDUCERS, indirect=True)
 def test_streaming_without_yarn(expected: Expected, tmp_path: Path) -> None:
-    without_yarn = hadoop_cluster.WITHOUT_YARN
-    job = hadoop_cluster.submit(
-        tmp_path, [expected.hdfs], "--reducers=2", *without_yarn, *expected.flags
-    )
+    numbers = ["--reducers=2", *hadoop_cluster.WITHOUT_YARN, "--rounds=2"]
+    job = hadoop_cluster.submit(tmp_path, [expected.hdfs], *numbers, *expected.flags)
     assert job.pairs == expected.pairs
     assert "job_local" in job.id
 
 
 @pytest.mark.parametrize("expected", ["articles"], indirect=True)
 def test_mrjob(expected: Expected, tmp_path: Path) -> None:
-    """Two steps on YARN; videos come through mrjob below."""
+    """Keys first, and then two steps on YARN; videos come through mrjob below."""
     command = [*JOB, "--no-conf", "-r", "hadoop", "--python-bin", hadoop_cluster.PYTHON]
-    reducers = ["-D", "mapreduce.job.reduces=3"]
+    reducers = ["-D", "mapreduce.job.reduces=3", "--rounds=2"]
     result = hadoop_cluster.attempt(
         [*command, *reducers, *expected.flags, f"hdfs://{expected.hdfs}"], tmp_path
     )

@@ -195,6 +195,8 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
             _run(job, started)
             for name, count in job.counters().items():
                 counters.add(name, count)
+        if args.rounds == "2":
+            _check_rounds(counting[-1], [*pairing, *answering][0])
         if plan.rounds:
             _connect(plan, args, started, answering, counters)
         if args.decides and not [*pairing, *answering][1].counters():
@@ -242,6 +244,19 @@ def _connect(
 def _run(job: Job, started: list[Job]) -> None:
     started.append(job)
     job.run()
+
+
+def _check_rounds(first: Job, second: Job) -> None:
+    """StageError unless both rounds have seen the same records: a key that only the second one has
+    got no lines."""
+    before, after = (
+        [job.counters().get(name, 0) for name in ("records", "keys")] for job in (first, second)
+    )
+    if before != after:
+        raise StageError(
+            f"of {before[0]:,} records with {before[1]:,} keys in the first round there are "
+            f"{after[0]:,} with {after[1]:,} in the second: did the input change? run it again"
+        )
 
 
 def _check_lines(keep: Job, removed: int) -> None:

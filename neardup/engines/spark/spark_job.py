@@ -11,7 +11,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from neardup.process.interpreter import require
 
-require("numpy", "pyspark", "pyarrow", name="run_spark.sh")
+if __name__ == "__main__":
+    require("numpy", "pyspark", "pyarrow", name="run_spark.sh")
 
 from pyspark.sql import SparkSession
 
