@@ -200,8 +200,9 @@ def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
         (0.726, "--memory=8192", 3, 8),
         (0.726, "--max-bands=5", 3, 3),
         (0.1, "--input=text", 8, 6),
-        (726, "", 8980, 1952),
-        (726, "--reducers=40", 8980, 40),
+        (726, "--rounds=1", 8980, 1952),
+        (726, "", 1796, 873),
+        (726, "--reducers=40", 1796, 40),
     ],
 )
 def test_tasks_by_the_size_of_the_input(
@@ -213,22 +214,25 @@ def test_tasks_by_the_size_of_the_input(
     (tmp_path / "new").write_text(f"{half} /in/a\n{half} /in/b\n{half} /in/_c\n")
     result = run([*RUN_HADOOP, *flags.split(), "--show", "/in", "/out"], tmp_path, **told)
     assert result.code == 0, result.err
-    (pairs,) = map(shlex.split, result.out.decode().splitlines())
-    assert last(pairs, "mapreduce.job.maps") == str(maps)
-    assert last(pairs, "mapreduce.job.reduces") == str(reducers)
+    commands = [shlex.split(line) for line in result.out.decode().splitlines()]
+    jobs = [command for command in commands if command[1] == "jar"]
+    assert len(jobs) == 1 + (gigabytes > 1 and "--rounds=1" not in flags)  # keys first
+    for job in jobs:
+        assert last(job, "mapreduce.job.maps") == str(maps)
+        assert last(job, "mapreduce.job.reduces") == str(reducers)
     assert (tmp_path / "asked").read_text() == "fs -ls -R /in\n"
 
 
 def test_a_packed_file_is_larger_than_it_looks(tmp_path: Path) -> None:
     told = listing(tmp_path)
     (tmp_path / "new").write_text("-rw-r--r--   1 me us 300000000 2026-01-31 09:00 /in/a.gz\n")
-    result = run([*RUN_HADOOP, "--show", "/in", "/out"], tmp_path, **told)
+    result = run([*RUN_HADOOP, "--rounds=1", "--show", "/in", "/out"], tmp_path, **told)
     assert last(shlex.split(result.out.decode()), "mapreduce.job.reduces") == "10"
 
 
 def test_nothing_is_asked_where_all_is_given(tmp_path: Path) -> None:
     told = listing(tmp_path)
-    given = ["-D", "mapreduce.job.maps=7", "--reducers=3"]
+    given = ["-D", "mapreduce.job.maps=7", "--reducers=3", "--rounds=1"]
     result = run([*RUN_HADOOP, *given, "--show", "/in", "/out"], tmp_path, **told)
     command = shlex.split(result.out.decode())
     assert last(command, "mapreduce.job.maps") == "7"
@@ -274,6 +278,46 @@ def test_lines_that_do_not_add_up(tmp_path: Path) -> None:
     assert "of 9 lines 8 stay, and 6 records were to go" in result.err.splitlines()[-1]
     asked = (tmp_path / "asked").read_text().splitlines()
     assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])
+
+
+def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
+    """A key that the first one did not see has no lines: so nothing is left of the second."""
+    told = listing(tmp_path)
+    first, second = (
+        f'printf "Running job: job_1_000{i}\\n\\tneardup\\n\\t\\trecords={i}\\n'
+        '\\t\\tkeys=90\\ncompleted successfully\\n" >&2'
+        for i in (8, 9)
+    )
+    jobs = f"jar*share_keys.py*) {first} ;; jar*) {second} ;;"
+    case = f'case "$*" in {jobs} "fs -ls"*) cat {tmp_path}/new ;; "fs -test"*) exit 1 ;; esac'
+    program(tmp_path / "bin" / "hadoop", f'echo "$*" >>{tmp_path}/asked', case)
+    result = run([*RUN_HADOOP, "--rounds=2", "/in", "/out"], tmp_path, **told)
+    assert result.code == 1
+    assert result.err.splitlines()[-1] == (
+        "run_hadoop.sh: of 8 records with 90 keys in the first round there are 9 with 90 in the "
+        "second: did the input change? run it again"
+    )
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])
+
+
+def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -> None:
+    """Both with the same options; the folder of the first one's answer is for the second's tasks."""
+    flags = ["--scheme=prefix", "--rounds=2", "--seed=7", "--show"]
+    result = run([*RUN_HADOOP, *flags, "a", "my data/out"], tmp_path, **installed)
+    _, _, keys, pairs, removing = map(shlex.split, result.out.decode().splitlines())
+    shared = value(keys, "-output")
+    assert removing[-1] == shared.rpartition("/")[0]
+    options = value(pairs, "-reducer").partition(" ")[2].partition(" ")[2]
+    assert value(keys, "-mapper") == f"python3 neardup-job/share_keys.py map {options}"
+    assert value(keys, "-reducer") == f"python3 neardup-job/share_keys.py reduce {options}"
+    assert value(pairs, "-mapper") == (
+        f"python3 neardup-job/mapper.py --blocks --shared-keys=shared-keys {options}"
+    )
+    counts = f"{removing[-1]}/counts/part-00000#counts".replace(" ", "%20")
+    files = f"{shared}#shared-keys".replace(" ", "%20")
+    assert f"mapreduce.job.cache.files={files},{counts}" in pairs
+    assert f"mapreduce.job.cache.files={counts}" in keys
 
 
 @pytest.fixture
