@@ -302,7 +302,7 @@ def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
 
 
 def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -> None:
-    """Both with the same options; the folder of the first one's answer is for the second's tasks."""
+    """Both with the same options; the folder of the first one's answer is for tasks."""
     flags = ["--scheme=prefix", "--rounds=2", "--seed=7", "--show"]
     result = run([*RUN_HADOOP, *flags, "a", "my data/out"], tmp_path, **installed)
     _, _, keys, pairs, removing = map(shlex.split, result.out.decode().splitlines())
