@@ -15,6 +15,7 @@ from neardup.sets.runs import first_of_run
 
 DIGEST_BITS = 40
 DIGESTS_AT_ONCE = 1 << 22  # in memory, at some 24 bytes each
+BLOCK_DIGESTS = 1 << 17
 _BYTES = DIGEST_BITS // 8
 
 
@@ -61,7 +62,7 @@ class DigestBlocks:
             yield from self.rest()
 
     def rest(self) -> Iterator[tuple[int, bytes]]:
-        """A block for each partition, if only an empty one: so none can get lost unnoticed."""
+        """All, with a block for each partition, if only an empty one: so none gets lost unnoticed."""
         digests = np.concatenate([np.empty(0, np.uint64), *self.held])
         self.held, self.count = [], 0
         part = partition_of(digests, self.partitions)
@@ -69,7 +70,9 @@ class DigestBlocks:
         digests, part = digests[order], part[order]
         bounds = np.searchsorted(part, np.arange(self.partitions + 1, dtype=np.uint64)).tolist()
         for number, (low, high) in enumerate(zip(bounds, bounds[1:])):
-            yield number, pack(at_most_twice(digests[low:high]))
+            mine = at_most_twice(digests[low:high])
+            for start in range(0, max(1, len(mine)), BLOCK_DIGESTS):
+                yield number, pack(mine[start : start + BLOCK_DIGESTS])
 
 
 def at_most_twice(digests: np.ndarray) -> np.ndarray:

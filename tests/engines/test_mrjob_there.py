@@ -19,7 +19,7 @@ from neardup.options.settings import settings_before_counts
 settings = settings_before_counts(parser("job.py", "", set(OPTIONS)).parse_args([]))
 for given in ({}, {"mapred.reduce.tasks": "5", "mapreduce.map.memory.mb": "512"}):
     runner = HadoopJobRunner(conf_paths=[], jobconf=given)
-    fit(runner, settings, [File("/in/videos", 726_000_000)])
+    fit(runner, settings, [File("/in/videos", 726_000_000)], "1")
     for name, value in sorted(runner._opts["jobconf"].items()):
         print(name, value)
     print()

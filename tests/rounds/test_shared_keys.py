@@ -109,6 +109,7 @@ def test_a_key_of_very_many_records_is_sent_twice():
 
 def test_a_reducer_holds_a_part_of_its_digests(monkeypatch):
     monkeypatch.setattr(digests, "DIGESTS_AT_ONCE", 1 << 12)
+    monkeypatch.setattr(digests, "BLOCK_DIGESTS", 1 << 11)
     keys = RNG.integers(0, TOP, 1 << 19).astype(np.uint64)
     (blocks,) = sent([keys, keys[: 1 << 14]], 1)
     tracemalloc.start()
