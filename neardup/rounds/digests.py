@@ -62,7 +62,7 @@ class DigestBlocks:
             yield from self.rest()
 
     def rest(self) -> Iterator[tuple[int, bytes]]:
-        """All, with a block for each partition, if only an empty one: so none gets lost unnoticed."""
+        """All, with a block for each partition, if only an empty one: none gets lost unnoticed."""
         digests = np.concatenate([np.empty(0, np.uint64), *self.held])
         self.held, self.count = [], 0
         part = partition_of(digests, self.partitions)
