@@ -28,7 +28,7 @@ from tests.support.engines import (
 
 pytestmark = pytest.mark.hadoop
 # Each number of reducers once, and each input once.
-REDUCERS = {"videos": 7, "articles": 1, "generated": 3}
+REDUCERS = {"videos": 4, "articles": 1, "generated": 3}
 ROUNDS = {"videos": 1, "articles": 1, "generated": 2}
 
 
@@ -113,7 +113,7 @@ def test_streaming(expected: Expected, reducers: int, rounds: int, tmp_path: Pat
     assert job.hadoop_counter("Map output records") < 1000  # blocks, and not lines
 
 
-@pytest.mark.parametrize("expected", REDUCERS, indirect=True)
+@pytest.mark.parametrize("expected", ["articles"], indirect=True)
 def test_streaming_without_yarn(expected: Expected, tmp_path: Path) -> None:
     numbers = ["--reducers=2", *hadoop_cluster.WITHOUT_YARN, "--rounds=2"]
     job = hadoop_cluster.submit(tmp_path, [expected.hdfs], *numbers, *expected.flags)
