@@ -74,7 +74,7 @@ from neardup.process.summary import counts_in, describe, summarize, total
 from neardup.process.verdict import judged
 from neardup.reading.blocks import blocks_of
 from neardup.reading.input_files import format_input_files
-from neardup.round_stages import map_shared
+from neardup.round_stages import check_rounds, counted_again, map_shared
 from neardup.stages import dedup_pairs
 
 GROUP = "neardup"  # of the counters
@@ -194,6 +194,7 @@ class NearDuplicates(MRJob):
                         counts = self.on_hadoop()
                 else:
                     counts = self.on_this_machine()
+        check_rounds(counts)
         judged(counts, self.settings.max_bad)  # when all that there is has been written
 
     def check(self):
@@ -405,9 +406,7 @@ class ShareKeys(NearDuplicates):
         counters = Counters("keys")
         blocks = input_blocks(self.options.against or [], ["-"], self.settings)
         yield from keys_in_blocks(blocks, self.settings, counters)
-        shuffled = counters.counts[SHUFFLED]
-        counters.forget()  # the other job counts the same records
-        counters.add(SHUFFLED, shuffled)
+        counted_again(counters)
         self.publish(counters)
 
     def reduce(self):

@@ -14,13 +14,14 @@ alone, and the smallest key that two records share is shared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options.settings import Settings
 from neardup.process.counters import SHUFFLED, Counters
+from neardup.process.errors import StageError
 from neardup.reading.blocks import Block
 from neardup.rounds.digests import DigestBlocks, digests_of
 from neardup.rounds.key_filter import KeyFilter, filter_part, fingerprint
@@ -29,6 +30,8 @@ from neardup.rounds.shared_digests import shared_digests
 from neardup.rounds.sorted_lines import sorted_lines
 from neardup.sets.ragged import Ragged
 from neardup.stages import keyed, reduce_buckets, tagged
+
+AGAIN = {"records": "records of the other round", "keys": "keys of the other round"}
 
 
 def send_keys(
@@ -49,8 +52,8 @@ def share_keys(
     blocks: Iterable[bytes], settings: Settings, partition: int, partitions: int
 ) -> Iterator[bytes]:
     """The blocks of a partition, in any order → its part of the shared keys, as lines."""
-    options = fingerprint(settings.keys_of)
-    yield from filter_part(shared_digests(blocks), partition, partitions, options)
+    shared = shared_digests(blocks, partition, partitions)
+    yield from filter_part(shared, partition, partitions, _options(settings))
 
 
 def shared_keys(lines: Iterable[bytes], settings: Settings) -> KeyFilter | None:
@@ -58,7 +61,7 @@ def shared_keys(lines: Iterable[bytes], settings: Settings) -> KeyFilter | None:
 
     None of no parts, as an empty input has: then all keys have lines.
     """
-    return KeyFilter.of(lines, fingerprint(settings.keys_of))
+    return KeyFilter.of(lines, _options(settings))
 
 
 def map_shared(
@@ -94,6 +97,39 @@ def reduce_blocks(
 ) -> Iterator[bytes]:
     """The blocks of a partition, in any order → pair lines, verified."""
     return reduce_buckets(sorted_lines(blocks, counters), settings, counters)
+
+
+def counted_again(counters: Counters) -> None:
+    """Of a round whose records the other one counts: what travelled, and what `check_rounds` asks
+    for."""
+    counts = dict(counters.counts)
+    counters.forget()
+    counters.add(SHUFFLED, counts.get(SHUFFLED, 0))
+    for name, again in AGAIN.items():
+        counters.add(again, counts.get(name, 0))
+
+
+def check_rounds(counts: Mapping[str, int]) -> None:
+    """StageError unless both rounds, if there were two, have seen the same records.
+
+    A key that only the second one has seen got no lines.
+    """
+    if not set(AGAIN.values()) & counts.keys():
+        return
+    if any(counts.get(name, 0) != counts.get(again, 0) for name, again in AGAIN.items()):
+        (records, more), (keys, most) = (
+            (counts.get(name, 0), counts.get(again, 0)) for name, again in AGAIN.items()
+        )
+        raise StageError(
+            f"one round has read {records:,} records with {keys:,} keys, the other one {more:,} "
+            f"with {most:,}: did the input change? run it again"
+        )
+
+
+def _options(settings: Settings) -> bytes:
+    """What the keys of an input depend on."""
+    told = {"--against": str(settings.against), "fields": str(settings.form.fields)}
+    return fingerprint({**settings.keys_of, **told})
 
 
 def _those(keys: Ragged, chosen: np.ndarray) -> Ragged:

@@ -13,7 +13,7 @@ from typing import IO
 
 from neardup.options.settings import Settings
 from neardup.process.counters import Counters
-from neardup.process.errors import StageError
+from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import Block, blocks_of
 from neardup.round_stages import reduce_blocks, send_keys, send_lines, share_keys, shared_keys
 from neardup.rounds.block_text import format_blocks, is_block, parse_blocks
@@ -41,6 +41,8 @@ def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
 
 def read_shared_keys(path: str, settings: Settings) -> KeyFilter | None:
     """From a file, or a folder of such as Hadoop writes it."""
+    if not path:
+        raise UsageError("--shared-keys: expected the name of a file, got ''")
     files = [Path(path)]
     if files[0].is_dir():
         files = [file for file in sorted(files[0].iterdir()) if file.name.startswith("part-")]

@@ -193,7 +193,7 @@ def _map() -> None:
     args = parser.parse_args()
     settings = cost_told(Settings.of(args))
     counters = Counters("mapper", progress="records")
-    shared = read_shared_keys(args.shared_keys, settings) if args.shared_keys else None
+    shared = None if args.shared_keys is None else read_shared_keys(args.shared_keys, settings)
     blocks = _blocks(args, settings)
     if args.blocks:
         write_all(lines_in_blocks(blocks, settings, counters, shared))

@@ -20,6 +20,7 @@ from neardup.lines.set_text import CONTINUED, ZERO, encode_sets, encoded_size
 from neardup.process.errors import StageError, WireError, shown
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, chunks
+from neardup.sets.runs import starts_of_runs
 
 OUTPUT_BYTES = 8 << 20
 SIZE_WIDTH = 8
@@ -46,19 +47,20 @@ def format_keyed_lines(
         b"\t%08d\t%b\t%b\n" % record
         for record in zip(batch.sets.sizes.tolist(), batch.ids, encode_sets(batch.sets))
     ]
-    names = format_keys(keys.values)
-    owner = np.repeat(np.arange(len(keys)), keys.sizes)
     partition = keys.values % np.uint64(1 << HASH_BITS) % np.uint64(partitions)
-    weights = np.array([KEY_WIDTH + len(tail) for tail in tails], dtype=np.int64)
-    for number in range(partitions):
-        mine = np.flatnonzero(partition == number)
-        mine = mine[np.argsort(keys.values[mine], kind="stable")]
-        for low, high in chunks(weights[owner[mine]], OUTPUT_BYTES):
-            some = mine[low:high]
-            parts = [b""] * (2 * len(some))
+    order = np.lexsort((keys.values, partition))
+    names = format_keys(keys.values[order])
+    owner = np.repeat(np.arange(len(keys)), keys.sizes)[order]
+    partition = partition[order]
+    weights = np.array([KEY_WIDTH + len(tail) for tail in tails], dtype=np.int64)[owner]
+    starts = starts_of_runs(partition).tolist()
+    for start, stop in zip(starts, [*starts[1:], len(owner)]):
+        for low, high in chunks(weights[start:stop], OUTPUT_BYTES):
+            some = slice(start + low, start + high)
+            parts = [b""] * (2 * (high - low))
             parts[0::2] = names[some].tolist()
             parts[1::2] = [tails[i] for i in owner[some].tolist()]
-            yield number, b"".join(parts)
+            yield int(partition[start]), b"".join(parts)
 
 
 def parse_keyed_lines(lines: list[bytes]) -> list[list[bytes]]:

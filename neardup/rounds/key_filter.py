@@ -2,12 +2,12 @@
 
 A blocked Bloom filter (Putze, Sanders, Singler, WEA 2007), of words of 64 bits: each key sets four
 bits of one word.  A key that is no one's partner passes by accident, which costs a line and no
-pair; none that is shared is ever refused.  With 32 bits a key one in some thousand passes, with 8
-one in twelve; the filter has as many as its size allows.
+pair; none that is shared is ever refused.  With 32 bits a key one in a thousand passes, with 8 one
+in thirty; the filter has as many as its size allows.
 
 Each reducer of the first round writes one part, of its partition of the digests:
 
-    shared PARTITION OF DIGESTS WORDS OPTIONS
+    shared PARTITION OF DIGESTS WORDS CHECKSUM OPTIONS
     Zm9v…                                          the words, little-endian, in base64
 """
 
@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -31,8 +32,8 @@ from neardup.sets.hashing import mix
 FILTER_BYTES = 256 << 20  # of all parts
 WORDS_A_KEY = 0.5
 LINE_BYTES = 48 << 10
-ADVICE = "run the first round again, with the options of this one"
-_HEAD = re.compile(rb"shared ([0-9]+) ([0-9]+) ([0-9]+) ([0-9]+) ([0-9a-f]{16})\t?\n?")
+ADVICE = "run the first round again, with the options of this one, --input among them"
+_HEAD = re.compile(rb"shared ([0-9]+) ([0-9]+) ([0-9]+) ([0-9]+) ([0-9]+) ([0-9a-f]{16})\t?\n?")
 _BITS = np.uint64(63)
 
 
@@ -57,8 +58,9 @@ def filter_part(
         while data := file.read(8 << 16):
             place, bits = _marks(np.frombuffer(data, np.uint64))
             np.bitwise_or.at(words, _scaled(place, np.uint64(len(words))), bits)
-    yield b"shared %d %d %d %d %b\n" % (partition, partitions, count, len(words), options)
     data = words.tobytes()
+    head = (partition, partitions, count, len(words), crc32(data), options)
+    yield b"shared %d %d %d %d %d %b\n" % head
     for start in range(0, len(data), LINE_BYTES):
         yield base64.b64encode(data[start : start + LINE_BYTES]) + b"\n"
 
@@ -130,7 +132,7 @@ def _parts(lines: Iterable[bytes], options: bytes) -> Iterator[_Part]:
         if not found:
             data.append(line)
             continue
-        if found[5] != options:
+        if found[6] != options:
             raise StageError(f"the shared keys are of other options; {ADVICE}")
         if head:
             yield _part(head, data)
@@ -140,11 +142,12 @@ def _parts(lines: Iterable[bytes], options: bytes) -> Iterator[_Part]:
 
 
 def _part(head: re.Match[bytes], data: list[bytes]) -> _Part:
-    number, of, count, size = map(int, head.groups()[:4])
+    number, of, count, size, checksum = map(int, head.groups()[:5])
     try:
-        words = np.frombuffer(b"".join(map(base64.b64decode, data)), "<u8").astype(np.uint64)
+        decoded = b"".join(map(base64.b64decode, data))
+        words = np.frombuffer(decoded, "<u8").astype(np.uint64)
     except (binascii.Error, ValueError):
-        words = np.empty(0, np.uint64)
-    if len(words) != size:
+        decoded, words = b"", np.empty(0, np.uint64)
+    if len(words) != size or crc32(decoded) != checksum:
         raise StageError(f"the shared keys of partition {number} are damaged; {ADVICE}")
     return _Part(number, of, count, words)

@@ -13,22 +13,28 @@ from typing import IO
 
 import numpy as np
 
+from neardup.process.errors import StageError
 from neardup.rounds import digests
-from neardup.rounds.digests import DIGEST_BITS, unpack
+from neardup.rounds.digests import DIGEST_BITS, partition_of, unpack
 from neardup.sets.runs import first_of_run
 
 FILE_BITS = 6
 _SHIFT = np.uint64(DIGEST_BITS - FILE_BITS)
 
 
-def shared_digests(blocks: Iterable[bytes]) -> Iterator[np.ndarray]:
-    """uint64, ascending: each digest that is in these blocks twice or more."""
+def shared_digests(
+    blocks: Iterable[bytes], partition: int, partitions: int
+) -> Iterator[np.ndarray]:
+    """uint64, ascending: each digest that is in these blocks twice or more.
+
+    StageError where a block is none of this partition, or damaged.
+    """
     with ExitStack() as stack:
         files: list[IO[bytes]] = []
         held: list[np.ndarray] = []
         count = 0
         for block in blocks:
-            held.append(unpack(block))
+            held.append(_checked(block, partition, partitions))
             count += len(held[-1])
             if count > digests.DIGESTS_AT_ONCE:
                 files = files or [
@@ -43,6 +49,19 @@ def shared_digests(blocks: Iterable[bytes]) -> Iterator[np.ndarray]:
         for file in files:
             file.seek(0)
             yield _shared([np.frombuffer(file.read(), np.uint64)])
+
+
+def _checked(block: bytes, partition: int, partitions: int) -> np.ndarray:
+    try:
+        found = unpack(block)
+        whole = (found[1:] >= found[:-1]).all()
+        if whole and (partition_of(found, partitions) == partition).all():
+            return found
+    except ValueError:  # of no such length
+        pass
+    raise StageError(
+        "expected blocks of keys, as share_keys.py map writes them: this one is damaged, or no such"
+    )
 
 
 def _to_files(files: list[IO[bytes]], held: list[np.ndarray]) -> None:

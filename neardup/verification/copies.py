@@ -16,7 +16,7 @@ from neardup.verification.buckets import Spool
 
 KNOWN_BYTES = 8 << 20
 SET_BYTES = 256  # what a set takes beside its line and itself
-BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3,3"]  # and the first id of each set first
+BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3"]  # and the first id of each set first
 Copies = dict[bytes, list[bytes]]  # from the first line of a set, with its end, to later ids
 
 

@@ -294,8 +294,8 @@ def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
     result = run([*RUN_HADOOP, "--rounds=2", "/in", "/out"], tmp_path, **told)
     assert result.code == 1
     assert result.err.splitlines()[-1] == (
-        "run_hadoop.sh: of 8 records with 90 keys in the first round there are 9 with 90 in the "
-        "second: did the input change? run it again"
+        "run_hadoop.sh: one round has read 9 records with 90 keys, the other one 8 with 90: did "
+        "the input change? run it again"
     )
     asked = (tmp_path / "asked").read_text().splitlines()
     assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])

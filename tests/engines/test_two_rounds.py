@@ -91,7 +91,7 @@ def test_shared_keys_of_other_options(tmp_path: Path) -> None:
     assert (result.code, result.out) == (1, b"")
     assert result.err == (
         "mapper.py: the shared keys are of other options; run the first round again, with the "
-        "options of this one\n"
+        "options of this one, --input among them\n"
     )
     # What is made of the pairs is no option of the keys.
     succeed([*MAPPER, "--shared-keys", shared, "--output=links", VIDEOS], tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections import Counter
+from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
@@ -42,7 +43,7 @@ def sent(mappers: list[np.ndarray], partitions: int) -> list[list[bytes]]:
 def filter_lines(mappers: list[np.ndarray], partitions: int) -> list[bytes]:
     lines: list[bytes] = []
     for part, blocks in enumerate(sent(mappers, partitions)):
-        shared = shared_digests.shared_digests(blocks)
+        shared = shared_digests.shared_digests(blocks, part, partitions)
         lines += filter_part(shared, part, partitions, OPTIONS)
     return lines
 
@@ -51,6 +52,10 @@ def filter_of(mappers: list[np.ndarray], partitions: int) -> KeyFilter:
     found = KeyFilter.of(filter_lines(mappers, partitions), OPTIONS)
     assert found is not None
     return found
+
+
+def found_in(part: int, blocks: list[bytes], partitions: int) -> Iterator[np.ndarray]:
+    return shared_digests.shared_digests(iter(blocks), part, partitions)
 
 
 @given(st.lists(KEYS).map(sorted))
@@ -67,8 +72,8 @@ def test_what_comes_twice_is_shared(mappers, partitions, at_once):
     try:
         blocks = sent([words(keys) for keys in mappers], partitions)
         found = [
-            [digest for some in shared_digests.shared_digests(of) for digest in some.tolist()]
-            for of in blocks
+            [digest for some in found_in(part, of, partitions) for digest in some.tolist()]
+            for part, of in enumerate(blocks)
         ]
     finally:
         digests.DIGESTS_AT_ONCE = kept
@@ -114,7 +119,7 @@ def test_a_reducer_holds_a_part_of_its_digests(monkeypatch):
     (blocks,) = sent([keys, keys[: 1 << 14]], 1)
     tracemalloc.start()
     try:
-        count = sum(len(some) for some in shared_digests.shared_digests(iter(blocks)))
+        count = sum(len(some) for some in found_in(0, blocks, 1))
         assert tracemalloc.get_traced_memory()[1] < 8 * len(keys)
     finally:
         tracemalloc.stop()
@@ -150,12 +155,23 @@ def test_damage_is_told():
         ([*lines, *lines], "of several runs"),
         (lines[: second + 1], "of partition 1 are damaged"),
         ([lines[0], b"%%%\n", *lines[2:]], "of partition 0 are damaged"),
+        ([lines[0], lines[1].replace(b"A", b"B", 1), *lines[2:]], "of partition 0 are damaged"),
         ([b"a 1 2 3\n"], "no shared keys: 'a 1 2 3"),
     ):
         with pytest.raises(StageError, match=said):
             KeyFilter.of(given_, OPTIONS)
     with pytest.raises(StageError, match="of other options; run the first round again"):
         KeyFilter.of(lines, fingerprint({"--seed": "1"}))
+
+
+@pytest.mark.parametrize("damage", [slice(1, None), slice(5, None), slice(0, -5), slice(0, -7)])
+def test_a_damaged_block_is_told(damage):
+    (block,) = (block for blocks in sent([words(list(range(50)))], 1) for block in blocks)
+    list(found_in(0, [block], 1))
+    with pytest.raises(StageError, match="this one is damaged, or no such"):
+        list(found_in(0, [block[damage]], 1))
+    with pytest.raises(StageError, match="this one is damaged, or no such"):
+        list(found_in(0, [block], 2))
 
 
 def test_options_have_one_fingerprint_each():

@@ -207,6 +207,8 @@ def is_of_job(output: str, number: str) -> bool:
     """
     command = [hadoop(), "fs", "-ls", "-R", output]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode and b"No such file or directory" not in done.stderr:
+        return False  # nobody knows
     return no_strangers(done.stdout.decode("utf-8", "backslashreplace"), path_of(output), number)
 
 

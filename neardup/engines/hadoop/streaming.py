@@ -104,6 +104,8 @@ def streaming(
     common: dict[str, object] = {
         REDUCERS: args.reducers,
         **reduce_properties(args.memory),
+        # Parts come into OUTPUT when the job has ended well, and not one by one.
+        "mapreduce.fileoutputcommitter.algorithm.version": 1,
         "stream.jobconf.truncate.limit": 20000,  # a task finds its configuration in its environment
     }
     merged = {**properties, **common, **properties}

@@ -32,6 +32,7 @@ from neardup.process.errors import StageError
 from neardup.process.program import run
 from neardup.process.summary import describe, first_bad_lines, total
 from neardup.process.verdict import judged
+from neardup.round_stages import check_rounds
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
 from neardup.token_counts.counts import TokenCounts
 
@@ -74,14 +75,16 @@ def _carry_out(
     decides = args.output if settings.output.decides else ""
     tasks = Tasks(as_arguments(given), counts, partitions, places, decides)
     job = SparkJob(spark, tasks, settings)
+    if decides == "kept":
+        blocks = job.kept(lines, lines_of_files(spark, new), rounds)
+    else:
+        blocks = job.answer(lines, rounds)
     try:
-        if decides == "kept":
-            blocks = job.kept(lines, lines_of_files(spark, new), rounds)
-        else:
-            blocks = job.answer(lines, rounds)
         blocks.selectExpr("cast(value as string) as value").write.text(args.output_folder)
-    except BaseException:
-        output.remove()
+        check_rounds(total(report["counts"] for report in job.reports()))
+    except BaseException as error:
+        if "PATH_ALREADY_EXISTS" not in str(error):  # else another run has made it meanwhile
+            output.remove()
         raise
     return job.reports()
 

@@ -29,9 +29,15 @@ from neardup.engines.spark.spark_lines import blocks_of_batches, lines_that_stay
 from neardup.lines.decided_lines import parse_place
 from neardup.options.settings import Settings
 from neardup.options.table import from_arguments
-from neardup.process.counters import SHUFFLED, Counters
+from neardup.process.counters import Counters
 from neardup.reading.blocks import TASK_FILE
-from neardup.round_stages import reduce_blocks, send_keys, send_lines, share_keys
+from neardup.round_stages import (
+    counted_again,
+    reduce_blocks,
+    send_keys,
+    send_lines,
+    share_keys,
+)
 from neardup.rounds.key_filter import KeyFilter
 from neardup.rounds.line_blocks import gathered
 from neardup.stages import dedup_pairs
@@ -80,9 +86,7 @@ class Tasks:
             keys = shared()
             yield from self._rows(send_lines(blocks, settings, counters, keys, self.partitions))
             if keys is not None:  # else the first round has counted the rest
-                sent = counters.counts.get(SHUFFLED, 0)
-                counters.forget()
-                counters.add(SHUFFLED, sent)
+                counted_again(counters)
             yield self._report(counters)
 
         return task
