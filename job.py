@@ -275,6 +275,7 @@ class NearDuplicates(MRJob):
             return
         decided = job.run_into("decided")
         write_removed(decided, self.removed)
+        self.flags = [flag for flag in self.flags if not flag.startswith("--shared-keys")]
         self.flags.append(f"--decided={decided}")
         self.another(KeepLines).run_steps()
 

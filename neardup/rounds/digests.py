@@ -14,7 +14,7 @@ from neardup.sets.hashing import mix
 from neardup.sets.runs import first_of_run
 
 DIGEST_BITS = 40
-DIGESTS_AT_ONCE = 1 << 22  # in memory, at some 24 bytes each
+DIGESTS_AT_ONCE = 1 << 22  # in memory, at some 48 bytes each
 BLOCK_DIGESTS = 1 << 17
 _BYTES = DIGEST_BITS // 8
 
