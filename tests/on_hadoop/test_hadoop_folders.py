@@ -34,6 +34,7 @@ def test_all_users_may_submit_jobs() -> None:
 
 
 def test_overwrite_leaves_what_others_have_written(tmp_path: Path) -> None:
+    any_input = hadoop_cluster.put(b"a 1 2 3\n", "/in/any.txt")
     for number, (kept, said) in enumerate(
         {
             "videos.txt": "it holds videos.txt",
@@ -44,7 +45,7 @@ def test_overwrite_leaves_what_others_have_written(tmp_path: Path) -> None:
     ):
         output = f"{hadoop_cluster.new_output()}.{number}"
         hadoop_cluster.put(b"mine", f"{output}/{kept}")
-        command = [*RUN_HADOOP, "--overwrite", "/in/any.txt", output]
+        command = [*RUN_HADOOP, "--overwrite", any_input, output]
         result = hadoop_cluster.attempt(command, tmp_path)
         assert result.code == 1
         assert said in result.err.splitlines()[-1]
