@@ -5,7 +5,6 @@ a Parquet file with all its columns.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 from typing import IO, Callable, NamedTuple
 
@@ -72,14 +71,16 @@ def keep_in_one(
     passed: Callable[[int], None] = nothing,
 ) -> None:
     """The same of several files, one after the other, with one header."""
-    header, before = True, 0
+    header, before, done = True, 0, 0
+
+    def in_all(of_file: int) -> None:
+        nonlocal done
+        done = of_file
+        passed(before + done)
+
     for file in files:
-
-        def in_all(done: int, before: int = before) -> None:
-            passed(before + done)
-
         header = not keep_file(form, file, max_line, decided, sink, header, in_all) and header
-        before += os.stat(file.path).st_size
+        before, done = before + done, 0
 
 
 def check_one_answer(form: LineForm, files: Sequence[InputFile]) -> None:
