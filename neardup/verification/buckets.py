@@ -10,13 +10,9 @@ that goes to a temporary file (`Spool`) and comes back a piece at a time.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, compress
 from operator import eq, le, ne
 from typing import IO
@@ -26,7 +22,7 @@ import numpy as np
 from neardup.lines.keyed_lines import lines_of
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
-from neardup.process.parent import end_with
+from neardup.process.system_sort import system_sort
 
 PILE_BYTES = 1 << 20
 BUCKET_BYTES = 8 << 20
@@ -181,22 +177,5 @@ def sort_lines(
     The system's sort needs little memory for any size.
     """
     file.seek(0)  # which also writes out what is buffered
-    environment = {**os.environ, "LC_ALL": "C"}
-    sort = subprocess.Popen(
-        ["sort", "-S", "32M", *flags],
-        stdin=file,
-        stdout=result,
-        env=environment,
-        preexec_fn=partial(end_with, os.getpid()),
-    )
-    with sort:
-        try:
-            while sort.poll() is None:
-                counters.alive()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    sort.wait(1)
-        except BaseException:  # Ctrl-C, which a worker's children may be deaf to
-            sort.kill()
-            raise
-    if sort.returncode:
-        raise StageError(f"cannot sort: sort ended with status {sort.returncode}")
+    with system_sort(file, result, ["-S", "32M", *flags], counters.alive):
+        pass
