@@ -11,6 +11,7 @@ The kinds are those of `bench.workloads`.  Not everybody takes every kind:
     growth    only those that are as fast as ours
     links     no peer prints them
     decisions ours, an output each
+    text      run_local.sh, which is compared with itself
 """
 
 from __future__ import annotations
@@ -115,7 +116,12 @@ CONTESTANTS = [
         "floor", "floor: `cat`, `sort`, `cat`", "–", "nothing", (*FAST, "links", "quick"), floor
     ),
     Contestant(
-        OURS, OURS, "15×7", "pairs", (*FAST, "links", "decisions", "curve", "quick"), run_local
+        OURS,
+        OURS,
+        "15×7",
+        "pairs",
+        (*FAST, "links", "decisions", "text", "curve", "quick"),
+        run_local,
     ),
     Contestant(
         "plain pipe",
@@ -148,6 +154,20 @@ CONTESTANTS = [
     *both("datatrove", "datatrove", "pairs", "14×8", ("all", "large")),
     *both("textdedup", "text_dedup", "flags", "9×27", ("all",)),
     *both("spark", "pyspark", "pairs", "1 table", ("all",), "4 tables", ("--tables", "4"), "java"),
+    *both("duckdb", "duckdb", "pairs", "exact", ("all",)),
+    *both("polars", "polars", "pairs", "exact", ("all",)),
+    *both(
+        "sketchsort",
+        "sketchsort",
+        "pairs",
+        "miss 0.0001",
+        ("all",),
+        "miss 0.0001, rounded",
+        ("--rounding", "1"),
+    ),
+    Contestant(
+        "near_dupes", "near_dupes", "11×11", "pairs", ("all",), peer("near_dupes"), "near_dupes"
+    ),
     *both("course", "numpy", "pairs", "10×10", ("all",)),
     Contestant(
         "setsimilaritysearch",

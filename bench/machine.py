@@ -12,7 +12,8 @@ from bench.contestants import cores
 from bench.workloads import ROOT
 
 PEERS = ["rensa", "gaoya", "datasketch", "SetSimilaritySearch", "FastSketchLSH"]
-PEERS += ["datatrove", "text-dedup", "pyspark", "numpy", "mrjob"]
+PEERS += ["datatrove", "text-dedup", "pyspark", "duckdb", "polars", "sketchsort", "near-dupes"]
+PEERS += ["numpy", "mrjob"]
 
 
 def machine() -> dict:

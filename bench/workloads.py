@@ -12,6 +12,7 @@ Its *kind* says who runs on it (`bench.contestants`):
     growth    those whose time against the number of records is drawn
     links     ours with `--output links`
     decisions what each output of ours costs, beside pairs, or beside links where those are too many
+    text      run_local.sh: the same records as texts and as the sets of these
     curve     run_local.sh: which pairs share a key at which similarity
     quick     ours, a few seconds each: `make bench-quick`
 """
@@ -26,6 +27,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".bench"
 LINKS = ["--output", "links"]
+TEXT = ["--input", "text"]
 
 
 class Workload(NamedTuple):
@@ -79,6 +81,7 @@ SPARSE = "--copies 0.01"
 SKEW = "--cluster 5000 --hot 5000 --long 2000000"
 COPIES = "--cluster 5000 --hot 10000"
 PACKAGES, SOURCES, CURVE = (f".bench/{name}.txt" for name in ("packages", "sources", "curve"))
+TEXTS, SETS = (f".bench/packages.{name}.txt" for name in ("texts", "sets"))
 MADE_OF_PACKAGES = ["bench.data.packages"], ["bench.data.exact_answer", PACKAGES]
 
 WORKLOADS = (
@@ -91,6 +94,8 @@ WORKLOADS = (
     videos(110_000, "links", "W3", SKEW)._replace(options=LINKS, answer=[]),
     videos(100_000, "decisions", "W1 100k decisions"),
     Workload("W2 decisions", "decisions", PACKAGES, *MADE_OF_PACKAGES),
+    Workload("W2 text", "text", TEXTS, [*MADE_OF_PACKAGES[0], "--texts"], [], TEXT),
+    Workload("W2 text as sets", "text", SETS, [*MADE_OF_PACKAGES[0], "--sets"], []),
     videos(115_000, "decisions", "W3 decisions", COPIES)._replace(options=LINKS, answer=[]),
     videos(10_000, "growth", "W1 10k"),
     videos(30_000, "growth", "W1 30k"),

@@ -16,6 +16,8 @@ and a line is its id and those words, hashed to 64 bits and ascending:
 With --texts a line is the id, a tab, and the values themselves, for people to read; the records
 are the same by `--input text --shingle word:1 --clean punctuation`, or nearly so.
 
+With --sets they are the sets of those texts, as `--input text` makes them by default.
+
 All fields count, their names do not.  Left out are hashes, sizes and the file name (LEFT_OUT):
 they differ in every package, so they would hide that two packages are described alike.
 
@@ -39,6 +41,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from neardup.reading.line_form import DEFAULT_SHINGLE
 from neardup.reading.shingling import Shingler
 
 LEFT_OUT = {"MD5sum", "SHA1", "SHA256", "SHA512", "Description-md5", "Build-Ids"}
@@ -69,6 +72,18 @@ def text_lines_of(index: str) -> Iterator[bytes]:
     for id_, stanza in sorted(by_id(stanzas(index)).items()):
         counted = [value for name, value in stanza.items() if name not in LEFT_OUT]
         yield f"{id_}\t{' '.join(' '.join(counted).split())}\n".encode()
+
+
+def sets_of_texts(index: str) -> Iterator[bytes]:
+    r"""The sets of these texts.
+
+    >>> [line.split()[0] for line in sets_of_texts("Package: cat\nFilename: c.deb\n")]
+    [b'cat']
+    """
+    shingler = Shingler.parse(DEFAULT_SHINGLE)
+    for line in text_lines_of(index):
+        id_, _, text = line.decode().partition("\t")
+        yield record_line(id_, shingler(text))
 
 
 def stanzas(index: str) -> Iterator[Stanza]:
@@ -158,11 +173,14 @@ def main() -> int:
         description="Print the packages of the Debian archive as records.",
     )
     parser.add_argument("--update", action="store_true", help="first run `apt-get update`")
-    parser.add_argument("--texts", action="store_true", help="as texts, instead of hashes of words")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--texts", action="store_true", help="as texts, instead of hashes of words")
+    form.add_argument("--sets", action="store_true", help="as the sets of these texts")
     args = parser.parse_args()
     if args.update:
         update()
-    print_lines((text_lines_of if args.texts else lines)(archive_index()))
+    printed = text_lines_of if args.texts else sets_of_texts if args.sets else lines
+    print_lines(printed(archive_index()))
     return 0
 
 

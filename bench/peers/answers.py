@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from bench.peers.reading import Records, ranks
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.threshold import Threshold
 
@@ -26,16 +27,28 @@ def unique(pairs: np.ndarray, records: int) -> np.ndarray:
 
 
 def verified(sets: Ragged, pairs: np.ndarray, threshold: Threshold) -> np.ndarray:
-    """The candidate pairs whose sets reach the threshold, in exact integers, each once.
+    """The candidate pairs whose sets reach the threshold, in exact integers.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [7], [1, 2, 3, 4]])
-    >>> verified(sets, np.array([[2, 0], [0, 1], [0, 2]]), Threshold.parse("0.75")).tolist()
+    >>> verified(sets, np.array([[0, 1], [0, 2]]), Threshold.parse("0.75")).tolist()
     [[0, 2]]
     """
-    pairs = unique(pairs, len(sets))
-    left, right = pairs.T
-    common = shared(sets, left, right).sizes
-    return pairs[threshold.reached(common, sets.sizes[left] + sets.sizes[right] - common)]
+    sizes = sets.sizes[pairs]
+    fits = threshold.reached(sizes.min(axis=1), sizes.max(axis=1))  # if one set were in the other
+    pairs, sizes = pairs[fits], sizes[fits]
+    small = Ragged(ranks(sets.values), sets.offsets)  # small numbers compare faster
+    common = shared(small, *pairs.T).sizes
+    return pairs[threshold.reached(common, sizes.sum(axis=1) - common)]
+
+
+def write_verified(records: Records, pairs: np.ndarray, threshold: Threshold) -> None:
+    """The candidate pairs that reach the threshold, each once; only what is in one is sorted."""
+    pairs = unique(pairs, len(records.ids))
+    met = np.zeros(len(records.ids), dtype=bool)
+    met[pairs] = True
+    few = records.take(np.flatnonzero(met))
+    places = (np.cumsum(met) - 1)[pairs]
+    write_pairs(few.ids, verified(few.sets(), places, threshold).tolist())
 
 
 def write_pairs(ids: list[bytes], pairs: Iterable[Sequence[int]]) -> None:

@@ -52,8 +52,9 @@ def options(
 
 def load(module: str, threads: int = 1) -> Any:
     """Import the peer, which is to use so many threads of its own."""
-    # Rayon (Rust) and OpenMP (C++) read these when the first thread starts.
-    os.environ["RAYON_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
+    # Rayon and Polars (Rust) and OpenMP (C++) read these when the first thread starts.
+    for variable in ("RAYON_NUM_THREADS", "POLARS_MAX_THREADS", "OMP_NUM_THREADS"):
+        os.environ[variable] = str(threads)
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -18,9 +18,9 @@ from operator import index as itself  # the cheapest function from an int to its
 
 import numpy as np
 
-from bench.peers.answers import verified, write_pairs
+from bench.peers.answers import write_verified
 from bench.peers.command import load, options
-from bench.peers.reading import read_sets
+from bench.peers.reading import read_records
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged
 
@@ -30,18 +30,20 @@ DEFAULT_HASHES = 128
 def main() -> int:
     args = options(__doc__)
     datasketch = load("datasketch")
-    records = read_sets(args.file)
+    records = read_records(args.file)
     params = (args.bands, args.rows) if args.bands else None
     hashes = args.bands * args.rows if args.bands else DEFAULT_HASHES
     lsh = datasketch.MinHashLSH(float(args.threshold), num_perm=hashes, params=params)
-    sketches = datasketch.MinHash.generator(tokens(records.sets), num_perm=hashes, hashfunc=itself)
+    sketches = datasketch.MinHash.generator(
+        tokens(records.sets()), num_perm=hashes, hashfunc=itself
+    )
     met = []
     with lsh.insertion_session() as session:
         for row, sketch in enumerate(sketches):
             met += [(earlier, row) for earlier in lsh.query(sketch)]
             session.insert(row, sketch, check_duplication=False)
     pairs = np.array(met, dtype=np.int64).reshape(-1, 2)
-    write_pairs(records.ids, verified(records.sets, pairs, args.threshold).tolist())
+    write_verified(records, pairs, args.threshold)
     return 0
 
 

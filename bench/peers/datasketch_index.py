@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.peers.answers import verified, write_pairs
+from bench.peers.answers import unique, verified, write_pairs
 from bench.peers.command import load, options
 from bench.peers.datasketch import tokens
 from bench.peers.reading import read_sets
@@ -46,7 +46,8 @@ def main() -> int:
     some = old.take(few[few < len(old.ids)])
     new = few[few >= len(old.ids)] - len(old.ids)
     both = joined(some, records.take(new))
-    found = verified(both.sets, np.searchsorted(few, pairs), args.threshold)
+    candidates = unique(np.searchsorted(few, pairs), len(few))
+    found = verified(both.sets, candidates, args.threshold)
     write_pairs(both.ids, found.tolist())
     return 0
 

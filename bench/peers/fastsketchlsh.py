@@ -14,21 +14,20 @@ import sys
 
 import numpy as np
 
-from bench.peers.answers import verified, write_pairs
+from bench.peers.answers import write_verified
 from bench.peers.command import load, options
-from bench.peers.reading import read_sets
+from bench.peers.reading import read_records
 from neardup.sets.hashing import mix
 
 
 def main() -> int:
     args = options(__doc__, bands=16, rows=8)
     peer = load("FastSketchLSH", args.threads)
-    records = read_sets(args.file)
-    sets = records.sets
+    records = read_records(args.file)
     hashes = args.bands * args.rows
     sketches = peer.FastSimilaritySketch(size=1 << (hashes - 1).bit_length()).batch_csr(
-        mix(sets.values + np.uint64(1)),
-        sets.offsets.astype(np.uint64),
+        mix(records.values + np.uint64(1)),
+        records.offsets.astype(np.uint64),
         prehashed=True,
         num_threads=args.threads,
     )
@@ -36,9 +35,9 @@ def main() -> int:
     index = peer.LSH(num_perm=hashes, num_bands=args.bands, num_threads=args.threads)
     index.insert(sketches)
     right, offsets = index.query(sketches, format="csr")
-    left = np.repeat(np.arange(len(sets)), np.diff(offsets.astype(np.int64)))
+    left = np.repeat(np.arange(len(records.ids)), np.diff(offsets.astype(np.int64)))
     pairs = np.column_stack((left, right.astype(np.int64)))
-    write_pairs(records.ids, verified(sets, pairs, args.threshold).tolist())
+    write_verified(records, pairs, args.threshold)
     return 0
 
 

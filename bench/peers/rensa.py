@@ -19,9 +19,8 @@ import numpy as np
 
 from bench.peers.answers import write_flagged
 from bench.peers.command import load, options
-from bench.peers.reading import read_sets
+from bench.peers.reading import Records, read_records
 from neardup.sets.hashing import mix
-from neardup.sets.ragged import Ragged
 
 SEED = 42
 BANDS, ROWS = 8, 16
@@ -30,17 +29,17 @@ BANDS, ROWS = 8, 16
 def main() -> int:
     args = options(__doc__, BANDS, ROWS)
     rensa = load("rensa", args.threads)
-    records = read_sets(args.file)
-    matrix = digests(rensa, records.sets, args.bands * args.rows)
+    records = read_records(args.file)
+    matrix = digests(rensa, records, args.bands * args.rows)
     index = rensa.RMinHashLSH(float(args.threshold), args.bands * args.rows, args.bands)
     write_flagged(records.ids, flagged(index, matrix).tolist())
     return 0
 
 
-def digests(rensa: Any, sets: Ragged, hashes: int) -> Any:
+def digests(rensa: Any, records: Records, hashes: int) -> Any:
     """rensa's matrix of signatures; it expects tokens that are hashes already."""
-    tokens = mix(sets.values + np.uint64(1))
-    offsets = sets.offsets.astype(np.uint64)
+    tokens = mix(records.values + np.uint64(1))
+    offsets = records.offsets.astype(np.uint64)
     return rensa.RMinHash.digest_matrix_from_flat_token_hashes(tokens, offsets, hashes, SEED)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from bench.peers.answers import write_flagged
 from bench.peers.command import load, options
-from bench.peers.reading import read_sets
+from bench.peers.reading import read_records
 from bench.peers.rensa import digests
 
 BANDS, ROWS = 15, 7
@@ -23,8 +23,8 @@ BANDS, ROWS = 15, 7
 def main() -> int:
     args = options(__doc__, BANDS, ROWS, index=True)
     rensa = load("rensa", args.threads)
-    records = read_sets(args.file)
-    matrix = digests(rensa, records.sets, args.bands * args.rows)
+    records = read_records(args.file)
+    matrix = digests(rensa, records, args.bands * args.rows)
     if args.build:
         index = rensa.RMinHashLSH(float(args.threshold), args.bands * args.rows, args.bands)
         index.insert_matrix(matrix)

@@ -13,9 +13,9 @@ import sys
 import numpy as np
 
 from bench.data.exact_answer import equal_pairs
-from bench.peers.answers import verified, write_pairs
+from bench.peers.answers import write_verified
 from bench.peers.command import load, options
-from bench.peers.reading import read_sets
+from bench.peers.reading import read_records
 from bench.peers.rensa import BANDS, ROWS, digests, flagged
 from neardup.sets.hashing import combine, mix
 
@@ -23,14 +23,14 @@ from neardup.sets.hashing import combine, mix
 def main() -> int:
     args = options(__doc__, BANDS, ROWS)
     rensa = load("rensa", args.threads)
-    records = read_sets(args.file)
+    records = read_records(args.file)
     hashes = args.bands * args.rows
     index = rensa.RMinHashLSH(float(args.threshold), hashes, args.bands)
-    few = records.take(flagged(index, digests(rensa, records.sets, hashes)))
+    few = records.take(flagged(index, digests(rensa, records, hashes)))
     # A second digest of the few is much cheaper than `to_rows` of all.
-    signatures = np.array(digests(rensa, few.sets, hashes).to_rows(), dtype=np.uint64)
+    signatures = np.array(digests(rensa, few, hashes).to_rows(), dtype=np.uint64)
     pairs = candidates(signatures.reshape(len(few.ids), args.bands, args.rows))
-    write_pairs(few.ids, verified(few.sets, pairs, args.threshold).tolist())
+    write_verified(few, pairs, args.threshold)
     return 0
 
 

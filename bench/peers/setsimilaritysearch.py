@@ -12,15 +12,14 @@ import sys
 
 from bench.peers.answers import write_pairs
 from bench.peers.command import load, options
-from bench.peers.reading import read_sets
+from bench.peers.reading import lists, read_sets
 
 
 def main() -> int:
     args = options(__doc__, banded=False)
     peer = load("SetSimilaritySearch")
     records = read_sets(args.file)
-    sets = [records.sets.row(i).tolist() for i in range(len(records.ids))]
-    pairs = peer.all_pairs(sets, "jaccard", float(args.threshold))
+    pairs = peer.all_pairs(lists(records.sets), "jaccard", float(args.threshold))
     write_pairs(records.ids, ((i, j) for i, j, _ in pairs))
     return 0
 

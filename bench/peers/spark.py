@@ -17,11 +17,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from bench.peers.answers import write_pairs
 from bench.peers.command import load, options, quiet
-from bench.peers.reading import read_sets
+from bench.peers.reading import lists, ranks, read_sets
 from neardup.sets.ragged import Ragged
 from neardup.similarity.threshold import Threshold
 
@@ -46,13 +44,13 @@ def main() -> int:
 
 def write_libsvm(path: Path, sets: Ragged) -> int:
     """Lines `ROW NUMBER:1 NUMBER:1 …`, numbers from 1 upwards; returns how many there are."""
-    distinct, ranks = np.unique(sets.values, return_inverse=True)
-    features = [b" %d:1" % (rank + 1) for rank in range(len(distinct))]
+    numbers = ranks(sets.values)
+    distinct = int(numbers.max()) + 1
+    features = [b" %d:1" % (number + 1) for number in range(distinct)]
     with open(path, "wb") as file:
-        for row in range(len(sets)):
-            members = ranks[sets.offsets[row] : sets.offsets[row + 1]].tolist()
-            file.write(b"%d%b\n" % (row, b"".join([features[rank] for rank in members])))
-    return len(distinct)
+        for row, members in enumerate(lists(Ragged(numbers, sets.offsets))):
+            file.write(b"%d%b\n" % (row, b"".join([features[number] for number in members])))
+    return distinct
 
 
 def started(folder: str, threads: int) -> Any:

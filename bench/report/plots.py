@@ -1,7 +1,7 @@
 """The plots of docs/benchmarks.md, as SVG: what `tables` draws where matplotlib is installed.
 
 growth.svg    seconds against the number of records, both logarithmic
-recall.svg    recall against seconds, on 100,000 records
+recall.svg    seconds, what is missed and what is wrong, on 100,000 records
 scurve.svg    the S-curve of 15 bands of 7, and the share of pairs that were found
 """
 
@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from bench.contestants import OURS
-from bench.report.figures import curve, figures, growth
+from bench.contestants import DEFAULT, OURS
+from bench.report.figures import Figures, curve, figures, growth
 from neardup.schemes.banding import recall as promised
 
 BANDS, ROWS = 15, 7
+SHARES = (1e-3, 1)
+NONE = 1e-6  # where a share of nothing stands on a logarithmic axis
 
 
 def draw(results: dict, folder: Path) -> dict[str, Path]:
@@ -32,54 +35,97 @@ def draw(results: dict, folder: Path) -> dict[str, Path]:
     folder.mkdir(exist_ok=True)
     drawn = {}
     for name, plot in {"growth": of_growth, "recall": of_recall, "scurve": of_curve}.items():
-        figure, axes = new_figure()
-        if plot(axes, results):
+        figure = import_module("matplotlib.figure").Figure((8, 5), layout="constrained")
+        if plot(figure, results):
             drawn[name] = folder / f"{name}.svg"
             figure.savefig(drawn[name], metadata={"Date": None})
     return drawn
 
 
-def new_figure() -> tuple[Any, Any]:
-    figure = import_module("matplotlib.figure").Figure(figsize=(8, 5), layout="constrained")
+def with_grid(figure: Any) -> Any:
     axes = figure.add_subplot()
     axes.grid(True, alpha=0.3)
-    return figure, axes
+    return axes
 
 
-def of_growth(axes: Any, results: dict) -> bool:
+def of_growth(figure: Any, results: dict) -> bool:
     curves = growth(figures(results), results)
     if not curves:
         return False
-    for name, points in curves.items():
-        width = 2.5 if name == OURS else 1.2
-        axes.plot(*zip(*points), marker="o", markersize=4, linewidth=width, label=name)
+    axes = with_grid(figure)
+    others = cycle(["C0", "C1", "C2", "C4", "C5", "C6", "C7"])
+    for name, points in sorted(curves.items(), key=lambda item: -item[1][-1][1]):
+        color, width = ("C3", 2.5) if name == OURS else (next(others), 1.2)
+        style = {"color": color, "linewidth": width, "marker": "o", "markersize": 4}
+        axes.plot(*zip(*points), label=name, **style)
     axes.set(xscale="log", yscale="log", xlabel="records", ylabel="seconds")
-    axes.legend(fontsize="small")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.legend(fontsize="small")  # in the order of the lines' ends
     return True
 
 
-def of_recall(axes: Any, results: dict) -> bool:
-    """Left and up is better.  The axis has what is missed, as all that is good is close to 1."""
+def of_recall(figure: Any, results: dict) -> bool:
+    """A line for each contestant, the fastest above; left is better everywhere."""
     table = figures(results).get("W1 100k", {})
-    points = {
-        name: (one.seconds, max(1 - one.recall, 1e-6))
-        for name, one in table.items()
-        if one.done and one.recall is not None
-    }
-    for i, (name, point) in enumerate(sorted(points.items(), key=lambda item: item[1])):
-        ours = name == OURS
-        axes.plot(*zip(point), "o", color="C3" if ours else "C0")
-        above = 4 + 9 * (i % 4)  # so that neighbours do not cover each other
-        axes.annotate(name, point, (2, above), textcoords="offset points", fontsize=7)
-    axes.set(xscale="log", yscale="log", xlabel="seconds, W1 100k")
-    axes.set_ylabel("share of pairs (flags) missed, at least 1e-6")
-    axes.set_ylim(1, 1e-7)
-    axes.margins(x=0.15)
-    return bool(points)
+    shown = [item for item in table.items() if item[1].prints in ("pairs", "flags")]
+    lines = sorted(shown, key=lambda item: (not item[1].done, item[1].seconds))
+    if not lines:
+        return False
+    figure.set_size_inches(9, 1 + 0.22 * len(lines))
+    panels = figure.subplots(1, 3, sharey=True, width_ratios=[4, 3, 3])
+    for place, (_, one) in enumerate(lines):
+        dot = {"color": "C0" if one.peer else "C3", "marker": "o" if one.done else ">"}
+        mark(panels[0], one.seconds, place, seconds_of(one), dot)
+        if one.done and one.recall is not None and one.precision is not None:
+            for axes, right in zip(panels[1:], (one.recall, one.precision)):
+                mark(axes, max(1 - right, NONE), place, percent(1 - right), dot)
+    panels[0].set_yticks(range(len(lines)), [label(*line) for line in lines])
+    panels[0].set_ylim(len(lines) - 0.5, -0.5)
+    for text, (_, one) in zip(panels[0].get_yticklabels(), lines):
+        text.set_color("black" if one.peer else "C3")
+    for axes, title in zip(panels, ("seconds", "missed", "wrong")):
+        axes.set(xscale="log", title=title)
+        axes.grid(True, alpha=0.3)
+        axes.minorticks_off()
+        axes.margins(x=0.2)
+    panels[0].set_xlim(right=4 * max(one.seconds for _, one in lines))  # room for a figure
+    panels[0].xaxis.set_major_formatter("{x:g}")
+    for axes in panels[1:]:
+        axes.set_xticks([NONE, *SHARES], ["none", *map(percent, SHARES)])
+        axes.set_xlim(NONE / 4, 100)
+    return True
 
 
-def of_curve(axes: Any, results: dict) -> bool:
+def mark(axes: Any, x: float, y: int, text: str, dot: dict) -> None:
+    """A point, and its figure to the right of it."""
+    axes.plot([x], [y], linestyle="", markersize=5, **dot)
+    offset = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+    axes.annotate(text, (x, y), fontsize=7, color=dot["color"], **offset)
+
+
+def label(name: str, one: Figures) -> str:
+    """With its own banding, where it has one, and what it prints, unless pairs."""
+    name = name.replace(DEFAULT, one.banding)
+    return name if one.prints == "pairs" else f"{name}: {one.prints}"
+
+
+def seconds_of(one: Figures) -> str:
+    return f"{one.seconds:.2g}" if one.done else f"> {one.seconds:.0f}"
+
+
+def percent(share: float) -> str:
+    """In words where it is nothing.
+
+    >>> percent(0.0), percent(1 - 0.999933), percent(0.1)
+    ('none', '0.0067 %', '10 %')
+    """
+    return f"{100 * share:.3g} %" if share else "none"
+
+
+def of_curve(figure: Any, results: dict) -> bool:
     points = curve(results)
+    axes = with_grid(figure)
     line = [i / 200 for i in range(201)]
     label = f"promised by {BANDS} bands of {ROWS}"
     axes.plot(line, [promised(s, BANDS, ROWS) for s in line], label=label)

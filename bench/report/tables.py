@@ -35,7 +35,7 @@ HEAD = (
 )
 PLOTS = {
     "growth": "seconds against the number of records",
-    "recall": "what is missed against seconds, W1 100k",
+    "recall": "seconds, what is missed and what is wrong, W1 100k",
     "scurve": "the S-curve, promised and found",
 }
 

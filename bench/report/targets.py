@@ -51,6 +51,9 @@ def of_size(of: dict[str, Table]) -> Iterator[Target]:
     yield at_most("shuffled / input, W1 sparse", 0.8, shuffled(of.get("W1 sparse", {})))
     links = of.get("W1 100k links", {})
     yield at_most("W3 / W1 100k, both links", 1.5, ratio(of.get("W3", {}), links, OURS))
+    text, sets = (of.get(f"W2 text{more}", {}).get(OURS) for more in ("", " as sets"))
+    cpu = text.cpu / sets.cpu if text and sets and text.done and sets.done else None
+    yield at_most("W2 text / the same as sets, CPU", 2, cpu)
 
 
 def of_decisions(of: dict[str, Table]) -> Iterator[Target]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import doctest
-import importlib.util
+import importlib.machinery
 import os
 import subprocess
 import sys
@@ -202,7 +202,7 @@ def test_the_order_in_the_wheel_does_not_matter(tmp_path: Path) -> None:
 @pytest.fixture
 def local_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """pip finds the releases 1.1, 1.1.2, 1.9 and 1.10 of neardupcat, and nothing else."""
-    if importlib.util.find_spec("pip") is None:
+    if importlib.machinery.PathFinder.find_spec("pip") is None:
         pytest.skip("this Python has no pip")
     for release in ("1.1", "1.1.2", "1.9", "1.10"):
         info = f"neardupcat-{release}.dist-info"

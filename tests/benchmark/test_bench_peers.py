@@ -1,0 +1,102 @@
+"""What all other programs are run with: their reader, the check of candidates, joins of tables."""
+
+from __future__ import annotations
+
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bench.peers.answers
+import bench.peers.near_dupes
+import bench.peers.reading
+from bench.peers.answers import unique, write_verified
+from bench.peers.reading import Records, ranks, read_records, read_sets, read_texts
+from bench.workloads import ROOT
+from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.similarity.threshold import NINE_TENTHS
+
+VIDEOS = ROOT / "data" / "videos.txt"
+LARGE = (1 << 64) - 1
+
+
+def test_examples() -> None:
+    for module in (bench.peers.answers, bench.peers.near_dupes, bench.peers.reading):
+        failed, tried = doctest.testmod(module)
+        assert (failed, tried > 0) == (0, True)
+
+
+def test_the_reader_of_the_peers_reads_what_ours_does() -> None:
+    ours, bad = parse_shingle_lines(VIDEOS.read_bytes())
+    theirs = read_sets(str(VIDEOS))
+    assert not bad
+    assert theirs.ids == ours.ids
+    assert np.array_equal(theirs.sets.values, ours.sets.values)
+    assert np.array_equal(theirs.sets.offsets, ours.sets.offsets)
+    assert [id_ for id_, _ in read_texts(str(VIDEOS))] == ours.ids
+
+
+def test_records_are_as_they_stand_until_they_are_sets(tmp_path: Path) -> None:
+    path = tmp_path / "records.txt"
+    path.write_text(f"a 3 1 3\nb {LARGE}\nc 1 2\n")
+    records = read_records(str(path))
+    assert records.values.tolist() == [3, 1, 3, LARGE, 1, 2]
+    assert records.offsets.tolist() == [0, 3, 4, 6]
+    assert [records.sets().row(i).tolist() for i in range(3)] == [[1, 3], [LARGE], [1, 2]]
+    few = records.take(np.array([2, 1]))
+    assert (few.ids, few.values.tolist()) == ([b"c", b"b"], [1, 2, LARGE])
+
+
+@pytest.mark.parametrize("text", ["a 1  2\n", "a 1 2 \n", "a 1\tb 2\n", "a x\n"])
+def test_a_file_that_is_not_well_formed_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "records.txt"
+    path.write_text(text)
+    with pytest.raises(SystemExit, match="single blanks"):
+        read_records(str(path))
+
+
+@pytest.mark.parametrize("step", [1, 1 << 40])
+def test_ranks_keep_the_order(step: int) -> None:
+    values = np.array([7, 3, 7, 0, 9, 3], np.uint64) * np.uint64(step)
+    assert ranks(values).tolist() == [2, 1, 2, 0, 3, 1]
+
+
+def test_only_candidates_that_reach_the_threshold_are_written(
+    capfdbinary: pytest.CaptureFixture,
+) -> None:
+    rows = [range(10), range(5, 15), range(1, 10), [1 << 60, 1]]
+    values = np.array([value for row in rows for value in row], np.uint64)
+    records = Records([b"a", b"b", b"d", b"c"], values, np.array([0, 10, 20, 29, 31]))
+    write_verified(records, np.array([[2, 0], [0, 0], [0, 1], [0, 2], [3, 2]]), NINE_TENTHS)
+    sys.stdout.flush()
+    assert capfdbinary.readouterr().out == b"a\td\n"
+    assert unique(np.array([[1, 0], [0, 1]]), 2).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("banding", [["--bands", "15", "--rows", "7"], []])
+@pytest.mark.parametrize("name", ["duckdb", "polars", "sketchsort", "near_dupes"])
+def test_a_join_finds_the_pairs(name: str, banding: list[str]) -> None:
+    pytest.importorskip(name)
+    if name == "sketchsort":
+        banding = ["--rounding", "1"] if banding else []
+    elif name == "near_dupes":
+        banding = []
+    command = [sys.executable, "-m", f"bench.peers.{name}", str(VIDEOS), *banding]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    assert done.stderr == b""
+    exact = {
+        (a, b): similarity
+        for a, b, similarity in (
+            line.split(b"\t") for line in VIDEOS.with_suffix(".pairs.tsv").read_bytes().splitlines()
+        )
+    }
+    lines = done.stdout.splitlines()
+    found = {tuple(line.split(b"\t")) for line in lines}
+    assert len(found) == len(lines)
+    if name == "sketchsort" and not banding:  # its floats lose what is exactly at the threshold
+        assert {exact[pair] for pair in exact.keys() - found} == {b"0.900000"}
+        exact = {pair: one for pair, one in exact.items() if one != b"0.900000"}
+    assert found == exact.keys()

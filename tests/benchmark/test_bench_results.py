@@ -1,0 +1,113 @@
+"""What is made of results: problems that are told, and the tables of the report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.checks import problems
+from bench.measure import ROOT
+from bench.report.tables import DOCUMENT, between_markers, tables
+from tests.support.bench_results import a_run, written
+
+# checks
+
+
+def quick(*runs: dict) -> dict:
+    return {"workloads": [{"name": "W1 20k", "bytes": 1000}], "runs": list(runs)}
+
+
+def test_good_answers_are_no_problem() -> None:
+    two_missed = {"lines": 1998, "right": 1998}
+    links = a_run("pipe", prints="links", right=None, true=None, digest="other", connected=True)
+    floor = a_run("floor", prints="nothing", lines=None, right=None, true=None, digest="")
+    assert problems(quick(a_run(), a_run("pipe"), links, floor)) == []
+    assert problems(quick(a_run(**two_missed), a_run("pipe", shuffled=9000, **two_missed))) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"lines": 1997, "right": 1997}, "3 of 2000 pairs are missing"),
+        ({"lines": 2001}, "1 of 2001 lines are wrong"),
+        ({"lines": 0, "right": 0, "true": 0}, "0 of 0 pairs are missing"),
+        ({"digest": "another"}, "not all print the same pairs"),
+        ({"shuffled": 1001}, "shuffles 1.00 bytes for a byte of input, at most 1.0"),
+        ({"shuffled": None}, "does not say how many bytes"),
+        ({"status": "failed with 1", "said": "oh"}, "failed with 1: oh"),
+        ({"prints": "links", "connected": False}, "links do not connect"),
+        ({"prints": "clusters", "connected": False}, "clusters do not connect"),
+        ({"prints": "removed", "right": 1999}, "1999 of 2000 removed records have a verified pair"),
+    ],
+)
+def test_each_fault_is_a_problem(changed: dict, message: str) -> None:
+    found = problems(quick(a_run(**changed), a_run("pipe")))
+    assert len(found) == 1
+    assert message in found[0]
+
+
+# report
+
+
+def test_the_table_of_a_workload() -> None:
+    lines = tables(written()).splitlines()
+    assert "### W1 100k: 100,000 records, 0.0 MiB (`python3 -m neardup videos`)" in lines
+    for row in (
+        "| floor | – | 1 | 0.50 | 0.25 | 3.00 | 100 | – | – | – | – |",
+        "| run_local.sh | 15×7 | 3 | 2.00 | 1.00 | 3.00 | 100 | 0.50 | 2,000 | 1 | 1 |",
+        "| gaoya | 15×7 | 1 | 2.50 | 1.25 | 3.00 | 100 | – | 1,990 | 0.975000 | 0.979899 |",
+        "| spark | 4 tables | 1 | > 300 | – | – | 100 | – | – | – | – |",
+        "| course | 15×7 | 1 | does not survive: killed by SIGKILL | – | – | – | – | – | – | – |",
+        "* rensa 15×7: no rensa here",
+    ):
+        assert row in lines
+
+
+def test_the_table_of_targets() -> None:
+    lines = tables(written()).splitlines()
+    ours = "run_local.sh / fastest other peer with our banding, W1 100k"
+    peak = "largest process at W1 1M, a sort with its buffer included, in MB"
+    for row in (
+        "| run_local.sh / gaoya 15×7, W1 100k | ≤ 1 | 0.80 | yes |",
+        "| run_local.sh / rensa 15×7 (flags only), W1 100k | ≤ 2 | not measured | – |",
+        f"| {ours} | < 1 | 0.80 (gaoya 15×7) | yes |",
+        "| growth: W1 1M / W1 100k | ≤ 10.5 | 11.00 | **no** |",
+        f"| {peak} | ≤ 400 | 419.43 | **no** |",
+        "| shuffled / input, W1 100k | ≤ 2 | 0.50 | yes |",
+        "| recall, W1 100k | ≥ 0.9999 | 1 | yes |",
+        "| recall, W1 1M | ≥ 0.9999 | 0.999500 | **no** |",
+        "| precision, W1 1M | = 1 | 1 | yes |",
+        "| recall, W2 | ≥ 0.9999 | not measured | – |",
+    ):
+        assert row in lines
+
+
+def test_text_around_the_markers_stays() -> None:
+    document = "before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n"
+    once = between_markers(document, "new")
+    assert once == "before\n<!-- bench:begin -->\n\nnew\n\n<!-- bench:end -->\nafter\n"
+    assert between_markers(once, "new") == once
+    with pytest.raises(SystemExit, match="lacks the lines"):
+        between_markers("no markers", "new")
+
+
+def test_the_report_goes_into_the_document(tmp_path: Path) -> None:
+    results, document = tmp_path / "results.json", tmp_path / "benchmarks.md"
+    results.write_text(json.dumps(written()))
+    document.write_text("before\n<!-- bench:begin -->\n<!-- bench:end -->\nafter\n")
+    options = ["--results", results, "--into", document, "--plots", tmp_path / "docs"]
+    command = [sys.executable, "-m", "bench.report.tables", *map(str, options)]
+    subprocess.run(command, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
+    text = document.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "| run_local.sh | 15×7 | 3 | 2.00 |" in text
+
+
+def test_the_project_has_the_markers() -> None:
+    document = DOCUMENT.read_text()
+    assert "## On a cluster" in between_markers(document, "new")
