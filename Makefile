@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run help test coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick hadoop-bench lint format clean
+.PHONY: run help test coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick cluster-bench lint format clean
 run: .venv/.run ## the near-duplicates of data/videos.txt, as pairs on stdout
 	@./run_local.sh data/videos.txt
 
@@ -25,7 +25,7 @@ spark-test: .venv/.test .venv/.spark ## those on a real Spark, with a master and
 	$(VENV) -m pytest -m spark tests/on_spark
 
 # A real cluster on this machine, for as long as the tests take; HADOOP_TESTS=skip leaves them out.
-hadoop-test: .venv/.test ## those on a real Hadoop, which it starts and stops
+hadoop-test: .venv/.test .venv/.spark ## those on a real Hadoop, which it starts and stops
 ifeq ($(HADOOP_TESTS),skip)
 	@echo "make: THE TESTS ON HADOOP ARE SKIPPED, because HADOOP_TESTS=skip says so" >&2
 else
@@ -46,8 +46,8 @@ bench: .venv/.bench ## all of docs/benchmarks.md on one machine, with the other 
 bench-quick: .venv/.run ## answers, and bytes shuffled, in a minute
 	$(VENV) -m bench.run --quick
 
-hadoop-bench: .venv/.run ## the benchmark on a cluster
-	$(VENV) cluster/cluster.py run $(VENV) -m bench.compare_hadoop
+cluster-bench: .venv/.run .venv/.spark ## the benchmark on Hadoop and Spark
+	$(VENV) cluster/cluster.py run $(VENV) -m bench.compare_clusters
 
 lint: .venv/.lint ## style and types
 	$(VENV) -m ruff check .

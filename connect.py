@@ -17,7 +17,7 @@ from neardup.process.interpreter import require
 
 require("numpy")
 
-from neardup.engines.scripts import connect
+from neardup.engines.scripts.connect_script import main
 
 if __name__ == "__main__":
-    sys.exit(connect())
+    sys.exit(main())

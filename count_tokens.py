@@ -17,7 +17,7 @@ from neardup.process.interpreter import require
 
 require("numpy")
 
-from neardup.engines.scripts import count_tokens
+from neardup.engines.scripts.count_script import main
 
 if __name__ == "__main__":
-    sys.exit(count_tokens())
+    sys.exit(main())

@@ -17,7 +17,7 @@ from neardup.process.interpreter import require
 
 require("numpy")
 
-from neardup.engines.scripts import decide_reducer
+from neardup.engines.scripts.decide_script import main
 
 if __name__ == "__main__":
-    sys.exit(decide_reducer())
+    sys.exit(main())

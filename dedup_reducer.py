@@ -17,7 +17,7 @@ from neardup.process.interpreter import require
 
 require("numpy")
 
-from neardup.engines.scripts import dedup_reducer
+from neardup.engines.scripts.dedup_script import main
 
 if __name__ == "__main__":
-    sys.exit(dedup_reducer())
+    sys.exit(main())

@@ -17,7 +17,7 @@ from neardup.process.interpreter import require
 
 require("numpy")
 
-from neardup.engines.scripts import keep_mapper
+from neardup.engines.scripts.keep_script import main
 
 if __name__ == "__main__":
-    sys.exit(keep_mapper())
+    sys.exit(main())

@@ -17,7 +17,7 @@ from neardup.process.interpreter import require
 
 require("numpy")
 
-from neardup.engines.scripts import mapper
+from neardup.engines.scripts.mapper_script import main
 
 if __name__ == "__main__":
-    sys.exit(mapper())
+    sys.exit(main())

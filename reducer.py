@@ -17,7 +17,7 @@ from neardup.process.interpreter import require
 
 require("numpy")
 
-from neardup.engines.scripts import reducer
+from neardup.engines.scripts.reducer_script import main
 
 if __name__ == "__main__":
-    sys.exit(reducer())
+    sys.exit(main())

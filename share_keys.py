@@ -17,7 +17,7 @@ from neardup.process.interpreter import require
 
 require("numpy")
 
-from neardup.engines.scripts import share_keys
+from neardup.engines.scripts.share_script import main
 
 if __name__ == "__main__":
-    sys.exit(share_keys())
+    sys.exit(main())

@@ -17,6 +17,7 @@ from neardup.decisions.edge_file import EdgeFile
 from neardup.lines.decided_lines import format_decided
 from neardup.options.settings import Settings
 from neardup.process.counters import Counters
+from neardup.process.errors import StageError
 from neardup.verification import RECORDS
 
 
@@ -39,11 +40,24 @@ def decide_edges(
     with empty_file() as file:
         edges = EdgeFile(file, blocks, tag, counters)
         if settings.output.decides == RECORDS:
-            rule, measure, collections = settings.rule, settings.measure, settings.against
-            for record, reason in decided(edges, rule, measure, counters, collections):
-                place = int(record[tag.place], 16)
-                kept = tag.id_of(reason.kept)
-                yield format_decided(place, tag.id_of(record), kept, reason.similarity)
+            rule, measure, collections = settings.rule.rule, settings.measure, settings.against
+            for records, reasons in decided(edges, rule, measure, counters, collections):
+                yield from map(
+                    format_decided,
+                    [record[tag.place] for record in records],
+                    tag.ids_of(records),
+                    tag.ids_of([reason.kept for reason in reasons]),
+                    [reason.similarity for reason in reasons],
+                )
         else:
             for first, record in clusters(edges, counters):
                 yield b"%b\t%b\n" % (tag.id_of(first), tag.id_of(record))
+
+
+def check_lines(read: int, written: int, removed: int) -> None:
+    """StageError unless the lines that were read are those that stay, and those of `removed`."""
+    if read - written != removed:
+        raise StageError(
+            f"of {read:,} lines {written:,} stay, and {removed:,} records were to go: did the "
+            "input change? run it again"
+        )

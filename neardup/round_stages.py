@@ -6,15 +6,19 @@
               send_lines                   reduce_blocks
 
 Most keys belong to one record, and all that is ever done with their lines is to carry them.  So the
-first round sends the keys alone, and the second the lines of those keys that two records share.
+first round sends the keys alone, and the second the lines of those keys that two records share,
+and where several keys bring the same records together, of the smallest of these alone.
 
-No pair is lost by that, and none is printed twice: whether a key has lines depends on the key
-alone, and the smallest key that two records share is shared.
+No pair is lost by that, and none is printed twice: a key has lines of all its records or of none,
+and the smallest key that two records share has them.
+
+A task is one of these stages, and imports what is its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,13 +27,14 @@ from neardup.options.settings import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
 from neardup.reading.blocks import Block
-from neardup.rounds.digests import DigestBlocks, digests_of
-from neardup.rounds.key_filter import KeyFilter, filter_part, fingerprint
 from neardup.rounds.line_blocks import gathered
-from neardup.rounds.shared_digests import shared_digests
-from neardup.rounds.sorted_lines import sorted_lines
 from neardup.sets.ragged import Ragged
 from neardup.stages import keyed, reduce_buckets, tagged
+
+if TYPE_CHECKING:
+    import mmap
+
+    from neardup.rounds.key_filter import KeyFilter
 
 AGAIN = {"records": "records of the other round", "keys": "keys of the other round"}
 
@@ -38,30 +43,43 @@ def send_keys(
     blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int
 ) -> Iterator[tuple[int, bytes]]:
     """Record lines → (partition, block of keys); at least one block for each partition."""
-    gather = DigestBlocks(partitions)
+    from neardup.rounds.key_blocks import KeyBlocks, entries_of
+
+    gather = KeyBlocks(partitions)
 
     def of_batches() -> Iterator[tuple[int, bytes]]:
         for _, keys in keyed(blocks, settings, counters):
-            yield from gather.add(digests_of(keys.values))
+            yield from gather.add(entries_of(keys))
         yield from gather.rest()
 
     return _counted(of_batches(), counters)
 
 
 def share_keys(
-    blocks: Iterable[bytes], settings: Settings, partition: int, partitions: int
+    blocks: Iterable[bytes],
+    settings: Settings,
+    partition: int,
+    partitions: int,
+    most: int | None = None,
 ) -> Iterator[bytes]:
-    """The blocks of a partition, in any order → its part of the shared keys, as lines."""
-    shared = shared_digests(blocks, partition, partitions)
-    yield from filter_part(shared, partition, partitions, _options(settings))
+    """The blocks of a partition, in any order → its part of the shared keys, as lines; all parts
+    together have `most` bytes at most, or MAPPED_BYTES."""
+    from neardup.rounds.digests import digests_of
+    from neardup.rounds.key_filter import MAPPED_BYTES, filter_part
+    from neardup.rounds.meeting_keys import meeting_keys
+
+    shared = map(digests_of, meeting_keys(blocks, partition, partitions))
+    yield from filter_part(shared, partition, partitions, _options(settings), most or MAPPED_BYTES)
 
 
-def shared_keys(lines: Iterable[bytes], settings: Settings) -> KeyFilter | None:
+def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> KeyFilter | None:
     """All parts, in any order; StageError where one is missing, or of other options.
 
     None of no parts, as an empty input has: then all keys have lines.
     """
-    return KeyFilter.of(lines, _options(settings))
+    from neardup.rounds.key_filter import KeyFilter
+
+    return KeyFilter.of(text, _options(settings))
 
 
 def map_shared(
@@ -96,6 +114,8 @@ def reduce_blocks(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
     """The blocks of a partition, in any order → pair lines, verified."""
+    from neardup.rounds.sorted_lines import sorted_lines
+
     return reduce_buckets(sorted_lines(blocks, counters), settings, counters)
 
 
@@ -128,7 +148,10 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 
 def _options(settings: Settings) -> bytes:
     """What the keys of an input depend on."""
+    from neardup.rounds.key_filter import fingerprint
+
     told = {"--against": str(settings.against), "fields": str(settings.form.fields)}
+    told["version"] = settings.scheme.probe()
     return fingerprint({**settings.keys_of, **told})
 
 

@@ -34,7 +34,7 @@ from neardup.evaluation.pair_files import pair_lines, read_pairs
 from neardup.evaluation.precision_recall import interval, ratio, row
 from neardup.joins.inverted_index import Index
 from neardup.lines.pair_lines import parse_pair
-from neardup.options import table
+from neardup.options.common import integer, value_of
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
 from neardup.process.program import run
@@ -88,8 +88,8 @@ def _audit() -> None:
     measure: Measure = plain
     kind = asked_kind(args)
     confidence = share("--confidence", args.confidence)
-    size = table.integer("--sample", args.sample, 1, MOST_IDS)
-    sample = IdSample(size, table.integer("--seed", args.seed, 0, 2**64 - 1))
+    size = integer("--sample", args.sample, 1, MOST_IDS)
+    sample = IdSample(size, integer("--seed", args.seed, 0, 2**64 - 1))
     _check(args)
     counters = Counters("audit", progress="records")
     counter = TokenCounter()
@@ -214,7 +214,7 @@ def _first(what: str, pairs: dict[Pair, bytes]) -> list[str]:
 
 def _why(args: argparse.Namespace, a: str, b: str) -> str:
     """The command that explains a pair."""
-    given = {flag: table.value_of(args, flag) for flag in SAME}
+    given = {flag: value_of(args, flag) for flag in SAME}
     flags = [f"{flag}={value}" for flag, value in given.items() if value not in (None, *DEFAULTS)]
     if asked_kind(args) and args.measure == "cosine":
         flags.append("--scheme=projection")  # the one that promises it

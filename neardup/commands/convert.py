@@ -16,8 +16,9 @@ from neardup.process.program import run, write_all
 from neardup.reading.bad_lines import NO_ID, BadLine
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.fields import DEFAULT_ID, DEFAULT_TEXT, Fields
-from neardup.reading.json_lines import FLAW, OF_TABLES, ROW, FlawError, json_object, row_id
+from neardup.reading.json_lines import FLAW, OF_TABLES, ROW, FlawError, json_object
 from neardup.reading.line_form import LineForm
+from neardup.reading.row_ids import row_id
 from neardup.reading.text_lines import text_lines
 from neardup.stages import reject
 
@@ -54,7 +55,7 @@ def _convert() -> None:
     counters.max_bad = settings.max_bad
     form = settings.form
     if form.fields and not form.fields.numbered:
-        form = replace(form, fields=replace(form.fields, texts=()))
+        form = form._replace(fields=replace(form.fields, texts=()))
     blocks = read_files(args.files, settings.max_line, pieces=form.pieces)
     rows = (row for block in blocks for row in _rows(block, form, settings, counters))
     write_all(map(_line, rows))

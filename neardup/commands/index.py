@@ -7,19 +7,11 @@ import sys
 from neardup.engines.local.index_build import build
 from neardup.engines.local.run import plain_names
 from neardup.options import table
+from neardup.options.common import OUTPUT_OPTIONS
 from neardup.process.program import cores, run
 
 NAME = "neardup index"
-OF_RUNS = (  # what comes of the pairs, or is of one run
-    "--verify",
-    "--output",
-    "--rule",
-    "--keep",
-    "--against",
-    "--between",
-    "--input-files",
-    "--own-counts",
-)
+OF_RUNS = {*OUTPUT_OPTIONS, "--own-counts"}  # what comes of the pairs, or is of one run
 DESCRIPTION = """Make an index of old records, for runs that ask what is new.
 
 It holds their keys and shingles, so that a run reads of it only what new records meet, and takes

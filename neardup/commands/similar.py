@@ -12,7 +12,7 @@ import numpy as np
 
 from neardup.evaluation.exact_options import share
 from neardup.lines.pair_lines import format_estimate
-from neardup.options.table import DEFAULT_THRESHOLD
+from neardup.options.common import DEFAULT_THRESHOLD
 from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError

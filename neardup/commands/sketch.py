@@ -9,8 +9,9 @@ from pathlib import Path
 from neardup.engines.local.folder import working_folder
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
+from neardup.options.common import OUTPUT_OPTIONS
 from neardup.options.settings import Settings
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS
+from neardup.options.table import OPTIONS, SCHEME_OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
 from neardup.evaluation.precision_recall import row
-from neardup.options import table
+from neardup.options import common
 from neardup.process.errors import UsageError
 from neardup.process.program import cores, job_command, run
 from neardup.reading.line_form import LineForm
@@ -67,8 +67,8 @@ def _tune() -> None:
     recall = share("--recall", args.recall)
     args.recall = None  # what follows is about similarity, not about schemes
     settings, measure = exact_settings(args)
-    seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
-    size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
+    seed = common.integer("--seed", args.seed, 0, 2**64 - 1)
+    size = common.integer("--sample", args.sample, 2, MOST_SAMPLED)
     check_files(args.files)
     sample = draw(args.files, size, seed, settings.form)
     check_readable(sample, settings.parse, str(settings.form))
@@ -121,8 +121,8 @@ def _asked(args: argparse.Namespace) -> list[str]:
     if args.measure != "jaccard":
         asked.append(f"--measure={args.measure}")
     for flag in ("--input", "--id", "--text", "--clean", "--shingle"):
-        if table.value_of(args, flag) is not None:
-            asked.append(f"{flag}={table.value_of(args, flag)}")
+        if common.value_of(args, flag) is not None:
+            asked.append(f"{flag}={common.value_of(args, flag)}")
     return asked
 
 

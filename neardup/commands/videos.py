@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from neardup.made_up.video_lines import lines
-from neardup.options import table
+from neardup.options.common import integer, read
 from neardup.process.arguments import bare_parser
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all
@@ -30,15 +30,15 @@ def main() -> int:
 
 def _videos() -> None:
     args = _command_line()
-    records = table.integer("--records", args.records, 0, MOST_RECORDS)
-    seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
-    cluster = table.integer("--cluster", args.cluster, 0, MOST_RECORDS)
-    hot = table.integer("--hot", args.hot, 0, MOST_RECORDS)
-    long = table.integer("--long", args.long, 0, LONGEST)
+    records = integer("--records", args.records, 0, MOST_RECORDS)
+    seed = integer("--seed", args.seed, 0, 2**64 - 1)
+    cluster = integer("--cluster", args.cluster, 0, MOST_RECORDS)
+    hot = integer("--hot", args.hot, 0, MOST_RECORDS)
+    long = integer("--long", args.long, 0, LONGEST)
     if cluster + hot > records:
         planted = f"--cluster {cluster} and --hot {hot}"
         raise UsageError(f"{planted} are more than --records {records}; ask for as many records")
-    write_all(lines(records, seed, table.read("--copies", _share, args.copies), cluster, hot, long))
+    write_all(lines(records, seed, read("--copies", _share, args.copies), cluster, hot, long))
 
 
 def _command_line() -> argparse.Namespace:

@@ -15,8 +15,9 @@ from neardup.evaluation.pair_elements import WIDTH
 from neardup.evaluation.run_options import RUN, AskedRun
 from neardup.evaluation.shown_records import Texts, noting
 from neardup.options import table
+from neardup.options.common import OUTPUT_OPTIONS
 from neardup.options.settings import Settings, counts_first, settings_before_counts
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
+from neardup.options.table import OPTIONS
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, UsageError, shown
 from neardup.process.program import run

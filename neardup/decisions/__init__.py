@@ -9,25 +9,31 @@ A rule is a class in a file of its own here, and one line in `RULES`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from neardup.decisions.direct import Direct
-from neardup.decisions.rule import Rule
-from neardup.decisions.whole_clusters import WholeClusters
+from neardup.process.on_use import imported
+
+if TYPE_CHECKING:
+    from neardup.decisions.rule import Rule
 
 
 class RuleKind(NamedTuple):
-    rule: type[Rule]
+    file: str  # and its class, FILE.CLASS
     help: str
+
+    @property
+    def rule(self) -> type[Rule]:
+        return imported(__name__, self.file)
 
 
 RULES = {
     "direct": RuleKind(
-        Direct,
+        "direct.Direct",
         "a record goes because of one that stays before it and is a pair with it, and for nothing "
         "else",
     ),
     "cluster": RuleKind(
-        WholeClusters, "of each cluster one record stays, though others may be no pair with it"
+        "whole_clusters.WholeClusters",
+        "of each cluster one record stays, though others may be no pair with it",
     ),
 }

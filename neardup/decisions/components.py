@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from neardup.decisions.edge_file import EdgeFile, Head
+from neardup.decisions.edge_file import EdgeFile, Heads
 from neardup.sets.forest import Forest
 
 AT_ONCE = 1 << 16
@@ -24,22 +24,23 @@ class Components:
     def of(cls, edges: EdgeFile) -> Components:
         components = cls(edges)
         for heads in edges.batches():
-            for head in heads:
-                components.connect(head)
+            components.connect(heads)
         return components
 
-    def connect(self, head: Head) -> None:
-        """A record with its neighbours."""
-        for near in head.edges:
-            self.forest.join(head.number, near.number)
-        for member in head.crowds:
-            other = self._of_crowd.setdefault(member.crowd, head.number)
-            if other != head.number:
-                self.forest.join(head.number, other)
+    def connect(self, heads: Heads) -> None:
+        """Records with their neighbours."""
+        self.forest.join_all(heads.numbers[heads.owners()], heads.near)
+        for number, record in zip(heads.numbers.tolist(), heads.records) if heads.crowds else ():
+            for member in heads.crowds.get(record, []):
+                self.forest.join(number, self._of_crowd.setdefault(member.crowd, number))
 
     def of_record(self, number: int) -> int:
         """One number for all records of its cluster."""
         return self.forest.root(number)
+
+    def of_records(self, numbers: np.ndarray) -> np.ndarray:
+        """The same of many (int64 arrays)."""
+        return self.forest.roots(numbers)
 
     def count(self) -> int:
         return self._roots_from(0)

@@ -16,7 +16,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from neardup.decisions.edge_file import EdgeFile, Head
+from neardup.decisions.edge_file import EdgeFile, Head, as_millionths
 from neardup.decisions.rule import Rule
 from neardup.lines.set_text import decode_sets
 from neardup.lines.tagged_ids import is_old
@@ -69,7 +69,7 @@ class Crowds:
             self.counters.add("candidate pairs", high - low)
             for p, similarity in self._verified(texts[low:high]):
                 head, near, _ = pairs[low + p]
-                head.edges.append(near._replace(similarity=similarity))
+                head.edges.append(near._replace(similarity=as_millionths(similarity)))
 
     def _verified(self, texts: list[tuple[bytes, bytes]]) -> Iterator[tuple[int, bytes]]:
         numbers: dict[bytes, int] = {}

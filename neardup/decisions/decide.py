@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
 
 from neardup.decisions.components import Components
 from neardup.decisions.crowds import BATCH, Crowds
-from neardup.decisions.edge_file import EdgeFile, Head
-from neardup.decisions.rule import Reason, Rule, integers
+from neardup.decisions.edge_file import EdgeFile, Head, Heads
+from neardup.decisions.rule import Reason, Rule
 from neardup.decisions.whole_clusters import NO_PAIR, NOBODY
+from neardup.lines.tagged_ids import Tag
 from neardup.process.counters import Counters
 from neardup.process.summary import CHAINED, CHAINED_AWAY, CLUSTERS, IN_CLUSTERS, LARGEST, REMOVED
 from neardup.similarity.measures import Measure
@@ -20,8 +24,9 @@ def decided(
     measure: Measure,
     counters: Counters,
     collections: bool = False,
-) -> Iterator[tuple[bytes, Reason]]:
-    """The tagged ids of the records that go, in order of priority, and why each goes.
+) -> Iterator[tuple[list[bytes], list[Reason]]]:
+    """The tagged ids of the records that go, in order of priority, and why each goes; some at a
+    time.
 
     `collections`: whether there are two.
     """
@@ -30,18 +35,23 @@ def decided(
     rule = rule_kind(edges, components)
     crowds = Crowds(edges, measure, counters)
     gone = chained = 0
-    for heads in _batches(edges):
+    for heads in edges.batches():
         counters.alive()
-        crowds.with_edges(heads, rule)
-        for head in heads:
-            id_ = edges.tag.id_of(head.record)
-            if any(edges.tag.id_of(near.record) == id_ for near in head.edges):
-                counters.repeated_id(id_)
-            if reason := rule.decide(head):
-                gone += 1
-                chained += reason.similarity == NO_PAIR
-                yield head.record, reason
-        crowds.decided(heads, rule)
+        if not known_first:
+            components.connect(heads)
+        reasons = rule.at_once(heads)
+        places = [i for i in range(len(heads.records)) if i not in reasons]
+        opened = dict(zip(places, heads.one_by_one(places)))
+        for some in _some_at_once(opened):
+            crowds.with_edges(list(some.values()), rule)
+            reasons.update((i, rule.decide(head)) for i, head in some.items())
+            crowds.decided(list(some.values()), rule)
+        for i in _of_own_id(edges.tag, heads, opened):
+            counters.repeated_id(edges.tag.id_of(heads.records[i]))
+        goes = sorted((i, reason) for i, reason in reasons.items() if reason)
+        gone += len(goes)
+        chained += sum(reason.similarity == NO_PAIR for _, reason in goes)
+        yield [heads.records[i] for i, _ in goes], [reason for _, reason in goes]
     del rule, crowds  # what is counted now takes room, too
     if not known_first:
         chained = components.would_go() - gone
@@ -54,22 +64,30 @@ def decided(
 def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes]]:
     """(the first record of a cluster, a record of it), as tagged ids, in order of records."""
     components = Components.of(edges)
-    first = integers("q", NOBODY, edges.count)  # where it is, of the component of this number
+    first = np.full(edges.count, NOBODY)  # where it is, of the component of this number
     for heads in edges.batches():
         counters.alive()
-        for head in heads:
-            component = components.of_record(head.number)
-            if first[component] == NOBODY:
-                first[component] = head.position
-                yield head.record, head.record
-            else:
-                yield edges.record_at(first[component]), head.record
+        component = components.of_records(heads.numbers)
+        new = np.flatnonzero(first[component] == NOBODY)[::-1]  # so that the first one is the last
+        first[component[new]] = heads.positions[new]
+        names = map(edges.record_at, first[component].tolist())
+        yield from zip(names, heads.records)
     counters.add(IN_CLUSTERS, edges.count)
     counters.add(CLUSTERS, components.count())
     counters.add(LARGEST, components.largest())
 
 
-def _batches(edges: EdgeFile) -> Iterator[list[Head]]:
-    for heads in edges.batches():
-        for low in range(0, len(heads), BATCH):
-            yield heads[low : low + BATCH]
+def _some_at_once(opened: dict[int, Head]) -> Iterator[dict[int, Head]]:
+    items = iter(opened.items())
+    while some := dict(islice(items, BATCH)):
+        yield some
+
+
+def _of_own_id(tag: Tag, heads: Heads, opened: dict[int, Head]) -> set[int]:
+    """Which of these records have an edge to a record of the same id."""
+    ids, near = tag.ids_of(heads.records), tag.ids_of(heads.near_records)
+    found = {i for i, id_ in zip(heads.owners().tolist(), near) if ids[i] == id_}
+    for i, head in opened.items():
+        if head.crowds and any(tag.id_of(near.record) == ids[i] for near in head.edges):
+            found.add(i)
+    return found

@@ -11,13 +11,15 @@ What is held of a record that goes is therefore its best reason so far.
 
 from __future__ import annotations
 
-from neardup.decisions.components import Components
-from neardup.decisions.edge_file import EdgeFile, Head
-from neardup.decisions.rule import MILLION, Reason, Rule, as_decimals, as_millionths, integers
-from neardup.lines.edge_lines import SAME_SET
-from neardup.lines.tagged_ids import is_old
+from typing import Any
 
-STAYS, COPY = -1, -2  # instead of a rank
+import numpy as np
+
+from neardup.decisions.components import Components
+from neardup.decisions.edge_file import MILLION, EdgeFile, Head, Heads
+from neardup.decisions.rule import Reason, Rule, as_decimals
+
+STAYS, COPY, OPEN = -1, -2, 0  # instead of a rank
 OLD_FIRST = 2 * MILLION
 
 
@@ -26,25 +28,49 @@ class Direct(Rule):
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
-        self.rank = integers("i", 0, edges.count)  # or STAYS, or COPY
-        self.where = integers("q", 0, edges.count)  # or of a COPY, the number of the first one
+        self.ranks = np.full(edges.count, OPEN, np.int32)  # or STAYS, or COPY
+        self.places = np.zeros(edges.count, np.int64)  # or of a COPY, the number of the first one
+        self.rank, self.where = self.ranks.data, self.places.data  # whose items are read faster
+        self.old = edges.old
 
     def stays(self, number: int) -> bool:
         return self.rank[number] == STAYS
 
     def may_stay(self, head: Head) -> bool:
-        return is_old(head.record) or not any(
-            near.similarity == SAME_SET or self.stays(near.number) for near in head.edges
+        return head.number < self.old or not any(
+            near.same or self.stays(near.number) for near in head.edges
         )
 
+    def at_once(self, heads: Heads) -> dict[int, Reason | None]:
+        """Who has no edges stays.  Who has one to a record that stays goes, if what its other edges
+        lead to is decided too, and has another set.
+        """
+        edges = np.diff(heads.bounds)
+        alone = heads.alone()
+        staying = np.flatnonzero(alone & (edges == 0))
+        self.ranks[heads.numbers[staying]] = STAYS
+        later = np.flatnonzero(edges)
+        runs = heads.bounds[later]
+        ranks = self.ranks[heads.near]
+        stays = ranks == STAYS
+        known = stays | ((ranks != OPEN) & ~heads.same)
+        best, rank = _best(np.where(stays, self._rank(heads.similarity, heads.near), 0), runs)
+        goes = np.logical_and.reduceat(known, runs) & (rank > 0)
+        goes &= alone[later] & (heads.numbers[later] >= self.old)
+        later, best, rank = later[goes], best[goes], rank[goes]
+        self.ranks[heads.numbers[later]] = rank
+        self.places[heads.numbers[later]] = heads.near_positions[best]
+        kept = map(heads.near_records.__getitem__, best.tolist())
+        reasons = map(Reason, kept, map(as_decimals, (rank % OLD_FIRST).tolist()))
+        return {**dict.fromkeys(staying.tolist()), **dict(zip(later.tolist(), reasons))}
+
     def decide(self, head: Head) -> Reason | None:
-        self.components.connect(head)
         rank, where, kept, copy_of = 0, 0, b"", -1
-        for near in [] if is_old(head.record) else head.edges:
+        for near in [] if head.number < self.old else head.edges:
             if self.rank[near.number] == STAYS:
                 place, record = near.position, near.record
-                found = _rank(near.similarity, record)
-            elif near.similarity == SAME_SET:
+                found = self._rank(near.similarity, near.number)
+            elif near.same:
                 copy_of = self._first(near.number)
                 found, place = self.rank[copy_of], self.where[copy_of]
                 record = self.edges.record_at(place)
@@ -63,7 +89,7 @@ class Direct(Rule):
         self.rank[head.number] = STAYS
         for near in head.edges:  # all go, and their copies to come may have a better reason now
             first = self._first(near.number)
-            rank = _rank(near.similarity, head.record)
+            rank = self._rank(near.similarity, head.number)
             if 0 < self.rank[first] < rank:
                 self.rank[first], self.where[first] = rank, head.position
 
@@ -71,8 +97,18 @@ class Direct(Rule):
         """The first of the copies of a set."""
         return self.where[number] if self.rank[number] == COPY else number
 
+    def _rank(self, similarity: Any, kept: Any) -> Any:
+        """What makes a reason better: one or many."""
+        return similarity + OLD_FIRST * (kept < self.old)
 
-def _rank(similarity: bytes, kept: bytes) -> int:
-    """What makes a reason better."""
-    rank = MILLION if similarity == SAME_SET else as_millionths(similarity)
-    return rank + OLD_FIRST * is_old(kept)
+
+def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the first of the largest is in each run that begins at `starts`, and the largest.
+
+    >>> [column.tolist() for column in _best(np.array([3, 7, 7, 5]), np.array([0, 3]))]
+    [[1, 3], [7, 5]]
+    """
+    count = len(ranks)
+    best = np.maximum.reduceat(ranks * count - np.arange(count), starts)
+    largest = -(-best // count) if count else best
+    return largest * count - best, largest

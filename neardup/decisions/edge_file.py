@@ -7,12 +7,22 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import groupby
+from operator import gt, lt
 from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.lines.edge_lines import Edge, Member, parse_edge_line
+from neardup.lines.edge_lines import (
+    EDGE,
+    MEMBER,
+    SAME_SET,
+    Member,
+    member,
+    parse_edge_line,
+    parse_edge_lines,
+)
 from neardup.lines.tagged_ids import Tag
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError, WireError
@@ -20,6 +30,8 @@ from neardup.reading.places import NEW
 
 BATCH_BYTES = 1 << 16
 READ_BYTES = 1 << 12  # of one record
+READ_AGAIN = 8  # ids that are remembered
+MILLION = 10**6
 
 
 class Near(NamedTuple):
@@ -28,7 +40,8 @@ class Near(NamedTuple):
     number: int
     record: bytes
     position: int
-    similarity: bytes  # or SAME_SET
+    similarity: int  # millionths
+    same: bool = False  # one and the same set
 
 
 class Membership(NamedTuple):
@@ -48,6 +61,53 @@ class Head(NamedTuple):
     crowds: list[Membership]
 
 
+class Heads(NamedTuple):
+    """The same of n records in order, with E edges, in columns (arrays of int64)."""
+
+    numbers: np.ndarray  # of n
+    records: list[bytes]
+    positions: np.ndarray
+    bounds: np.ndarray  # of n+1: record i has the edges from bounds[i] to bounds[i+1]
+    near: np.ndarray  # of E, in order of the earlier records of each: what `Near` has
+    near_records: list[bytes]
+    near_positions: np.ndarray
+    similarity: np.ndarray
+    same: np.ndarray  # bool
+    crowds: dict[bytes, list[Membership]]  # of each record that has any
+
+    def one_by_one(self, chosen: list[int]) -> list[Head]:
+        """These of the records."""
+        numbers, positions, bounds, near, near_positions, similarity, same = (
+            column.tolist()
+            for column in (
+                self.numbers,
+                self.positions,
+                self.bounds,
+                self.near,
+                self.near_positions,
+                self.similarity,
+                self.same,
+            )
+        )
+        found = []
+        for i in chosen:
+            edges = [
+                Near(near[e], self.near_records[e], near_positions[e], similarity[e], same[e])
+                for e in range(bounds[i], bounds[i + 1])
+            ]
+            crowds = self.crowds.get(self.records[i], [])
+            found.append(Head(numbers[i], self.records[i], positions[i], edges, crowds))
+        return found
+
+    def alone(self) -> np.ndarray:
+        """Which are no members of a crowd."""
+        return np.array([record not in self.crowds for record in self.records], bool)
+
+    def owners(self) -> np.ndarray:
+        """Of each edge, which of these records has it."""
+        return np.repeat(np.arange(len(self.records)), np.diff(self.bounds))
+
+
 class EdgeFile:
     """Edge lines, to be gone through in order of records; `count` records begin a line."""
 
@@ -58,6 +118,8 @@ class EdgeFile:
         """
         self.tag = tag
         self.file = file
+        # The tagged id that begins at a position.
+        self.record_at = lru_cache(READ_AGAIN)(self._record_at)
         places = array("Q")
         before = b""
         for block in blocks:
@@ -65,7 +127,7 @@ class EdgeFile:
             self.file.write(block)
             heads = [line.partition(b"\t")[0] for line in block.splitlines()]
             heads = [head for head, _ in groupby([before, *heads])][1:]
-            if any(b < a for a, b in zip([before, *heads], heads)):
+            if any(map(lt, heads, [before, *heads])):
                 raise StageError("the edges are not in order; put LC_ALL=C sort in front")
             if heads:
                 try:
@@ -93,7 +155,7 @@ class EdgeFile:
         """How many records are old; they have the first numbers."""
         return int(np.searchsorted(self.places, np.uint64(NEW)))
 
-    def batches(self) -> Iterator[list[Head]]:
+    def batches(self) -> Iterator[Heads]:
         """All records in order, some at a time."""
         position, rest = 0, b""
         while data := self._at(position + len(rest), BATCH_BYTES):
@@ -107,15 +169,14 @@ class EdgeFile:
             rest = data[cut:]
         yield self._heads(rest, position)
 
-    def record_at(self, position: int) -> bytes:
-        """The tagged id that begins there."""
+    def _record_at(self, position: int) -> bytes:
         return self._read(position, b"\t")
 
     def member_at(self, line: int) -> tuple[Near, bytes]:
         """The record and the set of the member whose line begins there."""
         record, told = parse_edge_line(self._read(line, b"\n"))
         assert isinstance(told, Member)
-        return Near(self._numbers([record])[0], record, line, b""), told.set_text
+        return Near(int(self._numbers([record])[0]), record, line, 0), told.set_text
 
     def _read(self, position: int, end: bytes) -> bytes:
         """From there to before the first `end`."""
@@ -132,35 +193,54 @@ class EdgeFile:
         self.file.seek(position)
         return self.file.read(count)
 
-    def _heads(self, block: bytes, position: int) -> list[Head]:
+    def _heads(self, block: bytes, position: int) -> Heads:
         lines = block.splitlines(keepends=True)
-        parsed = [parse_edge_line(line) for line in lines]
-        heads = [head for head, _ in parsed]
-        others = [told.earlier for _, told in parsed if isinstance(told, Edge)]
-        numbers = self._numbers(heads + others)
-        near = iter(numbers[len(heads) :])
-        found: list[Head] = []
-        last = -1
-        for line, (record, told), number in zip(lines, parsed, numbers):
-            if number != last:
-                head = Head(number, record, position, [], [])
-                found.append(head)
-                last = number
-            if isinstance(told, Edge):
-                other = position + len(record) + 1
-                head.edges.append(Near(next(near), told.earlier, other, told.similarity))
-            elif told:
-                head.crowds.append(Membership(told.crowd, told.has_copies, told.set_text, position))
-            position += len(line)
-        return found
+        fields = parse_edge_lines(lines)
+        starts = position + np.cumsum([0, *map(len, lines)])
+        if any(map(gt, fields, fields[1:])):  # Hadoop sorts by the first fields alone
+            order = sorted(range(len(fields)), key=fields.__getitem__)
+            fields, starts = [fields[i] for i in order], starts[order]
+        records = [some[0] for some in fields]
+        first = [i for i, (a, b) in enumerate(zip(records, [b"", *records])) if a != b]
+        heads = [records[i] for i in first]
+        edges = np.array([i for i, some in enumerate(fields) if len(some) == EDGE], np.int64)
+        of_edges = [some for some in fields if len(some) == EDGE]
+        near = [earlier for _, earlier, _ in of_edges]
+        numbers = self._numbers(heads + near)
+        texts = [text for _, _, text in of_edges]
+        millionths = {text: as_millionths(text) for text in set(texts)}
+        crowds: dict[bytes, list[Membership]] = {}
+        for some, start in zip(fields, starts.tolist()):
+            if len(some) == MEMBER:
+                crowds.setdefault(some[0], []).append(Membership(*member(some), start))
+        return Heads(
+            numbers[: len(heads)],
+            heads,
+            starts[first],
+            np.searchsorted(edges, [*first, len(lines)]),
+            numbers[len(heads) :],
+            near,
+            starts[edges] + np.array([len(record) + 1 for record, _, _ in of_edges], np.int64),
+            np.array([millionths[text] for text in texts], np.int64),
+            np.array([text == SAME_SET for text in texts], bool),
+            crowds,
+        )
 
-    def _numbers(self, records: list[bytes]) -> list[int]:
-        """The number of each record: its rank by place."""
+    def _numbers(self, records: list[bytes]) -> np.ndarray:
+        """The number of each record (int64): its rank by place."""
         places = self.tag.places(records)
         numbers = np.searchsorted(self.places, places)
         if len(places) and not (self.places[np.minimum(numbers, self.count - 1)] == places).all():
             raise WireError("an edge leads to a record that has no line; run the reducers again")
-        return numbers.tolist()
+        return numbers
+
+
+def as_millionths(similarity: bytes) -> int:
+    """
+    >>> as_millionths(b"0.912345"), as_millionths(SAME_SET)
+    (912345, 1000000)
+    """
+    return MILLION if similarity == SAME_SET else int(similarity.replace(b".", b""))
 
 
 def _start_of(data: bytes, record: bytes, end: int) -> int:

@@ -6,22 +6,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import IO, Callable, NamedTuple
+from typing import IO, Callable
 
 from neardup.decisions.keep_lines import kept_lines, places_from
 from neardup.process.errors import UsageError
+from neardup.reading.input_files import InputFile
 from neardup.reading.line_form import LineForm
 from neardup.reading.packed import opened, position, unpacked
 from neardup.reading.tables.parquet_rows import kept_parquet
 from neardup.reading.tables.separated import header_of, kept_rows, opened_table
-
-
-class InputFile(NamedTuple):
-    """Where it is, what the user calls it, and the place of its first record."""
-
-    path: str
-    name: str
-    first: int
 
 
 def nothing(_: int) -> None:

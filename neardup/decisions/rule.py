@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
+from functools import lru_cache
 from typing import NamedTuple
 
 from neardup.decisions.components import Components
-from neardup.decisions.edge_file import EdgeFile, Head
-
-MILLION = 10**6
+from neardup.decisions.edge_file import MILLION, EdgeFile, Head, Heads
 
 
 class Reason(NamedTuple):
@@ -28,6 +26,11 @@ class Rule:
         self.edges = edges
         self.components = components
 
+    def at_once(self, heads: Heads) -> dict[int, Reason | None]:
+        """What becomes of some of these records as far as it follows from what is decided by now:
+        why they go, or None for those that stay; by their places among these."""
+        raise NotImplementedError
+
     def may_stay(self, head: Head) -> bool:
         """False if what is known by now rules out that this record stays."""
         raise NotImplementedError
@@ -41,19 +44,7 @@ class Rule:
         raise NotImplementedError
 
 
-def integers(kind: str, value: int, count: int) -> array[int]:
-    """So many, of four bytes ("i") or eight ("q")."""
-    return array(kind, [value]) * count
-
-
-def as_millionths(similarity: bytes) -> int:
-    """
-    >>> as_millionths(b"0.912345")
-    912345
-    """
-    return int(similarity.replace(b".", b""))
-
-
+@lru_cache(1 << 12)
 def as_decimals(similarity: int) -> bytes:
     """
     >>> as_decimals(912345)

@@ -6,12 +6,13 @@ their line says `-` for the similarity.
 
 from __future__ import annotations
 
-from neardup.decisions.components import Components
-from neardup.decisions.edge_file import EdgeFile, Head
-from neardup.decisions.rule import MILLION, Reason, Rule, as_decimals, as_millionths, integers
-from neardup.lines.edge_lines import SAME_SET
+import numpy as np
 
-NOBODY, STAYS = -1, -1
+from neardup.decisions.components import Components
+from neardup.decisions.edge_file import EdgeFile, Head, Heads
+from neardup.decisions.rule import Reason, Rule, as_decimals
+
+NOBODY, STAYS, OPEN = -1, -1, -2
 NO_PAIR = b"-"
 
 
@@ -22,14 +23,37 @@ class WholeClusters(Rule):
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
-        self.similarity = integers("i", 0, edges.count)  # 0 if they are no pair
-        self.kept = integers("q", NOBODY, edges.count)  # of the component of this number
+        self.similarity = np.full(edges.count, OPEN, np.int32)  # 0 if they are no pair
+        self.kept = np.full(edges.count, NOBODY, np.int64)  # of the component of this number
 
     def stays(self, number: int) -> bool:
-        return self.similarity[number] == STAYS
+        return bool(self.similarity[number] == STAYS)
 
     def may_stay(self, head: Head) -> bool:
-        return self.kept[self.components.of_record(head.number)] == NOBODY
+        return bool(self.kept[self.components.of_record(head.number)] == NOBODY)
+
+    def at_once(self, heads: Heads) -> dict[int, Reason | None]:
+        """All records, but for clusters with crowds and copies of records that are among these."""
+        component = self.components.of_records(heads.numbers)
+        alone = ~np.isin(component, component[~heads.alone()])
+        new = np.flatnonzero(alone & (self.kept[component] == NOBODY))
+        first = new[np.unique(component[new], return_index=True)[1]]
+        self.kept[component[first]] = heads.positions[first]
+        self.similarity[heads.numbers[first]] = STAYS
+
+        similarity = self.similarity[heads.near]
+        stays = similarity == STAYS
+        open_ = heads.same & (similarity == OPEN)
+        found = np.where(stays, heads.similarity, np.where(heads.same, similarity, 0))
+        best = np.zeros(len(heads.records), np.int64)
+        np.maximum.at(best, heads.owners(), found)
+        alone[heads.owners()[open_]] = False
+        alone[first] = False
+        goes = np.flatnonzero(alone)
+        self.similarity[heads.numbers[goes]] = best[goes]
+        kept = map(self.edges.record_at, self.kept[component[goes]].tolist())
+        reasons = map(Reason, kept, map(_in_words, best[goes].tolist()))
+        return {**dict.fromkeys(first.tolist()), **dict(zip(goes.tolist(), reasons))}
 
     def decide(self, head: Head) -> Reason | None:
         component = self.components.of_record(head.number)
@@ -37,15 +61,15 @@ class WholeClusters(Rule):
             self.similarity[head.number] = STAYS
             self.kept[component] = head.position
             return None
-        kept = self.edges.record_at(self.kept[component])
+        best = 0
         for near in head.edges:
-            if near.record == kept:
-                same = near.similarity == SAME_SET
-                found = MILLION if same else as_millionths(near.similarity)
-            elif near.similarity == SAME_SET and not self.stays(near.number):
-                found = self.similarity[near.number]
-            else:
-                continue
-            self.similarity[head.number] = max(found, self.similarity[head.number])
-        similarity = self.similarity[head.number]
-        return Reason(kept, as_decimals(similarity) if similarity else NO_PAIR)
+            if self.stays(near.number):
+                best = max(best, near.similarity)
+            elif near.same:
+                best = max(best, int(self.similarity[near.number]))
+        self.similarity[head.number] = best
+        return Reason(self.edges.record_at(int(self.kept[component])), _in_words(best))
+
+
+def _in_words(similarity: int) -> bytes:
+    return as_decimals(similarity) if similarity else NO_PAIR

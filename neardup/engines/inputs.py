@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
-from typing import IO
 
-from neardup.decisions.keep_lines import kept_lines, places_from
-from neardup.decisions.keep_records import InputFile, check_one_answer, keep_in_one
-from neardup.index.manifest import refuse_indexes
+from neardup.index.is_index import refuse_indexes
 from neardup.options.settings import Settings
 from neardup.process.errors import UsageError
-from neardup.process.program import STDOUT
-from neardup.reading.blocks import (
-    BLOCK_BYTES,
-    Block,
-    check_inputs,
-    in_task,
-    start_of_split,
-)
-from neardup.reading.input_files import file_places, task_blocks, task_place
-from neardup.reading.line_form import LineForm
+from neardup.reading.blocks import Block, check_inputs, in_task
+from neardup.reading.input_files import file_places, task_blocks
 
 
 def input_blocks(old: Sequence[str], files: Sequence[str], settings: Settings) -> Iterator[Block]:
@@ -32,29 +20,14 @@ def input_blocks(old: Sequence[str], files: Sequence[str], settings: Settings) -
         return settings.blocks([*old, *files], places=places)
     settings.form.check_task()
     if settings.tag:
-        return task_blocks(_told(settings.input_files), settings.max_line, settings.form.pieces)
+        return task_blocks(
+            told_files(settings.input_files), settings.max_line, settings.form.pieces
+        )
     return settings.blocks(["-"])
 
 
-def keep_of_files(form: LineForm, decided: IO[bytes], files: Sequence[str], longest: int) -> None:
-    """Write to stdout what stays of some files."""
-    check_inputs(list(files))
-    places = file_places(0, len(files))
-    named = [InputFile(name, name, first) for name, first in zip(files, places)]
-    check_one_answer(form, named)
-    with open(STDOUT, "wb", closefd=False) as sink:
-        keep_in_one(form, named, longest, decided, sink)
-
-
-def kept_of_task(decided: IO[bytes], input_files: str | None) -> Iterator[bytes]:
-    """The lines that stay of a task's part of its input."""
-    first = task_place(_told(input_files))
-    chunks = iter(lambda: sys.stdin.buffer.read(BLOCK_BYTES), b"")
-    whole = start_of_split().of_file
-    yield from kept_lines(chunks, first, places_from(decided, first), whole)
-
-
-def _told(input_files: str | None) -> str:
+def told_files(input_files: str | None) -> str:
+    """The name of their list; UsageError where a task was not told it."""
     if input_files is None:
         raise UsageError(
             "a task does not know where its part of the input stands; give it --input-files, as "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
 from neardup.options import table
 from neardup.options.settings import Settings
@@ -64,7 +63,7 @@ def exact_settings(args: argparse.Namespace) -> tuple[Settings, SetMeasure]:
     any_measure = argparse.Namespace(**{**vars(args), "scheme": "prefix", "weights": None})
     settings = Settings.of(any_measure)
     if kind:
-        settings = replace(settings, parse=settings.form.parser(kind.repeats, kind.own))
+        settings = settings._replace(parse=settings.form.parser(kind.repeats, kind.own))
     return settings, MEASURES[args.measure](settings.threshold)
 
 

@@ -6,9 +6,10 @@ import argparse
 import os
 from typing import NamedTuple
 
-from neardup.index.manifest import is_index
+from neardup.index.is_index import is_index
 from neardup.options import table
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, value_of
+from neardup.options.common import OUTPUT_OPTIONS, value_of
+from neardup.options.table import OPTIONS
 from neardup.process.errors import StageError, UsageError
 from neardup.process.run_file import RunFile, run_file_name
 

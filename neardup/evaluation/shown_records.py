@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from neardup.options.table import MAX_LINE_MIB
+from neardup.options.common import MAX_LINE_MIB
 from neardup.reading.blocks import Block, read_files
-from neardup.reading.json_lines import row_id
 from neardup.reading.line_form import LineForm
+from neardup.reading.row_ids import row_id
 
 Texts = dict[bytes, dict[str, None]]  # the different texts of each id, in order
 

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import argparse
-from hashlib import blake2b
 from pathlib import Path
 
-import numpy as np
-
 from neardup.index.manifest import Manifest
+from neardup.options.common import DEFAULT_SCHEME, value_of
 from neardup.options.settings import Settings, counts_first
-from neardup.options.table import DEFAULT_SCHEME
 from neardup.process.errors import StageError, UsageError
-from neardup.sets.hashing import random_words
-from neardup.sets.ragged import Ragged
 
 COUNT = (
     "./count_tokens.py map FILE… | sort | ./count_tokens.py sum | sort | ./count_tokens.py order"
 )
-PROBES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of sets
 
 
 def check_counts(args: argparse.Namespace) -> None:
     """UsageError where the keys of a record would depend on the other records of a run."""
     if counts_first(args):
         asks = "--exact" if args.exact else f"--scheme {args.scheme or DEFAULT_SCHEME}"
-        if args.weights is not None:
-            asks += f" --weights {args.weights}"
+        if (weights := value_of(args, "--weights")) is not None:
+            asks += f" --weights {weights}"
         raise UsageError(
             f"an index for {asks} needs counts that stay the same: with LC_ALL=C, "
             f"{COUNT} > counts.tsv, and --counts counts.tsv for index and run"
@@ -48,7 +42,7 @@ def opened(index: Path, args: argparse.Namespace, settings: Settings) -> Manifes
                 f"{'has' if other else 'is'} {_with(flag, other).removeprefix('with ')}; "
                 f"make another index, or run {_with(flag, mine)}"
             )
-    if probe(settings) != manifest.probe:
+    if settings.scheme.probe() != manifest.probe:
         raise StageError(f"{index}: made by another version of neardup; make the index again")
     return manifest
 
@@ -59,12 +53,3 @@ def _with(flag: str, value: str) -> str:
     ('with --bands 20', 'without --bands')
     """
     return f"with {flag} {value}" if value else f"without {flag}"
-
-
-def probe(settings: Settings) -> str:
-    """What the keys of some sets are, in a few digits: other versions of a scheme give others."""
-    sets = Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES))
-    keys = settings.scheme.keys(sets)
-    told = blake2b(keys.values.astype("<u8").tobytes(), digest_size=8)
-    told.update(keys.offsets.astype("<u8").tobytes())
-    return told.hexdigest()

@@ -1,4 +1,4 @@
-"""The manifest of an index: a folder is an index if it has one."""
+"""The manifest of an index: which segments it has, and what its keys depend on."""
 
 from __future__ import annotations
 
@@ -7,33 +7,19 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from neardup.index.checked_file import damaged
+from neardup.index.is_index import MANIFEST
 from neardup.index.segment import FILES, SUMS, Segment
 from neardup.process.errors import StageError, UsageError
 
-MANIFEST = "manifest.json"
 FORMAT = 1
 SEGMENT = "segment."
 UNFINISHED = ".unfinished."  # begins the names of what is being written
 _OURS = re.compile(r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+")
-# What to do instead, of programs that read no index.
-NAME_ITS_FILES = "which only run_local.sh reads; name the files that it was made of"
-
-
-def is_index(path: str | os.PathLike[str]) -> bool:
-    return os.path.isfile(os.path.join(path, MANIFEST))
-
-
-def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
-    """UsageError if any of these is one."""
-    for name in names:
-        if is_index(name):
-            raise UsageError(f"{name}: is an index, {advice}")
 
 
 @dataclass(frozen=True)

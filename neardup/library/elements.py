@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from neardup.reading.shingling import WordIds, runs
+from neardup.reading.shingling import runs
+from neardup.reading.word_hashes import WordHashes, numbers
 from neardup.sets.hashing import WORD
 
 
@@ -30,7 +31,7 @@ class Elements(dict[Hashable, int]):
     """
 
     def __init__(self) -> None:
-        self._words = WordIds()
+        self._words = WordHashes()
 
     def of(self, elements: list[Any]) -> np.ndarray:
         """uint64; TypeError or ValueError where one can be in no set."""
@@ -42,7 +43,8 @@ class Elements(dict[Hashable, int]):
         return np.array([self[element] for element in elements], dtype=np.uint64)
 
     def _of_words(self, words: list[str]) -> np.ndarray:
-        return runs(self._words.of(words), np.ones(len(words), np.int64), 1)[0]
+        units = numbers(self._words.of(word.encode() for word in words))
+        return runs(units, np.ones(len(words), np.int64), 1)[0]
 
     def __missing__(self, element: Any) -> int:
         self[element] = value = self._value(element)

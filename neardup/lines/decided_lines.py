@@ -17,8 +17,9 @@ _LINE = re.compile(rb"([0-9a-f]{16})\t(%b)\t?\n?" % _REMOVED)
 _PRINTED = re.compile(rb"(%b)\t?\n?" % _REMOVED)
 
 
-def format_decided(place: int, id_: bytes, kept: bytes, similarity: bytes) -> bytes:
-    return b"%016x\t%b\t%b\t%b\n" % (place, id_, kept, similarity)
+def format_decided(place: bytes, id_: bytes, kept: bytes, similarity: bytes) -> bytes:
+    """`place` as its digits."""
+    return b"%b\t%b\t%b\t%b\n" % (place, id_, kept, similarity)
 
 
 def parse_place(line: bytes) -> int:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from neardup.process.errors import WireError, shown
 
 SAME_SET = b"="
+EDGE, MEMBER = 3, 4  # how many fields their lines have
 _SIMILARITY = re.compile(rb"=|0\.[0-9]{6}|1\.000000")
 
 
@@ -51,14 +52,38 @@ def parse_edge_line(line: bytes) -> tuple[bytes, Edge | Member | None]:
     >>> parse_edge_line(b"b\\ta\\t=\\n"), parse_edge_line(b"a\\t.\\n")
     ((b'b', Edge(earlier=b'a', similarity=b'=')), (b'a', None))
     """
-    fields = line.rstrip(b"\t\n").split(b"\t")  # Hadoop may add a tab behind a line
+    (fields,) = parse_edge_lines([line])
     record = fields[0]
-    if len(fields) == 3 and record and _SIMILARITY.fullmatch(fields[2]):
+    if len(fields) == EDGE:
         return record, Edge(fields[1], fields[2])
-    if len(fields) == 2 and record and fields[1] == b".":
-        return record, None
-    if len(fields) == 4 and record and fields[2] in (b"0", b"1"):
-        return record, Member(fields[1], fields[2] == b"1", fields[3])
+    if len(fields) == MEMBER:
+        return record, member(fields)
+    return record, None
+
+
+def parse_edge_lines(lines: list[bytes]) -> list[list[bytes]]:
+    """The fields of each line: two of a presence, else as many as `EDGE` and `MEMBER` say."""
+    fields = [line.rstrip(b"\t\n").split(b"\t") for line in lines]  # Hadoop may add a tab behind
+    similarities = {some[2] for some in fields if len(some) == EDGE}
+    known = set(filter(_SIMILARITY.fullmatch, similarities))
+    for some, line in zip(fields, lines):
+        if len(some) != EDGE or some[2] not in known or not some[0]:
+            _check_other(some, line)
+    return fields
+
+
+def member(fields: list[bytes]) -> Member:
+    _, crowd, has_copies, set_text = fields
+    return Member(crowd, has_copies == b"1", set_text)
+
+
+def _check_other(fields: list[bytes], line: bytes) -> None:
+    """WireError where this is no presence and no member of a crowd."""
+    if fields[0] and (
+        (len(fields) == 2 and fields[1] == b".")
+        or (len(fields) == MEMBER and fields[2] in (b"0", b"1"))
+    ):
+        return
     if len(fields) >= 3 and fields[2].startswith(b"~"):
         raise WireError(
             f"a pair of --verify sketch is an estimate, and a decision needs exact ones; leave "

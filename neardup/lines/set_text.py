@@ -19,12 +19,12 @@ import numpy as np
 
 from neardup.process.errors import WireError
 from neardup.sets.ragged import Ragged
+from neardup.sets.runs import spans
 
 CACHE_TOKENS = 1 << 16  # decoded at once
 ZERO, CONTINUED = 48, 32  # the character of digit 0; what a digit that is not the last one adds
-NOWHERE = np.empty(0, np.int64)
 WEIGHT_BASE, MOST_WEIGHT_DIGITS = 31, 12
-MOST_DIGITS = 13  # of 5 bits: a shingle of 64 bits has 13 with at most 15 as the first
+MOST_DIGITS, MOST_LEADING = 13, 16  # of 5 bits: 64 bits have 13, the first one below 16
 
 
 def encode_sets(sets: Ragged) -> list[bytes]:
@@ -33,30 +33,51 @@ def encode_sets(sets: Ragged) -> list[bytes]:
     steps[1:] -= sets.values[:-1]
     firsts = sets.offsets[:-1][sets.sizes > 0]
     steps[firsts] = sets.values[firsts]
-    widths = np.ones(len(steps), dtype=np.int64)
-    longest = max(1, -(-int(steps.max(initial=0)).bit_length() // 5))
-    for digit in range(1, longest):
-        widths += steps >= np.uint64(1 << 5 * digit)
-    heavy = np.flatnonzero(sets.weighed() > 1) if sets.weights is not None else NOWHERE
-    weights = _weight_digits(sets.weighed()[heavy]) if len(heavy) else []
-    before = np.zeros(len(steps), dtype=np.int64)  # what a weight takes
-    before[heavy] = 2
-    for column in weights:
-        before[heavy] += column > 0
-    ends = np.cumsum(widths + before)
-    text = np.empty(int(ends[-1]) if len(ends) else 0, dtype=np.uint8)
-    for place in (ends - widths - before)[heavy], (ends - widths - 1)[heavy]:
-        text[place] = ZERO + CONTINUED
-    for i, column in enumerate(weights):
-        live = np.flatnonzero(column)
-        text[(ends - widths - 2)[heavy[live]] - i] = column[live] + ZERO + CONTINUED
-    for digit in range(longest):
-        live = np.flatnonzero(widths > digit)
-        value = (steps[live] >> np.uint64(5 * digit)) & np.uint64(31)
-        text[ends[live] - 1 - digit] = value + np.uint64(ZERO + (CONTINUED if digit else 0))
+    text, widths = _digits_of(steps)
+    ends = np.cumsum(widths)
+    if sets.weights is not None:
+        text, ends = _with_weights(text, widths, sets.weights)
     bounds = np.concatenate((np.zeros(1, np.int64), ends))[sets.offsets].tolist()
     blob = text.tobytes()
     return [blob[a:b] for a, b in zip(bounds, bounds[1:])]
+
+
+def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The digits of these numbers (uint64) as characters (uint8), and how many each has (int64)."""
+    longest = max(1, -(-int(steps.max(initial=0)).bit_length() // 5))
+    digits = np.empty((len(steps), longest), dtype=np.uint8)
+    needed = np.ones((len(steps), longest), dtype=bool)
+    widths = np.ones(len(steps), dtype=np.int64)
+    digits[:, -1] = (steps & np.uint64(31)) + np.uint64(ZERO)
+    for place in range(1, longest):
+        left = steps >> np.uint64(5 * place)
+        more = left > 0
+        widths += more
+        needed[:, -1 - place] = more
+        left &= np.uint64(31)
+        left += np.uint64(ZERO + CONTINUED)
+        digits[:, -1 - place] = left
+    return digits[needed], widths  # row by row, and so number by number
+
+
+def _with_weights(
+    digits: np.ndarray, widths: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same characters with the weights (int64) above 1 before their numbers; and where each
+    number ends (int64)."""
+    heavy = np.flatnonzero(weights > 1)
+    columns = _weight_digits(weights[heavy])
+    before = np.zeros(len(widths), dtype=np.int64)  # what a weight takes
+    before[heavy] = 2
+    for column in columns:
+        before[heavy] += column > 0
+    ends = np.cumsum(widths + before)
+    text = np.full(len(digits) + before.sum(), ZERO + CONTINUED, dtype=np.uint8)
+    text[spans(ends - widths, widths)] = digits
+    for i, column in enumerate(columns):
+        live = np.flatnonzero(column)
+        text[(ends - widths - 2)[heavy[live]] - i] = column[live] + ZERO + CONTINUED
+    return text, ends
 
 
 def encoded_size(text: bytes) -> int:
@@ -83,14 +104,17 @@ def decode_sets(texts: list[bytes]) -> Ragged:
     if len(digits) and (digits.max() >= 2 * CONTINUED or not last[stops[lengths > 0] - 1].all()):
         raise WireError("expected shingles as characters from 0 to o, got something else")
     widths = np.diff(ends, prepend=0)
+    leading = digits[ends - widths]
     weights = None
-    if (heavy := np.flatnonzero(digits[ends - widths] == CONTINUED)).size:
+    if (heavy := np.flatnonzero(leading == CONTINUED)).size:
         weights = np.ones(len(ends), dtype=np.int64)
         weights[heavy], taken = _weights(digits, (ends - widths)[heavy], ends[heavy])
         widths[heavy] -= taken
-    leading = digits[ends - widths]
-    too_large = (widths > MOST_DIGITS) | ((widths == MOST_DIGITS) & (leading >= CONTINUED + 16))
-    if too_large.any() or (leading == CONTINUED).any():
+        leading[heavy] = digits[(ends - widths)[heavy]]
+    longest = widths >= MOST_DIGITS
+    too_large = longest.any() and (widths[longest] > MOST_DIGITS).any()
+    too_large |= (leading[longest] >= CONTINUED + MOST_LEADING).any()
+    if too_large or (leading[heavy] == CONTINUED).any():
         raise WireError("expected shingles below 2^64 without leading zeros, got something else")
     steps = _numbers(digits, ends, widths)
     offsets = np.concatenate((np.zeros(1, np.int64), np.searchsorted(ends, stops, side="right")))
@@ -136,7 +160,7 @@ def _weights(
 def _numbers(digits: np.ndarray, ends: np.ndarray, widths: np.ndarray) -> np.ndarray:
     """The numbers (uint64) of `widths` digits that end before `ends`.
 
-    Eight digits at a time, from the right, as `reading.shingle_lines` reads decimal numbers.
+    Eight digits at a time, from the right, as `reading.decimals` reads decimal numbers.
     """
     padded = np.concatenate((np.zeros(16, np.uint8), digits))
     windows = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))[8:]  # the 8 before each
@@ -153,9 +177,15 @@ def _numbers(digits: np.ndarray, ends: np.ndarray, widths: np.ndarray) -> np.nda
 
 def _eight_digits(words: np.ndarray, widths: np.ndarray) -> np.ndarray:
     """The last min(width, 8) digits of each word, five bits each, as one number."""
-    outside = (8 - np.minimum(widths, 8)).astype(np.uint64) * np.uint64(8)
-    digits = (words & np.uint64(0x1F1F1F1F1F1F1F1F)) >> outside << outside
+    outside = np.maximum(8 - widths, 0).view(np.uint64)
+    outside <<= np.uint64(3)  # bits
+    digits = words & np.uint64(0x1F1F1F1F1F1F1F1F)
+    digits >>= outside
+    digits <<= outside
     for bits, mask in (8, 0x00FF00FF00FF00FF), (16, 0x0000FFFF0000FFFF), (32, 0xFFFFFFFF):
-        left, right = digits & np.uint64(mask), digits >> np.uint64(bits) & np.uint64(mask)
-        digits = left << np.uint64(bits * 5 // 8) | right
+        left = digits & np.uint64(mask)
+        left <<= np.uint64(bits * 5 // 8)
+        digits >>= np.uint64(bits)
+        digits &= np.uint64(mask)
+        digits |= left
     return digits

@@ -70,17 +70,30 @@ class Tag(NamedTuple):
         id_ = tagged[self.id]
         return id_.replace(_ESCAPED, _END) if self.escaped else id_
 
+    def ids_of(self, tagged: list[bytes]) -> list[bytes]:
+        """The same of many."""
+        return list(map(self.id_of, tagged)) if self.escaped else [id_[self.id] for id_ in tagged]
+
     def places(self, tagged: list[bytes]) -> np.ndarray:
-        """uint64: the places of tagged ids; WireError where one has none."""
+        """uint64: the places of tagged ids; WireError where one has none, or another one than its
+        collection has."""
         digits = [id_[self.place] for id_ in tagged]
         together = b"".join(digits)
-        if together.translate(None, _HEXADECIMAL) or set(map(len, digits)) - {PLACE_DIGITS}:
-            wrong = next(id_ for id_, some in zip(tagged, digits) if not _is_place(some))
-            raise WireError(
-                f"expected a record with its place, as reducer.py writes them where it takes the "
-                f"same --output and --keep, got {shown(wrong)}"
-            )
-        return np.frombuffer(bytes.fromhex(together.decode()), dtype=">u8").astype(np.uint64)
+        if together.translate(None, _HEXADECIMAL) or len(together) < PLACE_DIGITS * len(digits):
+            raise _no_place(next(id_ for id_, some in zip(tagged, digits) if not _is_place(some)))
+        places = np.frombuffer(bytes.fromhex(together.decode()), dtype=">u8").astype(np.uint64)
+        old = b"".join([id_[:1] for id_ in tagged])
+        wrong = np.frombuffer(old, np.uint8) != np.where(places < NEW, ord("0"), ord("1"))
+        if wrong.any():
+            raise _no_place(tagged[int(np.argmax(wrong))])
+        return places
+
+
+def _no_place(tagged: bytes) -> WireError:
+    return WireError(
+        f"expected a record with its place, as reducer.py writes them where it takes the same "
+        f"--output and --keep, got {shown(tagged)}"
+    )
 
 
 def _is_place(digits: bytes) -> bool:

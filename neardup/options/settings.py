@@ -8,22 +8,19 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from neardup.decisions import RULES
-from neardup.decisions.rule import Rule
-from neardup.lines.count_lines import read_counts
+from neardup.decisions import RULES, RuleKind
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag
-from neardup.options.table import (
+from neardup.options.common import (
     DEFAULT_SCHEME,
     DEFAULT_THRESHOLD,
+    EXACT,
     MAX_LINE_MIB,
-    SCHEME_OPTIONS,
+    OF_SCHEMES,
     fraction,
     integer,
-    measures,
     read,
     value_of,
 )
@@ -34,22 +31,19 @@ from neardup.reading.bad_lines import Parser
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_kinds import INPUTS
 from neardup.reading.line_form import LineForm
-from neardup.reading.shingling import Shingler
 from neardup.schemes import SCHEMES
 from neardup.schemes.request import Request, one_of
 from neardup.schemes.scheme import Scheme
-from neardup.schemes.sketched import Sketched
-from neardup.similarity.estimated import EstimatedJaccard, sample_size
 from neardup.similarity.measures import MEASURES, Measure
 from neardup.similarity.threshold import Threshold
-from neardup.similarity.weights import TokenWeights
-from neardup.token_counts.counts import TokenCounts
 from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
-from neardup.verification.pair_join import PairJoin
+
+if TYPE_CHECKING:
+    from neardup.token_counts.counts import TokenCounts
+    from neardup.verification.pair_join import PairJoin
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """The options, read and checked."""
 
     threshold: Threshold
@@ -59,7 +53,7 @@ class Settings:
     parse: Parser
     output: Output
     tag: Tag | None  # where ids travel with one
-    rule: type[Rule]
+    rule: RuleKind
     against: bool
     between: bool
     input_files: str | None
@@ -75,6 +69,8 @@ class Settings:
             if (name := value_of(args, flag)) == "" or (isinstance(name, list) and "" in name):
                 raise UsageError(f"{flag}: expected the name of a file, got ''")
         if counts is None and args.counts is not None:
+            from neardup.lines.count_lines import read_counts
+
             counts = read_counts(args.counts, bool(args.own_counts))
         form = form_of(args)
         name = _scheme_name(args)
@@ -84,19 +80,17 @@ class Settings:
         except ValueError as error:
             raise UsageError(str(error)) from None
         measure: Measure = scheme.measure(request.measure, request.threshold)
-        weights = scheme.weights or TokenWeights()
         kind = read("--output", one_of(*OUTPUTS), args.output)
         tag, rule = _decision(args, kind)
         output = OUTPUTS[kind]
-        if size := read("--verify", sample_size, args.verify):
-            _check_estimates(args, scheme, name, request.measure)
-            scheme = Sketched(scheme, size, request.seed)
-            measure, output = EstimatedJaccard(request.threshold, size), ESTIMATED
+        if args.verify != EXACT:
+            scheme, measure, output = _estimated(args, scheme, name, request)
         if measure.directed and not OUTPUTS[kind].directed:
             raise UsageError(
                 f"--measure {request.measure} has a direction, and --output {kind} has none; use "
                 "--measure overlap, the larger of both directions"
             )
+        weights = scheme.weights
         max_bad = _max_bad(args)
         max_line = integer("--max-line", args.max_line, 1, MAX_LINE_MIB)
         return cls(
@@ -104,7 +98,7 @@ class Settings:
             measure=measure,
             scheme=scheme,
             form=form,
-            parse=form.parser(weights.repeats, weights.own),
+            parse=form.parser(weights.repeats, weights.own) if weights else form.parser(),
             output=output,
             tag=tag,
             rule=rule,
@@ -126,9 +120,13 @@ class Settings:
         """What `parse` reads of these files, see `reading.blocks.read_files`."""
         return read_files(list(files), self.max_line, pieces=self.form.pieces, **how)
 
+    def preload(self) -> None:
+        """Import what `join` needs, once for all processes that are forked from this one."""
+        _ = self.output.across if self.against and self.output.file_across else self.output.join
+
     def join(self, counters: Counters) -> PairJoin:
         """What verifies the buckets."""
-        if self.against and self.output.across:
+        if self.against and self.output.file_across:
             return self.output.across(self.scheme, self.measure, counters, self.between)
         return self.output.join(self.scheme, self.measure, counters)
 
@@ -147,6 +145,8 @@ class Settings:
         text, suits = self.keys_of["--shingle"], self.scheme.suits_shingle
         if not text or suits is None:
             return lines
+        from neardup.reading.shingling import Shingler
+
         given, made_for = Shingler.parse(text), Shingler.parse(suits)
         if given == made_for or given.unit == made_for.unit == "spot":
             return lines
@@ -171,7 +171,11 @@ def _files(args: argparse.Namespace) -> list[str]:
 
 def settings_before_counts(args: argparse.Namespace) -> Settings:
     """As far as they are known before the tokens are counted, where a run counts them first."""
-    return Settings.of(args, TokenCounts.empty() if counts_first(args) else None)
+    if not counts_first(args):
+        return Settings.of(args)
+    from neardup.token_counts.counts import TokenCounts
+
+    return Settings.of(args, TokenCounts.empty())
 
 
 def counts_first(args: argparse.Namespace) -> bool:
@@ -191,13 +195,21 @@ def _scheme_name(args: argparse.Namespace) -> str:
         raise UsageError(f"--scheme: {name!r} is not one of {', '.join(SCHEMES)}")
     if args.exact and name != "exact":
         raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
+    if getattr(args, OF_SCHEMES, True):
+        _check_options(args, name)
+    if args.own_counts and args.counts is None:
+        raise UsageError("--own-counts says what --counts are, and there are none")
+    return name
+
+
+def _check_options(args: argparse.Namespace, name: str) -> None:
+    """UsageError for an option that another scheme owns."""
+    from neardup.options.table import SCHEME_OPTIONS  # with all schemes
+
     for flag, option in SCHEME_OPTIONS.items():
         if value_of(args, flag) is not None and option not in SCHEMES[name].options:
             users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
             raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
-    if args.own_counts and args.counts is None:
-        raise UsageError("--own-counts says what --counts are, and there are none")
-    return name
 
 
 def _scheme_values(args: argparse.Namespace, scheme: type[Scheme]) -> dict[str, Any]:
@@ -210,15 +222,15 @@ def _scheme_values(args: argparse.Namespace, scheme: type[Scheme]) -> dict[str, 
     }
 
 
-def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, type[Rule]]:
+def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, RuleKind]:
     """How ids are tagged, and who goes."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag in ("--rule", "--keep"):
         if value_of(args, flag) is not None and output.decides != RECORDS:
             raise UsageError(f"{flag} is for --output {users}, and --output is {kind}")
-    if args.against and not output.across:
-        able = " or ".join(name for name, other in OUTPUTS.items() if other.across)
+    if args.against and not output.file_across:
+        able = " or ".join(name for name, other in OUTPUTS.items() if other.file_across)
         raise UsageError(f"--against is for --output {able}, and --output is {kind}")
     if args.between and not args.against:
         raise UsageError("--between leaves out pairs of new records, and needs --against")
@@ -229,7 +241,7 @@ def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, type[Rul
     tag: Tag | None = COLLECTION if args.against else None
     if output.decides:
         tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
-    return tag, RULES[rule].rule
+    return tag, RULES[rule]
 
 
 def _max_bad(args: argparse.Namespace) -> Fraction:
@@ -238,6 +250,19 @@ def _max_bad(args: argparse.Namespace) -> Fraction:
     if args.strict and given:
         raise UsageError(f"--strict is --max-bad 0, and --max-bad is {args.max_bad}")
     return Fraction(0) if args.strict else MAX_BAD if given is None else given
+
+
+def _estimated(
+    args: argparse.Namespace, scheme: Scheme, name: str, request: Request
+) -> tuple[Scheme, Measure, Output]:
+    """What --verify sketch makes of them, and of the output."""
+    from neardup.schemes.sketched import Sketched
+    from neardup.similarity.estimated import EstimatedJaccard, sample_size
+
+    size = read("--verify", sample_size, args.verify)
+    _check_estimates(args, scheme, name, request.measure)
+    sketched = Sketched(scheme, size, request.seed)
+    return sketched, EstimatedJaccard(request.threshold, size), ESTIMATED
 
 
 def _check_estimates(args: argparse.Namespace, scheme: Scheme, name: str, measure: str) -> None:
@@ -292,6 +317,8 @@ def _request(args: argparse.Namespace, name: str, counts: TokenCounts | None) ->
 
 
 def _cannot_promise(measure: str, scheme: str) -> str:
+    from neardup.options.table import measures  # of all schemes
+
     able = [name for name, other in SCHEMES.items() if measure in other.measures]
     if not able:
         return f"--measure: {measure!r} is not one of {', '.join(measures())}"

@@ -1,31 +1,29 @@
-"""Every option, declared once.
+"""Every option, of all schemes too.
 
 `OPTIONS` is the table: scripts, job.py and run_local.sh take their options from it, so a flag means
-the same everywhere.  What schemes and outputs own is declared where they are.
+the same everywhere.  Each is declared once: in `common`, or where the scheme is that owns it.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterable, Mapping
-from fractions import Fraction
-from typing import Any, Callable
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
-from neardup.decisions import RULES
-from neardup.lines.tagged_ids import PRIORITIES
+from neardup.options.common import (
+    COMMON_OPTIONS,
+    DEFAULT_SCHEME,
+    OF_SCHEMES,
+    attribute,
+    value_of,
+)
 from neardup.process.arguments import bare_parser
-from neardup.process.errors import UsageError
-from neardup.process.verdict import MAX_BAD, in_words
 from neardup.reading.cleaning import STEPS
 from neardup.reading.fields import DEFAULT_ID, DEFAULT_TEXT
 from neardup.reading.line_form import DEFAULT_SHINGLE
 from neardup.schemes import SCHEMES
-from neardup.schemes.request import Option, whole
+from neardup.schemes.request import Option
 from neardup.similarity.estimated import DEFAULT_SIZE
-from neardup.verification import OUTPUTS
-
-DEFAULT_SCHEME, DEFAULT_THRESHOLD = "minhash", "0.9"
-MAX_LINE_MIB = 64
 
 # Of all schemes, each flag once.
 SCHEME_OPTIONS: Mapping[str, Option] = {
@@ -49,135 +47,25 @@ def _default_measures() -> str:
     return f"{usual}, but {', and '.join(others)}"
 
 
-# What is made of the pairs: nothing that two records have by themselves.
-OUTPUT_OPTIONS = {
-    "--verify",
-    "--output",
-    "--rule",
-    "--keep",
-    "--against",
-    "--between",
-    "--input-files",
-}
+def _options() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """In the order of --help, where those of schemes come behind --threshold."""
+    told = {
+        "measures": ", ".join(measures()),
+        "default_measures": _default_measures(),
+        "clean": ", ".join(STEPS),
+        "id": DEFAULT_ID,
+        "text": DEFAULT_TEXT,
+        "shingle": DEFAULT_SHINGLE,
+        "sample": DEFAULT_SIZE,
+    }
+    for flag, spec in COMMON_OPTIONS.items():
+        yield flag, {**spec, "help": spec["help"].format(**told)}
+        if flag == "--threshold":
+            for own, option in SCHEME_OPTIONS.items():
+                yield own, dict(metavar=option.metavar, help=option.help)
 
-# Values stay text until `Settings.of` reads them, so that all complaints come from one place.
-OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "--scheme": dict(
-        metavar="NAME",
-        help=f"how records meet: {', '.join(SCHEMES)}; docs/choosing.md says which one when "
-        f"(default: {DEFAULT_SCHEME})",
-    ),
-    "--exact": dict(
-        action="store_true",
-        help="miss no pair: for each size the cheaper of the exact schemes, as --scheme exact",
-    ),
-    "--measure": dict(
-        metavar="NAME",
-        help=f"how similar two records are: {', '.join(measures())}; one that the scheme cannot "
-        f"promise is refused (default: {_default_measures()})",
-    ),
-    "--threshold": dict(
-        metavar="T",
-        help="the least similarity of a pair, 0 < T <= 1, as 0.9 or 9/10; a pair exactly "
-        f"at T counts (default: {DEFAULT_THRESHOLD})",
-    ),
-    **{
-        flag: dict(metavar=option.metavar, help=option.help)
-        for flag, option in SCHEME_OPTIONS.items()
-    },
-    "--seed": dict(metavar="N", help="draws the hash functions, 0 to 2^64-1 (default: 0)"),
-    "--counts": dict(
-        metavar="FILE",
-        help="token counts, as count_tokens.py makes them; run_local.sh, run_hadoop.sh and job.py "
-        "count by themselves where a scheme asks for it",
-    ),
-    "--own-counts": dict(
-        action="store_true",
-        help="the counts are of this very input, as those that are made by themselves: a shingle "
-        "that one record has is no key then; with counts of anything else, pairs would be lost",
-    ),
-    "--input": dict(
-        metavar="KIND",
-        help="what the files hold: lines of shingles (ID and integers, 0 to 2^64-1; with --weights "
-        "own each may be SHINGLE:WEIGHT) or text (ID, tab, text; without a tab the first blank), "
-        "or rows: jsonl, csv, tsv, parquet; names tell it that end with .jsonl .ndjson .json .csv "
-        ".tsv .parquet, and .gz .bz2 .xz or .zst behind that or not (default: by the names, else "
-        "shingles)",
-    ),
-    "--id": dict(
-        metavar="NAME",
-        help="of rows: the field that is the id, or of a table without a header the number of its "
-        f"column; where there is none, rows are numbered (default: {DEFAULT_ID})",
-    ),
-    "--text": dict(
-        metavar="NAME[,NAME]",
-        help="of rows: the field that is the text, or several, read one after the other; one that "
-        f"holds lists of integers is shingles (default: {DEFAULT_TEXT})",
-    ),
-    "--clean": dict(
-        metavar="WHAT",
-        help=f"of texts: what of them is not to count: {', '.join(STEPS)}, or several with "
-        "commas, as html,punctuation; docs/formats.md says what each takes out",
-    ),
-    "--shingle": dict(
-        metavar="UNIT:K",
-        help="of texts: every run of K words or characters, as word:3 or char:5; with "
-        ":bag behind it, as word:1:bag, repeats count; or spot:C:D, after each stop word a chain "
-        "of C other words, each D words on.  So long that a random text seldom has a given one: "
-        "char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m neardup "
-        f"tune --input text FILE` compares them (default: {DEFAULT_SHINGLE}).  With --input "
-        "shingles: bag, where repeats count",
-    ),
-    "--verify": dict(
-        metavar="HOW",
-        default="exact",
-        help="exact, or sketch:S for sets too large to send: of each travel its keys and its S "
-        f"smallest hashes ({DEFAULT_SIZE} unless told), and a pair has an interval, "
-        "~0.871123..0.953234, instead of a similarity; all are written whose interval reaches "
-        "--threshold (default: exact)",
-    ),
-    "--output": dict(
-        metavar="KIND",
-        default=next(iter(OUTPUTS)),
-        help="; ".join(f"{name}: {output.help}" for name, output in OUTPUTS.items())
-        + f" (default: {next(iter(OUTPUTS))})",
-    ),
-    "--rule": dict(
-        metavar="NAME",
-        help="who goes, with --output kept or removed; "
-        + "; ".join(f"{name}: {rule.help}" for name, rule in RULES.items())
-        + f" (default: {next(iter(RULES))})",
-    ),
-    "--keep": dict(
-        metavar="WHICH",
-        help="who stays of records that are alike, with --output kept or removed; "
-        + "; ".join(f"{name}: {tag.help}" for name, tag in PRIORITIES.items())
-        + f" (default: {next(iter(PRIORITIES))})",
-    ),
-    "--against": dict(
-        metavar="FILE",
-        action="append",
-        help="old records: pairs have one new record at least; --output kept or removed is of new "
-        "records, and old ones always stay; may come several times",
-    ),
-    "--between": dict(action="store_true", help="with --against: no pairs of two new records"),
-    "--input-files": dict(
-        metavar="FILE",
-        help="for tasks, that each read a part of the input: its files in order, a line each, old "
-        "or new, tab, name; run_hadoop.sh and job.py make it by themselves",
-    ),
-    "--max-line": dict(
-        metavar="MIB",
-        default="32",
-        help=f"longer lines are bad lines; in mebibytes, 1 to {MAX_LINE_MIB} (default: 32)",
-    ),
-    "--max-bad": dict(
-        metavar="SHARE",
-        help="a larger share of bad lines, 0 to 1, as 0.25 or 1/4, ends with exit code 1, after "
-        f"the answer; 0 is --strict (default: {in_words(MAX_BAD)})",
-    ),
-    "--strict": dict(action="store_true", help="stop at the first bad line instead of counting it"),
-}
+
+OPTIONS: Mapping[str, Mapping[str, Any]] = dict(_options())
 
 
 def parser(
@@ -189,8 +77,24 @@ def parser(
         if flag in flags:
             result.add_argument(flag, **spec)
         else:
-            result.set_defaults(**{_attribute(flag): spec.get("default")})
+            result.set_defaults(**{attribute(flag): spec.get("default")})
     return result
+
+
+def complete(parser: argparse.ArgumentParser, flags: Collection[str] | None) -> None:
+    """Add to a parser of `common` what it lacks, as if it had all from the beginning."""
+    places = {"-h": -1, **{flag: place for place, flag in enumerate(OPTIONS)}}
+    known = parser._option_string_actions
+    for flag, spec in OPTIONS.items():
+        if flag in known:
+            known[flag].help = spec["help"]
+        elif flags is None or flag in flags:
+            parser.add_argument(flag, **spec)
+        else:
+            parser.set_defaults(**{attribute(flag): spec.get("default")})
+    parser.set_defaults(**{OF_SCHEMES: True})
+    for actions in (parser._actions, parser._optionals._group_actions):
+        actions.sort(key=lambda each: places.get("".join(each.option_strings[:1]), len(places)))
 
 
 def as_arguments(args: argparse.Namespace) -> list[str]:
@@ -226,42 +130,5 @@ def from_arguments(given: Iterable[str]) -> argparse.Namespace:
         if flag not in OPTIONS or bool(equals) == (action == "store_true"):
             raise ValueError(f"{word!r} is no option")
         several = [*(value_of(args, flag) or []), value] if action == "append" else None
-        setattr(args, _attribute(flag), several or (value if equals else True))
+        setattr(args, attribute(flag), several or (value if equals else True))
     return args
-
-
-def integer(flag: str, text: str, low: int, high: int) -> int:
-    """The number that `text` is; UsageError where it is none from `low` to `high`."""
-    number: int = read(flag, whole(low, high), text)
-    return number
-
-
-def fraction(text: str) -> Fraction:
-    """The share, 0 to 1, that "0.25", "1/4" or "1" is; ValueError.
-
-    >>> fraction("1/3")
-    Fraction(1, 3)
-    """
-    try:
-        value = Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
-    except (ValueError, ZeroDivisionError):
-        raise ValueError(f"{text!r} is neither a decimal number nor a fraction") from None
-    if not 0 <= value <= 1:
-        raise ValueError(f"{text} is outside 0 <= SHARE <= 1")
-    return value
-
-
-def value_of(args: argparse.Namespace, flag: str) -> Any:
-    return getattr(args, _attribute(flag))
-
-
-def _attribute(flag: str) -> str:
-    return flag[2:].replace("-", "_")
-
-
-def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
-    """UsageError where `reader` raises ValueError."""
-    try:
-        return reader(text)
-    except ValueError as error:
-        raise UsageError(f"{flag}: {error}") from None

@@ -7,11 +7,9 @@ else in words on stderr.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
-from tempfile import NamedTemporaryFile
 
 from neardup.process.frequent import ON_CLUSTER, FrequentIds, frequent_in_words, most_frequent
 from neardup.process.summary import REMOVED, REPEATED, describe, first_repeated
@@ -105,8 +103,9 @@ class Counters:
         if self._on_terminal:
             self._show("")
         if folder := _reports():
-            with NamedTemporaryFile("w", dir=folder, suffix=".json", delete=False) as file:
-                json.dump(self.as_dict(), file)
+            from neardup.process.reports import write_report  # which a run has loaded
+
+            write_report(folder, self.as_dict())
         elif self._in_hadoop:
             for name, count in self.told().items():
                 print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)

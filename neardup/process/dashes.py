@@ -9,7 +9,6 @@ They come with what is copied from a page or a mail, and look right on most scre
 from __future__ import annotations
 
 import os
-import unicodedata
 from collections.abc import Mapping, Sequence
 
 from neardup.process.errors import UsageError, shown
@@ -69,4 +68,6 @@ def _named(character: str) -> str:
     >>> _named("—")
     '— is EM DASH (U+2014)'
     """
+    import unicodedata  # as large as all of this package, for one message
+
     return f"{character} is {unicodedata.name(character)} (U+{ord(character):04X})"

@@ -8,6 +8,8 @@ import sys
 from types import TracebackType
 
 TRIED = "NEARDUP_PYTHON"  # the environment variable that keeps one exec from leading to another
+# numpy starts a thread for each core when it is loaded, and what is done here never asks for them.
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 
 
 def require(*packages: str, name: str = "", module: str = "") -> None:
@@ -18,6 +20,7 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     it is python3 -m `module`, or the command that pip has made of it.
     """
     _end_quietly_on_ctrl_c()
+    os.environ.setdefault(*ONE_THREAD)
     script = os.path.realpath(sys.argv[0])
     name = name or os.path.basename(script)
     _open_streams(name)

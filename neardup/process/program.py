@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import select
 import signal
@@ -22,6 +23,7 @@ def run(name: str, main: Callable[[], None]) -> int:
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     keep_freed_memory()
+    gc.freeze()  # no collection looks at what is loaded, and not the last one, at exit
     try:
         _and_flush(main)
         return OK

@@ -1,11 +1,8 @@
-"""What a run counted, in words: `python3 -m neardup.process.summary FOLDER` adds up its reports."""
+"""What a run counted, in words."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 from neardup.process.errors import shown
 from neardup.process.frequent import (
@@ -143,23 +140,3 @@ def seconds_of(reports: list[dict]) -> dict[str, float]:
 
 def _started(report: dict) -> float:
     return report["started"]
-
-
-def summarize(folder: str, whole: bool = True) -> str:
-    """The reports in `folder`: the first bad lines, and the summary; see `describe`."""
-    reports = reports_in(folder)
-    return "\n".join([*first_bad_lines(reports), describe(reports, whole)])
-
-
-def reports_in(folder: str) -> list[dict]:
-    """What the stages of a run have reported there, as `Counters.as_dict`."""
-    return [json.loads(path.read_text("utf-8")) for path in sorted(Path(folder).glob("*.json"))]
-
-
-def counts_in(folder: str) -> dict[str, int]:
-    """All that the stages of a run have counted, whose reports are there."""
-    return total(report["counts"] for report in reports_in(folder))
-
-
-if __name__ == "__main__":
-    print(summarize(sys.argv[1]), file=sys.stderr)

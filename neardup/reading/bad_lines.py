@@ -65,11 +65,12 @@ Parser = Callable[[bytes], "tuple[Batch, list[BadLine]]"]
 Gather = Callable[[np.ndarray, np.ndarray], Ragged]
 
 
-def flaw_in_id(id_: bytes) -> str | None:
-    if b"\0" in id_:
+def flaw_in(text: bytes) -> str | None:
+    """Why this is no id and no text."""
+    if b"\0" in text:
         return NUL_BYTE
     try:
-        id_.decode("utf-8")
+        str(text, "utf-8")
     except UnicodeDecodeError:
         return NOT_UTF8
     return None

@@ -6,14 +6,14 @@ A line ends with LF, CRLF or CR, as in Hadoop, and is as long as it is without i
 from __future__ import annotations
 
 import codecs
-import glob
+import errno
 import itertools
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
 import numpy as np
@@ -57,10 +57,23 @@ def check_inputs(files: list[str]) -> None:
     for name in files:
         if name == "-":
             continue
-        if not name or not Path(name).exists():
+        mode = _mode(name)
+        if not mode:
             raise StageError(f"{name or 'an empty name'}: no such file")
-        if Path(name).is_dir():
+        if stat.S_ISDIR(mode):
             raise StageError(f"{name}: is a directory; name the files in it")
+
+
+def _mode(name: str) -> int:
+    """The kind of file, as the system tells it; 0 of what is not there."""
+    try:
+        return os.stat(name).st_mode
+    except ValueError:  # a NUL
+        return 0
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return 0
+        raise
 
 
 def files_named(names: list[str]) -> list[str]:
@@ -68,6 +81,8 @@ def files_named(names: list[str]) -> list[str]:
 
     A name that is there is no pattern, whatever it looks like.
     """
+    import glob
+
     files: list[str] = []
     for name in names:
         there = name == "-" or os.path.lexists(name)

@@ -13,6 +13,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from neardup.process.errors import StageError
 from neardup.reading.blocks import TASK_FILE, Block, Pieces, read_files, start_of_split
@@ -21,6 +22,14 @@ from neardup.reading.places import first_place
 TASK_BYTES = "mapreduce_map_input_length"
 JOB_FOLDER = "mapreduce_job_working_dir"  # where relative names start
 _FILE_SYSTEM = re.compile("[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
+
+
+class InputFile(NamedTuple):
+    """Where it is, what the user calls it, and the place of its first record."""
+
+    path: str
+    name: str
+    first: int
 
 
 def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from neardup.process.errors import UsageError
-from neardup.reading.packed import plain_name
+from neardup.reading.packed import plain_name, suffix_of
 
 LINES, ROWS = ("shingles", "text"), ("jsonl", "csv", "tsv", "parquet")
 INPUTS = (*LINES, *ROWS)
@@ -32,7 +31,7 @@ def kind_by_name(name: str) -> str | None:
 
 
 def _suffix(name: str) -> str:
-    return Path(plain_name(name)).suffix.lower()
+    return suffix_of(plain_name(name)).lower()
 
 
 def check_names(given: str | None, names: Iterable[str]) -> None:

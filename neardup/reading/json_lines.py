@@ -31,12 +31,11 @@ from neardup.reading.bad_lines import (
     BadLine,
     Gather,
     Parser,
-    flaw_in_id,
+    flaw_in,
 )
-from neardup.reading.blocks import Block
 from neardup.reading.cleaning import Cleaning
+from neardup.reading.decimals import MOST
 from neardup.reading.fields import Fields
-from neardup.reading.shingle_lines import MAX_SHINGLE
 from neardup.reading.shingling import Shingler
 from neardup.reading.texts import Text, batch_of_texts
 from neardup.sets.batch import Batch
@@ -110,19 +109,6 @@ def json_rows(block: bytes, fields: Fields, needs_id: bool = False) -> Iterator[
             yield JsonRow(number, b"", "", str(flaw), shown)
 
 
-def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
-    """The ids of a block's records, of rows that have none their numbers."""
-    if b"" not in batch.ids:
-        return batch.ids
-    numbers = batch.places.astype(np.int64).tolist()
-    return [id_ or row_id(block, number) for id_, number in zip(batch.ids, numbers)]
-
-
-def row_id(block: Block, number: int) -> bytes:
-    """That of a row without one, number `number` of its block from 0."""
-    return b"%b%d" % (block.row_ids, block.line + number)
-
-
 def json_object(line: bytes) -> dict[str, Any]:
     """What stands on a line; FlawError where that is none."""
     try:
@@ -170,7 +156,7 @@ def _id(value: Any, needed: bool) -> bytes:
     id_ = str(value).encode("utf-8", "surrogatepass")
     if isinstance(value, str) and not BLANKS.isdisjoint(value):
         raise FlawError(BLANK_IN_ID)
-    if flaw := flaw_in_id(id_):
+    if flaw := flaw_in(id_):
         raise FlawError(flaw)
     return id_
 
@@ -183,7 +169,7 @@ def _shingles(values: list[Any]) -> np.ndarray:
         raise FlawError(NOT_AN_INTEGER)
     if min(values) < 0:
         raise FlawError(NEGATIVE)
-    if max(values) > MAX_SHINGLE:
+    if max(values) > MOST:
         raise FlawError(TOO_LARGE)
     return np.array(values, dtype=np.uint64)
 

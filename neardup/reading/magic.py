@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from pathlib import Path
 from typing import NamedTuple
 
 from neardup.process.errors import StageError
 from neardup.process.typed import piped, typed_with
 from neardup.reading.input_kinds import kind_by_name
+from neardup.reading.packed import suffix_of
 
 MAGIC_BYTES = 16  # enough for each
 
@@ -59,7 +59,7 @@ def refuse_no_lines(start: bytes, name: str, unpacked: Collection[str]) -> None:
         raise StageError(f"{called}: is a Parquet file; {line}")
     if ARROW.match(start):
         raise StageError(f"{called}: is an Arrow file; write it as Parquet, for --input parquet")
-    kind = OFFICE.get(Path(name).suffix)
+    kind = OFFICE.get(suffix_of(name))
     if kind and start.startswith(b"PK"):
         raise StageError(f"{called}: is a document; save it as {kind} by what has made it")
     for packed in PACKED:

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import os
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
 from typing import IO, Any, Callable
 
 from neardup.process.errors import StageError
 
 READ_BYTES = 1 << 18
 ZSTD = ("compression.zstd", "backports.zstd")  # of Python 3.14 on, and the same for older ones
+
+
+# What unpacks is imported for a packed file, and not before.
+
+
+def _gzip(file: Any, mode: str = "rb") -> Any:
+    import gzip
+
+    return gzip.open(file, mode)
+
+
+def _bz2(file: Any, mode: str = "rb") -> Any:
+    import bz2
+
+    return bz2.open(file, mode)
+
+
+def _xz(file: Any, mode: str = "rb") -> Any:
+    import lzma
+
+    return lzma.open(file, mode)
 
 
 def _zstd(file: Any, mode: str = "rb") -> Any:
@@ -34,11 +50,19 @@ def _zstd(file: Any, mode: str = "rb") -> Any:
 
 
 OPENERS: dict[str, Callable[..., Any]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
+    ".gz": _gzip,
+    ".bz2": _bz2,
+    ".xz": _xz,
     ".zst": _zstd,
 }
+
+
+def suffix_of(name: str) -> str:
+    """
+    >>> suffix_of("corpus.jsonl.gz"), suffix_of("part-00000"), suffix_of("a.b/.c")
+    ('.gz', '', '')
+    """
+    return os.path.splitext(name.rstrip("/"))[1].rstrip(".")
 
 
 def plain_name(name: str) -> str:
@@ -46,7 +70,7 @@ def plain_name(name: str) -> str:
     >>> plain_name("corpus.jsonl.gz"), plain_name("corpus.csv")
     ('corpus.jsonl', 'corpus.csv')
     """
-    suffix = Path(name).suffix
+    suffix = suffix_of(name)
     return name[: -len(suffix)] if suffix in OPENERS else name
 
 
@@ -57,7 +81,7 @@ def opened(path: str, name: str) -> Iterator[Any]:
         with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:
             yield stdin
         return
-    unpack = OPENERS.get(Path(path).suffix)
+    unpack = OPENERS.get(suffix_of(path))
     try:
         with open(path, "rb") as file:
             if unpack and not file.peek(1):  # which gzip would take for an end
@@ -93,8 +117,10 @@ def position(stream: IO[bytes]) -> int:
 @contextmanager
 def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
     """What to write to, so that `file` is packed as its name says."""
-    suffix = Path(name).suffix
+    suffix = suffix_of(name)
     if suffix == ".gz":  # without its name and the time, so that equal answers are equal files
+        import gzip
+
         with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
             yield packed  # type: ignore[misc]
         return
@@ -104,6 +130,9 @@ def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 
 def _damages() -> tuple[type[Exception], ...]:
     """What reading a packed file may raise; asked when something was raised."""
+    import lzma
+    import zlib
+
     loaded = (sys.modules.get(name) for name in ZSTD)
     of_zstd = tuple(module.ZstdError for module in loaded if module)
     return (EOFError, zlib.error, lzma.LZMAError, OSError, *of_zstd)

@@ -20,26 +20,29 @@ from neardup.reading.bad_lines import (
     UNASKED_WEIGHT,
     BadLine,
     Gather,
-    flaw_in_id,
+    flaw_in,
 )
+from neardup.reading.decimals import BEFORE, LONGEST, MOST, decimals
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 
-MAX_SHINGLE = (1 << 64) - 1
-CACHE_TOKENS = 1 << 16  # read at once: a line may have millions
+FRONT = b"0" * BEFORE + b"\n"  # a line end, and before it nothing that would be looked at
 WEIGHED = re.compile(rb"[0-9]+:[0-9.eE+-]+")
 
 
 class ShingleLines(NamedTuple):
     """The lines of a block that are not blank, and the T tokens behind their n ids; int64 arrays.
 
-    starts, ends: (T,), of tokens; sizes: (n,), how many a line has; numbers: (n,), of the lines;
-    heads, tails: (n,), where a line's first token starts, and its last one ends.
+    text: the block behind `FRONT`, in which all places are; digits: (T,), how many a token begins
+    with; stops, ends: (T,), where these digits end, and the token, one array where all tokens are
+    numbers; sizes: (n,), how many tokens a line has; numbers: (n,), of the lines; heads, tails:
+    (n,), where a line's first token starts, and its last one ends.
     """
 
-    block: bytes
+    text: bytes
     ids: list[bytes]
-    starts: np.ndarray
+    digits: np.ndarray
+    stops: np.ndarray
     ends: np.ndarray
     sizes: np.ndarray
     numbers: np.ndarray
@@ -50,6 +53,20 @@ class ShingleLines(NamedTuple):
     def owner(self) -> np.ndarray:
         """int64 (T,): which line each token is of."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def shingles(self) -> tuple[np.ndarray, np.ndarray]:
+        """The number that each token begins with (uint64), and whether that is none (bool)."""
+        values, large = decimals(np.frombuffer(self.text, np.uint8), self.stops, self.digits)
+        wrong = self.digits == 0
+        wrong[large] = True
+        return values, wrong
+
+    def with_any(self, wrong: np.ndarray) -> np.ndarray:
+        """bool (n,): which lines have a token that is wrong (bool (T,))."""
+        flawed = np.zeros(len(self.sizes), dtype=bool)
+        if wrong.any():
+            flawed[self.owner[wrong]] = True
+        return flawed
 
 
 def parse_shingle_lines(
@@ -66,42 +83,71 @@ def parse_shingle_lines(
     [(1, 'no shingles'), (2, 'negative shingle')]
     """
     lines = split(block)
-    values, wrong = integers(lines.block, lines.starts, lines.ends)
-    flawed = np.zeros(len(lines.ids), dtype=bool)
-    flawed[lines.owner[wrong]] = True
+    values, wrong = lines.shingles()
+    if lines.ends is not lines.stops:
+        wrong |= lines.ends != lines.stops
+    flawed = lines.with_any(wrong)
     good, bad = sorted_out(lines, flawed, flaw_in_shingles)
-    sizes = lines.sizes[good]
-    return batch_of(lines, good, gather(values[np.repeat(good, lines.sizes)], sizes)), bad
+    sizes = lines.sizes
+    if bad:
+        values, sizes = values[np.repeat(good, sizes)], sizes[good]
+    return batch_of(lines, good, gather(values, sizes)), bad
 
 
 def split(block: bytes) -> ShingleLines:
-    """Where the lines and tokens of a block are, which ends with a line end."""
-    bytes_ = np.frombuffer(block, dtype=np.uint8)
-    separator = (bytes_ == ord(" ")) | (bytes_ - np.uint8(9) < 5)  # tab … carriage return
-    edges = np.flatnonzero(np.diff(separator, prepend=True))
-    starts, ends = edges[0::2], edges[1::2]  # of every token: the block ends with a separator
-    ends_line = bytes_ == ord("\n")
-    if b"\r" in block:
-        returns = np.flatnonzero(bytes_ == ord("\r"))
-        after = np.minimum(returns + 1, len(bytes_) - 1)
-        ends_line[returns[bytes_[after] != ord("\n")]] = True  # CR LF is one end
-    line_ends = np.flatnonzero(ends_line)
-    last = np.searchsorted(starts, line_ends)  # tokens up to the end of each line
-    first = np.concatenate((np.zeros(1, np.int64), last[:-1]))
+    """Where the lines and tokens of a block are, which ends with a line end.
+
+    Nearly all that is no digit parts two numbers: so only such *marks* are looked at, the first of
+    which is a line end before the block.  A token opens at the mark before it, and closes at the
+    one behind it; those of a number are neighbours.
+
+        ⏎  V  _  7  ␣  1  2  ␣  5  ⏎      text
+        0  1  2     3        4     5      marks; of a long word only those at both ends
+        o           o        o            opens
+                    c        c     c      closes
+    """
+    text = FRONT + block
+    bytes_ = np.frombuffer(text, dtype=np.uint8)
+    is_mark = bytes_ - np.uint8(ord("0")) > 9
+    letter = bytes_ > ord("9")
+    is_mark[1:-1] ^= letter[:-2] & letter[1:-1] & letter[2:]
+    marks = np.flatnonzero(is_mark)
+    kinds = bytes_[marks]
+    blank = (kinds == ord(" ")) | (kinds - np.uint8(9) < 5)  # tab … carriage return
+    gaps = np.diff(marks)
+    apart = gaps > 1  # digits between this mark and the next
+    opens = blank[:-1] & (apart | ~blank[1:])  # a token, between this mark and the next
+    closes = blank[1:] & (apart | ~blank[:-1])
+    opening, closing = np.flatnonzero(opens), np.flatnonzero(closes)
+    last = np.searchsorted(closing, _line_ends(marks, kinds))  # tokens up to the end of each line
+    first = np.append(0, last[:-1])
     numbers = np.flatnonzero(first < last)  # of lines that are not blank
     first, last = first[numbers], last[numbers]
-    is_shingle = np.ones(len(starts), dtype=bool)
-    is_shingle[first] = False
+    opens[opening[first]] = closes[closing[first]] = False  # those of ids
+    behind = marks[1:]
+    stops = behind[opens]
+    heads, tails = marks[opening[first]] + 1, behind[closing[last - 1]]
     return ShingleLines(
-        block,
-        [block[a:b] for a, b in zip(starts[first].tolist(), ends[first].tolist())],
-        starts[is_shingle],
-        ends[is_shingle],
+        text,
+        [text[a:b] for a, b in zip(heads.tolist(), behind[closing[first]].tolist())],
+        gaps[opens] - 1,
+        stops,
+        stops if np.array_equal(opens, closes) else behind[closes],
         last - first - 1,
         numbers,
-        starts[first],
-        ends[last - 1],
+        heads,
+        tails,
     )
+
+
+def _line_ends(marks: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+    """Which marks end a line, but the one before the block: LF, CR LF or CR."""
+    ends = kinds == ord("\n")
+    if (returns := np.flatnonzero(kinds == ord("\r"))).size:
+        after = np.minimum(returns + 1, len(kinds) - 1)
+        paired = (kinds[after] == ord("\n")) & (marks[after] == marks[returns] + 1)
+        ends[returns[~paired]] = True
+    return np.flatnonzero(ends)[1:]
 
 
 def sorted_out(
@@ -111,14 +157,14 @@ def sorted_out(
     is flawed (bool (n,)) what the first flaw is, from left to right.
     """
     flawed = flawed | (lines.sizes == 0)
-    if not lines.block.isascii() or b"\0" in lines.block:
-        flawed |= [flaw_in_id(id_) is not None for id_ in lines.ids]
+    if not lines.text.isascii() or b"\0" in lines.text:
+        flawed |= [flaw_in(id_) is not None for id_ in lines.ids]
     bad = []
     for i in np.flatnonzero(flawed).tolist():
         head = int(lines.heads[i])
-        text = lines.block[head : lines.tails[i]]
+        text = lines.text[head : lines.tails[i]]
         id_, *tokens = text.split()
-        reason = flaw_in_id(id_) if tokens else flaw_in_id(id_) or NO_SHINGLES
+        reason = flaw_in(id_) if tokens else flaw_in(id_) or NO_SHINGLES
         bad.append(BadLine(int(lines.numbers[i]), text, reason or why(tokens)))
     return ~flawed, bad
 
@@ -129,51 +175,6 @@ def batch_of(lines: ShingleLines, good: np.ndarray, sets: Ragged) -> Batch:
     if not good.all():
         ids = [id_ for id_, kept in zip(ids, good.tolist()) if kept]
     return Batch(ids, sets, places=lines.numbers[good].astype(np.uint64))
-
-
-def integers(block: bytes, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The decimal numbers at [starts, ends) as uint64, and the positions of those that are none.
-
-    Subtle: numbers are read eight digits at a time, from the right.  `windows[e]` is the eight
-    bytes before position e as one word, and one shift clears those left of the token:
-
-        … 1 7 ␣ 2 0 4 8 │      "2048" ends here: 0 0 0 0 2 0 4 8, then pairs of digits are added up,
-            └─ window ──┘      then pairs of pairs, then the two halves
-    """
-    bytes_ = np.frombuffer(block, dtype=np.uint8)
-    padded = np.concatenate((np.zeros(24, np.uint8), bytes_))
-    windows = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))[16:]
-    lengths = ends - starts
-    values, bad = np.empty(len(ends), np.uint64), np.empty(len(ends), bool)
-    for low in range(0, len(ends), CACHE_TOKENS):
-        some = slice(low, low + CACHE_TOKENS)
-        values[some], bad[some] = _eight_digits(windows[ends[some]], lengths[some])
-    for place in (8, 16):
-        longer = np.flatnonzero(lengths > place)
-        if len(longer):
-            higher, bad_too = _eight_digits(windows[ends[longer] - place], lengths[longer] - place)
-            bad[longer] |= bad_too
-            if place == 16:
-                bad[longer] |= higher > 1844
-                bad[longer] |= (higher == 1844) & (values[longer] > MAX_SHINGLE % 10**16)
-            values[longer] += higher * np.uint64(10**place)
-    for i in np.flatnonzero(lengths > 20).tolist():  # nothing but leading zeros can save these
-        token = bytes_[starts[i] : ends[i]].tobytes()
-        bad[i] = not _is_shingle(token)
-        values[i] = 0 if bad[i] else int(token.lstrip(b"0") or b"0")
-    return values, np.flatnonzero(bad)
-
-
-def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The last min(length, 8) characters of each word as a number; True where one is no digit."""
-    outside = (8 - np.minimum(lengths, 8)).astype(np.uint64) * np.uint64(8)
-    digits = (words ^ np.uint64(0x3030303030303030)) >> outside << outside
-    high_bits = digits | (digits + np.uint64(0x7676767676767676))  # set where a byte is above 9
-    bad = (high_bits & np.uint64(0x8080808080808080)) != 0
-    for bits, mask in (8, 0x00FF00FF00FF00FF), (16, 0x0000FFFF0000FFFF), (32, 0xFFFFFFFF):
-        base = np.uint64(10 ** (bits // 8))
-        digits = (digits * base + (digits >> np.uint64(bits))) & np.uint64(mask)
-    return digits, bad
 
 
 def flaw_in_shingles(tokens: list[bytes]) -> str:
@@ -192,4 +193,4 @@ def flaw_in_shingles(tokens: list[bytes]) -> str:
 
 def _is_shingle(token: bytes) -> bool:
     digits = token.lstrip(b"0")  # int() refuses very long strings
-    return token.isdigit() and len(digits) <= 20 and int(digits or b"0") <= MAX_SHINGLE
+    return token.isdigit() and len(digits) <= LONGEST and int(digits or b"0") <= MOST

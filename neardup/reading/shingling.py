@@ -16,12 +16,12 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from itertools import chain
 
 import numpy as np
 
 from neardup.reading.spots import bare_words, spots
+from neardup.reading.word_hashes import HASH_BYTES, WordHashes, numbers
 from neardup.sets.bags import numbered
 from neardup.sets.hashing import combine, mix
 from neardup.sets.runs import spans
@@ -29,7 +29,8 @@ from neardup.sets.runs import spans
 RUNS = re.compile("(word|char):([0-9]{1,3})(:bag)?")
 SPOTS = re.compile("spot:([0-9]{1,3}):([0-9]{1,3})")
 MAX_WIDTH = 100
-WORD_CACHE = 1 << 18  # words whose hash is remembered: some 30 MB
+# ASCII as `str.lower` and `str.split` take it: bytes.split knows no blanks from 28 to 31.
+FOLDED = bytes(range(256)).lower().replace(bytes(range(28, 32)), b"    ")
 
 
 def canonical(text: str) -> str:
@@ -48,18 +49,15 @@ def canonical_words(text: str) -> list[str]:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold()).split()
 
 
-class WordIds(dict[str, int]):
-    """Word → 64-bit hash, remembered for the next time."""
+def utf8_words(text: str) -> list[bytes]:
+    """The same in UTF-8.
 
-    def __missing__(self, word: str) -> int:
-        if len(self) >= WORD_CACHE:
-            self.clear()
-        id_ = self[word] = int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
-        return id_
-
-    def of(self, words: list[str]) -> np.ndarray:
-        """uint64: those of all these words."""
-        return np.fromiter(map(self.__getitem__, words), np.uint64, len(words))
+    >>> utf8_words("The\\tSAME Straße")
+    [b'the', b'same', b'strasse']
+    """
+    if text.isascii():
+        return text.encode().translate(FOLDED).split()
+    return [word.encode() for word in canonical_words(text)]
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class Shingler:
     width: int
     bag: bool = False
     distance: int = 1  # from word to word of a spot
-    word_ids: WordIds = field(default_factory=WordIds, compare=False, repr=False)
+    hashes: WordHashes = field(default_factory=WordHashes, compare=False, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Shingler:
@@ -111,19 +109,23 @@ class Shingler:
         >>> Shingler.parse("char:3").many(["to be", "", "or"])[1].tolist()
         [3, 0, 1]
         """
+        if self.unit == "spot":
+            return self._spots(texts)
         if self.unit == "char":
             units, sizes = characters([canonical(text) for text in texts])
         else:
-            rows = [canonical_words(text) for text in texts]
-            if self.unit == "spot":
-                rows = [bare_words(row) for row in rows]
-            sizes = np.array([len(row) for row in rows], dtype=np.int64)
-            words = list(chain.from_iterable(rows))
-            units = self.word_ids.of(words)
-            if self.unit == "spot":
-                return spots(words, units, sizes, self.width, self.distance)
+            rows = [self.hashes.of(utf8_words(text)) for text in texts]
+            units = numbers(b"".join(rows))
+            sizes = np.array([len(row) for row in rows], dtype=np.int64) // HASH_BYTES
         shingles, sizes = runs(units, sizes, self.width)
         return numbered(shingles, sizes) if self.bag else shingles, sizes
+
+    def _spots(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        rows = [bare_words(canonical_words(text)) for text in texts]
+        words = list(chain.from_iterable(rows))
+        ids = numbers(self.hashes.of(word.encode() for word in words))
+        sizes = np.array([len(row) for row in rows], dtype=np.int64)
+        return spots(words, ids, sizes, self.width, self.distance)
 
 
 def characters(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:

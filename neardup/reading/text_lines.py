@@ -8,12 +8,11 @@ from typing import NamedTuple
 from neardup.reading.bad_lines import (
     NO_ID,
     NO_SHINGLES,
-    NOT_UTF8,
     NUL_BYTE,
     BadLine,
     Gather,
     Parser,
-    flaw_in_id,
+    flaw_in,
 )
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.shingling import Shingler
@@ -65,31 +64,16 @@ def text_lines(block: bytes) -> Iterator[TextLine]:
     >>> [(line.id, line.text, line.flaw) for line in text_lines(b"a\tto be\n\nb or not\nc\n")]
     [(b'a', 'to be', ''), (b'b', 'or not', ''), (b'c', '', 'no shingles')]
     """
+    sound = flaw_in(block) is None  # and so is each line
     for number, line in enumerate(block.splitlines(keepends=True)):
-        if line.strip():
-            id_, text = _split_text_line(line)
-            yield TextLine(number, line, *_read(id_, text))
-
-
-def _split_text_line(line: bytes) -> tuple[bytes, bytes]:
-    id_, tab, text = line.partition(b"\t")
-    if not tab:
-        id_, _, text = line.strip().partition(b" ")
-    return id_.strip(), text
-
-
-def _read(id_: bytes, text: bytes) -> tuple[str, bytes, str]:
-    """(why this is no record, or "", its id, its text)."""
-    flaw = "" if id_ else NO_ID
-    if not flaw and b"\0" in text:
-        flaw = NUL_BYTE
-    flaw = flaw or flaw_in_id(id_) or ""
-    words = ""
-    if not flaw:
-        try:
-            words = text.decode("utf-8").strip()
-        except UnicodeDecodeError:
-            flaw = NOT_UTF8
-        else:
-            flaw = "" if words else NO_SHINGLES
-    return flaw, id_, words
+        id_, tab, text = line.partition(b"\t")
+        if not tab:
+            id_, _, text = line.strip().partition(b" ")
+        id_ = id_.strip()
+        if not id_ and not line.strip():
+            continue
+        flaw = "" if id_ else NO_ID
+        if not flaw and not sound:
+            flaw = NUL_BYTE if b"\0" in text else flaw_in(id_) or flaw_in(text) or ""
+        words = "" if flaw else str(text, "utf-8").strip()
+        yield TextLine(number, line, flaw or ("" if words else NO_SHINGLES), id_, words)

@@ -11,10 +11,10 @@ import re
 import numpy as np
 
 from neardup.reading.bad_lines import NOT_A_WEIGHT, TWO_WEIGHTS, BadLine
-from neardup.reading.shingle_lines import batch_of, flaw_in_shingles, integers, sorted_out, split
+from neardup.reading.shingle_lines import batch_of, flaw_in_shingles, sorted_out, split
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
-from neardup.sets.runs import distinct
+from neardup.sets.runs import distinct, in_rows
 
 ONE = 10**6
 MOST = 10**6 * ONE
@@ -47,18 +47,15 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
     ['weight outside 0 < W <= 1000000', 'shingle twice']
     """
     lines = split(block)
-    colons = np.append(np.flatnonzero(np.frombuffer(block, np.uint8) == ord(":")), len(block))
-    colon = colons[np.searchsorted(colons, lines.starts)]
-    heavy = np.flatnonzero(colon < lines.ends)
-    stops = np.minimum(colon, lines.ends)
-    values, wrong = integers(block, lines.starts, stops)
+    values, wrong = lines.shingles()
+    weighs = lines.stops < lines.ends
+    wrong |= weighs & (np.frombuffer(lines.text, np.uint8)[lines.stops] != ord(":"))
+    heavy = np.flatnonzero(weighs)
     weights = np.full(len(values), ONE)
-    spans = zip((colon[heavy] + 1).tolist(), lines.ends[heavy].tolist())
-    weights[heavy] = [MILLIONTHS[block[a:b]] for a, b in spans]
+    spans = zip((lines.stops[heavy] + 1).tolist(), lines.ends[heavy].tolist())
+    weights[heavy] = [MILLIONTHS[lines.text[a:b]] for a, b in spans]
     owner = lines.owner
-    flawed = np.zeros(len(lines.ids), dtype=bool)
-    flawed[owner[wrong]] = True
-    flawed[owner[(weights == 0) | (stops == lines.starts)]] = True
+    flawed = lines.with_any(wrong | (weights == 0))
     flawed[_with_repeats(values, owner)] = True
     good, bad = sorted_out(lines, flawed, _flaw)
     kept = np.repeat(good, lines.sizes)
@@ -68,7 +65,7 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
 
 def _with_repeats(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
     """Which rows have a value twice."""
-    order = np.lexsort((values, owner))
+    order = in_rows(values, owner)
     same = values[order][1:] == values[order][:-1]
     same &= owner[order][1:] == owner[order][:-1]
     return distinct(owner[order][1:][same])[0]

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from neardup.index.manifest import is_index
+from neardup.index.is_index import is_index
 from neardup.options import table
+from neardup.options.common import OUTPUT_OPTIONS
 from neardup.options.settings import form_of, settings_before_counts
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
+from neardup.options.table import OPTIONS
 from neardup.process.errors import UsageError
 from neardup.process.run_file import RunFile, run_file_name
 from neardup.reading.line_form import LineForm

@@ -5,5 +5,5 @@ need not be sent.  The stages that use this are in `neardup.round_stages`.
 
 In: keys, and keyed lines, each with the number of a partition.
 Out: blocks of a partition; the filter of shared keys; the lines of a partition, in order.
-May import: process, sets, reading.
+May import: process, sets, lines, reading.
 """

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from neardup.similarity.threshold import Threshold
-from neardup.token_counts.counts import TokenCounts
+
+if TYPE_CHECKING:
+    from neardup.token_counts.counts import TokenCounts
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """An option that schemes own; those that heed it have it among their `options`.
 
     flag: "--lexicons"; metavar, help: as --help shows them; read: from text to value, and its
@@ -28,8 +28,7 @@ class Option:
     finds_more: str = ""
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """threshold: the least similarity, by the measure of that name; resemblance: the least Jaccard
     similarity that follows from it, `None` where there is none; threshold_given: whether it is the
     user's; seed: 0 … 2^64-1; counts: how many records have each token, if that is known; values:
@@ -46,7 +45,7 @@ class Request:
     threshold_given: bool = False
     seed: int = 0
     counts: TokenCounts | None = None
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = {}
 
     def value(self, option: Option) -> Any:
         """What was given, or the default; None where there is neither."""

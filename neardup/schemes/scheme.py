@@ -6,18 +6,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from math import floor
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from neardup.lines.keys import HASH_BITS, MAX_BANDS
 from neardup.schemes.request import Option, Request
+from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import MEASURES, Measure
 from neardup.similarity.threshold import Threshold
-from neardup.similarity.weights import TokenWeights
+
+if TYPE_CHECKING:
+    from neardup.similarity.weights import TokenWeights
 
 MILLION = 10**6
+PROBES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of sets
 HAIR = Fraction(1, 10**15)  # chances are computed in floats, and right to so much
 
 
@@ -64,6 +68,15 @@ class Scheme(ABC):
 
         Only those of the bands low … high-1.  No set may be empty.
         """
+
+    def probe(self) -> str:
+        """What the keys of some sets are, in 16 hexadecimal digits: other versions give others."""
+        from hashlib import blake2b  # of what most programs do not ask
+
+        keys = self.keys(Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES)))
+        told = blake2b(keys.values.astype("<u8").tobytes(), digest_size=8)
+        told.update(keys.offsets.astype("<u8").tobytes())
+        return told.hexdigest()
 
     @abstractmethod
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neardup.schemes.request import Option, Request, one_of
-from neardup.similarity.weights import Idf, TokenWeights
-from neardup.token_counts.counts import TokenCounts
+
+if TYPE_CHECKING:
+    from neardup.similarity.weights import TokenWeights
+    from neardup.token_counts.counts import TokenCounts
 
 
 class Weighing(NamedTuple):
@@ -19,6 +21,8 @@ class Weighing(NamedTuple):
 
     def weights(self, counts: TokenCounts | None) -> TokenWeights:
         """By these counts, where it takes any."""
+        from neardup.similarity.weights import Idf, TokenWeights
+
         idf = Idf(counts) if self.by_idf and counts else None
         return TokenWeights(self.repeats, self.own, idf)
 
@@ -68,4 +72,4 @@ def weighted_seed(request: Request) -> int:
         return request.seed
     # Weights are the same whoever made the counts, and whatever is similar enough.
     counts = replace(request.counts, own=False) if request.counts else None
-    return replace(request, resemblance=None, counts=counts).key_seed(f"weights {kind}")
+    return request._replace(resemblance=None, counts=counts).key_seed(f"weights {kind}")

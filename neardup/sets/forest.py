@@ -13,6 +13,9 @@ class Forest:
     (True, True, False)
     >>> forest.roots(np.arange(4)).tolist()
     [0, 1, 0, 0]
+    >>> forest.join_all(np.array([1, 2]), np.array([3, 3]))
+    >>> forest.roots(np.arange(4)).tolist()
+    [0, 0, 0, 0]
     """
 
     def __init__(self, size: int):
@@ -28,12 +31,19 @@ class Forest:
             self._view[a] = b
         return a != b
 
+    def join_all(self, a: np.ndarray, b: np.ndarray) -> None:
+        """Connect a[p] and b[p], for all p (int64 arrays)."""
+        while len(a):
+            a, b = self.roots(a), self.roots(b)
+            np.minimum.at(self.parents, np.maximum(a, b), np.minimum(a, b))
+            apart = a != b
+            a, b = a[apart], b[apart]
+
     def roots(self, nodes: np.ndarray) -> np.ndarray:
         """One node of each node's tree, the same for all of the tree (int64 arrays)."""
         roots = self.parents[nodes]
         while not np.array_equal(higher := self.parents[roots], roots):
-            roots = higher
-        self.parents[nodes] = roots
+            roots = self.parents[nodes] = higher  # so that the next step is twice as long
         return roots
 
     def root(self, node: int) -> int:

@@ -26,6 +26,7 @@ def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndar
     """
     words = np.empty((len(sets), len(bands)), dtype=np.uint64)
     mixed = (mix(sets.values ^ random_words(seed, 1, stream=1)) >> np.uint64(32)).astype(np.uint32)
+    mixed |= np.uint32(1)
     for first, last in chunks(sets.sizes, CACHE_TOKENS):
         start, stop = sets.offsets[first], sets.offsets[last]
         starts = sets.offsets[first:last] - start
@@ -38,20 +39,21 @@ def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndar
 def _minima(
     mixed: np.ndarray, starts: np.ndarray, bands: np.ndarray, rows: int, seed: int
 ) -> np.ndarray:
-    """uint32 (rows, B, n), of n sets whose mixed tokens (uint32) begin at `starts`."""
+    """uint32 (rows, B, n), of n sets whose mixed tokens (uint32, odd) begin at `starts`.
+
+    A hash function is one multiplication by a random odd word: of a token that is odd, too, each
+    odd word comes out with the same probability, and no token has a hash that is always small.
+    """
     if len(starts) == 1 and len(mixed) > CACHE_TOKENS:  # a large set, piece by piece
         cuts = range(0, len(mixed), CACHE_TOKENS)
         pieces = [_minima(mixed[i : i + CACHE_TOKENS], starts, bands, rows, seed) for i in cuts]
         return np.minimum.reduce(pieces)
     draws = random_words(seed, (int(bands.max(initial=-1)) + 1) * rows, stream=2)
-    factors = (draws >> np.uint64(32)).astype(np.uint32) | np.uint32(1)  # odd: a bijection
-    terms = draws.astype(np.uint32)
+    factors = (draws >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
     hashed = np.empty_like(mixed)
     minima = np.empty((rows, len(bands), len(starts)), dtype=np.uint32)
     for i, band in enumerate(bands.tolist()):
         for row in range(rows):
-            function = band * rows + row
-            np.multiply(mixed, factors[function], out=hashed)
-            np.add(hashed, terms[function], out=hashed)
+            np.multiply(mixed, factors[band * rows + row], out=hashed)
             np.minimum.reduceat(hashed, starts, out=minima[row, i])
     return minima

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neardup.sets.runs import first_of_run, spans
+from neardup.sets.runs import first_of_run, in_rows, spans
 
+SHORT = 16  # values a row, from which on rows are sorted one by one
+LONG = 128  # values of two rows together, above which they are merged by themselves
 PAIR_STEP = 1 << 20  # values merged in one vector step: about 8 MB each for a handful of arrays
 
 
@@ -42,23 +44,19 @@ class Ragged:
     @classmethod
     def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
         """From rows laid end to end (uint64), each unsorted and with repeats; `sizes` are int64."""
-        owner = np.repeat(np.arange(len(sizes)), sizes)
-        shift = 64 - len(sizes).bit_length()
-        if len(values) and int(values.max()) >> shift == 0:
-            # Subtle: row number and value fit one word together, so one plain sort does it all.
-            packed = values | owner.astype(np.uint64) << np.uint64(shift)
-            packed.sort()
-            packed = packed[first_of_run(packed)]
-            owner = (packed >> np.uint64(shift)).astype(np.int64)
-            values = packed & np.uint64((1 << shift) - 1)
+        bits = int(values.max(initial=0)).bit_length() + len(sizes).bit_length()
+        if bits <= 64:  # value and number of the row fit one word
+            return _packed_rows(values, sizes, np.uint32 if bits <= 32 else np.uint64)
+        offsets = _offsets(sizes)
+        if len(values) < SHORT * len(sizes):
+            values = values[in_rows(values, np.repeat(np.arange(len(sizes)), sizes))]
         else:
-            order = np.argsort(values)
-            narrow = owner[order].astype(np.min_scalar_type(len(sizes)))  # 16 bits: a radix sort
-            order = order[np.argsort(narrow, kind="stable")]
-            values, owner = values[order], owner[order]
-            first = first_of_run(values) | first_of_run(owner)
-            values, owner = values[first], owner[first]
-        return cls(values, _offsets(np.bincount(owner, minlength=len(sizes))))
+            values = values.copy()
+            for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist()):
+                values[start:end].sort()
+        first = first_of_run(values)
+        first[offsets[:-1][sizes > 0]] = True
+        return cls(values, offsets).where(first)
 
     @classmethod
     def summed(cls, values: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> Ragged:
@@ -72,7 +70,7 @@ class Ragged:
         if not len(values):
             return cls.from_unsorted(values, sizes)
         owner = np.repeat(np.arange(len(sizes)), sizes)
-        order = np.lexsort((values, owner))
+        order = in_rows(values, owner)
         values, owner = values[order], owner[order]
         first = np.flatnonzero(first_of_run(values) | first_of_run(owner))
         offsets = _offsets(np.bincount(owner[first], minlength=len(sizes)))
@@ -126,6 +124,20 @@ class Ragged:
         return None if self.weights is None else self.weights[places]
 
 
+def _packed_rows(values: np.ndarray, sizes: np.ndarray, word: type[np.unsignedinteger]) -> Ragged:
+    """`Ragged.from_unsorted` of values that fit `word` together with the number of their row, so
+    that one plain sort does it all."""
+    shift = 8 * word(0).itemsize - len(sizes).bit_length()
+    rows = np.arange(len(sizes), dtype=word) << word(shift)
+    packed = np.repeat(rows, sizes)
+    packed |= values.astype(word)
+    packed.sort()
+    packed = packed[first_of_run(packed)]
+    offsets = np.append(np.searchsorted(packed, rows), len(packed))
+    packed &= word((1 << shift) - 1)
+    return Ragged(packed.astype(np.uint64), offsets)
+
+
 def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
     """For each pair (left[p], right[p]) of row numbers, the values that both rows hold.
 
@@ -169,7 +181,8 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
     shift = 64 - len(left).bit_length()
     top = max((int(side.values.max()) for side in (left, right) if len(side.values)), default=0)
     if top >> shift:
-        return _shared_step_of_ranks(left, right)
+        long = len(left.values) + len(right.values) > LONG * len(left)
+        return (_shared_one_by_one if long else _shared_step_of_ranks)(left, right)
     both = np.concatenate(
         [side.values | _owner(side) << np.uint64(shift) for side in (left, right)]
     )
@@ -179,8 +192,18 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
     return Ragged(common & np.uint64((1 << shift) - 1), _offsets(sizes))
 
 
+def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
+    """The same for values that leave no room for the row number, of long rows."""
+    common = []
+    for i in range(len(left)):
+        both = np.concatenate((left.row(i), right.row(i)))
+        both.sort(kind="stable")
+        common.append(both[:-1][both[1:] == both[:-1]])
+    return Ragged(np.concatenate(common), _offsets(np.array([len(row) for row in common])))
+
+
 def _shared_step_of_ranks(left: Ragged, right: Ragged) -> Ragged:
-    """The same for values that leave no room for the row number: their ranks do."""
+    """The same for short rows: the ranks of the values leave room."""
     distinct, ranks = np.unique(np.concatenate((left.values, right.values)), return_inverse=True)
     ranks = ranks.astype(np.uint64)
     cut = len(left.values)

@@ -21,8 +21,9 @@ from neardup.similarity.measures import Measure
 MOST_BITS = 16  # as a power of two
 BITS_AT_ONCE = 1 << 20
 
-_WORDS = np.arange(1 << 16, dtype=np.uint16).view(np.uint8)
-_ONES = np.unpackbits(_WORDS).reshape(-1, 16).sum(axis=1, dtype=np.uint8)
+_ONES = np.zeros(1, dtype=np.uint8)
+for _ in range(16):  # one bit more: that is set in the upper half
+    _ONES = np.concatenate((_ONES, _ONES + np.uint8(1)))
 
 
 def bitmaps(sets: Ragged) -> np.ndarray:

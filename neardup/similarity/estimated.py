@@ -23,6 +23,7 @@ from fractions import Fraction
 import numpy as np
 
 from neardup.sets.ragged import Ragged
+from neardup.sets.runs import in_rows
 from neardup.similarity.exact_interval import MILLION, exact_interval
 from neardup.similarity.measures import UnboundedMeasure, Verified
 from neardup.similarity.sketches import SAMPLE_BITS, min_s, sample_of_min_s, whole_in_min_s
@@ -67,7 +68,7 @@ def sampled(sets: Ragged, keys: Ragged, size: int, seed: int) -> Ragged:
     )
     marks = np.full(len(sets), MARK + np.uint64(size))
     values = np.concatenate((keys.values, sample.values + FIRST_HASH, marks))
-    order = np.lexsort((values, rows))
+    order = in_rows(values, rows)
     offsets = keys.offsets + sample.offsets + np.arange(len(sets) + 1)
     return Ragged(values[order], offsets)
 

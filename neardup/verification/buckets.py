@@ -10,27 +10,23 @@ that goes to a temporary file (`Spool`) and comes back a piece at a time.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, compress
 from operator import eq, le, ne
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 
 from neardup.lines.keyed_lines import lines_of
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
-from neardup.process.system_sort import system_sort
 
 PILE_BYTES = 1 << 20
 BUCKET_BYTES = 8 << 20
 SHARED_BUCKETS = "buckets with more than one record"
 
 
-@dataclass(frozen=True)
-class Spool:
+class Spool(NamedTuple):
     """A large bucket in a file: its lines in byte order, which is the order of size."""
 
     file: IO[bytes]
@@ -63,8 +59,8 @@ def shared_lines(
     line_number = 1
     while block := _next(source, min(len(unfinished), bucket_bytes - len(unfinished))):
         scan = _scan(unfinished + block, line_number, bucket_bytes)
-        line_number += scan.count
-        counters.add("keyed lines", scan.count)
+        line_number += scan.lines
+        counters.add("keyed lines", scan.lines)
         counters.add(SHARED_BUCKETS, scan.buckets)
         pile += scan.shared
         size += sum(map(len, scan.shared))
@@ -73,6 +69,8 @@ def shared_lines(
             yield pile
             pile, size = [], 0
         if scan.large:
+            import tempfile  # as most inputs have no such bucket
+
             with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
                 count, rest, in_order = _spool(unfinished, source, unsorted, counters, line_number)
                 if not in_order:
@@ -102,13 +100,12 @@ def _next(source: Iterator[bytes], size: int) -> bytes:
     return b"".join(blocks)
 
 
-@dataclass(frozen=True)
-class _Scan:
+class _Scan(NamedTuple):
     """A block taken apart: its finished buckets, up to the first large or the last one."""
 
     shared: list[bytes]  # the lines of the finished buckets that have more than one
     buckets: int  # how many such buckets
-    count: int  # how many lines all finished buckets have
+    lines: int  # how many lines all finished buckets have
     unfinished: bytes  # from there on
     large: bool  # whether that starts with a large bucket, finished or not
 
@@ -128,7 +125,7 @@ def _scan(block: bytes, line_number: int, bucket_bytes: int) -> _Scan:
     return _Scan(
         shared=[block[a:b] for a, b in zip(starts[shared].tolist(), ends[shared].tolist())],
         buckets=len(shared) - int(np.count_nonzero(same[:finished])),
-        count=finished,
+        lines=finished,
         unfinished=block[starts[finished] :],
         large=bool(large.any()),
     )
@@ -177,5 +174,7 @@ def sort_lines(
     The system's sort needs little memory for any size.
     """
     file.seek(0)  # which also writes out what is buffered
+    from neardup.process.system_sort import system_sort
+
     with system_sort(file, result, ["-S", "32M", *flags], counters.alive):
         pass

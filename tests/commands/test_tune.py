@@ -280,7 +280,7 @@ def test_estimates_come_near_the_truth(video_file: Path, word_file: Path) -> Non
             bands, rows = name.split(" × ")
             truth = counted(path, f"--bands={bands}", f"--rows={rows}")
             assert truth / 2 < found[name].met < 2 * truth
-            assert truth > 10**5 or path == video_file  # strangers are alike among words
+            assert truth > 9 * 10**4 or path == video_file  # strangers are alike among words
 
 
 def test_the_sieve_is_foreseen(word_file: Path, tmp_path: Path) -> None:

@@ -255,6 +255,15 @@ def test_a_chain_is_cut_by_the_rule_of_pairs_and_goes_by_that_of_clusters(crowd)
     assert (result.lines, result.counts[CHAINED_AWAY]) == ([b, third + b"\tc\ta\t-\n"], 1)
 
 
+def test_of_equal_reasons_the_first_record_is_named():
+    """Whatever order its edges come in: on Hadoop they are in order of the later record alone."""
+    sets = (range(1, 13), range(7, 19), range(4, 16))
+    lines = named([frozenset(some) for some in sets])
+    first, _, third = (line.id for line in lines)
+    result = decide(lines, flags_of("0.6"))
+    assert result.lines == [b"%016x\t%b\t%b\t0.600000\n" % (NEW + 2, third, first)]
+
+
 def test_nothing_to_decide():
     for output in ("removed", "kept", "clusters"):
         for lines in ([], named([frozenset({1}), frozenset({2})])):

@@ -101,7 +101,7 @@ ids = st.integers(1, 3000).map(lambda length: b"x" * length)
 def decided(places: list[int], names: list[bytes]) -> Iterator[IO[bytes]]:
     with tempfile.TemporaryFile() as file:
         for place, name in zip(places, names):
-            file.write(format_decided(place, name, b"k", b"-"))
+            file.write(format_decided(b"%016x" % place, name, b"k", b"-"))
         file.flush()
         yield file
 
@@ -132,7 +132,9 @@ def test_it_reads_only_what_is_of_its_own_lines():
             return count
 
     with tempfile.NamedTemporaryFile() as named:
-        named.writelines(format_decided(place, b"id", b"kept", b"0.900000") for place in places)
+        named.writelines(
+            format_decided(b"%016x" % place, b"id", b"kept", b"0.900000") for place in places
+        )
         named.flush()
         size = named.tell()
         raw = Counted(named.name)

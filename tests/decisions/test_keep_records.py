@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from neardup.decisions.keep_records import InputFile, check_one_answer, keep_file
+from neardup.decisions.keep_records import check_one_answer, keep_file
 from neardup.lines.decided_lines import format_decided
 from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import read_files
+from neardup.reading.input_files import InputFile
 from neardup.reading.line_form import LineForm
 from neardup.reading.places import first_place
 
@@ -37,7 +38,9 @@ def keep(
     if number:
         places.insert(0, first_place(number - 1, 3))
     decided = path.with_name("decided")
-    decided.write_bytes(b"".join(format_decided(p, b"x", b"y", b"-") for p in [*places, *others]))
+    decided.write_bytes(
+        b"".join(format_decided(b"%016x" % p, b"x", b"y", b"-") for p in [*places, *others])
+    )
     sink = io.BytesIO()
     with open(decided, "rb") as lines:
         file = InputFile(str(path), path.name, first_place(number))

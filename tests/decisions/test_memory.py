@@ -19,10 +19,11 @@ from neardup.process.summary import LARGEST, REMOVED
 from neardup.reading.places import NEW
 from tests.support.drawn import settings_of
 
-SMALL, LARGE = 2_000, 10_000
+SMALL, LARGE = 2_000, 30_000
 BYTES = 24
 LINES_AT_ONCE = 100
-NOISE = 1 << 14  # what else allocates in the meantime, such as the tracer of coverage
+NOISE = 1 << 16  # two bytes a record: what a batch holds beside, which hangs on its lines, and what
+# else allocates in the meantime, such as the tracer of coverage
 
 
 def tagged(i: int) -> bytes:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from neardup.decision_stages import decide_edges
 from neardup.decisions.star_rounds import clusters_of, large_star, links_of, small_star
 from neardup.engines.connecting import Step, in_rounds
-from neardup.engines.scripts import CONNECT, CONNECTING
+from neardup.engines.scripts.connect_script import CONNECT, CONNECTING
 from neardup.lines.edge_lines import Member, format_edge, format_member, format_presence
 from neardup.lines.link_lines import format_link, parse_link
 from neardup.lines.tagged_ids import PRIORITIES

@@ -14,9 +14,9 @@ import pytest
 import neardup
 from neardup.process.run_file import RunFile
 from neardup.verification import OUTPUTS
-from tests.engines.test_interruption import either_way, interrupt, path_with_sort, session
-from tests.engines.test_removed_file import needs_full
 from tests.support.engines import RUN_LOCAL, VIDEOS, run, succeed
+from tests.support.failing import needs_full
+from tests.support.sessions import either_way, interrupt, path_with_sort, session
 
 DATA = b"a 1 2 3\nb 1 2 3\nc 7 8\n\nbad x\nd 3 2 1\n"
 PAIRS = b"a\tb\t1.000000\na\td\t1.000000\nb\td\t1.000000\n"

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
 import gzip
 import io
 import json
 import os
-import random
 import shutil
 from pathlib import Path
-from typing import Callable
 
 import pytest
 
 from neardup.process.run_file import RunFile
 from neardup.reading.packed import unpacked
-from tests.engines.test_interruption import either_way, interrupt, path_with_sort, session
-from tests.engines.test_run_hadoop import listing
+from tests.support.corpus_in_forms import (
+    CORPUS,
+    FLAGS,
+    FORMS,
+    JSONL,
+    ROWS,
+    TEXT,
+    forms,
+    made,
+    parquet_of,
+)
 from tests.support.engines import (
     DECIDE,
     INLINE,
@@ -32,85 +38,11 @@ from tests.support.engines import (
     Input,
     in_order,
     mrjob,
-    pipe,
     run,
     succeed,
 )
-
-WORDS = [f"w\u00f6rd{i}" for i in range(300)]
-FLAGS = ["--threshold=0.6"]
-
-
-def corpus() -> list[tuple[str, str]]:
-    """Some are near copies; texts have quotes, commas, and white space at their ends."""
-    dice = random.Random(3)
-    texts: list[str] = []
-    for i in range(400):
-        words = dice.choices(WORDS, k=dice.randint(5, 30))
-        if i % 4 == 3:
-            words = texts[dice.randrange(len(texts))].split()
-            words[dice.randrange(len(words))] = 'a,"new" one;'
-        texts.append(" ".join(words))
-    return [(f"id {i:03d}", text) for i, text in enumerate(texts)]
-
-
-CORPUS = corpus()
-TEXT = "".join(f"{id_}\t{text}\n" for id_, text in CORPUS).encode()
-JSONL = "".join(
-    json.dumps({"n": i, "text": text, "id": id_}, ensure_ascii=i % 2 == 0) + "\n"
-    for i, (id_, text) in enumerate(CORPUS)
-).encode()
-
-
-def rows_of_table(separator: str, end: str, quoting: int = csv.QUOTE_MINIMAL) -> list[bytes]:
-    """The first one names the columns; in a CSV, a column more has line ends in its fields."""
-    more = "\n2" * (separator == ",")
-    rows = [["text", "a, b", "id"]]
-    rows += [[text, f"line {i}{more}", id_] for i, (id_, text) in enumerate(CORPUS)]
-    found = []
-    for row in rows:
-        sink = io.StringIO(newline="")
-        csv.writer(sink, delimiter=separator, lineterminator=end, quoting=quoting).writerow(row)
-        found.append(sink.getvalue().encode())
-    return found
-
-
-def parquet_of(rows: list[tuple[str, str]]) -> bytes:
-    arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    ids, texts = zip(*rows)
-    sink = arrow.BufferOutputStream()
-    numbers = list(range(len(rows)))
-    made = arrow.table({"n": numbers, "id": ids, "text": texts})
-    files.write_table(made, sink, row_group_size=150)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-ROWS = {
-    "a.jsonl": JSONL.splitlines(keepends=True),
-    "a.ndjson.gz": JSONL.splitlines(keepends=True),
-    "a.csv": rows_of_table(",", "\r\n"),
-    "b.csv": rows_of_table(",", "\n", csv.QUOTE_ALL),
-    "a.csv.bz2": rows_of_table(",", "\n"),
-    "a.tsv": rows_of_table("\t", "\n"),
-}
-# The name of a file, and what is in it.
-FORMS: dict[str, Callable[[], bytes]] = {
-    "a.jsonl": lambda: JSONL,
-    "a.ndjson.gz": lambda: gzip.compress(JSONL),
-    "a.csv": lambda: b"".join(ROWS["a.csv"]),
-    "b.csv": lambda: b"\xef\xbb\xbf" + b"".join(ROWS["b.csv"]),
-    "a.csv.bz2": lambda: bz2.compress(b"".join(ROWS["a.csv.bz2"])),
-    "a.tsv": lambda: b"".join(ROWS["a.tsv"]),
-    "a.parquet": lambda: parquet_of(CORPUS),
-}
-forms = pytest.mark.parametrize("name", FORMS)
-
-
-def made(name: str, folder: Path) -> Path:
-    path = folder / name
-    path.write_bytes(FORMS[name]())
-    return path
+from tests.support.fake_hadoop import listing
+from tests.support.sessions import either_way, interrupt, path_with_sort, session
 
 
 def kept_rows(name: str, data: bytes) -> list[tuple[str, str]]:
@@ -360,110 +292,7 @@ def test_numbers_where_rows_are_bad(jobs: str, tmp_path: Path) -> None:
     assert result.out == b"id,text\n" + b"".join(row for row in rows if row not in gone)
 
 
-# convert
-
-
-def converted(path: Path, tmp: Path, *flags: str) -> Path:
-    out = tmp / "converted.jsonl"
-    out.write_bytes(succeed([*NEARDUP, "convert", *flags, path], tmp).out)
-    return out
-
-
-@forms
-def test_a_converted_file_is_the_same(name: str, expected: dict, tmp_path: Path) -> None:
-    path = converted(made(name, tmp_path), tmp_path)
-    data = path.read_bytes()
-    rows = [json.loads(line) for line in data.splitlines()]
-    assert [(row["id"], row["text"]) for row in rows] == CORPUS
-    assert len(rows[0]) == 3  # all columns
-    assert succeed([*RUN_LOCAL, *FLAGS, path], tmp_path).out == expected["pairs"]
-    flags = [*FLAGS, "--input=jsonl"]
-    given = Input(data, [str(path)])
-    assert in_order(pipe(given, flags, tmp_path)) == expected["pairs"]
-    assert in_order(mrjob(INLINE)(given, flags, tmp_path)) == expected["pairs"]
-
-
-def test_text_is_converted_too(expected: dict, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(TEXT)
-    path = converted(tmp_path / "a.txt", tmp_path, "--input=text")
-    assert succeed([*RUN_LOCAL, *FLAGS, path], tmp_path).out == expected["pairs"]
-
-
-def test_rows_without_ids_get_their_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"n,text\n1,to be or not\nbad\n\n2,to be or not\n3,\n")
-    pairs = succeed([*RUN_LOCAL, path], tmp_path).out
-    assert pairs == b"1\t4\t1.000000\n"
-    result = run([*NEARDUP, "convert", path], tmp_path)
-    assert result.code == 0
-    assert [json.loads(line) for line in result.out.splitlines()] == [
-        {"id": "1", "n": "1", "text": "to be or not"},
-        {"id": "4", "n": "2", "text": "to be or not"},
-        {"id": "5", "n": "3", "text": ""},
-    ]
-    assert f"{path}: row 2: another number of fields than the header: 'bad'" in result.err
-    (tmp_path / "b.jsonl").write_bytes(result.out)
-    assert succeed([*RUN_LOCAL, tmp_path / "b.jsonl"], tmp_path).out == pairs
-    given = Input(result.out, [str(tmp_path / "b.jsonl")])
-    assert mrjob(INLINE)(given, ["--input=jsonl"], tmp_path) == pairs
-    named = run([*NEARDUP, "convert", "--id=key", path], tmp_path)
-    assert (named.code, "has no column 'key'; name one with --id" in named.err) == (1, True)
-    assert run([*NEARDUP, "convert", "--strict", path], tmp_path).code == 1
-
-
-def test_a_table_without_names_is_converted(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(b"1,en,a b\n2,en,c d\n")
-    done = succeed([*NEARDUP, "convert", "--id=1", "--text=3,2", path], tmp_path)
-    assert [json.loads(line) for line in done.out.splitlines()] == [
-        {"id": "1", "text": "a b\nen"},
-        {"id": "2", "text": "c d\nen"},
-    ]
-
-
-def test_what_json_lines_are_converted_to(tmp_path: Path) -> None:
-    rows = [
-        b'{"id": "\\ud83d", "text": "to \\ud83d be", "n": 1e3}',
-        b'{"text": {"id": 7}, "id": 0}',
-        b'{"\\u0000flaw": [1], "\\u0000row": 2, "id": "a"}',
-    ]
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b"\n".join([*rows, b"bad", b"[]"]))
-    result = run([*NEARDUP, "convert", path], tmp_path)
-    assert result.code == 0
-    assert [json.loads(line) for line in result.out.splitlines()] == list(map(json.loads, rows))
-    assert result.count("bad lines") == 2
-
-
-def test_rows_that_are_odd_are_converted(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    odd = [
-        b'{"id": 1, "text": "to be"}',
-        b"{}",
-    ]
-    path.write_bytes(b"\n".join([*odd, b"[", b'"\xff"']) + b"\n")
-    result = run([*NEARDUP, "convert", path], tmp_path)
-    assert result.code == 0, result.err
-    expected = [json.loads(odd[0]), {"id": "2"}]
-    assert [json.loads(line) for line in result.out.splitlines()] == expected
-    assert result.count("bad lines") == 2
-    assert "(1 not UTF-8, 1 not a JSON object)" in result.err
-
-
-def test_an_id_is_converted_to_what_a_run_takes_it_for(tmp_path: Path) -> None:
-    arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    path = tmp_path / "a.parquet"
-    ids = {"float": [1.0, 2.0], "bytes": [b"\xff", b"a"]}
-    files.write_table(arrow.table({**ids, "text": ["to be", "to be"]}), path)
-    for name, pair in {"float": b"1.0\t2.0", "bytes": b"61\tff"}.items():
-        flag = f"--id={name}"
-        out = converted(path, tmp_path, flag)
-        for file in path, out:
-            assert succeed([*RUN_LOCAL, flag, file], tmp_path).out == pair + b"\t1.000000\n"
-
-
 # Tasks.
-
 
 TASKS = {"inline": INLINE, "local": LOCAL}
 

@@ -79,7 +79,8 @@ def test_two_at_once(clone: Path, tmp_path: Path) -> None:
 def test_the_command_of_run_is_ended(tmp_path: Path) -> None:
     """With all that it has started, and with time to clean up."""
     script = (
-        f"trap 'echo cleaned >{tmp_path}/said; exit' INT; sleep 998 & echo $! >{tmp_path}/pid; wait"
+        f"trap 'echo cleaned >{tmp_path}/said; exit' INT; sleep 998 & "
+        f"sleep 1; echo $! >{tmp_path}/pid; wait"  # until then it is no more about to start this
     )
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from cluster import cluster; "
     code += f"cluster.run(['bash', '-c', {script!r}])"

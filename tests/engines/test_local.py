@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.test_interruption import session
 from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, program, run
+from tests.support.sessions import session
 
 GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
 

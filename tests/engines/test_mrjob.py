@@ -6,14 +6,14 @@ import bz2
 import gzip
 import os
 import stat
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.engines.test_interruption import PATIENCE, interrupt, session
 from tests.support.engines import ANSWER, INLINE, JOB, LOCAL, VIDEOS, in_order, run, succeed
+from tests.support.failing import MEASURED
+from tests.support.sessions import PATIENCE, interrupt, session
 
 RUNNERS = {"inline": INLINE, "local": LOCAL}
 both = pytest.mark.parametrize("command", RUNNERS.values(), ids=RUNNERS)
@@ -88,15 +88,6 @@ def test_runners_that_cannot_run_it(runner: str, tmp_path: Path) -> None:
 
 
 # Compressed files.
-
-# Runs a command and adds its peak memory, in kilobytes, to stderr.
-MEASURED = [
-    sys.executable,
-    "-c",
-    "import os, sys; pid = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]); "
-    "_, status, usage = os.wait4(pid, 0); print(usage.ru_maxrss, file=sys.stderr); "
-    "sys.exit(status != 0)",
-]
 
 
 @pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (bz2.compress, ".bz2")])

@@ -21,8 +21,8 @@ import pytest
 from neardup.engines.local import progress as module
 from neardup.engines.local.progress import CLEAR_LINE, Progress
 from neardup.engines.local.workers import Workers
-from tests.engines.test_interruption import path_with_sort
 from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, environment, succeed
+from tests.support.sessions import path_with_sort
 
 PATIENCE = 60
 LONG_WORDS = "sort: no luck this time, told in more words than progress ever takes"

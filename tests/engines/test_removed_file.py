@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.test_interruption import either_way, interrupt, path_with_sort, session
 from tests.support.engines import (
     COUNT_TOKENS,
     DECIDING,
@@ -26,12 +25,13 @@ from tests.support.engines import (
     run,
     succeed,
 )
+from tests.support.failing import needs_full
+from tests.support.sessions import either_way, interrupt, path_with_sort, session
 
 DATA = b"a 1 2 3\nb 1 2 3\nc 7 8\n\nbad x\nd 3 2 1\n"
 KEPT = b"a 1 2 3\nc 7 8\n\nbad x\n"
 REMOVED = b"b\ta\t1.000000\nd\ta\t1.000000\n"
 BOTH = [*RUN_LOCAL, "--output=kept", "--removed"]
-needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 
 
 @pytest.fixture

@@ -1,34 +1,28 @@
 """No input, however bad, makes a traceback, a hang or a wrong pair; and each has a defined answer.
 
-`engines.run` fails on any traceback and on whatever hangs.
+`run` fails on any traceback and on whatever hangs.
 """
 
 from __future__ import annotations
 
 import bz2
 import gzip
-import os
 import random
 import re
 import subprocess
-import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.process.errors import StageError
 from tests.support.drawn import mapped, reduced, settings_of
 from tests.support.engines import (
     ANSWER,
-    DEDUP,
     INLINE,
     JOB,
     LOCAL,
     MAPPER,
-    REDUCER,
     RUN_LOCAL,
     VIDEOS,
     environment,
@@ -36,10 +30,9 @@ from tests.support.engines import (
     run,
     succeed,
 )
+from tests.support.failing import GOOD, MEASURED, PAIRS
 
 MEBIBYTE = 1 << 20
-GOOD = b"a 1 2 3 4 5\nb 1 2 3 4 5\nc 7 8 9\n"
-PAIRS = b"a\tb\t1.000000\n"
 BAD = {
     b"lonely": "no shingles",
     b"word 1 two 3": "not an integer",
@@ -71,16 +64,6 @@ def each(*names: str) -> pytest.MarkDecorator:
 
 
 quick = each("mapper", "run_local", "inline")
-# Runs a command and adds its peak memory, in kilobytes, to stderr.
-MEASURED = [
-    sys.executable,
-    "-c",
-    "import os, sys; pid = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]); "
-    "_, status, usage = os.wait4(pid, 0); print(usage.ru_maxrss, file=sys.stderr); "
-    "sys.exit(status != 0)",
-]
-Stages = dict[str, tuple[list[str], bytes]]
-needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 
 
 def videos_with_bad_lines(line_end: bytes) -> tuple[bytes, list[tuple[int, str]]]:
@@ -308,206 +291,6 @@ def test_noise(command: list[str], form: str, tmp_path: Path) -> None:
         assert PAIRS in result.out
 
 
-# Standard output, input and error that fail.
-
-
-@pytest.fixture(scope="module")
-def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[str], bytes]]:
-    """Each script with an input that gives more output than a pipe holds."""
-    folder = tmp_path_factory.mktemp("stages")
-    path = folder / "copies.txt"
-    path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
-    keyed = in_order(succeed([*MAPPER, path], folder).out)
-    pairs = in_order(succeed(REDUCER, folder, keyed).out)
-    return {
-        "mapper": (MAPPER, path.read_bytes()),
-        "reducer": (REDUCER, keyed),
-        "dedup": (DEDUP, pairs),
-        "run_local": ([*RUN_LOCAL, str(path)], b""),
-        "inline": ([*INLINE, str(path)], b""),
-    }
-
-
-SCRIPTS = pytest.mark.parametrize("name", ["mapper", "reducer", "dedup", "run_local", "inline"])
-
-
-@needs_full
-@SCRIPTS
-def test_a_full_disk(name: str, stages: Stages, tmp_path: Path) -> None:
-    command, data = stages[name]
-    with open("/dev/full", "wb") as full:
-        result = run(command, tmp_path, data, stdout=full.fileno(), process=True)
-    assert result.code == 1
-    assert "No space left on device" in result.err.splitlines()[-1]
-    assert not result.left
-
-
-def test_a_full_disk_without_buffers(tmp_path: Path) -> None:
-    """PYTHONUNBUFFERED=1, as in many containers: a write may then take a part only."""
-    limited = ["bash", "-c", 'ulimit -f 50; exec "$@" > out', "-", *MAPPER]
-    lines = b"".join(VIDEOS.read_bytes().splitlines(keepends=True)[:100])
-    result = run(limited, tmp_path, lines, cwd=tmp_path, PYTHONUNBUFFERED="1")
-    assert result.code == 1
-    assert "File too large" in result.err
-
-
-def test_no_room_for_temporary_files(tmp_path: Path) -> None:
-    result = run(["bash", "-c", 'ulimit -f 100; exec "$@"', "-", *RUN_LOCAL, VIDEOS], tmp_path)
-    assert result.code not in (0, 2)
-    assert result.out == b""
-    assert "File too large" in result.err
-    assert not result.left
-
-
-@SCRIPTS
-def test_a_closed_pipe_is_a_quiet_success(name: str, stages: Stages, tmp_path: Path) -> None:
-    command, data = stages[name]
-    with (tmp_path / "in").open("wb+") as stdin, (tmp_path / "err").open("wb+") as stderr:
-        stdin.write(data)
-        stdin.seek(0)
-        with subprocess.Popen(
-            command,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env=environment(tmp_path),
-        ) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline()
-            process.stdout.close()
-            assert process.wait(60) == 0
-        stderr.seek(0)
-        said = stderr.read().decode()
-    assert "rror" not in said
-    assert "roken pipe" not in said
-    assert not os.listdir(tmp_path / "tmpdir")
-
-
-def test_nobody_hears_the_messages(tmp_path: Path) -> None:
-    """A closed pipe at stderr is no reason to leave lines out and say all is well."""
-    read, write = os.pipe()
-    os.close(read)
-    command = ["bash", "-c", f'exec "$@" 2>&{write}', "-", *MAPPER]
-    done = subprocess.run(
-        command,
-        input=b"bad\n" + GOOD,
-        stdout=subprocess.PIPE,
-        pass_fds=[write],
-        env=environment(tmp_path),
-        timeout=60,
-        check=False,
-    )
-    os.close(write)
-    assert done.returncode == 1
-
-
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-@SCRIPTS
-def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path: Path) -> None:
-    """As cron and some schedulers do."""
-    command, data = stages[name]
-    result = run(["bash", "-c", f'exec "$@" {closed}', "-", *command], tmp_path, data)
-    if closed == ">&-":  # nothing is lost in silence
-        assert result.code == 1
-        assert result.err
-    elif closed == "2>&-" or not data:
-        assert result.code == 0
-        assert result.out
-    assert not result.left
-
-
-# Lines between the stages that are wrong.
-
-KEY = b"000:0123456789\t"
-GARBAGE = {
-    "noise": random.Random(3).randbytes(300) + b"\n",
-    "records": GOOD,
-    "pairs": PAIRS * 2,
-    "blank": b"\n\n",
-    "key only": KEY.strip() + b"\n",
-    "key and tab": KEY + b"\n" + KEY + b"\n",
-    "three fields": (KEY + b"00000001\ta\n") * 2,
-    "five fields": (KEY + b"00000001\ta\t3\t\n") * 2,
-    "no hex": b"xyz:0123456789\t00000001\ta\t3\nxyz:0123456789\t00000001\tb\t3\n",
-    "no colon": b"00000123456789\t00000001\ta\t3\n00000123456789\t00000001\tb\t3\n",
-    "negative band": b"-01:0123456789\t00000001\ta\t3\n-01:0123456789\t00000001\tb\t3\n",
-    "negative hash": b"000:-123456789\t00000001\ta\t3\n000:-123456789\t00000001\tb\t3\n",
-    "underscored": b"0_0:01234567_9\t00000001\ta\t3\n0_0:01234567_9\t00000001\tb\t3\n",
-    "empty sets": KEY + b"00000000\ta\t\n" + KEY + b"00000000\tb\t\n",
-    "one empty set": KEY + b"00000000\ta\t\n" + KEY + b"00000001\tb\t3\n",
-    "wrong size": KEY + b"00000002\ta\t3\n" + KEY + b"00000002\tb\t3\n",
-    "no size": KEY + b"x\ta\t3\n" + KEY + b"x\tb\t3\n",
-    "no digits": KEY + b"00000001\ta\t~~\n" + KEY + b"00000001\tb\t~~\n",
-    "no last digit": KEY + b"00000001\ta\to\n" + KEY + b"00000001\tb\to\n",
-    "many digits": (KEY + b"00000001\ta\t" + b"o" * 30 + b"3\n") * 2,
-    "not ascending": KEY + b"00000002\ta\t30\n" + KEY + b"00000002\tb\t30\n",
-    "another key": KEY + b"00000001\ta\t3\n" + KEY + b"00000001\tb\t3\n",
-    "carriage return": KEY + b"00000001\ta\t3\r\n" + KEY + b"00000001\tb\t3\r\n",
-}
-
-
-@pytest.mark.parametrize("name", GARBAGE)
-def test_reducer_gets_garbage(name: str, tmp_path: Path) -> None:
-    result = run(REDUCER, tmp_path, GARBAGE[name])
-    assert result.code == 1
-    assert result.out == b""
-    (message,) = result.err.splitlines()
-    assert message.startswith("reducer.py: ")
-
-
-def test_reducer_gets_unsorted_lines(tmp_path: Path) -> None:
-    ordered = sorted(succeed([*MAPPER, VIDEOS], tmp_path).out.splitlines(keepends=True))
-    turned = [*ordered[15:], *ordered[:15]]
-    for wrong, number in ((turned, len(ordered) - 14), ([*ordered, ordered[0]], len(ordered) + 1)):
-        result = run(REDUCER, tmp_path, b"".join(wrong))
-        assert result.code == 1
-        assert f"line {number}: keys are not in order" in result.err
-
-
-@pytest.mark.parametrize(
-    "flags", ["--seed=1", "--bands=9 --rows=7", "--threshold=0.8", "--bands=15 --rows=6"]
-)
-def test_reducer_gets_other_options(flags: str, tmp_path: Path) -> None:
-    keyed = in_order(succeed([*MAPPER, VIDEOS], tmp_path).out)
-    result = run([*REDUCER, *flags.split()], tmp_path, keyed)
-    assert result.code == 1
-    assert "mapper and reducer need the same" in result.err
-    assert set(result.out.splitlines()) <= set(ANSWER.read_bytes().splitlines())
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"\n",
-        b"a\tb\n",
-        b"a\t\t\n",
-        b"a\tb\t0.9\tc\n",
-        b"a b 0.900000\n",
-        b"a\tb\tx\n",
-        b"\0\xff\n",
-    ],
-)
-def test_dedup_gets_garbage(data: bytes, tmp_path: Path) -> None:
-    result = run(DEDUP, tmp_path, data)
-    assert result.code == 1
-    (message,) = result.err.splitlines()
-    assert message.startswith("dedup_reducer.py: ")
-
-
-def test_dedup_gets_partners_in_any_order(tmp_path: Path) -> None:
-    """Hadoop and mrjob group by the first field alone."""
-    lines = b"a\tb\t0.900000\na\tc\t0.950000\na\tb\t1.000000\n"
-    assert succeed(DEDUP, tmp_path, lines).out == b"a\tb\t1.000000\na\tc\t0.950000\n"
-
-
-def test_the_last_line_may_lack_its_end(tmp_path: Path) -> None:
-    keyed = succeed(MAPPER, tmp_path, GOOD[:-1])
-    assert keyed.lines() == succeed(MAPPER, tmp_path, GOOD).lines()
-    pairs = succeed(REDUCER, tmp_path, in_order(keyed.out)[:-1])
-    assert pairs.out == PAIRS
-    assert succeed(DEDUP, tmp_path, PAIRS + PAIRS[:-1]).out == PAIRS
-
-
 # Whatever else there may be.
 
 odd_tokens = st.sampled_from(
@@ -531,24 +314,3 @@ def test_good_lines_keep_their_pairs(form: str, noise: list[bytes], rng: random.
     pairs = reduced(mapped(b"".join(line + b"\n" for line in lines), settings), settings)
     mine = [line for line in pairs if line.count(b"GOOD_") == 2]
     assert sorted(mine) == [b"GOOD_%d\tGOOD_%d\t1.000000\n" % (i, i + 1) for i in (0, 2, 4)]
-
-
-KEYED = mapped(GOOD, settings_of())
-
-
-@given(
-    place=st.integers(0, sum(map(len, KEYED))),
-    cut=st.integers(0, 20),
-    put=st.binary(max_size=8) | st.text("0123456789abcdef:\t\n-_ oP", max_size=8).map(str.encode),
-    at_once=st.integers(1, 50),
-)
-@example(place=0, cut=0, put=b"\n", at_once=50)
-def test_damaged_keyed_lines(place: int, cut: int, put: bytes, at_once: int) -> None:
-    """A wrong pair cannot be told from a right one here, but anything else can."""
-    data = b"".join(KEYED)
-    data = data[:place] + put + data[place + cut :]
-    lines = [line + b"\n" for line in data.split(b"\n") if line or put]
-    with suppress(StageError):
-        assert all(
-            line.count(b"\t") == 2 for line in reduced(lines, settings_of(), at_once=at_once)
-        )

@@ -112,10 +112,11 @@ def test_schemes_and_engines_do_not_know_each_other() -> None:
 
 
 def test_an_engine_knows_no_other() -> None:
+    """But mrjob, which has runners on this machine and on Hadoop."""
     engines = {path.name for path in FOLDERS if path.parent == HOUSE / "engines"}
     assert len(engines) > 1
     for path, tree in files():
-        if len(path.parts) == 3 and path.parts[1] in engines:
+        if len(path.parts) == 3 and path.parts[1] in engines - {"mrjob"}:
             known = {name[1] for name in imported(tree) if name[:1] == ["engines"]}
             assert not known & (engines - {path.parts[1]}), path
 

@@ -56,7 +56,7 @@ class Program(NamedTuple):
 
 
 def script(name: str, *words: str) -> Program:
-    return Program(str(ROOT / name), "neardup.engines.scripts", (name,), words)
+    return Program(str(ROOT / name), "neardup.options.table", (name,), words)
 
 
 def tool(name: str, *after: str) -> Program:

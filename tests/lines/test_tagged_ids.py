@@ -121,3 +121,12 @@ def test_what_is_no_tagged_id_is_refused(wrong):
         with pytest.raises(WireError):
             tag.places([wrong])
     assert all(tag.places([]).tolist() == [] for tag in PRIORITIES.values())
+
+
+@each_keep
+def test_a_place_of_the_other_collection_is_refused(keep):
+    tag = PRIORITIES[keep]
+    (old, new) = tagged(tag, [Record(b"a", 7, 1), Record(b"b", NEW + 7, 1)])
+    for wrong in (b"1" + old[1:], b"0" + new[1:], b"2" + new[1:]):
+        with pytest.raises(WireError, match="expected a record with its place"):
+            tag.places([old, new, wrong])

@@ -16,15 +16,10 @@ from neardup.made_up import video_lines
 from tests.on_spark.test_spark_answers import counts, written
 from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, Result, in_order, run, succeed
 from tests.support.programs import RUN_SPARK
-from tests.support.spark_cluster import SOON_WARM, SparkCluster, wait_for
+from tests.support.spark_cluster import QUICK, SparkCluster, wait_for
 
 pytestmark = pytest.mark.spark
 JOB_SECONDS = 1800  # on a busy machine
-QUICK = [
-    word
-    for which in ("driver", "executor")
-    for word in ("--conf", f"spark.{which}.extraJavaOptions={SOON_WARM}")
-]
 
 
 def attempt(tmp: Path, *words: object) -> Result:
@@ -87,9 +82,11 @@ def test_an_executor_is_killed(cluster: SparkCluster, videos: Path, tmp_path: Pa
             [*words, str(videos), str(tmp_path / "pairs")], stdout=out, stderr=out, env=env
         )
         with job:
-            # Stage 0 sends keys, 1 shares them, 2 sends lines; so some of these are there by then.
-            wait_for(lambda: b"in stage 2.0 (TID" in log.read_bytes() or job.poll() is not None)
-            wait_for(lambda: log.read_bytes().count(b"Finished task") > FINISHED or job.poll())
+            wait_for(
+                lambda: (
+                    log.read_bytes().count(b"Finished task") > FINISHED or job.poll() is not None
+                )
+            )
             killed = cluster.executors()[:1]
             for pid in killed:
                 with suppress(ProcessLookupError):
@@ -113,6 +110,7 @@ FINISHED = 16  # tasks: those of the first round, and one of the second
         (["--rounds", "3"], "--rounds: '3' is not one of auto, 1, 2"),
         (["--reducers", "0"], "--reducers"),
         (["--conf", "spark"], "--conf: expected NAME=VALUE, got 'spark'"),
+        (["--conf", "spark.submit.deployMode=cluster"], "the driver is this machine"),
         (["x.xz"], "x.xz: Spark cannot unpack .xz"),
         (["/data/_x"], "/data/_x: Spark reads no name that begins with _ or ."),
     ],
@@ -129,6 +127,17 @@ def test_the_command_is_shown(tmp_path: Path) -> None:
     assert "spark-submit --master yarn --name near-duplicates --conf " in shown
     assert "--conf spark.pyspark.python=python3 " in shown
     assert shown.index("arrow") < shown.index("spark.executor.memory=4g") < shown.index("spark_job")
+
+
+@pytest.mark.parametrize("folder", ["", "{tmp}"])
+def test_yarn_is_not_asked_for_where_nothing_says_where_it_is(tmp_path: Path, folder: str) -> None:
+    env = {"HADOOP_CONF_DIR": folder.format(tmp=tmp_path), "YARN_CONF_DIR": ""}
+    result = run([*RUN_SPARK, "--master", "yarn", "in.txt", "out"], tmp_path, **env)
+    assert result.code == 1
+    assert result.err == (
+        "run_spark.sh: --master yarn: set HADOOP_CONF_DIR to the folder with the cluster's "
+        "core-site.xml and yarn-site.xml\n"
+    )
 
 
 def test_without_spark_the_line_to_type(tmp_path: Path, monkeypatch: Any) -> None:

@@ -205,6 +205,25 @@ def test_decisions_and_two_collections(
     assert counts(capsys.readouterr().err) == counts(expected.err)
 
 
+def test_an_input_that_changes_before_its_lines_are_kept(
+    spark: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    from neardup.engines.spark.spark_flow import SparkJob
+
+    file, kept = tmp_path / "a.txt", SparkJob.kept
+    file.write_bytes(b"a 1 2\nb 1 2\nc 3\nd 4\n")
+
+    def and_then(self: Any, *given: Any) -> Any:
+        blocks = kept(self, *given)
+        file.write_bytes(b"a 1 2\n")
+        return blocks
+
+    monkeypatch.setattr(SparkJob, "kept", and_then)
+    with pytest.raises(StageError, match="of 1 lines 1 stay, and 1 records were to go: did the in"):
+        answer(spark, tmp_path / "out", "--output=kept", file)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_file_is_named_once_where_places_matter(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"videos.txt: is named twice"):
         answer(spark, tmp_path / "out", "--output=removed", VIDEOS, VIDEOS)

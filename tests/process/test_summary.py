@@ -10,7 +10,8 @@ import pytest
 
 from neardup.process import counters as counters_module
 from neardup.process.counters import SHOWN_BAD_LINES, Counters
-from neardup.process.summary import describe, first_bad_lines, summarize
+from neardup.process.reports import summarize
+from neardup.process.summary import describe, first_bad_lines
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,9 @@ from neardup.process.errors import UsageError
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.fields import Fields
-from neardup.reading.json_lines import FLAW, ROW, json_line_parser, json_rows, with_row_ids
+from neardup.reading.json_lines import FLAW, ROW, json_line_parser, json_rows
 from neardup.reading.line_form import LineForm
+from neardup.reading.row_ids import with_row_ids
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_lines import text_line_parser
 from neardup.sets.ragged import Ragged

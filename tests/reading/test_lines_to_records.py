@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 
 import pytest
 from hypothesis import example, given
@@ -147,6 +148,26 @@ def test_every_length_of_number_is_read_exactly():
     batch, bad = parse_shingle_lines(b"v " + b" ".join(b"%d" % v for v in values) + b"\n")
     assert batch.sets.row(0).tolist() == sorted(set(values))
     assert bad == []
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7])
+def test_numbers_do_not_depend_on_how_many_are_read_at_once(monkeypatch, at_once):
+    monkeypatch.setattr("neardup.reading.decimals.CACHE_NUMBERS", at_once)
+    rows = [[10**k + d for k in range(1, 20, step) for d in (-1, 0, 1)] for step in (1, 2, 3)]
+    block = b"".join(b"a1b22\t%b\n" % b" ".join(b"%020d" % v for v in row) for row in rows)
+    batch, bad = parse_shingle_lines(block)
+    assert [batch.sets.row(i).tolist() for i in range(3)] == [sorted(set(row)) for row in rows]
+    assert bad == []
+
+
+@pytest.mark.parametrize("line", [b"id " + b"a" * 10**6, b"i" * 10**6 + b" 1 2 3"])
+def test_a_long_word_takes_a_few_times_its_bytes(line):
+    tracemalloc.start()
+    try:
+        parse_shingle_lines(line + b"\n")
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(line)
+    finally:
+        tracemalloc.stop()
 
 
 one_word = text_line_parser(Shingler.parse("word:1"))

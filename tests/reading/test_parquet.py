@@ -1,116 +1,31 @@
-"""Parquet files as others write them: what is read of them, and what stays of them."""
+"""Parquet files as others write them: what is read of them."""
 
 from __future__ import annotations
 
 import datetime
 import decimal
-import io
 import json
 import os
 import subprocess
 import uuid
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable
 
 import pytest
 
-from neardup.decisions.keep_records import InputFile, keep_file
-from neardup.lines.decided_lines import format_decided
 from neardup.process.errors import StageError, UsageError
-from neardup.reading.blocks import read_files
-from neardup.reading.fields import Fields
-from neardup.reading.line_form import LineForm
-from neardup.reading.places import first_place
-from neardup.reading.tables import parquet_rows
-from tests.support.programs import MAPPER, NEARDUP, RUN_LOCAL, run, succeed
-
-arrow = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
-
-TEXTS = ["to be or not to be", None, 'caf\u00e9 \U0001f600\t"q"\n\u2028', "", "to be or not to be"]
-IDS = ["a", "b", "c", "d", "e"]
-META = [{"body": text, "n": i} if i != 3 else None for i, text in enumerate(TEXTS)]
-LISTS = [[3, 1, 3], None, [], [2**40], [1, 3]]
-
-
-def by_pyarrow(path: Path) -> None:
-    table = arrow.table({"id": IDS, "text": TEXTS, "meta": META, "lists": LISTS})
-    parquet.write_table(table, path, row_group_size=2)
-
-
-def by_pyarrow_large(path: Path) -> None:
-    large, of_large = arrow.large_string(), arrow.large_list(arrow.uint64())
-    body = arrow.struct([("body", large), ("n", arrow.int8())])
-    columns = [
-        arrow.array(IDS, large),
-        arrow.array(TEXTS, large),
-        arrow.array(META, body),
-        arrow.array(LISTS, of_large),
-    ]
-    table = arrow.Table.from_arrays(columns, ["id", "text", "meta", "lists"])
-    parquet.write_table(table, path, compression="zstd", version="2.6", data_page_version="2.0")
-
-
-def by_dictionary(path: Path) -> None:
-    table = arrow.table(
-        {
-            "id": arrow.array(IDS).dictionary_encode(),
-            "text": arrow.array(TEXTS).dictionary_encode(),
-            "meta": META,
-            "lists": LISTS,
-        }
-    )
-    parquet.write_table(table, path, compression="none")
-
-
-def by_pandas(path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"id": IDS, "text": TEXTS, "meta": META, "lists": LISTS})
-    frame["text"] = frame["text"].astype("category")
-    frame.set_index("id").to_parquet(path)  # the index is a column of its own
-
-
-def by_polars(path: Path) -> None:
-    polars = pytest.importorskip("polars")
-    frame = polars.DataFrame({"id": IDS, "text": TEXTS, "meta": META, "lists": LISTS})
-    frame.with_columns(polars.col("id").cast(polars.Categorical)).write_parquet(
-        path, row_group_size=3
-    )
-
-
-def by_duckdb(path: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
-    plain = path.with_name("plain.parquet")
-    by_pyarrow(plain)
-    duckdb.sql(f"COPY (SELECT * FROM '{plain}') TO '{path}' (FORMAT parquet)")
-
-
-def by_datasets(path: Path) -> None:
-    datasets = pytest.importorskip("datasets")
-    made = datasets.Dataset.from_dict({"id": IDS, "text": TEXTS, "meta": META, "lists": LISTS})
-    made.to_parquet(str(path))
-
-
-WRITERS = [
+from tests.support.parquet_files import (
+    IDS,
+    LISTS,
+    TEXTS,
+    arrow,
     by_pyarrow,
-    by_pyarrow_large,
-    by_dictionary,
-    by_pandas,
-    by_polars,
-    by_duckdb,
-    by_datasets,
-]
-writers = pytest.mark.parametrize("write", WRITERS)
-
-
-def form_of(id_: str | None = None, text: str | None = None) -> LineForm:
-    return LineForm.of("parquet", "word:2", None, id_, text)
-
-
-def rows_of(path: Path, form: LineForm) -> list[dict]:
-    blocks = read_files([str(path)], 1 << 20, pieces=form.pieces)
-    return [json.loads(line) for block in blocks for line in block.data.split(b"\n")[:-1]]
+    form_of,
+    parquet,
+    rows_of,
+    writers,
+)
+from tests.support.programs import MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 
 
 @writers
@@ -139,21 +54,6 @@ def test_a_run_reads_them(write: Callable[[Path], None], jobs: str, tmp_path: Pa
         assert bad == 2
         assert f"{path}: row 2: no text: " in result.err
         assert result.count("records") == 3
-
-
-@writers
-def test_kept_has_all_columns_and_types(write: Callable[[Path], None], tmp_path: Path) -> None:
-    path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
-    write(path)
-    succeed([*RUN_LOCAL, "--output=kept", path, "-o", kept], tmp_path)
-    before, after = parquet.read_table(path), parquet.read_table(kept)
-    assert after.schema.equals(before.schema, check_metadata=True)
-    assert after.to_pylist() == before.to_pylist()[:4]  # dictionaries may differ
-    codecs = [
-        parquet.ParquetFile(name).metadata.row_group(0).column(0).compression
-        for name in (path, kept)
-    ]
-    assert codecs[0] == codecs[1]
 
 
 IDS_OF_TYPES: dict[str, tuple[Any, list[str | int | None]]] = {
@@ -292,75 +192,6 @@ def test_numbers_of_columns(tmp_path: Path) -> None:
         rows_of(tmp_path / "a.parquet", form_of("1", "2"))
 
 
-# Row groups, slices and mappers.
-
-
-def many(path: Path, rows: int = 5000, **how: Any) -> Sequence[str]:
-    ids = [f"v{i}" for i in range(rows)]
-    texts = [f"number {i % 997} of {i % 991} and so on" for i in range(rows)]
-    parquet.write_table(arrow.table({"text": texts, "id": ids}), path, **how)
-    return ids
-
-
-@pytest.mark.parametrize("group", [1, 7, 1000, 5000])
-@pytest.mark.parametrize("turns", [[0], [0, 1, 2], [1, 0]])
-def test_mappers_share_a_file(
-    group: int, turns: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parquet_rows, "BLOCK_BYTES", 1000)
-    rows = 300 if group < 10 else 5000
-    ids = many(tmp_path / "a.parquet", rows, row_group_size=group)
-    form, found = form_of(), {}
-    for turn in turns:
-        mine = iter(range(turn, 10**6, len(turns)))
-        for block in read_files([str(tmp_path / "a.parquet")], 1 << 20, mine, pieces=form.pieces):
-            for i, line in enumerate(block.data.splitlines()):
-                found[block.line + i] = json.loads(line)["id"]
-                assert block.first + i == first_place(0, block.line + i - 1)
-    assert [found[i + 1] for i in range(rows)] == list(ids)
-    assert len(found) == rows
-
-
-@pytest.mark.parametrize("rows", [0, 1])
-def test_small_files(rows: int, tmp_path: Path) -> None:
-    path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
-    many(path, rows)
-    result = succeed([*RUN_LOCAL, "--output=kept", "-o", kept, path], tmp_path)
-    assert result.count("records") == rows
-    assert parquet.read_table(kept).equals(parquet.read_table(path))
-
-
-def test_no_columns_and_no_rows(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    parquet.write_table(arrow.table({}), path)
-    with pytest.raises(StageError, match=r"has no column 'text'.*it has none"):
-        rows_of(path, form_of())
-
-
-@pytest.mark.parametrize("damage", ["empty", "half", "no end", "text", "packed", "inside"])
-def test_damaged(damage: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    many(path, compression="zstd", write_page_checksum=True)
-    whole = path.read_bytes()
-    inside = bytearray(whole)
-    inside[100:200] = b"\xff" * 100
-    path.write_bytes(
-        {
-            "empty": b"",
-            "half": whole[: len(whole) // 2],
-            "no end": whole[:-1],
-            "text": b"to be or not to be\n",
-            "packed": b"\x1f\x8b" + whole,
-            "inside": bytes(inside),
-        }[damage]
-    )
-    for command in ([*RUN_LOCAL, "--jobs=2"], [*RUN_LOCAL, "--output=kept"], MAPPER):
-        result = run([*command, path], tmp_path)
-        assert (result.code, result.out, result.left) == (1, b"", [])
-        assert f"{path}: is no Parquet file, or damaged: " in result.err
-        assert len([line for line in result.err.splitlines() if "damaged" in line]) == 1
-
-
 # Standard input, and pipes.
 
 
@@ -387,74 +218,6 @@ def test_a_pipe_with_a_name(tmp_path: Path) -> None:
     out = succeed([*RUN_LOCAL, pipe], tmp_path).out
     assert writer.wait(60) == 0
     assert out == b"a\te\t1.000000\n"
-
-
-# What stays.
-
-
-def keep(path: Path, gone: list[int], tmp: Path) -> Any:
-    decided = tmp / "decided"
-    decided.write_bytes(b"".join(format_decided(first_place(0, n), b"x", b"y", b"-") for n in gone))
-    sink = io.BytesIO()
-    with open(decided, "rb") as lines:
-        keep_file(form_of(), InputFile(str(path), str(path), first_place(0)), 1, lines, sink)
-    return parquet.read_table(io.BytesIO(sink.getvalue()))
-
-
-@pytest.mark.parametrize("group", [1000, 5000])
-@pytest.mark.parametrize("written", [1, 1 << 26])
-def test_rows_that_stay(
-    group: int, written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parquet_rows, "READ_BYTES", 1000)
-    monkeypatch.setattr(parquet_rows, "WRITTEN_BYTES", written)
-    path = tmp_path / "a.parquet"
-    many(path, row_group_size=group)
-    table = parquet.read_table(path)
-    for gone in ([], [0], [4999], [0, 1, 999, 1000, 1001, 4999], list(range(5000))):
-        stays = sorted(set(range(5000)) - set(gone))
-        assert keep(path, gone, tmp_path).equals(table.take(arrow.array(stays, arrow.int64())))
-
-
-def test_types_that_few_have(tmp_path: Path) -> None:
-    """All of them stay, and all but the text may be anything."""
-    now = datetime.datetime(2020, 1, 2, 3, 4, 5, 6)
-    columns = {
-        "id": arrow.array(["a", "b", "c"]),
-        "text": arrow.array(["to be", "to be", "not"]),
-        "float": arrow.array([1.5, float("nan"), float("inf")], arrow.float32()),
-        "half": arrow.array([1, 2, 3]).cast(arrow.float32()).cast(arrow.float16()),
-        "bool": arrow.array([True, None, False]),
-        "time": arrow.array([now.time(), None, now.time()]),
-        "stamp": arrow.array([now, None, now], arrow.timestamp("ns", tz="UTC")),
-        "span": arrow.array([datetime.timedelta(1)] * 3),
-        "decimal": arrow.array([decimal.Decimal("1.50")] * 3, arrow.decimal256(40, 2)),
-        "fixed": arrow.array([b"ab", None, b"cd"], arrow.binary(2)),
-        "map": arrow.array([[("k", 1)], None, []], arrow.map_(arrow.string(), arrow.int8())),
-        "nested": arrow.array([[{"x": [b"\xff", None]}], None, []]),
-        "null": arrow.nulls(3),
-        "lists": arrow.array([[1, 2], [3, 4], None], arrow.list_(arrow.int8(), 2)),
-        "codes": arrow.array(["x", "y", "x"]).dictionary_encode(),
-    }
-    table = arrow.table(columns).replace_schema_metadata({"of": "yesterday"})
-    path = tmp_path / "a.parquet"
-    parquet.write_table(table, path, compression="gzip")
-    kept = tmp_path / "kept.parquet"
-    succeed([*RUN_LOCAL, "--output=kept", path, "-o", kept], tmp_path)
-    before, after = parquet.read_table(path), parquet.read_table(kept)
-    assert after.schema.equals(before.schema, check_metadata=True)
-    assert str(after.to_pylist()) == str(before.take([0, 2]).to_pylist())
-    (first, second, third) = rows_of(
-        path, LineForm("parquet", None, form_of().clean, False, Fields("id", (), False))
-    )
-    assert first["nested"] == [{"x": ["/w==", None]}]
-    assert (first["float"], second["float"], third["float"]) == (1.5, None, None)
-    assert (first["fixed"], first["map"], first["lists"]) == ("YWI=", [["k", 1]], [1, 2])
-    assert first["stamp"].startswith("2020-01-02 03:04:05.000006")
-    assert (first["time"], first["decimal"]) == ("03:04:05.000006", "1.50")
-    assert "null" not in first
-    assert "bool" not in second
-    assert third["bool"] is False
 
 
 def test_all_columns_are_converted(tmp_path: Path) -> None:

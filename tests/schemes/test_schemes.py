@@ -90,7 +90,7 @@ def pairs_of_similarity(common: int, union: int, ids: str) -> tuple[Ragged, np.n
         if ids == "consecutive":
             tokens = np.arange(pair * union, (pair + 1) * union)
         elif ids == "a small universe":
-            tokens = rng.permutation(4 * union)[:union]
+            tokens = rng.permutation(max(4 * union, 400))[:union]
         else:
             tokens = rng.integers(0, 1 << 63, union)
         one_side = (union - common) // 2
@@ -109,6 +109,19 @@ def test_pairs_meet_as_often_as_the_s_curve_says(common, ids):
         met = int(np.count_nonzero(shared(scheme.keys(sets), left, right).sizes))
         low, high = clopper_pearson(met, PAIRS, ALPHA)
         assert low <= scheme.recall(common / 100) <= high
+
+
+@pytest.mark.parametrize("ids", ["consecutive", "a small universe", "random"])
+@pytest.mark.parametrize(
+    ("common", "union"), [(2, 4), (3, 5), (9, 10), (10, 20), (18, 20), (36, 40), (48, 50)]
+)
+def test_pairs_of_small_sets_do_so_too(common, union, ids):
+    sets, left, right = pairs_of_similarity(common, union, ids)
+    for bands, rows in [(1, 1), (15, 7), (6, 3), (1, 20)]:
+        scheme = MinHash(bands, rows, seed=common)
+        met = int(np.count_nonzero(shared(scheme.keys(sets), left, right).sizes))
+        low, high = clopper_pearson(met, PAIRS, ALPHA)
+        assert low <= scheme.recall(common / union) <= high
 
 
 def test_the_interval_would_catch_one_row_too_many_or_too_few():

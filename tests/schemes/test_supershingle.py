@@ -89,9 +89,9 @@ def test_a_key_is_a_hash_of_its_super_shingles(at_once, monkeypatch):
 def test_the_keys_of_the_default_stay():
     keys = SuperShingle().keys(Ragged.from_rows([range(100)])).row(0).tolist()
     assert [f"{key:013x}" for key in keys[:2] + keys[-1:]] == [
-        "000ba96f316e8",
-        "001bd3af89367",
-        "00e21b6e90ccc",
+        "00072000cef5a",
+        "00196ebe393ce",
+        "00e0b399bdfea",
     ]
     assert settings_of("--scheme=supershingle").scheme == SuperShingle()
 

@@ -23,8 +23,11 @@ def as_sets(rows):
     return [frozenset(row) for row in lists]
 
 
+@pytest.mark.parametrize("short", [0, 3, 100])
 @pytest.mark.parametrize("values", [st.integers(0, 9), shingles])
-def test_rows_come_back_as_sets(values):
+def test_rows_come_back_as_sets(values, short, monkeypatch):
+    monkeypatch.setattr(ragged, "SHORT", short)
+
     @given(st.lists(st.lists(values, max_size=9), max_size=9))
     def check(rows):
         table = Ragged.from_rows(rows)
@@ -36,9 +39,9 @@ def test_rows_come_back_as_sets(values):
     check()
 
 
-@given(st.data(), st.integers(2, 300))
-def test_packing_reaches_up_to_the_last_free_bit(data, count):
-    free = 1 << (64 - count.bit_length())
+@given(st.data(), st.sampled_from([32, 64]), st.integers(2, 300))
+def test_packing_reaches_up_to_the_last_free_bit(data, bits, count):
+    free = 1 << (bits - count.bit_length())
     value = data.draw(st.sampled_from([free - 2, free - 1, free, free + 1]))
     rows = [[value, 0, value]] * count
     assert as_sets(Ragged.from_rows(rows)) == [{0, value}] * count
@@ -57,9 +60,11 @@ def test_what_two_rows_share_is_their_intersection(data, sets):
 
 
 @pytest.mark.parametrize("step", [1, 7, 40])
+@pytest.mark.parametrize("long", [0, 9, 1000])
 @pytest.mark.parametrize("top", [30, TOP])
-def test_shared_does_not_depend_on_the_step(monkeypatch, step, top):
+def test_shared_does_not_depend_on_the_step(monkeypatch, step, long, top):
     monkeypatch.setattr(ragged, "PAIR_STEP", step)
+    monkeypatch.setattr(ragged, "LONG", long)
     sets = [frozenset(range(top - k, top)) | {k} for k in range(1, 12)] + [frozenset()]
     check_shared(sets, [(i, j) for i in range(12) for j in range(12)])
 

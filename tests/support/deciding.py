@@ -89,9 +89,14 @@ def decide(lines: Sequence[Line], flags: Sequence[str], sizes: Sizes = USUAL) ->
         patch.setattr("neardup.decisions.decide.BATCH", sizes.batch)
         patch.setattr("neardup.decisions.edge_file.BATCH_BYTES", sizes.edge_bytes)
         patch.setattr("neardup.decisions.edge_file.READ_BYTES", sizes.line_bytes)
-        edges = blocks_of(reduced(lines, settings, counters, sizes), sizes.lines)
+        edges = blocks_of(by_record(reduced(lines, settings, counters, sizes)), sizes.lines)
         decided = b"".join(decide_edges(edges, settings, counters))
     return Decision(_lines(decided), counters.counts)
+
+
+def by_record(edges: list[bytes]) -> list[bytes]:
+    """As Hadoop may bring them, which sorts by the first field alone: here the last ones first."""
+    return sorted(sorted(edges, reverse=True), key=lambda line: line.partition(b"\t")[0])
 
 
 def decided_line(lines: Sequence[Line], gone: Gone) -> bytes:

@@ -30,8 +30,7 @@ from typing import IO
 ROOT = Path(__file__).resolve().parents[2]
 NUMBER = 8  # bytes of one
 COVERED = re.compile("COVERAGE_PROCESS_")  # by which coverage tells where to go on
-ENGINES = ("scripts", "local.run", "hadoop.submit")
-COMMANDS = ("audit", "curve", "evaluate", "truth", "tune", "why")
+LATER = ("__main__", "spark", "mrjob")  # what they take may not be there, or is loaded below
 
 
 # In the tests.
@@ -127,10 +126,13 @@ def serve(tests: socket.socket) -> None:
 def _preload() -> None:
     """Modules of the programs, as they find them: the repository's folder comes first."""
     sys.path[0] = str(ROOT)
-    for name in (*map("engines.{}".format, ENGINES), *map("commands.{}".format, COMMANDS)):
-        importlib.import_module(f"neardup.{name}")
-    importlib.import_module("neardup.engines.mrjob_shim").provide_dropped_modules()
-    importlib.import_module("mrjob.inline")
+    for path in sorted((ROOT / "neardup").rglob("[!_]*.py")):  # and what is imported on use
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        if not any(word in name for word in LATER):
+            importlib.import_module(name)
+    importlib.import_module("neardup.engines.mrjob.mrjob_shim").provide_dropped_modules()
+    for name in ("mrjob.inline", "neardup.engines.mrjob.mrjob_launcher"):
+        importlib.import_module(name)
     gc.collect()
     gc.freeze()  # so that the children need no copies of what lies here
 

@@ -17,6 +17,11 @@ DAEMON = "org.apache.spark.deploy"
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 LOOPBACK = "127.0.0.1"
 SOON_WARM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a JVM that lives for seconds
+QUICK = [
+    word
+    for which in ("driver", "executor", "yarn.am")
+    for word in ("--conf", f"spark.{which}.extraJavaOptions={SOON_WARM}")
+]
 WAIT_SECONDS = 600  # on a busy machine
 T = TypeVar("T")
 

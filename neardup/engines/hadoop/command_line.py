@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from neardup.engines.hadoop import folders
 from neardup.engines.hadoop.containers import DEFAULT_MEMORY
 from neardup.engines.hadoop.sizes import AUTO
 from neardup.engines.hadoop.streaming import command, flags, python
-from neardup.index.manifest import refuse_indexes
-from neardup.options import table
+from neardup.index.is_index import refuse_indexes
+from neardup.options import common, table
 from neardup.options.settings import settings_before_counts
 from neardup.process.errors import UsageError, shown
 
@@ -34,6 +35,75 @@ Ctrl-C ends the job on the cluster, too, and removes what it has written.
 Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy.
 """
 
+CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    # How much of the cluster a job takes.
+    "--reducers": dict(
+        metavar="N",
+        default=AUTO,
+        help=f"reduce tasks, or by the size of the input (default: {AUTO})",
+    ),
+    "--rounds": dict(
+        metavar="N",
+        choices=[AUTO, "1", "2"],
+        default=AUTO,
+        help="2: a first job finds the keys that two records share, and only these get lines; "
+        "auto: where the input is large enough for one more job (default: auto)",
+    ),
+    "--memory": dict(
+        metavar="MB",
+        default=str(DEFAULT_MEMORY),
+        help="of a task's container, shared by Hadoop's JVM and Python (default: "
+        f"{DEFAULT_MEMORY})",
+    ),
+    # What its nodes run.
+    "--python": dict(metavar="PATH", help="the nodes' Python, with numpy (default: python3)"),
+    "--ship-numpy": dict(
+        action="store_true",
+        help="send numpy along, to nodes with this machine's system and Python version",
+    ),
+    "--ship-venv": dict(
+        action="store_true",
+        help="send a virtual environment with numpy along, to nodes with Python where it is here",
+    ),
+    # Which jobs follow, and where their answers go.
+    "--dedup": dict(
+        action="store_true",
+        help="a second job with dedup_reducer.py: each pair once, even where an id stands for "
+        "several records",
+    ),
+    "--in-rounds": dict(
+        action="store_true",
+        help="with --output clusters: by rounds of jobs that hold a line each, where one reducer "
+        "cannot hold all records that are in pairs",
+    ),
+    "--removed": dict(
+        metavar="FOLDER",
+        help="with --output kept: what --output removed writes, into this folder, which does not "
+        "exist yet",
+    ),
+    "--overwrite": dict(
+        action="store_true",
+        help="remove OUTPUT first, if it holds an earlier answer and nothing else",
+    ),
+    # How they are submitted.
+    "--detach": dict(
+        action="store_true",
+        help="on Ctrl-C, leave the job that runs to the cluster, and say how to end it",
+    ),
+    "--show": dict(
+        action="store_true",
+        help="print the commands on stdout, and do not run them: nothing on the cluster changes",
+    ),
+    "--name": dict(default="near-duplicates", help="of the job"),
+    "-D": dict(
+        dest="define",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a property for Hadoop; may come several times, and wins over what is set here",
+    ),
+}
+
 
 def read(given: list[str]) -> argparse.Namespace:
     """The options; UsageError for anything wrong or impossible."""
@@ -49,8 +119,8 @@ def read(given: list[str]) -> argparse.Namespace:
     if args.removed is not None and args.output != "kept":
         raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
     if args.reducers != AUTO:
-        table.integer("--reducers", args.reducers, 1, 999999)
-    args.memory = table.integer("--memory", args.memory, 512, 999999)
+        common.integer("--reducers", args.reducers, 1, 999999)
+    args.memory = common.integer("--memory", args.memory, 512, 999999)
     if args.ship_venv and (args.python or args.ship_numpy):
         raise UsageError("--ship-venv brings its own Python and numpy")
     for text in args.define:
@@ -83,80 +153,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = table.parser("run_hadoop.sh", DESCRIPTION, set(table.OPTIONS) - {"--input-files"})
     parser.add_argument("inputs", nargs="+", metavar="INPUT")
     parser.add_argument("output_folder", metavar="OUTPUT")
-    parser.add_argument(
-        "--reducers",
-        metavar="N",
-        default=AUTO,
-        help=f"reduce tasks, or by the size of the input (default: {AUTO})",
-    )
-    parser.add_argument(
-        "--rounds",
-        metavar="N",
-        choices=[AUTO, "1", "2"],
-        default=AUTO,
-        help="2: a first job finds the keys that two records share, and only these get lines; "
-        "auto: where the input is large enough for one more job (default: auto)",
-    )
-    parser.add_argument(
-        "--memory",
-        metavar="MB",
-        default=str(DEFAULT_MEMORY),
-        help="of a task's container, shared by Hadoop's JVM and Python (default: "
-        f"{DEFAULT_MEMORY})",
-    )
-    parser.add_argument(
-        "--python", metavar="PATH", help="the nodes' Python, with numpy (default: python3)"
-    )
-    parser.add_argument(
-        "--ship-numpy",
-        action="store_true",
-        help="send numpy along, to nodes with this machine's system and Python version",
-    )
-    parser.add_argument(
-        "--ship-venv",
-        action="store_true",
-        help="send a virtual environment with numpy along, to nodes with Python where it is here",
-    )
-    parser.add_argument(
-        "--dedup",
-        action="store_true",
-        help="a second job with dedup_reducer.py: each pair once, even where an id stands for "
-        "several records",
-    )
-    parser.add_argument(
-        "--in-rounds",
-        action="store_true",
-        help="with --output clusters: by rounds of jobs that hold a line each, where one reducer "
-        "cannot hold all records that are in pairs",
-    )
-    parser.add_argument(
-        "--removed",
-        metavar="FOLDER",
-        help="with --output kept: what --output removed writes, into this folder, which does not "
-        "exist yet",
-    )
-    parser.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="remove OUTPUT first, if it holds an earlier answer and nothing else",
-    )
-    parser.add_argument(
-        "--detach",
-        action="store_true",
-        help="on Ctrl-C, leave the job that runs to the cluster, and say how to end it",
-    )
-    parser.add_argument(
-        "--show",
-        action="store_true",
-        help="print the commands on stdout, and do not run them: nothing on the cluster changes",
-    )
-    parser.add_argument("--name", default="near-duplicates", help="of the job")
-    parser.add_argument(
-        "-D",
-        dest="define",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="a property for Hadoop; may come several times, and wins over what is set here",
-    )
+    for flag, spec in CLUSTER_OPTIONS.items():
+        parser.add_argument(flag, **spec)
     return parser

@@ -2,6 +2,9 @@
 
     container (--memory) = JVM (sort buffer of a mapper | what a reducer has fetched) + Python
 
+YARN counts the pages of files that a task maps as its own, though the system has them once: where
+they are more than fits, a mapper's container is larger by them, and its JVM is not.
+
 Megabytes are 2^20 bytes, as Hadoop's.
 """
 
@@ -11,9 +14,11 @@ from typing import Union
 
 Properties = dict[str, Union[str, int, float]]
 
+MAP_MEMORY = "mapreduce.map.memory.mb"
 DEFAULT_MEMORY = 2048
 JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
+SPARE = 0.25  # of a container: what JVM and Python leave of it in a mapper
 MOST_SORT = 2047  # Hadoop takes no more
 # Snappy comes with Hadoop from 3.3.1 on, as a library that needs nothing of the node; before, it is
 # one of those that a distribution has built.  Java's own (DefaultCodec) takes four times the CPU,
@@ -31,9 +36,18 @@ def sort_buffer(memory: int) -> int:
     return min(MOST_SORT, int(heap(memory) * SORT_SHARE))
 
 
-def map_properties(memory: int) -> Properties:
+def map_memory(memory: int, mapped: int) -> int:
+    """Of a container of `memory`, or larger, where Python maps files of so many bytes.
+
+    >>> map_memory(2048, 512 << 20), map_memory(2048, 2 << 30)
+    (2048, 3584)
+    """
+    return memory + max(0, -(-mapped >> 20) - int(memory * SPARE))
+
+
+def map_properties(memory: int, mapped: int = 0) -> Properties:
     return {
-        "mapreduce.map.memory.mb": memory,
+        MAP_MEMORY: map_memory(memory, mapped),
         "mapreduce.map.java.opts": f"-Xmx{heap(memory)}m",
         "mapreduce.task.io.sort.mb": sort_buffer(memory),
         "mapreduce.map.sort.spill.percent": 0.95,  # the fewer spills, the less there is to merge

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 
+from neardup.engines.hadoop.containers import MAP_MEMORY, map_memory
+from neardup.engines.hadoop.splits import REDUCERS
 from neardup.engines.hadoop.streaming import (
     CODE,
     IDENTITY,
@@ -32,9 +34,9 @@ from neardup.engines.hadoop.streaming import (
 def shared_keys_job(args: argparse.Namespace, output: str, counts: str) -> list[str]:
     """From records to the keys that two of them share."""
     options, files = told(args, counts)
-    properties = {**reading(args), "mapreduce.job.name": f"{args.name}: keys"}
+    own = {"mapreduce.job.name": f"{args.name}: keys", REDUCERS: args.key_reducers}
     return [
-        *streaming(args, properties, [*always(PLAIN), *same_splits(args), *files]),
+        *streaming(args, {**reading(args), **own}, [*always(PLAIN), *same_splits(args), *files]),
         *inputs([*args.inputs, *(args.against or [])]),
         *("-output", output),
         *("-mapper", command(python(args), f"{CODE}/share_keys.py", "map", *options)),
@@ -56,6 +58,13 @@ def pairs_job(args: argparse.Namespace, output: str, counts: str, shared: str) -
         *("-reducer", command(python(args), f"{CODE}/reducer.py", *options)),
         *environment(args),
     ]
+
+
+def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
+    """The same job, where the files of shared keys are known to have so many bytes."""
+    place = pairs_job.index(f"{MAP_MEMORY}={memory}")  # what -D says stands behind it, and wins
+    more = f"{MAP_MEMORY}={map_memory(memory, mapped)}"
+    return [*pairs_job[:place], more, *pairs_job[place + 1 :]]
 
 
 def sums_job(args: argparse.Namespace, output: str) -> list[str]:

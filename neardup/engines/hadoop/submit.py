@@ -23,7 +23,7 @@ from neardup.process.interpreter import require
 
 require("numpy", name="run_hadoop.sh")
 
-from neardup.decision_stages import decide_edges
+from neardup.decision_stages import check_lines, decide_edges
 from neardup.engines.connecting import Step, in_rounds
 from neardup.engines.counting_first import first_settings, settings_with_counts
 from neardup.engines.hadoop import (
@@ -36,10 +36,12 @@ from neardup.engines.hadoop import (
     round_jobs,
 )
 from neardup.engines.hadoop.claims import claimed
+from neardup.engines.hadoop.containers import MAP_MEMORY
 from neardup.engines.hadoop.installation import hadoop
 from neardup.engines.hadoop.listing import File
 from neardup.engines.hadoop.sizes import (
     AUTO,
+    key_reducers_for,
     line_bytes,
     lines_sent,
     maps_for,
@@ -96,10 +98,11 @@ def look_at_inputs(args: argparse.Namespace, temporary: str) -> None:
     lines = line_bytes([*old, *new], settings_before_counts(args))
     if args.rounds == AUTO:
         args.rounds = rounds_for(lines)
-    lines = lines_sent(lines, args.rounds)
-    args.maps = maps_for(lines, args.memory)
+    sent = lines_sent(lines, args.rounds)
+    args.maps = maps_for(sent, args.memory)
     if args.reducers == AUTO:
-        args.reducers = reducers_for(lines)
+        args.reducers = reducers_for(sent)
+    args.key_reducers = key_reducers_for(lines, int(args.reducers))
 
 
 def _numbers_are_given(args: argparse.Namespace) -> bool:
@@ -127,6 +130,7 @@ class Commands(NamedTuple):
     answering: list[list[str]]  # each job's folder is an answer
     marking: list[str]  # of the answers; [] where their lines tell
     between: str  # the folder for what goes from job to job; "" if there is one job
+    shared: str  # the folder of shared keys, for the mappers of the next job; "" if there is none
     rounds: Sequence[list[str]] = ()  # the jobs of one round, instead of answering
 
     def jobs(self) -> list[list[str]]:
@@ -135,7 +139,12 @@ class Commands(NamedTuple):
     def shown(self) -> str:
         removing = [hadoop(), "fs", "-rm", "-r", "-skipTrash", self.between]
         after = [*[self.marking] * bool(self.marking), *[removing] * bool(self.between)]
-        lines = [*map(shlex.join, self.jobs())]
+        lines = [*map(shlex.join, self.counting)]
+        if self.shared:
+            lines.append(
+                f"# with a larger {MAP_MEMORY}, where {self.shared} is over a quarter of it:"
+            )
+        lines += map(shlex.join, [*self.pairing, *self.answering])
         if self.rounds:
             lines += ["# and so on, round by round, until a `large` counts no unsettled links:"]
             lines += map(shlex.join, self.rounds)
@@ -149,23 +158,25 @@ def planned(args: argparse.Namespace) -> Commands:
     keys_first = args.rounds == "2"
     several = tokens_first or keys_first or args.dedup or args.decides
     between = folders.between(output) if several else ""
-    sums, counts, shared, pairs, decided = (
-        f"{between}/{name}" for name in ("sums", "counts", "shared", "pairs", "decided")
+    sums, counts, pairs, decided = (
+        f"{between}/{name}" for name in ("sums", "counts", "pairs", "decided")
     )
+    shared = f"{between}/shared" if keys_first else ""
     counting = []
     if tokens_first:
         counting = [jobs.sums_job(args, sums), jobs.counts_job(args, sums, counts)]
     if keys_first:
         counting.append(jobs.shared_keys_job(args, shared, counts))
-    pairs_job = partial(jobs.pairs_job, args, counts=counts, shared=shared if keys_first else "")
+    pairs_job = partial(jobs.pairs_job, args, counts=counts, shared=shared)
+    commands = partial(Commands, counting, between=between, shared=shared)
     if not args.dedup and not args.decides:
-        return Commands(counting, [], [pairs_job(output)], [], between)
+        return commands([], [pairs_job(output)], [])
     pairing = [pairs_job(pairs)]
     if args.dedup:
-        return Commands(counting, pairing, [jobs.dedup_job(args, pairs, output)], [], between)
+        return commands(pairing, [jobs.dedup_job(args, pairs, output)], [])
     if args.in_rounds:
         rounds = round_jobs.one_round(args, pairs, between, output)
-        return Commands(counting, pairing, [], folders.marking(args.answers), between, rounds)
+        return commands(pairing, [], folders.marking(args.answers), rounds=rounds)
     decide = partial(decision_jobs.decide_job, args, pairs, counts=counts)
     if args.output == "kept":
         pairing.append(decide(decided))
@@ -173,7 +184,7 @@ def planned(args: argparse.Namespace) -> Commands:
         answering += [decision_jobs.removed_job(args, decided, folder) for folder in removed]
     else:
         answering = [decide(output)]
-    return Commands(counting, pairing, answering, folders.marking(args.answers), between)
+    return commands(pairing, answering, folders.marking(args.answers))
 
 
 def carry_out(plan: Commands, args: argparse.Namespace) -> None:
@@ -192,6 +203,10 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
             counters.add(SHUFFLED, job.counters().get(SHUFFLED, 0))  # the rest is counted again
         if counts_first(args):
             settings_with_counts(args, _counts(f"{plan.between}/counts/part-00000"))
+        if plan.shared:
+            mapped = counting[-1].hadoop_counter("Bytes Written")
+            first = [*pairing, *answering][0]
+            first.command = jobs.with_room(first.command, args.memory, mapped)
         for job in [*pairing, *answering]:
             _run(job, started)
             for name, count in job.counters().items():
@@ -254,13 +269,8 @@ def _check_rounds(first: Job, second: Job) -> None:
 
 
 def _check_lines(keep: Job, removed: int) -> None:
-    """StageError unless the lines that were read are those that stay, and those of `removed`."""
     read, written = (keep.hadoop_counter(f"Map {what} records") for what in ("input", "output"))
-    if read - written != removed:
-        raise StageError(
-            f"of {read:,} lines {written:,} stay, and {removed:,} records were to go: did the "
-            "input change? run it again"
-        )
+    check_lines(read, written, removed)
 
 
 def _clean_up(started: list[Job], between: str, answers: dict[str, Job], detach: bool) -> None:

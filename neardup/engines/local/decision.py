@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Callable
 
 from neardup.decision_stages import decide_edges
-from neardup.decisions.keep_records import InputFile, keep_file, keep_in_one, nothing
+from neardup.decisions.keep_records import keep_file, keep_in_one, nothing
 from neardup.engines.local.answer_file import STDOUT_ANSWER, Answer
 from neardup.engines.local.folder import total_size
 from neardup.engines.local.plan import Plan, sort, sort_to
@@ -23,6 +23,7 @@ from neardup.lines.decided_lines import removed_line
 from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.reading.blocks import blocks_of
+from neardup.reading.input_files import InputFile
 
 
 def decide(plan: Plan, edges: int) -> None:

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import replace
-from typing import IO
+from typing import IO, Callable
 
-from neardup.engines.counting_first import settings_with_counts
-from neardup.engines.local.decision import decide, finish
 from neardup.engines.local.folder import total_size
 from neardup.engines.local.plan import Plan, everywhere, sort, start_everywhere
 from neardup.engines.local.steps import (
     Source,
     bytes_to_send,
     count,
-    count_tokens,
     dedup,
     kept_records,
     new_records,
     reduce,
     send,
     sieve,
-    sum_tokens,
 )
-from neardup.engines.local.token_counts import counts_of_all
 from neardup.engines.local.workers import Workers
 from neardup.options.settings import Settings, counts_first
 
@@ -40,6 +34,8 @@ def find_keys(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
     """The plan, as it is after counts, where a scheme asks for them."""
     source: Source = new_records
     if counts_first(args):
+        from neardup.engines.local.token_steps import with_counts
+
         plan, source = with_counts(workers, plan, args), kept_records
         plan.progress.stage("count", total_size(plan.paths("records")))
     else:
@@ -55,6 +51,7 @@ def find_pairs(workers: Workers, plan: Plan) -> None:
     everywhere(workers, plan, "mapper", lambda k: send(plan, k))
     lines = [plan.paths("lines", k) for k in range(plan.jobs)]
     plan.progress.stage("reduce", sum(map(total_size, lines)))
+    plan.settings.preload()
     buckets = [sort(workers, plan, paths) for paths in lines]
     start_everywhere(workers, plan, "reducer", lambda k: reduce(plan, k, buckets))
     for descriptor in buckets:
@@ -63,22 +60,19 @@ def find_pairs(workers: Workers, plan: Plan) -> None:
 
 
 def write_answer(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None) -> None:
-    task = decide if plan.settings.output.decides else dedup
+    if not plan.settings.output.decides:
+        sorted_pairs(workers, plan, dedup)
+        return
+    from neardup.engines.local.decision import decide, finish
+
+    sorted_pairs(workers, plan, decide)
+    finish(workers, plan, output, removed)
+
+
+def sorted_pairs(workers: Workers, plan: Plan, task: Callable[[Plan, int], None]) -> None:
+    """One process for the lines of all reducers, in order."""
     plan.progress.stage(task.__name__, total_size(plan.paths("pairs")))
     pairs = sort(workers, plan, plan.paths("pairs"))
     workers.start(task.__name__, lambda: task(plan, pairs))
     os.close(pairs)  # so that this sort ends when nobody reads on
     workers.together()
-    if plan.settings.output.decides:
-        finish(workers, plan, output, removed)
-
-
-def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
-    """The same plan, its scheme knowing the tokens of all records, which are parsed by now."""
-    plan.progress.stage("tokens", plan.input_bytes(), together=True)
-    everywhere(workers, plan, "mapper", lambda k: count_tokens(plan, k))
-    everywhere(workers, plan, "counts", lambda k: sum_tokens(plan, k))
-    counts = counts_of_all(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
-    plan.progress.clear()  # for what the scheme will cost
-    settings = settings_with_counts(args, counts)
-    return replace(plan, settings=settings)

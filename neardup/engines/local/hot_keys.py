@@ -12,8 +12,8 @@ its entries tells.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ SLOT_BITS = 16
 CROWDED = 8  # a slot with an eighth of what memory may hold has its keys looked at
 
 
-@dataclass(frozen=True)
-class HotKeys:
+class HotKeys(NamedTuple):
     """keys: uint64 (n,), ascending; members: int64 (n,), their entries; groups: uint64 (n,)."""
 
     keys: np.ndarray
@@ -79,11 +78,10 @@ class HotKeys:
         return HotKeys(self.keys[chosen], self.members[chosen], self.groups[chosen])
 
 
-@dataclass(frozen=True)
-class KeyParts:
+class KeyParts(NamedTuple):
     """Which entries are in memory together; those of hot keys never are."""
 
-    count: int
+    parts: int
     turns: np.ndarray  # uint16 (slots,): the part of each
     hot: HotKeys
 

@@ -33,15 +33,16 @@ from neardup.engines.local.sieve import traits
 from neardup.engines.local.sorted_entries import in_order
 from neardup.engines.local.steps import blocks_in_turn, count
 from neardup.engines.local.workers import Workers, turns
-from neardup.index.agreement import check_counts, opened, probe
+from neardup.index.agreement import check_counts, opened
 from neardup.index.checked_file import write_checked
-from neardup.index.manifest import UNFINISHED, Manifest, is_index, sweep_unfinished, to_disk
+from neardup.index.is_index import is_index
+from neardup.index.manifest import UNFINISHED, Manifest, sweep_unfinished, to_disk
 from neardup.index.segment import FENCE, FILES, HOLDER, KEY, MOST_RECORDS, SUMS
 from neardup.lines.set_text import encode_sets
-from neardup.options import table
+from neardup.options import common
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
-from neardup.process.summary import counts_in, summarize
+from neardup.process.reports import counts_in, summarize
 from neardup.process.verdict import judged
 from neardup.reading.blocks import check_inputs
 from neardup.reading.places import first_place
@@ -57,14 +58,14 @@ def build(args: argparse.Namespace) -> None:
     """Make the index --to, or add to it; UsageError for anything wrong."""
     check_counts(args)
     settings = first_settings(args)
-    asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    asked = common.integer("--jobs", args.jobs, 1, MOST_JOBS)
     check_inputs(args.files)
     check_read_once(args.files)
     with writing(Path(args.to), args.add) as index, working_folder() as folder:
         if args.add:
             manifest = opened(index, args, settings)
         else:
-            manifest = Manifest(dict(settings.keys_of), probe(settings))
+            manifest = Manifest(dict(settings.keys_of), settings.scheme.probe())
         sweep_unfinished(index, manifest)
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(args.files)]

@@ -7,7 +7,6 @@ import os
 
 from neardup.engines.local.answer_file import STDOUT_NAME
 from neardup.engines.local.whole_file import whole_or_not
-from neardup.options import table
 from neardup.options.settings import Settings, measure_name
 from neardup.process.run_file import RunFile, run_file_name
 from neardup.process.summary import seconds_of, total
@@ -23,15 +22,17 @@ def write_run_file(
         return
     if not (os.path.isfile(name) or os.path.isdir(name)):  # such as /dev/null
         return
+    from neardup.options.table import as_arguments  # with all schemes
+
     told = RunFile(
-        options=table.as_arguments(_with_absolute_names(args)),
+        options=as_arguments(_with_absolute_names(args)),
         files=[file if file == "-" else os.path.abspath(file) for file in args.files],
         output=args.output,
         threshold=f"{settings.threshold.num}/{settings.threshold.den}",
         measure=measure_name(args),
         scheme=settings.keys_of["--scheme"],
         promise=settings.promise,
-        counts=total(report["counts"] for report in reports),
+        counts=dict(sorted(total(report["counts"] for report in reports).items())),
         seconds={stage: round(spent, 3) for stage, spent in seconds_of(reports).items()},
         program=program,
         version=VERSION,

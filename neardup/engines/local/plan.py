@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Callable
+from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from neardup.decisions.keep_records import InputFile
 from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.folder import STDIN, naming, total_size
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.sieve import Traits
 from neardup.engines.local.workers import Workers, program
-from neardup.index.segment import Segment
 from neardup.options.settings import Settings
+from neardup.process.program import cores
 from neardup.reading.blocks import BLOCK_BYTES
+from neardup.reading.input_files import InputFile
 from neardup.reading.places import NEW
+
+if TYPE_CHECKING:
+    from neardup.index.segment import Segment
 
 MOST_JOBS = 999
 FEW_WORKERS = 8  # are not too many for any input
+ONE_WORKER_BYTES = 1 << 16  # of input at most take 10 ms, and a worker is started in 5
 MOST_WORKERS = 240  # a mapper has a file open for each reducer
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """What to do; `folder` holds all that lies between the stages."""
 
     settings: Settings
@@ -38,9 +40,9 @@ class Plan:
     sort_memory: str
     folder: Path
     progress: Progress
-    segments: list[Segment] = field(default_factory=list)  # of indexes; each is one more mapper
+    segments: Sequence[Segment] = ()  # of indexes; each is one more mapper
     adds: bool = False  # to an index, whose records have ids of their own
-    answer: Answer = field(default_factory=Answer)
+    answer: Answer = Answer()
 
     @property
     def sources(self) -> int:
@@ -71,12 +73,18 @@ class Plan:
         return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
 
 
-def workers_for(asked: int, input_bytes: int) -> int:
+def workers_for(asked: int | None, input_bytes: int) -> int:
     """How many mappers, and reducers: each mapper is to have a block, and keeps N files.
+
+    Where none are asked for, one for each core; but one, where it is done before others are.
 
     >>> workers_for(4, 0), workers_for(999, 0), workers_for(999, 4 << 20), workers_for(999, 1 << 40)
     (4, 9, 24, 240)
+    >>> workers_for(None, 0)
+    1
     """
+    if asked is None:
+        asked = cores() if input_bytes > ONE_WORKER_BYTES else 1
     blocks = input_bytes // BLOCK_BYTES
     return min(asked, FEW_WORKERS + max(1, blocks), MOST_WORKERS)
 

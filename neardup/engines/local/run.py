@@ -18,14 +18,13 @@ import re
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.process.interpreter import require
 
 if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_local.sh")
 
-from neardup.decisions.keep_records import check_one_answer
 from neardup.engines.counting_first import first_settings
 from neardup.engines.local.answer_file import (
     ANSWER_OPTION,
@@ -49,18 +48,20 @@ from neardup.engines.local.plan import (
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.removed_file import REMOVED_OPTION, check_removed, removed_file
 from neardup.engines.local.workers import Workers, turns
-from neardup.index.agreement import opened
-from neardup.index.manifest import is_index, refuse_indexes
-from neardup.index.segment import Segment
-from neardup.options import table
+from neardup.index.is_index import is_index, refuse_indexes
+from neardup.options import common, light_parser
 from neardup.options.settings import Settings
 from neardup.process.errors import UsageError
-from neardup.process.program import cores, run
-from neardup.process.summary import reports_in, summarize, total
+from neardup.process.program import run
+from neardup.process.reports import reports_in, summarize
+from neardup.process.summary import total
 from neardup.process.verdict import judged
 from neardup.reading.blocks import check_inputs
 from neardup.reading.input_files import file_places
 from neardup.reading.places import first_place
+
+if TYPE_CHECKING:
+    from neardup.index.segment import Segment
 
 NAME = "run_local.sh"
 DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.
@@ -83,7 +84,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     args = command_line(name, typed)
     settings = first_settings(args)
     check_answer(args, settings.form)
-    asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    asked = None if args.jobs is None else common.integer("--jobs", args.jobs, 1, MOST_JOBS)
     old, segments = old_ones(args, settings)
     names = [*(file.name for file in old), *args.files]
     check_inputs(names)
@@ -115,6 +116,8 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             answer=answer,
         )
         if args.output == "kept" and not answer.folder:
+            from neardup.decisions.keep_records import check_one_answer
+
             check_one_answer(settings.form, plan.new_files())
         with plan.progress, Workers(name, plan.progress.fail) as workers:
             plan = find_keys(workers, plan, args)
@@ -128,7 +131,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
 
 
 def command_line(name: str, typed: str) -> argparse.Namespace:
-    parser = table.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
+    parser = light_parser.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
     parser.add_argument(
         "files",
         nargs="*",
@@ -138,7 +141,6 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
     parser.add_argument(
         "--jobs",
         metavar="N",
-        default=str(cores()),
         help="mappers and reducers, or fewer where the input is small (default: cores)",
     )
     parser.add_argument(
@@ -193,6 +195,8 @@ def old_ones(args: argparse.Namespace, settings: Settings) -> tuple[list[Numbere
     number = 0
     for name in args.against or []:
         if is_index(name):
+            from neardup.index.agreement import opened
+
             manifest = opened(Path(name), args, settings)
             segments += manifest.segments_at(Path(name), number)
             number += manifest.files

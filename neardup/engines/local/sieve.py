@@ -127,10 +127,10 @@ def sift(
         return
     most = max(1, MOST_FILES // partitions - 1)
     parts = KeyParts.of(sources, ENTRIES_AT_ONCE, most, LARGE_BUCKET)
-    for part in range(parts.count):
+    for part in range(parts.parts):
         pieces = [parts.entries(source, part) for source in sources]
         _sift_part(pieces, _files(targets, part), known, measure)
-    for source, target in zip(sources, _files(targets, parts.count)):
+    for source, target in zip(sources, _files(targets, parts.parts)):
         parts.hot.write(source, target)
 
 

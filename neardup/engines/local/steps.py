@@ -15,11 +15,9 @@ import numpy as np
 
 from neardup.engines.local.entries import ENTRY_BYTES, EntryWriter
 from neardup.engines.local.folder import STDIN, total_size
-from neardup.engines.local.index_lookup import keys_to_find, records_to_send, write_found
 from neardup.engines.local.kept_records import keep_batch, kept_batches, numbers
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
-from neardup.engines.local.token_counts import sum_counts, write_counts
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.summary import OLD_RECORDS
@@ -66,29 +64,6 @@ def kept_records(plan: Plan, k: int, _: Counters) -> Generator[Batch, None, None
         yield from plan.progress.followed(k, kept_batches(records), records.tell)
 
 
-def count_tokens(plan: Plan, k: int) -> None:
-    """Count the tokens of a share of the records."""
-    counters = Counters("tokens")
-    with ExitStack() as stack:
-        records = stack.enter_context(closing(new_records(plan, k, counters)))
-        paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
-        tokens = [stack.enter_context(open(path, "wb")) for path in paths]
-        sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
-        sample = stack.enter_context(open(plan.path("sample", k), "wb"))
-        batches = (batch.sets for batch in records)
-        counters.add(SHUFFLED, write_counts(batches, tokens, sizes, sample))
-    counters.report()
-
-
-def sum_tokens(plan: Plan, k: int) -> None:
-    """Every N-th partition of the tokens of all mappers."""
-    mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
-    sum_counts(mine, plan.path("best", k))
-    for paths in mine:
-        for path in paths:
-            path.unlink()
-
-
 def count(plan: Plan, k: int, source: Source) -> None:
     """Write down the keys of a share of the records."""
     counters = Counters("count")
@@ -120,7 +95,11 @@ def sieve(plan: Plan, k: int) -> None:
 
 def find(plan: Plan, part: int, known: Traits) -> Iterator[Path]:
     """Files of those entries of indexes that have keys of new records, of a partition."""
-    keys = keys_to_find(plan.paths("keys", part), known) if plan.segments else np.empty(0)
+    if not plan.segments:
+        return
+    from neardup.engines.local.index_lookup import keys_to_find, write_found
+
+    keys = keys_to_find(plan.paths("keys", part), known)
     for number, segment in enumerate(plan.segments, plan.jobs):
 
         def path(file: int, number: int = number) -> Path:
@@ -168,6 +147,8 @@ def of_segment(
     plan: Plan, k: int, number: int, counters: Counters
 ) -> Iterator[tuple[Batch, Ragged]]:
     """A share of a segment's, the same."""
+    from neardup.engines.local.index_lookup import records_to_send
+
     segment = plan.segments[number - plan.jobs]
     if k == 0:
         counters.add("records", len(segment))

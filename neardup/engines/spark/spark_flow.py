@@ -11,8 +11,7 @@ In one application a second round costs no start, so keys come first unless told
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, Callable
+from typing import Callable
 
 import numpy as np
 from pyspark import AccumulatorParam
@@ -52,7 +51,8 @@ class SparkJob:
         """
         tasks, later = self.tasks, self._later
         shared = self._shared_keys(lines) if rounds == 2 else _no_keys
-        keyed = self._by_part(lines, tasks.send_lines(shared))
+        keyed = lines.mapInArrow(tasks.send_lines(shared), ROW)
+        keyed = keyed.repartitionById(tasks.partitions, "part")
         found = keyed.mapInArrow(tasks.reduce, ROW).repartitionById(tasks.ends, "part")
         end = tasks.decide if tasks.decides else tasks.unique
         return found.mapInArrow(end(later.add), VALUE)
@@ -62,32 +62,24 @@ class SparkJob:
         places = [row.value for row in self.answer(lines, rounds).collect()]
         gone = np.frombuffer(b"".join(places), "<u8").astype(np.uint64)
         everywhere = self.spark.sparkContext.broadcast(gone)
-        return new.mapInArrow(self.tasks.keep(lambda: everywhere.value), VALUE)
+        keep = self.tasks.keep(lambda: everywhere.value, self._later.add)
+        return new.mapInArrow(keep, VALUE)
 
     def reports(self) -> list[dict]:
         """What the tasks have counted, once all pairs have been asked for, each of them once."""
         return [json.loads(report) for report in [*self._first, *self._later.value]]
 
-    def _by_part(
-        self, rows: DataFrame, task: Callable[[Iterator[Any]], Iterator[Any]]
-    ) -> DataFrame:
-        return rows.mapInArrow(task, ROW).repartitionById(self.tasks.partitions, "part")
-
     def _shared_keys(self, lines: DataFrame) -> Callable[[], KeyFilter | None]:
-        sent = self._by_part(lines, self.tasks.send_keys)
+        tasks = self.tasks
+        sent = lines.mapInArrow(tasks.send_keys, ROW).repartitionById(tasks.key_parts, "part")
         parts: list[bytes] = []
-        for row in sent.mapInArrow(self.tasks.share_keys, ROW).collect():
+        for row in sent.mapInArrow(tasks.share_keys, ROW).collect():
             parts += [row.block] if row.report is None else []
             self._first += [] if row.report is None else [row.report]
-        keys = shared_keys(_lines(parts), self.settings)
+        keys = shared_keys(b"".join(parts), self.settings)
         everywhere = self.spark.sparkContext.broadcast(keys)
         return lambda: everywhere.value
 
 
 def _no_keys() -> None:
     """Of one round: all keys have lines."""
-
-
-def _lines(parts: list[bytes]) -> Iterator[bytes]:
-    for part in parts:
-        yield from part.splitlines(keepends=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import logging
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,25 +14,25 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from neardup.process.interpreter import require
 
 if __name__ == "__main__":
-    require("numpy", "pyspark", "pyarrow", name="run_spark.sh")
+    require("numpy", "pyspark", "pyarrow", "pandas", name="run_spark.sh")
 
 from pyspark.sql import SparkSession
 
-from neardup.decision_stages import decide_edges
+from neardup.decision_stages import check_lines, decide_edges
 from neardup.engines.counting_first import cost_told
 from neardup.engines.spark import spark_options
 from neardup.engines.spark.shipped_package import ship
 from neardup.engines.spark.spark_failures import in_a_line
 from neardup.engines.spark.spark_flow import SparkJob
 from neardup.engines.spark.spark_lines import lines_of_files, places_of_files
-from neardup.engines.spark.spark_tasks import Tasks
+from neardup.engines.spark.spark_tasks import READ, WRITTEN, Tasks
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings
 from neardup.options.table import as_arguments
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
 from neardup.process.program import run
-from neardup.process.summary import describe, first_bad_lines, total
+from neardup.process.summary import REMOVED, describe, first_bad_lines, total
 from neardup.process.verdict import judged
 from neardup.round_stages import check_rounds
 from neardup.stages import dedup_pairs, map_records, reduce_buckets
@@ -39,9 +41,14 @@ from neardup.token_counts.counts import TokenCounts
 
 def main() -> None:
     args = spark_options.read(sys.argv[1:])
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j tells it of Ctrl-C at length
     with in_a_line():
         spark = SparkSession.builder.getOrCreate()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # that of Spark asks the JVM
         try:
+            if not args.master.startswith("local"):
+                context = spark.sparkContext
+                print(context.applicationId, context.uiWebUrl or "", file=sys.stderr)
             answer(spark, args)
         finally:
             spark.stop()
@@ -81,7 +88,10 @@ def _carry_out(
         blocks = job.answer(lines, rounds)
     try:
         blocks.selectExpr("cast(value as string) as value").write.text(args.output_folder)
-        check_rounds(total(report["counts"] for report in job.reports()))
+        told = total(report["counts"] for report in job.reports())
+        check_rounds(told)
+        if decides == "kept":
+            check_lines(*(told.get(name, 0) for name in (READ, WRITTEN, REMOVED)))
     except BaseException as error:
         if "PATH_ALREADY_EXISTS" not in str(error):  # else another run has made it meanwhile
             output.remove()

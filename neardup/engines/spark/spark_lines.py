@@ -159,17 +159,13 @@ def blocks_of_batches(
             yield Block(rows.split.told, line, data, flaw, place)
 
 
-def lines_that_stay(
-    batches: Iterable[Any], places: Mapping[str, int], gone: np.ndarray
-) -> Iterator[bytes]:
-    """Whole lines, of all but the places `gone` (uint64, ascending); some at a time."""
-    for rows in rows_of_batches(batches):
-        first = rows.split.first(places) + rows.number - 1
-        bounds = np.searchsorted(gone, np.array([first, first + rows.high - rows.low], np.uint64))
-        out = (gone[bounds[0] : bounds[1]] - np.uint64(first)).astype(np.int64) + rows.low
-        starts, stops = [rows.low, *(out + 1).tolist()], [*out.tolist(), rows.high]
-        if stay := b"".join(rows.bytes(a, b) for a, b in zip(starts, stops) if a < b):
-            yield stay
+def lines_that_stay(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
+    """Whole lines, of all but the places `gone` (uint64, ascending)."""
+    first = rows.split.first(places) + rows.number - 1
+    bounds = np.searchsorted(gone, np.array([first, first + rows.high - rows.low], np.uint64))
+    out = (gone[bounds[0] : bounds[1]] - np.uint64(first)).astype(np.int64) + rows.low
+    starts, stops = [rows.low, *(out + 1).tolist()], [*out.tolist(), rows.high]
+    return b"".join(rows.bytes(a, b) for a, b in zip(starts, stops) if a < b)
 
 
 def _ends(values: Any) -> np.ndarray:

@@ -6,8 +6,8 @@ import argparse
 import shlex
 
 from neardup.engines.spark.spark_lines import check_names
-from neardup.index.manifest import refuse_indexes
-from neardup.options import table
+from neardup.index.is_index import refuse_indexes
+from neardup.options import common, table
 from neardup.options.settings import counts_first, settings_before_counts
 from neardup.process.errors import UsageError
 
@@ -41,12 +41,14 @@ def read(given: list[str]) -> argparse.Namespace:
     if counts_first(args):
         raise _elsewhere("a scheme that counts tokens first", args, ", or name --counts FILE")
     if args.reducers is not None:
-        table.integer("--reducers", args.reducers, 1, 999999)
+        common.integer("--reducers", args.reducers, 1, 999999)
     if args.rounds not in ROUNDS:
         raise UsageError(f"--rounds: {args.rounds!r} is not one of {', '.join(ROUNDS)}")
     for text in args.conf:
         if "=" not in text:
             raise UsageError(f"--conf: expected NAME=VALUE, got {text!r}")
+    if "spark.submit.deployMode=cluster" in args.conf:
+        raise UsageError("--conf spark.submit.deployMode=cluster: the driver is this machine")
     return args
 
 

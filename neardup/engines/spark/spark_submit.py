@@ -34,6 +34,8 @@ def main() -> None:
     if args.show:
         print(shlex.join(words))
         return
+    if args.master == "yarn":
+        check_yarn()
     sys.exit(_submit(words, environment(args)))
 
 
@@ -57,7 +59,8 @@ def command(args: argparse.Namespace) -> list[str]:
 
 def environment(args: argparse.Namespace) -> dict[str, str]:
     """Of a Spark that is this machine's alone, nothing listens to other machines."""
-    more = {"PYTHONWARNINGS": "ignore:PySpark does not yet fully support:FutureWarning"}
+    quiet = ("PySpark does not yet fully support:FutureWarning", "Unable to cleanly:RuntimeWarning")
+    more = {"PYTHONWARNINGS": ",".join(f"ignore:{what}" for what in quiet)}
     if args.master.startswith("local"):
         more["SPARK_LOCAL_IP"] = "127.0.0.1"
     return {**more, **os.environ}
@@ -79,6 +82,22 @@ def spark_submit() -> str:
     raise StageError(
         f"there is no spark-submit on the PATH; set SPARK_HOME, or install one: {INSTALL}"
     )
+
+
+def check_yarn() -> None:
+    """StageError where nothing says which cluster it is; Spark would show a stack trace, or ask
+    this machine for a quarter of an hour."""
+    home = Path(spark_submit()).resolve().parents[1]
+    if not (home / "jars").is_dir():  # a command around the real one may say it
+        return
+    if Path(os.environ.get("SPARK_CONF_DIR", home / "conf"), "spark-env.sh").exists():
+        return
+    folders = filter(None, map(os.environ.get, ("HADOOP_CONF_DIR", "YARN_CONF_DIR")))
+    if not any(Path(folder, "yarn-site.xml").exists() for folder in folders):
+        raise StageError(
+            "--master yarn: set HADOOP_CONF_DIR to the folder with the cluster's core-site.xml and "
+            "yarn-site.xml"
+        )
 
 
 def _submit(words: list[str], env: dict[str, str]) -> int:

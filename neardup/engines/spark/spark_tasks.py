@@ -25,7 +25,11 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from neardup.engines.deciding import decision, in_order
-from neardup.engines.spark.spark_lines import blocks_of_batches, lines_that_stay
+from neardup.engines.spark.spark_lines import (
+    blocks_of_batches,
+    lines_that_stay,
+    rows_of_batches,
+)
 from neardup.lines.decided_lines import parse_place
 from neardup.options.settings import Settings
 from neardup.options.table import from_arguments
@@ -38,12 +42,15 @@ from neardup.round_stages import (
     send_lines,
     share_keys,
 )
-from neardup.rounds.key_filter import KeyFilter
+from neardup.rounds.key_filter import HELD_BYTES, KeyFilter
 from neardup.rounds.line_blocks import gathered
 from neardup.stages import dedup_pairs
 from neardup.token_counts.counts import TokenCounts
 
 ROW = "part int, block binary, report binary"
+READ, WRITTEN = "lines read", "lines written"  # of those from which some go
+# A split of 128 MiB has some 35 MB of keys, and each part knows only groups of its own keys.
+SPLITS_A_KEY_PART = 16
 Batches = Iterable[Any]  # of Arrow
 Rows = Iterator[Any]
 
@@ -63,8 +70,8 @@ class Tasks:
         """Round 1, from lines to the keys of each part."""
         settings, counters = self._settings(), Counters("keys")
         blocks = blocks_of_batches(batches, settings.max_line, self.places)
-        yield from self._rows(send_keys(blocks, settings, counters, self.partitions))
-        yield self._report(counters)
+        yield from self._rows(send_keys(blocks, settings, counters, self.key_parts))
+        yield row(self._mine() % self.key_parts, report=report_of(counters))
 
     def share_keys(self, batches: Batches) -> Rows:
         """Round 1, from the keys of a part to those that two records share."""
@@ -73,8 +80,9 @@ class Tasks:
         blocks = iter(received)
         first = next(blocks, None)
         if first is not None:
-            keys = share_keys(chain([first], blocks), settings, received.part, self.partitions)
-            yield row(received.part, b"".join(keys))
+            part, of = received.part, self.key_parts
+            keys = share_keys(chain([first], blocks), settings, part, of, HELD_BYTES)
+            yield row(part, b"".join(keys))
         yield from (row(0, report=report) for report in received.reports)
 
     def send_lines(self, shared: Callable[[], KeyFilter | None]) -> Callable[[Batches], Rows]:
@@ -138,16 +146,29 @@ class Tasks:
 
         return task
 
-    def keep(self, gone: Callable[[], np.ndarray]) -> Callable[[Batches], Rows]:
+    def keep(
+        self, gone: Callable[[], np.ndarray], tell: Callable[[list[bytes]], None]
+    ) -> Callable[[Batches], Rows]:
         """From lines to those that stay, without the last line end."""
 
         def task(batches: Batches) -> Rows:
             prepare()
+            counters = Counters("keep")
             assert self.places is not None
-            for block in lines_that_stay(batches, self.places, gone()):
-                yield value(block[:-1])
+            for rows in rows_of_batches(batches):
+                block = lines_that_stay(rows, self.places, gone())
+                counters.add(READ, rows.high - rows.low)
+                counters.add(WRITTEN, block.count(b"\n"))
+                if block:
+                    yield value(block[:-1])
+            tell([report_of(counters)])
 
         return task
+
+    @property
+    def key_parts(self) -> int:
+        """How many parts there are in the first round: few, as on Hadoop."""
+        return -(-self.partitions // SPLITS_A_KEY_PART)
 
     @property
     def ends(self) -> int:

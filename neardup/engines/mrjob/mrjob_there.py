@@ -14,21 +14,39 @@ from neardup.engines.hadoop.containers import (
     reduce_properties,
 )
 from neardup.engines.hadoop.listing import File, listed
-from neardup.engines.hadoop.sizes import line_bytes, lines_sent, maps_for, reducers_for
+from neardup.engines.hadoop.sizes import (
+    key_reducers_for,
+    line_bytes,
+    lines_sent,
+    maps_for,
+    reducers_for,
+)
 from neardup.engines.hadoop.splits import MAPS, REDUCERS
 from neardup.options.settings import Settings
 
 
-def fit(runner: Any, settings: Settings, files: list[File], rounds: str) -> None:
-    """Set all that neither -D nor mrjob.conf sets, before a runner (HadoopJobRunner) runs."""
+def fit(
+    runner: Any,
+    settings: Settings,
+    files: list[File],
+    rounds: str,
+    mapped: int = 0,
+    keys_alone: bool = False,
+) -> None:
+    """Set all that neither -D nor mrjob.conf sets, before a runner (HadoopJobRunner) runs.
+
+    `mapped`: how many bytes of files the tasks map; `keys_alone`: for the first of two rounds.
+    """
     compat: Any = importlib.import_module("mrjob.compat")
     given = runner._opts["jobconf"]
-    lines = lines_sent(line_bytes(files, settings), rounds)
+    lines = line_bytes(files, settings)
+    sent = lines_sent(lines, rounds)
+    reducers = reducers_for(sent)
     wanted: Properties = {
-        **map_properties(DEFAULT_MEMORY),
+        **map_properties(DEFAULT_MEMORY, mapped),
         **reduce_properties(DEFAULT_MEMORY),
-        MAPS: maps_for(lines, DEFAULT_MEMORY),
-        REDUCERS: reducers_for(lines),
+        MAPS: maps_for(sent, DEFAULT_MEMORY),
+        REDUCERS: key_reducers_for(lines, reducers) if keys_alone else reducers,
     }
     runner._opts["jobconf"] = {
         # Some have other names in other versions.

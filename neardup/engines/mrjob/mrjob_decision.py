@@ -9,13 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO
 
-from neardup.decisions.keep_records import InputFile
 from neardup.engines.deciding import decision, in_order, removed_of
 from neardup.engines.local.decision import keep
 from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.process.program import write_all
-from neardup.reading.input_files import file_places
+from neardup.reading.input_files import InputFile, file_places
 
 
 def decide_here(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Callable, NamedTuple
 
-from neardup.index.manifest import refuse_indexes
+from neardup.index.is_index import refuse_indexes
 from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import STDIN_COPY, files_named
 

@@ -1,0 +1,246 @@
+"""The jobs of job.py as mrjob knows them: their options, their steps, and what a task does.
+
+mrjob brings each task its lines, and sorts in between.  The stages work in bulk, so a task reads
+and writes blocks of lines itself, instead of having mrjob call it for each of them; a reducer
+finds the buckets itself.
+
+A task is job.py again, with the options of its job.  Where there are several jobs, each but the
+one for pairs has a mark, an option that tells the task which of these classes it belongs to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+
+from mrjob.job import MRJob
+from mrjob.parse import is_uri
+from mrjob.step import MRStep
+
+from neardup.count_stages import map_counts, order_counts, sum_counts
+from neardup.engines.deciding import decision
+from neardup.engines.either_form import reduce_either
+from neardup.engines.hadoop.sizes import AUTO
+from neardup.engines.hadoop.splits import SAME_SPLITS, WHOLE_LINES
+from neardup.engines.in_blocks import (
+    keys_in_blocks,
+    lines_in_blocks,
+    share_blocks,
+)
+from neardup.engines.inputs import input_blocks
+from neardup.engines.kept_inputs import kept_of_task
+from neardup.engines.local.removed_file import REMOVED_OPTION
+from neardup.engines.mrjob.mrjob_here import with_plain_names
+from neardup.engines.shared_keys_file import read_shared_keys
+from neardup.options.common import value_of
+from neardup.options.settings import settings_before_counts
+from neardup.options.table import OPTIONS, given_arguments
+from neardup.process.arguments import check_words
+from neardup.process.counters import SHUFFLED, Counters
+from neardup.process.errors import UsageError
+from neardup.reading.blocks import blocks_of
+from neardup.round_stages import counted_again, map_shared
+from neardup.stages import dedup_pairs
+
+GROUP = "neardup"  # of the counters
+RUNNERS = ("inline", "local", "hadoop")
+AS_HADOOP_SAYS = ("…", "...")  # which prints ? for most characters, by its locale
+SENT_ALONG = ("--counts", "--input-files")  # files that every task has
+ROUNDS_HELP = (
+    "2: a first job finds the keys that two records share, and only these get lines; auto: on a "
+    "cluster, where the input is large enough for one more job (default: auto)"
+)
+ONE_REDUCER = {"mapreduce.job.reduces": 1}
+
+
+class NearDuplicates(MRJob):
+    """The pairs, each of one bucket; then each pair once, even where an id comes twice."""
+
+    MARK: list[str] = []
+    SCRIPT = ""  # job.py, and what it does where it is no task: `mrjob_main` tells
+    LAUNCH: Callable[[NearDuplicates], None]
+    DIRS = ["neardup"]
+    JOBCONF = {"mapreduce.job.name": "near-duplicates"}
+
+    @classmethod
+    def mr_job_script(cls) -> str:
+        """What mrjob ships to tasks, and runs there; `DIRS` are beside it."""
+        return cls.SCRIPT
+
+    def configure_args(self) -> None:
+        super().configure_args()
+        for flag, spec in OPTIONS.items():
+            (self.add_file_arg if flag in SENT_ALONG else self.add_passthru_arg)(flag, **spec)
+        self.arg_parser.add_argument("--removed", **REMOVED_OPTION)
+        self.add_passthru_arg("--rounds", choices=[AUTO, "1", "2"], default=AUTO, help=ROUNDS_HELP)
+        self.add_passthru_arg("--blocks", action="store_true", help=argparse.SUPPRESS)
+        for name in ("--decided", "--shared-keys"):
+            self.add_file_arg(name, help=argparse.SUPPRESS)
+        for kind in MARKED:
+            self.add_passthru_arg(*kind.MARK, action="store_true", help=argparse.SUPPRESS)
+
+    def load_args(self, args: list[str]) -> None:
+        check_words(self.arg_parser, args)
+        super().load_args(with_plain_names(args))
+        for flag in OPTIONS:
+            if value_of(self.options, flag) in ([], [[]]):  # what argparse makes of --flag=--
+                raise UsageError(f"{flag}: '--' is no value")
+        if self.options.runner not in (None, *RUNNERS):
+            use = ", ".join(f"-r {runner}" for runner in RUNNERS)
+            if self.options.runner == "spark":
+                words = [*given_arguments(self.options), *(self.options.args or ["INPUT"])]
+                use += f"; on Spark type: ./run_spark.sh {shlex.join(words)} OUTPUT"
+            raise UsageError(f"-r {self.options.runner}: cannot run this job; use one of {use}")
+        if not self.on_cluster():
+            self.options.read_logs = False  # what a task said is said by `JobRun`
+            if self.options.bootstrap_mrjob is None:
+                self.options.bootstrap_mrjob = False  # tasks here have it, and need no copy
+        self.settings = settings_before_counts(self.options)
+        self.settings.form.check_task()
+
+    def on_cluster(self) -> bool:
+        return self.options.runner == "hadoop"
+
+    def elsewhere(self, name: str) -> bool:
+        """Whether it is a file of the cluster."""
+        return self.on_cluster() and is_uri(name)
+
+    def splits(self) -> dict[str, int]:
+        """What makes two jobs cut a file alike, where one of them reads old files too."""
+        return SAME_SPLITS if self.options.against else {}
+
+    def dirs(self) -> list[str]:
+        return super().dirs() if self.on_cluster() else []  # the launcher says where it is
+
+    def run_job(self) -> None:
+        """What mrjob calls where this is no task."""
+        type(self).LAUNCH(self)
+
+    # What a task does: all its input at once.
+
+    def steps(self) -> list[MRStep]:
+        return [MRStep(mapper=self.map, reducer=self.reduce), MRStep(reducer=self.dedup)]
+
+    def run_mapper(self, step_num: int = 0) -> None:
+        self.stdout.writelines(self.steps()[step_num]["mapper"]())
+
+    def run_reducer(self, step_num: int = 0) -> None:
+        self.stdout.writelines(self.steps()[step_num]["reducer"]())
+
+    def map(self) -> Iterator[bytes]:
+        counters = Counters("mapper")
+        blocks = input_blocks(self.options.against or [], ["-"], self.settings)
+        path = self.options.shared_keys
+        shared = read_shared_keys(path, self.settings) if path else None
+        if self.options.blocks:
+            yield from lines_in_blocks(blocks, self.settings, counters, shared)
+        else:
+            for _, lines in map_shared(blocks, self.settings, counters, shared):
+                yield lines
+        self.publish(counters)
+
+    def reduce(self) -> Iterator[bytes]:
+        counters = Counters("reducer")
+        yield from reduce_either(self.stdin, self.settings, counters)
+        self.publish(counters)
+
+    def dedup(self) -> Iterator[bytes]:
+        counters = Counters("dedup")
+        yield from dedup_pairs(self.stdin, counters)
+        self.publish(counters)
+
+    def publish(self, counters: Counters) -> None:
+        if "NEARDUP_REPORT" in os.environ:
+            counters.report()
+        for name, count in counters.told().items():
+            self.increment_counter(GROUP, name.replace(*AS_HADOOP_SAYS), count)
+
+
+class CountTokens(NearDuplicates):
+    """In how many records is each token?  What it writes is for --counts."""
+
+    MARK = ["--count-tokens"]
+
+    def steps(self) -> list[MRStep]:
+        return [
+            MRStep(mapper=self.map, reducer=self.sum),
+            MRStep(reducer=self.order, jobconf=ONE_REDUCER),
+        ]
+
+    def map(self) -> Iterator[bytes]:
+        counters = Counters("tokens")
+        blocks = self.settings.blocks(["-"])
+        yield from map_counts(blocks, self.settings, counters)
+        shuffled = counters.counts[SHUFFLED]
+        counters.forget()  # the other job counts the same records
+        counters.add(SHUFFLED, shuffled)
+        self.publish(counters)
+
+    def sum(self) -> Iterable[bytes]:
+        return sum_counts(self.stdin)
+
+    def order(self) -> Iterable[bytes]:
+        return order_counts(self.stdin)
+
+
+class ShareKeys(NearDuplicates):
+    """Which keys do two records share?  What it writes is for --shared-keys."""
+
+    MARK = ["--share-keys"]
+
+    def steps(self) -> list[MRStep]:
+        return [MRStep(mapper=self.map, reducer=self.reduce)]
+
+    def map(self) -> Iterator[bytes]:
+        counters = Counters("keys")
+        blocks = input_blocks(self.options.against or [], ["-"], self.settings)
+        yield from keys_in_blocks(blocks, self.settings, counters)
+        counted_again(counters)
+        self.publish(counters)
+
+    def reduce(self) -> Iterator[bytes]:
+        return share_blocks(self.stdin, self.settings)
+
+
+class FindEdges(NearDuplicates):
+    """The pairs, as edges for the launcher to decide about."""
+
+    MARK = ["--find-edges"]
+
+    def steps(self) -> list[MRStep]:
+        return super().steps()[:1]
+
+
+class Decide(NearDuplicates):
+    """The edges, and then the decision in one reducer."""
+
+    MARK = ["--decide-edges"]
+
+    def steps(self) -> list[MRStep]:
+        return [
+            MRStep(mapper=self.map, reducer=self.reduce, jobconf=self.splits()),
+            MRStep(reducer=self.decide, jobconf=ONE_REDUCER),
+        ]
+
+    def decide(self) -> Iterator[bytes]:
+        counters = Counters("decide")
+        yield from decision(blocks_of(self.stdin), self.options.output, self.settings, counters)
+        self.publish(counters)
+
+
+class KeepLines(NearDuplicates):
+    """The lines that stay; each part of the output has those of a part of the input, in order."""
+
+    MARK = ["--keep-lines"]
+
+    def steps(self) -> list[MRStep]:
+        return [MRStep(mapper=self.keep, jobconf={**WHOLE_LINES, **self.splits()})]
+
+    def keep(self) -> Iterator[bytes]:
+        with open(self.options.decided, "rb") as decided:
+            yield from kept_of_task(decided, self.options.input_files)
+
+
+MARKED: tuple[type[NearDuplicates], ...] = (CountTokens, ShareKeys, FindEdges, Decide, KeepLines)

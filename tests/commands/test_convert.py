@@ -1,0 +1,129 @@
+"""`neardup convert`: any form as JSON lines, with the same pairs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpus_in_forms import CORPUS, FLAGS, TEXT, forms, made
+from tests.support.engines import (
+    INLINE,
+    NEARDUP,
+    RUN_LOCAL,
+    Input,
+    in_order,
+    mrjob,
+    pipe,
+    run,
+    succeed,
+)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What there is to find in the texts as lines."""
+    tmp = tmp_path_factory.mktemp("pairs")
+    found = succeed([*RUN_LOCAL, *FLAGS, "--input=text", "-"], tmp, TEXT).out
+    assert found.count(b"\n") > 40
+    return found
+
+
+def converted(path: Path, tmp: Path, *flags: str) -> Path:
+    out = tmp / "converted.jsonl"
+    out.write_bytes(succeed([*NEARDUP, "convert", *flags, path], tmp).out)
+    return out
+
+
+@forms
+def test_a_converted_file_is_the_same(name: str, pairs: bytes, tmp_path: Path) -> None:
+    path = converted(made(name, tmp_path), tmp_path)
+    data = path.read_bytes()
+    rows = [json.loads(line) for line in data.splitlines()]
+    assert [(row["id"], row["text"]) for row in rows] == CORPUS
+    assert len(rows[0]) == 3  # all columns
+    assert succeed([*RUN_LOCAL, *FLAGS, path], tmp_path).out == pairs
+    flags = [*FLAGS, "--input=jsonl"]
+    given = Input(data, [str(path)])
+    assert in_order(pipe(given, flags, tmp_path)) == pairs
+    assert in_order(mrjob(INLINE)(given, flags, tmp_path)) == pairs
+
+
+def test_text_is_converted_too(pairs: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(TEXT)
+    path = converted(tmp_path / "a.txt", tmp_path, "--input=text")
+    assert succeed([*RUN_LOCAL, *FLAGS, path], tmp_path).out == pairs
+
+
+def test_rows_without_ids_get_their_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"n,text\n1,to be or not\nbad\n\n2,to be or not\n3,\n")
+    pairs = succeed([*RUN_LOCAL, path], tmp_path).out
+    assert pairs == b"1\t4\t1.000000\n"
+    result = run([*NEARDUP, "convert", path], tmp_path)
+    assert result.code == 0
+    assert [json.loads(line) for line in result.out.splitlines()] == [
+        {"id": "1", "n": "1", "text": "to be or not"},
+        {"id": "4", "n": "2", "text": "to be or not"},
+        {"id": "5", "n": "3", "text": ""},
+    ]
+    assert f"{path}: row 2: another number of fields than the header: 'bad'" in result.err
+    (tmp_path / "b.jsonl").write_bytes(result.out)
+    assert succeed([*RUN_LOCAL, tmp_path / "b.jsonl"], tmp_path).out == pairs
+    given = Input(result.out, [str(tmp_path / "b.jsonl")])
+    assert mrjob(INLINE)(given, ["--input=jsonl"], tmp_path) == pairs
+    named = run([*NEARDUP, "convert", "--id=key", path], tmp_path)
+    assert (named.code, "has no column 'key'; name one with --id" in named.err) == (1, True)
+    assert run([*NEARDUP, "convert", "--strict", path], tmp_path).code == 1
+
+
+def test_a_table_without_names_is_converted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"1,en,a b\n2,en,c d\n")
+    done = succeed([*NEARDUP, "convert", "--id=1", "--text=3,2", path], tmp_path)
+    assert [json.loads(line) for line in done.out.splitlines()] == [
+        {"id": "1", "text": "a b\nen"},
+        {"id": "2", "text": "c d\nen"},
+    ]
+
+
+def test_what_json_lines_are_converted_to(tmp_path: Path) -> None:
+    rows = [
+        b'{"id": "\\ud83d", "text": "to \\ud83d be", "n": 1e3}',
+        b'{"text": {"id": 7}, "id": 0}',
+        b'{"\\u0000flaw": [1], "\\u0000row": 2, "id": "a"}',
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\n".join([*rows, b"bad", b"[]"]))
+    result = run([*NEARDUP, "convert", path], tmp_path)
+    assert result.code == 0
+    assert [json.loads(line) for line in result.out.splitlines()] == list(map(json.loads, rows))
+    assert result.count("bad lines") == 2
+
+
+def test_rows_that_are_odd_are_converted(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    odd = [
+        b'{"id": 1, "text": "to be"}',
+        b"{}",
+    ]
+    path.write_bytes(b"\n".join([*odd, b"[", b'"\xff"']) + b"\n")
+    result = run([*NEARDUP, "convert", path], tmp_path)
+    assert result.code == 0, result.err
+    expected = [json.loads(odd[0]), {"id": "2"}]
+    assert [json.loads(line) for line in result.out.splitlines()] == expected
+    assert result.count("bad lines") == 2
+    assert "(1 not UTF-8, 1 not a JSON object)" in result.err
+
+
+def test_an_id_is_converted_to_what_a_run_takes_it_for(tmp_path: Path) -> None:
+    arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    ids = {"float": [1.0, 2.0], "bytes": [b"\xff", b"a"]}
+    files.write_table(arrow.table({**ids, "text": ["to be", "to be"]}), path)
+    for name, pair in {"float": b"1.0\t2.0", "bytes": b"61\tff"}.items():
+        flag = f"--id={name}"
+        out = converted(path, tmp_path, flag)
+        for file in path, out:
+            assert succeed([*RUN_LOCAL, flag, file], tmp_path).out == pair + b"\t1.000000\n"

@@ -1,0 +1,254 @@
+"""The commands that run_hadoop.sh shows: of which jobs, and by how many tasks."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import RUN_HADOOP, program, run
+from tests.support.fake_hadoop import (
+    FILE,
+    LISTS_NOTHING,
+    LOOKED,
+    fake_hadoop,
+    last,
+    listing,
+    value,
+    was_asked,
+)
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> dict[str, str]:
+    """The environment of a Hadoop that says nothing and, if it is to do anything, fails."""
+    return fake_hadoop(tmp_path, LISTS_NOTHING)
+
+
+def test_the_command_that_is_shown(tmp_path: Path) -> None:
+    """Generic options first; what the user defines comes last and so wins."""
+    fake_hadoop(tmp_path, LISTS_NOTHING)
+    jars = tmp_path / "share" / "hadoop" / "tools" / "lib"
+    jars.mkdir(parents=True)
+    for name in ("3.4.2", "3.4.2-sources", "3.4.2-tests"):
+        (jars / f"hadoop-streaming-{name}.jar").touch()
+    flags = ["--threshold=0.8", "--reducers=3", "-D", "mapreduce.job.reduces=5", "--show"]
+    result = run([*RUN_HADOOP, *flags, "a", "b*", "out"], tmp_path, HADOOP_HOME=str(tmp_path))
+    assert result.code == 0, result.err
+    (line,) = result.out.decode().splitlines()
+    assert line.startswith(f"{tmp_path}/bin/hadoop jar {jars}/hadoop-streaming-3.4.2.jar -D ")
+    reduces = [word for word in line.split() if word.startswith("mapreduce.job.reduces=")]
+    assert reduces == ["mapreduce.job.reduces=3", "mapreduce.job.reduces=5"]
+    assert line.rindex(" -D ") < line.index(" -archives ") < line.index(" -input a -input 'b*' ")
+    assert "-mapper 'python3 neardup-job/mapper.py --blocks --threshold=0.8 " in line
+
+
+def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Path) -> None:
+    """In front, by a folder beside the output; the file of counts has one name in each task."""
+    flags = ["--scheme=prefix", "--dedup", "-D", "mapreduce.job.reduces=5", "--show"]
+    result = run([*RUN_HADOOP, *flags, "a", "my data/out/"], tmp_path, **installed)
+    sums, counts, pairs, dedup, removing = map(shlex.split, result.out.decode().splitlines())
+    (between,) = re.findall(
+        r"^my data/_neardup-[0-9a-f]{16}\.out(?=/sums$)", value(sums, "-output")
+    )
+    assert value(sums, "-input") == "a"
+    assert value(sums, "-mapper").startswith("python3 neardup-job/count_tokens.py map --scheme=pre")
+    assert last(sums, "mapreduce.job.reduces") == "5"
+    assert last(counts, "mapreduce.job.reduces") == "1"
+    assert (value(counts, "-input"), value(counts, "-output")) == (
+        f"{between}/sums",
+        f"{between}/counts",
+    )
+    file = f"{between.replace(' ', '%20')}/counts/part-00000#counts"  # a URI
+    assert f"mapreduce.job.cache.files={file}" in pairs
+    assert (value(pairs, "-input"), value(pairs, "-output")) == ("a", f"{between}/pairs")
+    assert all(" --counts=counts " in value(pairs, flag) for flag in ("-mapper", "-reducer"))
+    assert (value(dedup, "-input"), value(dedup, "-output")) == (f"{between}/pairs", "my data/out")
+    hadoop = f"{tmp_path}/bin/hadoop"
+    assert removing == [hadoop, "fs", "-rm", "-r", "-skipTrash", between]
+    again = run([*RUN_HADOOP, *flags, "a", "my data/out/"], tmp_path, **installed)
+    assert between not in again.out.decode()  # no two runs share a folder
+
+
+def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path: Path) -> None:
+    own = tmp_path / "own.tsv"
+    own.write_text("")
+    flags = ["--counts", own, "--scheme=prefix", "--show"]
+    result = run([*RUN_HADOOP, *flags, "a", "out"], tmp_path, **installed)
+    (pairs,) = result.out.decode().splitlines()
+    assert f" -files '{own}#counts' -archives " in pairs
+    assert pairs.count(" --counts=counts ") == 2
+
+
+def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -> None:
+    """Both with the same options; the folder of the first one's answer is for tasks."""
+    flags = ["--scheme=prefix", "--rounds=2", "--seed=7", "--show"]
+    result = run([*RUN_HADOOP, *flags, "a", "my data/out"], tmp_path, **installed)
+    lines = result.out.decode().splitlines()
+    (note,) = (line for line in lines if line.startswith("#"))
+    _, _, keys, pairs, removing = (shlex.split(line) for line in lines if line != note)
+    shared = value(keys, "-output")
+    assert (
+        note == f"# with a larger mapreduce.map.memory.mb, where {shared} is over a quarter of it:"
+    )
+    assert removing[-1] == shared.rpartition("/")[0]
+    options = value(pairs, "-reducer").partition(" ")[2].partition(" ")[2]
+    assert value(keys, "-mapper") == f"python3 neardup-job/share_keys.py map {options}"
+    assert value(keys, "-reducer") == f"python3 neardup-job/share_keys.py reduce {options}"
+    assert value(pairs, "-mapper") == (
+        f"python3 neardup-job/mapper.py --blocks --shared-keys=shared-keys {options}"
+    )
+    counts = f"{removing[-1]}/counts/part-00000#counts".replace(" ", "%20")
+    files = f"{shared}#shared-keys".replace(" ", "%20")
+    assert f"mapreduce.job.cache.files={files},{counts}" in pairs
+    assert f"mapreduce.job.cache.files={counts}" in keys
+
+
+def list_sent(command: list[str]) -> Path:
+    """The list of input files that goes along with a job."""
+    (path,) = re.findall("(?:^|,)([^,]+)#input-files(?:,|$)", value(command, "-files"))
+    return Path(path)
+
+
+def test_the_commands_that_decide(tmp_path: Path) -> None:
+    """They can be run as they stand: the list of input files stays."""
+    flags = ["--output=kept", "--keep=longest", "--removed=/gone/", "--against", "/old"]
+    more = ["-D", "mapreduce.job.reduces=5", "-D", "mapreduce.job.maps=9", "--show"]
+    result = run([*RUN_HADOOP, *flags, *more, "/in", "/out"], tmp_path, **listing(tmp_path))
+    assert result.code == 0, result.err
+    lines = result.out.decode().splitlines()
+    pairs, decide, keep, gone, mark, removing = map(shlex.split, lines)
+    between = removing[-1]
+    assert list_sent(pairs) == list_sent(keep)
+    assert list_sent(pairs).read_text() == "old\t/old/o.txt\nnew\t/in/a.gz\nnew\t/in/b c.txt\n"
+    assert [pairs[i + 1] for i, word in enumerate(pairs) if word == "-input"] == ["/in", "/old"]
+    told = "--keep=longest --against=input-files --input-files=input-files"
+    for command, flag in ((pairs, "-mapper"), (pairs, "-reducer"), (decide, "-reducer")):
+        assert told in value(command, flag)
+    assert (value(decide, "-input"), value(decide, "-output")) == (
+        value(pairs, "-output"),
+        f"{between}/decided",
+    )
+    assert last(decide, "mapreduce.job.reduces") == "1"
+    assert last(decide, "mapreduce.output.fileoutputformat.compress") == "false"
+    assert f"mapreduce.job.cache.files={between}/decided/part-00000#decided" in keep
+    assert last(keep, "mapreduce.job.reduces") == "0"
+    assert (value(keep, "-input"), value(keep, "-output")) == ("/in", "/out")
+    # Both cut files in the same places, though one of them reads more of them.
+    assert last(pairs, "mapreduce.job.maps") == last(keep, "mapreduce.job.maps") == "1"
+    assert (value(gone, "-input"), value(gone, "-output")) == (f"{between}/decided", "/gone")
+    assert mark[2:] == ["-touchz", "/out/_neardup", "/gone/_neardup"]
+    asked = was_asked(tmp_path)
+    assert asked == ["fs -ls -R /old", "fs -ls -R /in"]  # nothing has changed
+
+
+@pytest.mark.parametrize("output", ["removed", "clusters"])
+def test_the_decision_is_the_answer(output: str, tmp_path: Path) -> None:
+    flags = [f"--output={output}", "--show", "/in", "/out"]
+    result = run([*RUN_HADOOP, *flags], tmp_path, **listing(tmp_path))
+    _, decide, mark, _ = map(shlex.split, result.out.decode().splitlines())
+    assert value(decide, "-output") == "/out"
+    assert f"neardup-job/decide_reducer.py --verify=exact --output={output} " in " ".join(decide)
+    assert mark[2:] == ["-touchz", "/out/_neardup"]
+
+
+def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
+    """One job, and a list; without --against there is none."""
+    flags = ["--between", "--against=/old", "--show", "/in", "/out"]
+    result = run([*RUN_HADOOP, *flags], tmp_path, **listing(tmp_path))
+    (pairs,) = map(shlex.split, result.out.decode().splitlines())
+    assert list_sent(pairs).read_text().startswith("old\t/old/o.txt\nnew\t")
+    assert value(pairs, "-output") == "/out"
+    result = run([*RUN_HADOOP, "--show", "/in", "/out"], tmp_path, **listing(tmp_path))
+    assert "input-files" not in result.out.decode()
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "flags", "maps", "reducers"),
+    [
+        (0.001, "", 2, 1),
+        (0.726, "", 9, 8),  # a million videos
+        (0.726, "--memory=8192", 3, 8),
+        (0.726, "--max-bands=5", 3, 3),
+        (0.1, "--input=text", 8, 6),
+        (726, "--rounds=1", 8980, 1952),
+        (726, "", 1796, 873),
+        (726, "--reducers=40", 1796, 40),
+    ],
+)
+def test_tasks_by_the_size_of_the_input(
+    gigabytes: float, flags: str, maps: int, reducers: int, tmp_path: Path
+) -> None:
+    """By one question: all maps and reducers, where nobody says how many."""
+    told = listing(tmp_path)
+    half = f"-rw-r--r--   1 me us {int(gigabytes * 10**9 / 2)} 2026-01-31 09:00"
+    (tmp_path / "new").write_text(f"{half} /in/a\n{half} /in/b\n{half} /in/_c\n")
+    result = run([*RUN_HADOOP, *flags.split(), "--show", "/in", "/out"], tmp_path, **told)
+    assert result.code == 0, result.err
+    commands = [shlex.split(line) for line in result.out.decode().splitlines()]
+    jobs = [command for command in commands if command[1] == "jar"]
+    assert len(jobs) == 1 + (gigabytes > 1 and "--rounds=1" not in flags)  # keys first
+    assert [last(job, "mapreduce.job.maps") for job in jobs] == [str(maps)] * len(jobs)
+    *keys_alone, pairs = (int(last(job, "mapreduce.job.reduces")) for job in jobs)
+    assert pairs == reducers
+    assert keys_alone == [min(191, reducers)] * len(keys_alone)
+    assert was_asked(tmp_path) == [LOOKED]
+
+
+def test_a_packed_file_is_larger_than_it_looks(tmp_path: Path) -> None:
+    told = listing(tmp_path)
+    (tmp_path / "new").write_text("-rw-r--r--   1 me us 300000000 2026-01-31 09:00 /in/a.gz\n")
+    result = run([*RUN_HADOOP, "--rounds=1", "--show", "/in", "/out"], tmp_path, **told)
+    assert last(shlex.split(result.out.decode()), "mapreduce.job.reduces") == "10"
+
+
+def test_nothing_is_asked_where_all_is_given(tmp_path: Path) -> None:
+    told = listing(tmp_path)
+    given = ["-D", "mapreduce.job.maps=7", "--reducers=3", "--rounds=1"]
+    result = run([*RUN_HADOOP, *given, "--show", "/in", "/out"], tmp_path, **told)
+    command = shlex.split(result.out.decode())
+    assert last(command, "mapreduce.job.maps") == "7"
+    assert last(command, "mapreduce.job.reduces") == "3"
+    assert not (tmp_path / "asked").exists()
+
+
+def test_lists_that_cannot_be_used(tmp_path: Path) -> None:
+    flags = [*RUN_HADOOP, "--output=removed", "--show", "/in", "/in/a*", "/out"]
+    told = listing(tmp_path)
+    (tmp_path / "new").write_text(f"{FILE} /in/a.gz\n{FILE} hdfs://node:9000/in/a.gz\n")
+    result = run(flags, tmp_path, **told)
+    assert result.code == 1
+    assert "/in/a.gz: is named twice" in result.err
+    (tmp_path / "new").write_text(f"{FILE} /in/a\nb\n")  # a name of two lines
+    result = run(flags, tmp_path, **told)
+    assert "run_hadoop.sh: cannot read what Hadoop lists: 'b'" in result.err
+    fake_hadoop(tmp_path, "echo Connection refused >&2; exit 1")
+    result = run(flags, tmp_path, **told)
+    assert result.code == 1
+    assert result.err == (
+        "Connection refused\nrun_hadoop.sh: cannot list /in /in/a*; Hadoop said why above\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "names", [(b"\xff", b"out"), (b"in", b"o\xc3"), (b"--name=\xff", b"a", b"b")]
+)
+def test_names_that_are_not_utf8(
+    names: tuple[bytes, ...], installed: dict[str, str], tmp_path: Path
+) -> None:
+    result = run([*RUN_HADOOP, "--show", *map(os.fsdecode, names)], tmp_path, **installed)
+    assert result.code == 2
+    assert result.out == b""
+    assert "is not UTF-8, as Hadoop's names are" in result.err
+
+
+def test_a_hadoop_whose_folder_is_not_utf8(installed: dict[str, str], tmp_path: Path) -> None:
+    home = tmp_path / os.fsdecode(b"h\xff")
+    program(home / "bin" / "hadoop", LISTS_NOTHING)
+    given = {**installed, "HADOOP_HOME": str(home)}
+    result = run([*RUN_HADOOP, "--show", "a", "b"], tmp_path, **given)
+    assert result.code == 0, result.err
+    assert result.out.startswith(b"'" + os.fsencode(home / "bin" / "hadoop") + b"' jar ")

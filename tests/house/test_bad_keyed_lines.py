@@ -1,0 +1,126 @@
+"""Lines between the stages that are wrong: each is refused, and makes no wrong pair."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from neardup.process.errors import StageError
+from tests.support.drawn import mapped, reduced, settings_of
+from tests.support.engines import ANSWER, DEDUP, MAPPER, REDUCER, VIDEOS, in_order, run, succeed
+from tests.support.failing import GOOD, PAIRS
+
+KEY = b"000:0123456789\t"
+GARBAGE = {
+    "noise": random.Random(3).randbytes(300) + b"\n",
+    "records": GOOD,
+    "pairs": PAIRS * 2,
+    "blank": b"\n\n",
+    "key only": KEY.strip() + b"\n",
+    "key and tab": KEY + b"\n" + KEY + b"\n",
+    "three fields": (KEY + b"00000001\ta\n") * 2,
+    "five fields": (KEY + b"00000001\ta\t3\t\n") * 2,
+    "no hex": b"xyz:0123456789\t00000001\ta\t3\nxyz:0123456789\t00000001\tb\t3\n",
+    "no colon": b"00000123456789\t00000001\ta\t3\n00000123456789\t00000001\tb\t3\n",
+    "negative band": b"-01:0123456789\t00000001\ta\t3\n-01:0123456789\t00000001\tb\t3\n",
+    "negative hash": b"000:-123456789\t00000001\ta\t3\n000:-123456789\t00000001\tb\t3\n",
+    "underscored": b"0_0:01234567_9\t00000001\ta\t3\n0_0:01234567_9\t00000001\tb\t3\n",
+    "empty sets": KEY + b"00000000\ta\t\n" + KEY + b"00000000\tb\t\n",
+    "one empty set": KEY + b"00000000\ta\t\n" + KEY + b"00000001\tb\t3\n",
+    "wrong size": KEY + b"00000002\ta\t3\n" + KEY + b"00000002\tb\t3\n",
+    "no size": KEY + b"x\ta\t3\n" + KEY + b"x\tb\t3\n",
+    "no digits": KEY + b"00000001\ta\t~~\n" + KEY + b"00000001\tb\t~~\n",
+    "no last digit": KEY + b"00000001\ta\to\n" + KEY + b"00000001\tb\to\n",
+    "many digits": (KEY + b"00000001\ta\t" + b"o" * 30 + b"3\n") * 2,
+    "not ascending": KEY + b"00000002\ta\t30\n" + KEY + b"00000002\tb\t30\n",
+    "another key": KEY + b"00000001\ta\t3\n" + KEY + b"00000001\tb\t3\n",
+    "carriage return": KEY + b"00000001\ta\t3\r\n" + KEY + b"00000001\tb\t3\r\n",
+}
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+def test_reducer_gets_garbage(name: str, tmp_path: Path) -> None:
+    result = run(REDUCER, tmp_path, GARBAGE[name])
+    assert result.code == 1
+    assert result.out == b""
+    (message,) = result.err.splitlines()
+    assert message.startswith("reducer.py: ")
+
+
+def test_reducer_gets_unsorted_lines(tmp_path: Path) -> None:
+    ordered = sorted(succeed([*MAPPER, VIDEOS], tmp_path).out.splitlines(keepends=True))
+    turned = [*ordered[15:], *ordered[:15]]
+    for wrong, number in ((turned, len(ordered) - 14), ([*ordered, ordered[0]], len(ordered) + 1)):
+        result = run(REDUCER, tmp_path, b"".join(wrong))
+        assert result.code == 1
+        assert f"line {number}: keys are not in order" in result.err
+
+
+@pytest.mark.parametrize(
+    "flags", ["--seed=1", "--bands=9 --rows=7", "--threshold=0.8", "--bands=15 --rows=6"]
+)
+def test_reducer_gets_other_options(flags: str, tmp_path: Path) -> None:
+    keyed = in_order(succeed([*MAPPER, VIDEOS], tmp_path).out)
+    result = run([*REDUCER, *flags.split()], tmp_path, keyed)
+    assert result.code == 1
+    assert "mapper and reducer need the same" in result.err
+    assert set(result.out.splitlines()) <= set(ANSWER.read_bytes().splitlines())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\n",
+        b"a\tb\n",
+        b"a\t\t\n",
+        b"a\tb\t0.9\tc\n",
+        b"a b 0.900000\n",
+        b"a\tb\tx\n",
+        b"\0\xff\n",
+    ],
+)
+def test_dedup_gets_garbage(data: bytes, tmp_path: Path) -> None:
+    result = run(DEDUP, tmp_path, data)
+    assert result.code == 1
+    (message,) = result.err.splitlines()
+    assert message.startswith("dedup_reducer.py: ")
+
+
+def test_dedup_gets_partners_in_any_order(tmp_path: Path) -> None:
+    """Hadoop and mrjob group by the first field alone."""
+    lines = b"a\tb\t0.900000\na\tc\t0.950000\na\tb\t1.000000\n"
+    assert succeed(DEDUP, tmp_path, lines).out == b"a\tb\t1.000000\na\tc\t0.950000\n"
+
+
+def test_the_last_line_may_lack_its_end(tmp_path: Path) -> None:
+    keyed = succeed(MAPPER, tmp_path, GOOD[:-1])
+    assert keyed.lines() == succeed(MAPPER, tmp_path, GOOD).lines()
+    pairs = succeed(REDUCER, tmp_path, in_order(keyed.out)[:-1])
+    assert pairs.out == PAIRS
+    assert succeed(DEDUP, tmp_path, PAIRS + PAIRS[:-1]).out == PAIRS
+
+
+KEYED = mapped(GOOD, settings_of())
+
+
+@given(
+    place=st.integers(0, sum(map(len, KEYED))),
+    cut=st.integers(0, 20),
+    put=st.binary(max_size=8) | st.text("0123456789abcdef:\t\n-_ oP", max_size=8).map(str.encode),
+    at_once=st.integers(1, 50),
+)
+@example(place=0, cut=0, put=b"\n", at_once=50)
+def test_damaged_keyed_lines(place: int, cut: int, put: bytes, at_once: int) -> None:
+    """A wrong pair cannot be told from a right one here, but anything else can."""
+    data = b"".join(KEYED)
+    data = data[:place] + put + data[place + cut :]
+    lines = [line + b"\n" for line in data.split(b"\n") if line or put]
+    with suppress(StageError):
+        assert all(
+            line.count(b"\t") == 2 for line in reduced(lines, settings_of(), at_once=at_once)
+        )

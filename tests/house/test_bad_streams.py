@@ -1,0 +1,130 @@
+"""Standard output, input and error that fail: nothing is lost in silence, and nothing stays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import (
+    DEDUP,
+    INLINE,
+    MAPPER,
+    REDUCER,
+    RUN_LOCAL,
+    VIDEOS,
+    environment,
+    in_order,
+    run,
+    succeed,
+)
+from tests.support.failing import GOOD, needs_full
+
+Stages = dict[str, tuple[list[str], bytes]]
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[str], bytes]]:
+    """Each script with an input that gives more output than a pipe holds."""
+    folder = tmp_path_factory.mktemp("stages")
+    path = folder / "copies.txt"
+    path.write_bytes(b"".join(b"copy%06d 1 2 3 4 5\n" % i for i in range(400)))
+    keyed = in_order(succeed([*MAPPER, path], folder).out)
+    pairs = in_order(succeed(REDUCER, folder, keyed).out)
+    return {
+        "mapper": (MAPPER, path.read_bytes()),
+        "reducer": (REDUCER, keyed),
+        "dedup": (DEDUP, pairs),
+        "run_local": ([*RUN_LOCAL, str(path)], b""),
+        "inline": ([*INLINE, str(path)], b""),
+    }
+
+
+SCRIPTS = pytest.mark.parametrize("name", ["mapper", "reducer", "dedup", "run_local", "inline"])
+
+
+@needs_full
+@SCRIPTS
+def test_a_full_disk(name: str, stages: Stages, tmp_path: Path) -> None:
+    command, data = stages[name]
+    with open("/dev/full", "wb") as full:
+        result = run(command, tmp_path, data, stdout=full.fileno(), process=True)
+    assert result.code == 1
+    assert "No space left on device" in result.err.splitlines()[-1]
+    assert not result.left
+
+
+def test_a_full_disk_without_buffers(tmp_path: Path) -> None:
+    """PYTHONUNBUFFERED=1, as in many containers: a write may then take a part only."""
+    limited = ["bash", "-c", 'ulimit -f 50; exec "$@" > out', "-", *MAPPER]
+    lines = b"".join(VIDEOS.read_bytes().splitlines(keepends=True)[:100])
+    result = run(limited, tmp_path, lines, cwd=tmp_path, PYTHONUNBUFFERED="1")
+    assert result.code == 1
+    assert "File too large" in result.err
+
+
+def test_no_room_for_temporary_files(tmp_path: Path) -> None:
+    result = run(["bash", "-c", 'ulimit -f 100; exec "$@"', "-", *RUN_LOCAL, VIDEOS], tmp_path)
+    assert result.code not in (0, 2)
+    assert result.out == b""
+    assert "File too large" in result.err
+    assert not result.left
+
+
+@SCRIPTS
+def test_a_closed_pipe_is_a_quiet_success(name: str, stages: Stages, tmp_path: Path) -> None:
+    command, data = stages[name]
+    with (tmp_path / "in").open("wb+") as stdin, (tmp_path / "err").open("wb+") as stderr:
+        stdin.write(data)
+        stdin.seek(0)
+        with subprocess.Popen(
+            command,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=environment(tmp_path),
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            process.stdout.close()
+            assert process.wait(60) == 0
+        stderr.seek(0)
+        said = stderr.read().decode()
+    assert "rror" not in said
+    assert "roken pipe" not in said
+    assert not os.listdir(tmp_path / "tmpdir")
+
+
+def test_nobody_hears_the_messages(tmp_path: Path) -> None:
+    """A closed pipe at stderr is no reason to leave lines out and say all is well."""
+    read, write = os.pipe()
+    os.close(read)
+    command = ["bash", "-c", f'exec "$@" 2>&{write}', "-", *MAPPER]
+    done = subprocess.run(
+        command,
+        input=b"bad\n" + GOOD,
+        stdout=subprocess.PIPE,
+        pass_fds=[write],
+        env=environment(tmp_path),
+        timeout=60,
+        check=False,
+    )
+    os.close(write)
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+@SCRIPTS
+def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path: Path) -> None:
+    """As cron and some schedulers do."""
+    command, data = stages[name]
+    result = run(["bash", "-c", f'exec "$@" {closed}', "-", *command], tmp_path, data)
+    if closed == ">&-":  # nothing is lost in silence
+        assert result.code == 1
+        assert result.err
+    elif closed == "2>&-" or not data:
+        assert result.code == 0
+        assert result.out
+    assert not result.left

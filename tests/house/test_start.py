@@ -1,0 +1,108 @@
+"""A program imports what it runs: its start is most of what a small part of an input costs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.engines import ROOT
+
+LOCAL = "neardup/engines/local/run.py"
+RECORDS = b"a 1 2 3\nb 1 2 3\n"
+SLOW = ("subprocess", "multiprocessing", "gzip", "unicodedata", "html", "statistics")
+
+
+RUN = """
+import atexit, runpy, sys
+atexit.register(lambda: print("has", *sys.modules, file=sys.stderr))
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def imported(words: list[str], tmp_path: Path, stdin: bytes = b"") -> set[str]:
+    """All modules that a program has at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *words],
+        input=stdin,
+        capture_output=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    lines = [line.split() for line in done.stderr.decode().splitlines()]
+    return next(set(line[1:]) for line in lines if line[:1] == ["has"])
+
+
+def rooms(modules: set[str], room: str) -> set[str]:
+    """The files of a room among them."""
+    before = f"neardup.{room}."
+    return {name[len(before) :] for name in modules if name.startswith(before)}
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (["mapper.py"], 70),
+        (["reducer.py"], 70),
+        (["share_keys.py", "map"], 75),
+        (["share_keys.py", "reduce"], 75),
+        (["dedup_reducer.py"], 60),
+        ([LOCAL, "-"], 90),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else None,
+)
+def test_few_files(words: list[str], most: int, tmp_path: Path) -> None:
+    found = imported(words, tmp_path)
+    ours = {name for name in found if name.startswith("neardup.")}
+    assert 20 < len(ours) <= most
+    assert "numpy" in found
+    assert not found & set(SLOW)
+    assert rooms(found, "schemes") <= {"minhash", "banding", "weighting", "request", "scheme"}
+    assert not rooms(found, "decisions") | rooms(found, "reading.tables")
+    assert "table" not in rooms(found, "options")
+
+
+@pytest.mark.parametrize(
+    ("flags", "room", "file"),
+    [
+        (["--scheme=prefix"], "schemes", "prefix"),
+        (["--bands=2", "--rows=2"], "options", "table"),
+        (["--input=text"], "reading", "text_lines"),
+        (["--verify=sketch"], "schemes", "sketched"),
+    ],
+)
+def test_and_what_it_is_asked_for(flags: list[str], room: str, file: str, tmp_path: Path) -> None:
+    assert file in rooms(imported(["mapper.py", *flags], tmp_path, RECORDS), room)
+
+
+def test_workers_import_nothing(tmp_path: Path) -> None:
+    """What each of them would import, the process that forks them has."""
+    records = tmp_path / "records.txt"
+    records.write_bytes(RECORDS)
+    script = (
+        "import os, sys; from neardup.engines.local import run, workers; pid = os.getpid()\n"
+        "def told(self, name, task, parent):\n"
+        "    before = set(sys.modules)\n"
+        "    try: task()\n"
+        "    finally: late = {*sys.modules} - before\n"
+        "    os.write(2, ''.join(f'late {name}\\n' for name in late).encode())\n"
+        "    os._exit(0)\n"
+        "workers.Workers._be = told\n"
+        f"sys.argv = ['run.py', '--jobs=2', {str(records)!r}]; run.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        timeout=100,
+    )
+    assert b"a\tb\t1.000000\n" in done.stdout, done.stderr.decode()
+    late = [line for line in done.stderr.decode().splitlines() if line.startswith("late neardup")]
+    assert not late

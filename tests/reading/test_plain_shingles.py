@@ -1,0 +1,94 @@
+"""The shingles of a block are those that a plain definition gives, word by word."""
+
+from __future__ import annotations
+
+import unicodedata
+from hashlib import blake2b
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from neardup.reading.cleaning import Cleaning
+from neardup.reading.shingling import Shingler
+from neardup.reading.text_lines import text_line_parser
+from neardup.sets.hashing import GOLDEN, WORD
+
+
+def mixed(value: int) -> int:
+    """SplitMix64's finaliser, of one number."""
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % WORD
+    value = (value ^ value >> 27) * 0x94D049BB133111EB % WORD
+    return value ^ value >> 31
+
+
+def plain_shingles(text: str, unit: str, width: int) -> list[int]:
+    """In order and with repeats, of the text as it is."""
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+    words = folded.split()
+    if unit == "char":
+        hashes = [mixed(ord(character)) for character in " ".join(words)]
+    else:
+        digests = (blake2b(word.encode(), digest_size=8).digest() for word in words)
+        hashes = [int.from_bytes(digest, "little") for digest in digests]
+    width = min(width, len(hashes))
+    found = []
+    for first in range(len(hashes) - width + 1 if hashes else 0):
+        digest = width
+        for hash_ in hashes[first : first + width]:
+            digest = (digest * GOLDEN + hash_) % WORD
+        found.append(mixed(digest))
+    return found
+
+
+BLANKS = "\t \v\f\x1c\x1d\x1e\x1f\x85\u00a0\u2003\u2028\u3000"
+ODD = "aZzéE\u0301ßẞİıſK\u212aΣσς\ufb01한\u1100\u1161\u0345\0\x7f\x80\U0001f600\U00010400"
+texts = st.text(st.sampled_from(BLANKS + ODD) | st.characters(exclude_categories=["Cs"]))
+FORMS = [("word", 1), ("word", 3), ("char", 1), ("char", 5)]
+
+
+@pytest.mark.parametrize(("unit", "width"), FORMS)
+@given(st.lists(texts, max_size=6))
+@example(["a", "", "b c", "a\x1cb c d", "a\x85b c", "\x1f", "é a b c", "w" * 5000 + " b" * 5000])
+@example(["A\0B a\0b c"])
+def test_shingles_are_those_of_the_plain_definition(
+    unit: str, width: int, drawn: list[str]
+) -> None:
+    values, sizes = Shingler(unit, width).many(drawn)
+    expected = [plain_shingles(text, unit, width) for text in drawn]
+    assert sizes.tolist() == [len(row) for row in expected]
+    assert values.tolist() == [shingle for row in expected for shingle in row]
+
+
+def test_every_character_is_folded_and_parted_as_in_the_plain_definition() -> None:
+    """One by one, so that each that is ASCII comes in a text that is ASCII."""
+    drawn = [f"A{chr(code)}B" for code in (*range(0xD800), *range(0xE000, 0x11000))]
+    values, sizes = Shingler("word", 1).many(drawn)
+    expected = [plain_shingles(text, "word", 1) for text in drawn]
+    assert sizes.tolist() == [len(row) for row in expected]
+    assert values.tolist() == [shingle for row in expected for shingle in row]
+    assert {1, 2} == set(sizes.tolist())
+
+
+@pytest.mark.parametrize("form", ["word:1", "char:2", "spot:1:1"])
+def test_half_a_surrogate_pair_is_no_text(form: str) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        Shingler.parse(form)("the \ud83d end")
+
+
+pieces = st.sampled_from(
+    [b"a", b"b", b"\t", b" ", b"\0", b"\r", b"\n", b"\xc3\xa9", b"\xff", b"\x1c", b"\xe2\x80\x83"]
+)
+
+
+@given(st.lists(pieces, max_size=40).map(b"".join))
+@example(b"a\0\t\xff\nb\xff\tx\nc x\r\n\td\n \t \n")
+def test_a_block_is_read_as_each_of_its_lines_alone(block: bytes) -> None:
+    """What is wrong in one line is looked for in all of them first."""
+    parse = text_line_parser(Shingler("word", 1), Cleaning())
+    batch, bad = parse(block + b"\n")
+    alone = [parse(line) for line in (block + b"\n").splitlines(keepends=True)]
+    assert batch.ids == [id_ for part, _ in alone for id_ in part.ids]
+    assert [(line.text, line.reason) for line in bad] == [
+        (line.text, line.reason) for _, lines in alone for line in lines
+    ]

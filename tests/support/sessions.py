@@ -1,0 +1,120 @@
+"""A program on its way, in a session of its own: to be interrupted, and to leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import environment
+
+PATIENCE = 30  # seconds until a test gives up; far more than is needed
+
+
+class Session:
+    """A command in a session of its own."""
+
+    def __init__(self, command: list[str], tmp: Path, stdin: int, **env: str):
+        self.tmp = tmp
+        with (tmp / "stderr").open("wb") as stderr:
+            self.process = subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env=environment(tmp, **env),
+                start_new_session=True,
+            )
+
+    def pids(self, word: str = "") -> list[int]:
+        """The live processes of the session with this word in their name or command line."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            with suppress(OSError, ValueError):
+                pid = int(entry.name)
+                state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+                name, command = ((entry / file).read_text("utf-8") for file in ("comm", "cmdline"))
+                if (
+                    int(session) == self.process.pid
+                    and state not in "ZX"
+                    and word in name + command
+                ):
+                    found.append(pid)
+        return found
+
+    def wait_for(self, word: str, seconds: float = 0) -> int:
+        """Until a process with this word in its name has been there for so long."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and self.process.poll() is None:
+            found = self.pids(word)
+            if found and not seconds:
+                return found[0]
+            if found:
+                time.sleep(seconds)
+                seconds = 0
+            time.sleep(0.01)
+        raise AssertionError(f"no {word}: {self.process.poll()}, {self.stderr()}")
+
+    def ended(self) -> int:
+        """The exit code; it must come soon, and no process may be left."""
+        code = self.process.wait(PATIENCE)
+        end = time.monotonic() + 5
+        while self.pids() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert self.pids() == []
+        assert "Traceback" not in self.stderr()
+        return code
+
+    def ended_clean(self) -> int:
+        """The same, and no file may be left."""
+        code = self.ended()
+        assert os.listdir(self.tmp / "tmpdir") == []
+        return code
+
+    def stderr(self) -> str:
+        return (self.tmp / "stderr").read_text("utf-8", "replace")
+
+
+@contextmanager
+def session(
+    command: list[str], tmp: Path, stdin: int = subprocess.DEVNULL, **env: str
+) -> Iterator[Session]:
+    it = Session(command, tmp, stdin, **env)
+    try:
+        yield it
+    finally:
+        for pid in it.pids():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        it.process.wait(PATIENCE)
+        for stream in (it.process.stdin, it.process.stdout):
+            if stream:
+                stream.close()
+
+
+def interrupt(it: Session, how: str) -> int:
+    """Ctrl-C, as a terminal sends it, or `kill`; returns the exit code to expect."""
+    if how == "Ctrl-C":
+        os.killpg(it.process.pid, signal.SIGINT)
+        return 130
+    os.kill(it.process.pid, signal.SIGTERM)
+    return 143
+
+
+either_way = pytest.mark.parametrize("how", ["Ctrl-C", "kill"])
+
+
+def path_with_sort(tmp: Path, text: str) -> str:
+    """A PATH on which `sort` is this shell script."""
+    sort = tmp / "bin" / "sort"
+    sort.parent.mkdir(exist_ok=True)
+    sort.write_text(text)
+    sort.chmod(stat.S_IRWXU)
+    return f"{sort.parent}{os.pathsep}{os.environ['PATH']}"
