@@ -28,7 +28,8 @@ from neardup.reading.places import NEW
 from neardup.reading.row_ids import with_row_ids
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged, chunks
-from neardup.verification.buckets import shared_lines
+from neardup.verification.buckets import Spool, piles_of_lines
+from neardup.verification.pile import Pile
 
 KEYS_AT_ONCE = 1 << 20
 
@@ -124,11 +125,18 @@ def reduce_buckets(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
     """Keyed lines in order of keys → pair lines, verified."""
+    return join_buckets(piles_of_lines(blocks, counters), settings, counters)
+
+
+def join_buckets(
+    works: Iterable[Pile | Spool], settings: Settings, counters: Counters
+) -> Iterator[bytes]:
+    """The same of buckets, many at a time, or a large one in a file."""
     counters.promise = settings.promise
     for name in ("keyed lines", "candidate pairs", "pairs"):
         counters.add(name, 0)
     join = settings.join(counters)
-    for work in shared_lines(blocks, counters):
+    for work in works:
         yield from join(work)
 
 

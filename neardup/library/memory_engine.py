@@ -1,7 +1,7 @@
 """The engine of the library: the stages of run_local.sh in one process, and all in memory.
 
-    records ── keys ── the keys where two may meet ── keyed lines, sorted ── pairs, or edges
-             with_keys           sifted                                      a join
+    records ── keys ── the keys where two may meet ── piles of buckets ── pairs, or edges
+             with_keys           sifted                in_piles           a join
 
 What is held: the records' sets; and 40 bytes for each of their keys, while these are sifted.
 """
@@ -18,16 +18,13 @@ import numpy as np
 
 from neardup.engines.local.sieve import Traits, keys_to_meet_at, sifted, traits
 from neardup.library.silence import Silence
-from neardup.lines.keyed_lines import format_keyed_lines
-from neardup.lines.keys import KEY_WIDTH
 from neardup.lines.set_text import encode_sets
 from neardup.options.settings import Settings
 from neardup.reading.places import NEW
 from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged, chunks
-from neardup.sets.runs import starts_of_runs
+from neardup.sets.ragged import Ragged
 from neardup.stages import portions, tagged, with_keys
-from neardup.verification.buckets import PILE_BYTES
+from neardup.verification.pile import Pile, in_piles
 
 Similarities = dict[tuple[int, int], Fraction]  # of positions
 
@@ -68,7 +65,7 @@ class Meeting:
     def lines(self, settings: Settings) -> list[bytes]:
         """What the output's join makes of all buckets, sorted; ids are numbers."""
         join = settings.join(Silence())
-        found = b"".join(chain.from_iterable(map(join, _buckets(self._keyed_lines(settings)))))
+        found = b"".join(chain.from_iterable(map(join, self._piles(settings))))
         return sorted(found.splitlines(keepends=True))
 
     def similarities(self, numbers: np.ndarray, settings: Settings) -> Similarities:
@@ -103,19 +100,10 @@ class Meeting:
         rows[self.numbers[self._positions]] = np.arange(len(self.places))
         return rows
 
-    def _keyed_lines(self, settings: Settings) -> list[bytes]:
+    def _piles(self, settings: Settings) -> Iterator[Pile]:
         some = np.flatnonzero(self.keys.sizes)
         ids = [b"%010d" % number for number in self.numbers[self._positions[some]].tolist()]
         batch = tagged(Batch(ids, self.sets.take(some), places=self.places[some]), settings)
-        parts = format_keyed_lines(batch, self.keys.take(some))
-        return sorted(line for _, part in parts for line in part.splitlines())
-
-
-def _buckets(lines: list[bytes]) -> Iterator[list[bytes]]:
-    """Sorted keyed lines → those of whole buckets, about a mebibyte at a time."""
-    keys = np.array([line[:KEY_WIDTH] for line in lines], dtype=f"S{KEY_WIDTH}")
-    starts = starts_of_runs(keys)
-    sizes = np.array([len(line) for line in lines], dtype=np.int64)
-    bounds = [*starts.tolist(), len(lines)]
-    for low, high in chunks(np.add.reduceat(sizes, starts) if len(lines) else sizes, PILE_BYTES):
-        yield lines[bounds[low] : bounds[high]]
+        keys = self.keys.take(some)
+        owner = np.repeat(np.arange(len(some)), keys.sizes)
+        return in_piles(keys.values, owner, batch.ids, batch.sets)

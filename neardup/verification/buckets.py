@@ -20,6 +20,7 @@ import numpy as np
 from neardup.lines.keyed_lines import lines_of
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
+from neardup.verification.pile import Pile
 
 PILE_BYTES = 1 << 20
 BUCKET_BYTES = 8 << 20
@@ -87,6 +88,14 @@ def shared_lines(
     counters.add("keyed lines", len(last))
     counters.add(SHARED_BUCKETS, len(last) > 1)
     yield pile + (last if len(last) > 1 else [])
+
+
+def piles_of_lines(
+    blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
+) -> Iterator[Pile | Spool]:
+    """The same, as a join takes them."""
+    for work in shared_lines(blocks, counters, bucket_bytes):
+        yield work if isinstance(work, Spool) else Pile.of_lines(work)
 
 
 def _next(source: Iterator[bytes], size: int) -> bytes:

@@ -43,7 +43,7 @@ class EdgeLines(PairJoin):
         super().__init__(scheme, measure, counters)
         self._present: set[bytes] = set()  # records that have a line of their own by now
 
-    def __call__(self, work: list[bytes] | Spool) -> Iterator[bytes]:
+    def __call__(self, work: Pile | Spool) -> Iterator[bytes]:
         self._present.clear()
         return super().__call__(work)
 

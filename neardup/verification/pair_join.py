@@ -29,7 +29,7 @@ Found = Iterator[Verified]
 
 
 class PairJoin:
-    """Turns the keyed lines of whole buckets into the lines of all pairs."""
+    """Turns whole buckets into the lines of all pairs."""
 
     def __init__(self, scheme: Scheme, measure: Measure, counters: Counters):
         self.smallest_key = SmallestKey(scheme)
@@ -37,14 +37,13 @@ class PairJoin:
         self.counters = counters
         self._crowded = False
 
-    def __call__(self, work: list[bytes] | Spool) -> Iterator[bytes]:
-        """`work`: the lines of many buckets, or one large bucket in a file."""
+    def __call__(self, work: Pile | Spool) -> Iterator[bytes]:
+        """`work`: many buckets, or one large bucket in a file."""
         if isinstance(work, Spool):
             yield from self._join_pieces(work)
-        elif work:
-            pile = Pile.of_lines(work)
-            self._begin(len(pile))
-            yield from self._join(pile)
+        elif len(work):
+            self._begin(len(work))
+            yield from self._join(work)
 
     def _begin(self, sets: int) -> None:
         """A new piece of work, of so many sets in all."""

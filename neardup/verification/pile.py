@@ -1,7 +1,7 @@
 """Piles: the buckets that are joined together, as arrays.
 
-In a bucket, records with equal sets become one set with several ids: equal sets have equal bytes
-on the line, so nothing is decoded twice, and a thousand copies cost one comparison.
+In a bucket, records with equal sets become one set with several ids: equal sets have equal bytes,
+so nothing on a line is decoded twice, and a thousand copies cost one comparison.
 """
 
 from __future__ import annotations
@@ -14,16 +14,72 @@ import numpy as np
 
 from neardup.lines.keyed_lines import parse_keyed_lines
 from neardup.lines.keys import parse_keys
-from neardup.lines.set_text import decode_sets
+from neardup.lines.set_text import decode_sets, encode_sets
 from neardup.lines.tagged_ids import is_old
 from neardup.process.errors import WireError
 from neardup.sets.ragged import Ragged, chunks
-from neardup.sets.runs import spans
+from neardup.sets.runs import first_of_run, spans, starts_of_runs
 from neardup.similarity.bitmaps import wide_bitmaps
 from neardup.similarity.measures import Measure
 
+PILE_BYTES = 2 << 20  # of records from arrays
+RECORD_BYTES = 64  # what one takes beside its tokens
 TOKENS_AT_ONCE = 1 << 23  # less than a second's work
 PAIR_TOKENS = 32  # what a pair costs beside the comparison of its tokens
+
+
+def in_piles(
+    keys: np.ndarray, records: np.ndarray, ids: list[bytes], sets: Ragged
+) -> Iterator[Pile]:
+    """Buckets, many at a time: record records[i] (int64) is in that of keys[i] (uint64)."""
+    order = np.argsort(keys, kind="stable")
+    keys, records = keys[order], records[order]
+    starts = starts_of_runs(keys)
+    if not len(starts):
+        return
+    weights = np.add.reduceat(record_bytes(sets.sizes[records]), starts)
+    ends = np.append(starts, len(keys)).tolist()
+    for low, high in chunks(weights, PILE_BYTES):
+        some = slice(ends[low], ends[high])
+        mine = records[some]
+        yield Pile.of_records(keys[some], [ids[i] for i in mine.tolist()], sets.take(mine))
+
+
+def record_bytes(sizes: np.ndarray) -> np.ndarray:
+    """int64: what records with so many tokens take in memory."""
+    return sizes * 8 + RECORD_BYTES
+
+
+class _Holders:
+    """Who has each set of each bucket: records come bucket after bucket, equal ids together."""
+
+    def __init__(self) -> None:
+        self.ids: dict[tuple, list[bytes]] = {}
+        self.repeats: dict[tuple, list[bytes]] = {}
+
+    def add(self, set_: tuple, id_: bytes) -> bool:
+        """Whether this set of this bucket is a new one."""
+        ids = self.ids.get(set_)
+        if ids is None:
+            self.ids[set_] = [id_]
+        elif ids[-1] == id_:
+            self.repeats.setdefault(set_, []).append(id_)
+        else:
+            ids.append(id_)
+        return ids is None
+
+
+def _as_lines(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
+    """The order of these records (keys ascend) that their keyed lines have."""
+    names = [id_ + b"\t" for id_ in ids]  # for ids with a byte below the tab
+    by_name = np.array(sorted(range(len(ids)), key=names.__getitem__), dtype=np.int64)
+    order = by_name[np.lexsort((sets.sizes[by_name], keys[by_name]))]
+    alike = ~first_of_run(keys) & ~first_of_run(sets.sizes[order])
+    pairs = np.column_stack((order[:-1], order[1:]))[alike[1:]]
+    if any(ids[a] == ids[b] for a, b in pairs.tolist()):  # their sets tell then
+        texts, sizes = encode_sets(sets), sets.sizes.tolist()
+        return sorted(order.tolist(), key=lambda i: (keys[i], sizes[i], names[i], texts[i]))
+    return order.tolist()
 
 
 @dataclass(frozen=True)
@@ -48,30 +104,52 @@ class Pile:
 
         Byte order is the order of a pile, so the result does not depend on the engine's.
         """
-        holders: dict[tuple[bytes, bytes, bytes], list[bytes]] = {}
-        repeats: dict[tuple[bytes, bytes, bytes], list[bytes]] = {}
+        holders = _Holders()
         for key, size, id_, shingles in parse_keyed_lines(sorted(lines)):
-            set_ = key, size, shingles
-            ids = holders.setdefault(set_, [])
-            if ids and ids[-1] == id_:
-                repeats.setdefault(set_, []).append(id_)
-            else:
-                ids.append(id_)
-        sets = decode_sets([shingles for _, _, shingles in holders])
+            holders.add((key, size, shingles), id_)
+        found: list[tuple[bytes, bytes, bytes]] = list(holders.ids)
+        sets = decode_sets([shingles for _, _, shingles in found])
         if not sets.sizes.all():
             raise WireError("expected shingles, got a set without any")
-        written = b"".join([size + b" " for _, size, _ in holders])
+        written = b"".join([size + b" " for _, size, _ in found])
         if written != b"%08d " * len(sets) % tuple(sets.sizes.tolist()):
             raise WireError("a line from the mapper was damaged: its size and shingles disagree")
         numbers: dict[bytes, int] = {}
-        buckets = [numbers.setdefault(key, len(numbers)) for key, _, _ in holders]
+        buckets = [numbers.setdefault(key, len(numbers)) for key, _, _ in found]
         return cls(
             keys=parse_keys(list(numbers))[buckets],
             buckets=np.array(buckets, dtype=np.int64),
-            nodes=np.arange(first_node, first_node + len(holders)),
-            ids=list(holders.values()),
-            repeats=[repeats.get(set_, []) for set_ in holders],
+            nodes=np.arange(first_node, first_node + len(found)),
+            ids=list(holders.ids.values()),
+            repeats=[holders.repeats.get(set_, []) for set_ in found],
             sets=sets,
+        )
+
+    @classmethod
+    def of_records(cls, keys: np.ndarray, ids: list[bytes], sets: Ragged) -> Pile:
+        """The same from arrays: record i is in the bucket of keys[i], with the set `sets.row(i)`.
+
+        keys: uint64 (n,), ascending.
+        """
+        order = _as_lines(keys, ids, sets)
+        buckets = np.cumsum(first_of_run(keys)) - 1
+        texts = [sets.values.tobytes()]
+        if sets.weights is not None:
+            texts.append(sets.weights.tobytes())
+        bounds = (sets.offsets * sets.values.itemsize).tolist()
+        holders, rows = _Holders(), []
+        for i, bucket in zip(order, buckets[order].tolist()):
+            row = slice(bounds[i], bounds[i + 1])
+            if holders.add((bucket, *(text[row] for text in texts)), ids[i]):
+                rows.append(i)
+        first = np.array(rows, dtype=np.int64)
+        return cls(
+            keys=keys[first],
+            buckets=buckets[first],
+            nodes=np.arange(len(rows)),
+            ids=list(holders.ids.values()),
+            repeats=[holders.repeats.get(set_, []) for set_ in holders.ids],
+            sets=sets.take(first),
         )
 
     def __len__(self) -> int:

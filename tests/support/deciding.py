@@ -18,7 +18,7 @@ from neardup.process.counters import Counters
 from neardup.reading.blocks import Block
 from neardup.reading.places import first_place
 from neardup.stages import map_records
-from neardup.verification.buckets import BUCKET_BYTES, shared_lines
+from neardup.verification.buckets import BUCKET_BYTES, piles_of_lines
 from tests.support.decision_oracle import Gone, Line, similarities
 from tests.support.drawn import blocks_of, settings_of
 
@@ -76,7 +76,7 @@ def reduced(
     """The reducer's lines, sorted."""
     join = settings.join(counters)
     blocks = blocks_of(keyed_lines(lines, settings), sizes.lines)
-    works = shared_lines(blocks, counters, sizes.bucket_bytes)
+    works = piles_of_lines(blocks, counters, sizes.bucket_bytes)
     return sorted(line for work in works for some in join(work) for line in _lines(some))
 
 

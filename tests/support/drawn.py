@@ -19,7 +19,7 @@ from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 from neardup.stages import map_records
 from neardup.token_counts.counts import TokenCounts
-from neardup.verification.buckets import BUCKET_BYTES, shared_lines
+from neardup.verification.buckets import BUCKET_BYTES, piles_of_lines
 from tests.support.oracle import components as components  # whom many tests ask here
 from tests.support.oracle import nested_loop as nested_loop
 
@@ -90,7 +90,7 @@ def reduced(
     """The reducer's lines; it gets `at_once` lines in a block, and spools above `bucket_bytes`."""
     join = settings.output.join(settings.scheme, settings.measure, Counters("reducer"))
     blocks = blocks_of(lines, at_once)
-    works = shared_lines(blocks, Counters(""), bucket_bytes)
+    works = piles_of_lines(blocks, Counters(""), bucket_bytes)
     return [
         line for work in works for some in join(work) for line in some.splitlines(keepends=True)
     ]

@@ -15,6 +15,7 @@ from neardup.process.counters import Counters
 from neardup.process.errors import StageError
 from neardup.similarity.threshold import Threshold
 from neardup.verification.pair_join import PairJoin
+from neardup.verification.pile import Pile
 from tests.support.drawn import (
     blocks_of,
     components,
@@ -136,7 +137,7 @@ def test_a_record_that_comes_twice_is_paired_once_and_counted():
     counters = Counters("reducer")
     join = PairJoin(settings.scheme, settings.measure, counters)
     lines = [line.rstrip(b"\n") for line in mapped(data, settings)]
-    assert list(join(lines)) == [b"a\tb\t1.000000\n"]
+    assert list(join(Pile.of_lines(lines))) == [b"a\tb\t1.000000\n"]
     assert counters.counts["repeated ids"] == 2
 
 

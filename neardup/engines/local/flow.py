@@ -7,7 +7,7 @@ import os
 from typing import IO, Callable
 
 from neardup.engines.local.folder import total_size
-from neardup.engines.local.plan import Plan, everywhere, sort, start_everywhere
+from neardup.engines.local.plan import Plan, everywhere, sort
 from neardup.engines.local.steps import (
     Source,
     bytes_to_send,
@@ -49,14 +49,10 @@ def find_keys(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
 def find_pairs(workers: Workers, plan: Plan) -> None:
     plan.progress.stage("send", bytes_to_send(plan))
     everywhere(workers, plan, "mapper", lambda k: send(plan, k))
-    lines = [plan.paths("lines", k) for k in range(plan.jobs)]
-    plan.progress.stage("reduce", sum(map(total_size, lines)))
+    sent = [plan.paths("buckets", part) for part in range(plan.reduced)]
+    plan.progress.stage("reduce", sum(map(total_size, sent)))
     plan.settings.preload()
-    buckets = [sort(workers, plan, paths) for paths in lines]
-    start_everywhere(workers, plan, "reducer", lambda k: reduce(plan, k, buckets))
-    for descriptor in buckets:
-        os.close(descriptor)  # so that a sort ends when its reducer does not read on
-    workers.together()
+    everywhere(workers, plan, "reducer", lambda k: reduce(plan, k))
 
 
 def write_answer(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from neardup.engines.local.answer_file import Answer
+from neardup.engines.local.bucket_files import files_for
 from neardup.engines.local.folder import STDIN, naming, total_size
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.sieve import Traits
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MOST_JOBS = 999
 FEW_WORKERS = 8  # are not too many for any input
 ONE_WORKER_BYTES = 1 << 16  # of input at most take 10 ms, and a worker is started in 5
-MOST_WORKERS = 240  # a mapper has a file open for each reducer
+MOST_WORKERS = 240  # a reducer has a file of each mapper open
 
 
 class Plan(NamedTuple):
@@ -48,6 +49,11 @@ class Plan(NamedTuple):
     def sources(self) -> int:
         """How many give records."""
         return self.jobs + len(self.segments)
+
+    @property
+    def reduced(self) -> int:
+        """How many partitions the reducers share."""
+        return files_for(self.partitions, self.jobs)
 
     def input_bytes(self) -> int:
         """Of all files, as they lie."""
@@ -74,7 +80,7 @@ class Plan(NamedTuple):
 
 
 def workers_for(asked: int | None, input_bytes: int) -> int:
-    """How many mappers, and reducers: each mapper is to have a block, and keeps N files.
+    """How many mappers, and reducers: each mapper is to have a block.
 
     Where none are asked for, one for each core; but one, where it is done before others are.
 
@@ -91,11 +97,6 @@ def workers_for(asked: int | None, input_bytes: int) -> int:
 
 def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[int], None]) -> None:
     """The same task in N processes, each with its number from 0, to the end of all."""
-    start_everywhere(workers, plan, name, task)
-    workers.together()
-
-
-def start_everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[int], None]) -> None:
 
     def numbered(k: int) -> Callable[[], None]:
         def work() -> None:
@@ -106,6 +107,7 @@ def start_everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[in
 
     for k in range(plan.jobs):
         workers.start(f"{name} {k + 1}", numbered(k))
+    workers.together()
 
 
 def sort(workers: Workers, plan: Plan, files: list[Path]) -> int:

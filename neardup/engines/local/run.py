@@ -1,12 +1,12 @@
 """run_local.sh: the whole job on this machine, on all cores and in bounded memory.
 
-    files ─┬─ mapper 1 ─┬─ keys ─── sieve 1 ─┬─ mapper 1 ─┬─ sort ── reducer 1 ─┬─ sort ── dedup
-           └─ mapper 2 ─┴─ (records stay) ───┴─ mapper 2 ─┴─ sort ── reducer 2 ─┘
+    files ─┬─ mapper 1 ─┬─ keys ─── sieve 1 ─┬─ mapper 1 ─┬─ reducer 1 ─┬─ sort ── dedup
+           └─ mapper 2 ─┴─ (records stay) ───┴─ mapper 2 ─┴─ reducer 2 ─┘
                 count                           send
 
-The stages are those of the cluster, with the key count (`sieve`) between.  The mappers take turns
-at the blocks of the input, and keep one file for each reducer, as on a cluster.  Where a scheme
-asks how rare tokens are, they count these first (`token_counts`), while they parse.
+The stages are those of the cluster, with the key count (`sieve`) between, and records in arrays
+where they are on lines there (`bucket_files`).  The mappers take turns at the blocks of the input.
+Where a scheme asks how rare tokens are, they count these first (`token_counts`), while they parse.
 Everything temporary lies in one folder below TMPDIR, which goes away however this ends.
 """
 
@@ -147,7 +147,7 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
         "--sort-memory",
         metavar="SIZE",
         default="256M",
-        help="what each of N sorts may hold in memory, as 256M or 2G (default: 256M)",
+        help="what each sort may hold in memory, as 256M or 2G (default: 256M)",
     )
     parser.add_argument("-o", **ANSWER_OPTION)
     parser.add_argument("--removed", **REMOVED_OPTION)

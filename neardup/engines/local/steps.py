@@ -8,23 +8,26 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from io import BytesIO
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Callable
 
 import numpy as np
 
+from neardup.engines.local.bucket_files import BucketWriter, buckets_of
 from neardup.engines.local.entries import ENTRY_BYTES, EntryWriter
 from neardup.engines.local.folder import STDIN, total_size
 from neardup.engines.local.kept_records import keep_batch, kept_batches, numbers
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
-from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.summary import OLD_RECORDS
 from neardup.reading.blocks import Block, blocks_of
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
-from neardup.stages import dedup_pairs, parsed, portions, reduce_buckets, tagged, with_keys
+from neardup.stages import dedup_pairs, join_buckets, parsed, portions, tagged, with_keys
+from neardup.verification.buckets import Spool
+from neardup.verification.pile import Pile
 
 Source = Callable[[Plan, int, Counters], Generator[Batch, None, None]]  # the records of one mapper
 
@@ -109,18 +112,20 @@ def find(plan: Plan, part: int, known: Traits) -> Iterator[Path]:
 
 
 def send(plan: Plan, k: int) -> None:
-    """Keyed lines, as mapper.py writes them, but only for the keys that the sieve has kept."""
+    """Records beside their keys, as mapper.py has them on lines; of keys, those that the sieve has
+    kept."""
     counters = Counters("send")
     with ExitStack() as stack:
-        reducers = range(plan.jobs)
-        targets = [stack.enter_context(open(plan.path("lines", k, r), "wb")) for r in reducers]
+        paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
+        files = [stack.enter_context(open(path, "wb")) for path in paths]
+        writer = BucketWriter(files)
         for batch, keys in chain(
             to_send(plan, k),
             *(of_segment(plan, k, number, counters) for number in range(plan.jobs, plan.sources)),
         ):
-            for part, lines in format_keyed_lines(tagged(batch, plan.settings), keys, plan.jobs):
-                targets[part].write(lines)
-                counters.add(SHUFFLED, len(lines))
+            writer.add(tagged(batch, plan.settings), keys)
+        writer.flush()
+        counters.add(SHUFFLED, sum(file.tell() for file in files))
     plan.path("records", k).unlink()
     counters.report()
 
@@ -166,14 +171,20 @@ def shared_keys(plan: Plan, number: int) -> Iterator[SharedKeys]:
         yield SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
 
 
-def reduce(plan: Plan, k: int, buckets: list[int]) -> None:
-    """One of the pipes of sorted lines, to pairs."""
-    for other in buckets[:k] + buckets[k + 1 :]:
-        os.close(other)
+def reduce(plan: Plan, k: int) -> None:
+    """Every N-th partition of what the mappers have sent, to pairs."""
     counters = Counters("reducer")
-    with open(buckets[k], "rb") as stream, open(plan.path("pairs", k), "wb") as file:
-        blocks = plan.progress.counted(k, blocks_of(stream), len)
-        file.writelines(reduce_buckets(blocks, plan.settings, counters))
+
+    def buckets() -> Iterator[Pile | Spool]:
+        mine = [plan.paths("buckets", part) for part in range(k, plan.reduced, plan.jobs)]
+        sizes = list(map(total_size, mine))
+        for paths, _ in plan.progress.counted(k, zip(mine, sizes), itemgetter(1)):
+            yield from buckets_of(paths, counters)
+            for path in paths:
+                path.unlink()
+
+    with open(plan.path("pairs", k), "wb") as file:
+        file.writelines(join_buckets(buckets(), plan.settings, counters))
     counters.report()
 
 

@@ -1,0 +1,93 @@
+"""What is written of buckets comes back, whole, whatever the memory is."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neardup.engines.local import bucket_files
+from neardup.engines.local.bucket_files import BucketWriter, buckets_of
+from neardup.lines.keyed_lines import parse_keyed_lines
+from neardup.lines.set_text import encode_sets
+from neardup.process.counters import Counters
+from neardup.sets.batch import Batch
+from neardup.sets.ragged import Ragged
+from neardup.verification.buckets import SHARED_BUCKETS, Spool
+
+FILES = 4
+TOKENS = st.sampled_from([0, 7, 255, 256, 65_536, 1 << 32, (1 << 64) - 1])
+RECORDS = st.lists(
+    st.tuples(
+        st.text(st.characters(min_codepoint=33, max_codepoint=300), min_size=1, max_size=5),
+        st.sets(TOKENS, min_size=1),
+        st.sets(st.integers(0, 9)),  # keys; some have none
+    ),
+    max_size=12,
+)
+Shared = set[tuple[int, bytes, bytes]]  # key, id, set
+
+
+def written(mappers: list[list], folder: Path, weighted: bool) -> Shared:
+    """Files NUMBER.PART, and what is in them all."""
+    everything: Shared = set()
+    for number, records in enumerate(mappers):
+        files = [open(folder / f"{number}.{part}", "wb") for part in range(FILES)]  # noqa: SIM115
+        writer = BucketWriter(files)
+        for low in range(0, len(records), 5):
+            some = records[low : low + 5]
+            sets = Ragged.from_rows([list(tokens) for _, tokens, _ in some])
+            if weighted:
+                sets = Ragged(sets.values, sets.offsets, np.arange(1, len(sets.values) + 1))
+            ids = [name.encode() for name, _, _ in some]
+            keys = Ragged.from_rows([list(keys) for _, _, keys in some])
+            writer.add(Batch(ids, sets), keys)
+            for i, text in enumerate(encode_sets(sets)):
+                everything.update((key, ids[i], text) for key in keys.row(i).tolist())
+        writer.flush()
+        for file in files:
+            file.close()
+    return everything
+
+
+@pytest.mark.parametrize("run_bytes", [1, 400, 1 << 20])
+@pytest.mark.parametrize("read_bytes", [1, 300, 1 << 20])
+@given(st.lists(RECORDS, min_size=1, max_size=3), st.booleans())
+def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
+    counters = Counters("")
+    found: Shared = set()
+    buckets: list[int] = []
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bucket_files, "RUN_BYTES", run_bytes)
+        folder = Path(name)
+        expected = written(mappers, folder, weighted)
+        for part in range(FILES):
+            paths = [folder / f"{number}.{part}" for number in range(len(mappers))]
+            for work in buckets_of(paths, counters, read_bytes):
+                if isinstance(work, Spool):
+                    assert read_bytes < 1 << 20
+                    lines = [line for start in work.starts() for line in work.piece(start)]
+                    assert lines == sorted(lines)
+                    fields = parse_keyed_lines(lines)
+                    some = {(int(key[4:], 16), id_, set_) for key, _, id_, set_ in fields}
+                else:
+                    texts = encode_sets(work.sets)
+                    some = {
+                        (key, id_, text)
+                        for key, ids, text in zip(work.keys.tolist(), work.ids, texts)
+                        for id_ in ids
+                    }
+                mine = {key for key, _, _ in some}
+                assert {key % FILES for key in mine} == {part}
+                buckets += mine
+                found |= some
+    assert found == expected
+    assert len(buckets) == len(set(buckets))
+    assert counters.counts.get("keyed lines", 0) == sum(
+        len(keys) for records in mappers for _, _, keys in records
+    )
+    assert counters.counts.get(SHARED_BUCKETS, 0) <= len(buckets)
