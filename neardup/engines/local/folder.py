@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import select
 import shutil
 import signal
 import stat
@@ -30,6 +31,7 @@ OWNER = ".owner"  # a file that says which machine's run a folder is; nobody els
 STDIN = "stdin"  # what was read from there, as a file of the folder
 PACKED = 4  # how many times larger a compressed file is taken to be
 COPIED_AT_ONCE = 1 << 20
+SIGNAL_SECONDS = 1
 
 
 @contextmanager
@@ -173,7 +175,11 @@ def kept(name: str, folder: Path, number: int) -> str:
 def _copy(source: BinaryIO, name: str, target: Path) -> None:
     def piece() -> bytes:
         with naming(Path(name)):
-            return source.read(COPIED_AT_ONCE)
+            # Subtle: a signal in the moment before a read would have to wait for its end, if it
+            # has one.
+            while not select.select([source], [], [], SIGNAL_SECONDS)[0]:
+                """Handlers run here."""
+            return os.read(source.fileno(), COPIED_AT_ONCE)
 
     with naming(target), open(target, "wb") as copy:
         copy.writelines(iter(piece, b""))
