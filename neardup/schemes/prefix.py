@@ -10,7 +10,7 @@ for a token that is in no other record.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -59,6 +59,10 @@ class Prefix(Scheme):
         if self.resemblance is None or self.counts is None:
             return []
         return dearer_than_exact("prefix", TOKENS, self.resemblance, self.counts)
+
+    def probe(self) -> str:
+        """See `Scheme.probe`; counts of an input would refuse sets that it does not have."""
+        return super().probe() if self.counts is None else replace(self, counts=None).probe()
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return prefix_sizes(sizes, self.resemblance)

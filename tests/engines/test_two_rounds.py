@@ -16,6 +16,7 @@ from neardup.stages import map_records
 from tests.support.drawn import settings_of, shingle_sets
 from tests.support.engines import (
     ANSWER,
+    JOB,
     MAPPER,
     REDUCER,
     SHARE_KEYS,
@@ -144,3 +145,10 @@ def test_an_empty_input(tmp_path: Path) -> None:
     shared.write_bytes(succeed([*SHARE_KEYS, "reduce"], tmp_path, keys).out)
     lines = succeed([*MAPPER, "--blocks", "--shared-keys", shared], tmp_path, b"").out
     assert succeed(REDUCER, tmp_path, lines).out == b""
+
+
+@pytest.mark.parametrize("scheme", ["exact", "prefix"])
+def test_two_rounds_behind_counts(scheme: str, tmp_path: Path) -> None:
+    """Counts of an input may refuse sets that it does not have, such as those of a probe."""
+    command = [*JOB, "--no-conf", "-q", "-r", "inline", "--rounds=2", f"--scheme={scheme}"]
+    assert in_order(succeed([*command, VIDEOS], tmp_path).out) == ANSWER.read_bytes()

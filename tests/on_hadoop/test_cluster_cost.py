@@ -16,7 +16,7 @@ pytestmark = pytest.mark.hadoop
 def test_the_table_has_a_floor_and_what_travels() -> None:
     command = [sys.executable, "-m", "bench.compare_clusters", "--records=20000"]
     done = subprocess.run(
-        [*command, "--without", "Spark"],
+        [*command, "--without", "Spark", "one round"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         env=daemons.environment(),
@@ -24,12 +24,11 @@ def test_the_table_has_a_floor_and_what_travels() -> None:
         check=True,
     )
     rows = [line.split("|")[2:-1] for line in done.stdout.splitlines() if "Hadoop" in line]
-    floor, one, two = ([float(cell) for cell in row if "–" not in cell] for row in rows)
+    floor, two = ([float(cell) for cell in row if "–" not in cell] for row in rows)
     seconds, ratio, shuffled, disk, _ = floor
     assert ratio == 1
     assert seconds > 0
     assert shuffled < 1  # packed
     assert disk >= shuffled  # what travels was written first
-    assert one[2] > 2  # 15 lines for each record
     assert two[2] < 0.8
-    assert one[-1] == two[-1] == 1  # precision
+    assert two[-1] == 1  # precision

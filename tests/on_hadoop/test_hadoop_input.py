@@ -15,7 +15,8 @@ BAD = b"a 1 2 3\nlonely\nb 1 2 x\nc 1 2 3\nd 1 -2\ne 99999999999999999999\n\xff 
 
 
 def test_bad_lines_are_counted(tmp_path: Path) -> None:
-    job = hadoop_cluster.submit(tmp_path, [hadoop_cluster.put(BAD, "/in/bad.txt")], "--max-bad=1")
+    hdfs = hadoop_cluster.put(BAD, "/in/bad.txt")
+    job = hadoop_cluster.submit(tmp_path, [hdfs], *hadoop_cluster.WITHOUT_YARN, "--max-bad=1")
     assert job.pairs == b"a\tc\t1.000000\n"
     assert job.result.count("records") == 2
     assert job.result.count("bad lines") == 5
@@ -97,5 +98,6 @@ def test_no_line_can_be_read(tmp_path: Path) -> None:
 def test_an_id_on_all_records(tmp_path: Path) -> None:
     text = b"".join(b"id: text %d of some words\n" % i for i in range(50))
     hdfs = hadoop_cluster.put(text, "/in/id.txt")
-    job = hadoop_cluster.submit(tmp_path, [hdfs], "--reducers=1", "--input=text")
+    flags = [*hadoop_cluster.WITHOUT_YARN, "--reducers=1", "--input=text"]
+    job = hadoop_cluster.submit(tmp_path, [hdfs], *flags)
     assert "one id, or a few, are on 50 records as tasks have counted" in job.result.err

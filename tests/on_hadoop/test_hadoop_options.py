@@ -43,11 +43,9 @@ def pages(lines: bytes) -> bytes:
 
 
 CASES = {
-    "tf": (repeated, "--weights=tf"),
     "own": (weighted, "--weights=own --bands=9 --rows=5"),
     "tfidf, counted by jobs before": (repeated, "--weights=tfidf --scheme=projection"),
     "clean": (pages, "--input=text --shingle=word:1 --clean=html,punctuation"),
-    "bits": (bytes, "--scheme=projection --measure=agreement --bits=192 --threshold=0.95"),
     "sketch": (bytes, "--verify=sketch:32 --threshold=0.8"),
 }
 
