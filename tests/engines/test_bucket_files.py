@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.engines.local import bucket_files
@@ -57,6 +57,7 @@ def written(mappers: list[list], folder: Path, weighted: bool) -> Shared:
 @pytest.mark.parametrize("run_bytes", [1, 400, 1 << 20])
 @pytest.mark.parametrize("read_bytes", [1, 300, 1 << 20])
 @given(st.lists(RECORDS, min_size=1, max_size=3), st.booleans())
+@settings(max_examples=10)
 def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
     counters = Counters("")
     found: Shared = set()

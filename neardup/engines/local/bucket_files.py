@@ -56,10 +56,14 @@ class _Head(NamedTuple):
 
 
 class BucketWriter:
-    """The records of one mapper, a file for each partition of the keys."""
+    """The records of one mapper, a file for each partition of the keys.
+
+    written: bytes of records, whichever runs they are in.
+    """
 
     def __init__(self, files: Sequence[BinaryIO]):
         self.files = files
+        self.written = 0
         self.held: list[tuple[Batch, Ragged]] = []
         self.size = 0
 
@@ -85,7 +89,7 @@ class BucketWriter:
         for file, low, high in zip(self.files, bounds, bounds[1:]):
             if low < high:
                 some = order[low:high]
-                _write_run(file, keys.values[some], ids, sets, owner[some])
+                self.written += _write_run(file, keys.values[some], ids, sets, owner[some])
 
 
 def _narrow(sets: Ragged) -> Ragged:
@@ -96,16 +100,15 @@ def _narrow(sets: Ragged) -> Ragged:
 
 def _write_run(
     file: BinaryIO, keys: np.ndarray, ids: list[bytes], sets: Ragged, some: np.ndarray
-) -> None:
+) -> int:
     rows = sets.take(some)
     names = [ids[i] for i in some.tolist()]
     lengths = np.fromiter(map(len, names), np.int64, len(names))
     head = _Head(keys, rows.sizes, lengths, rows.values.dtype, rows.weights is not None)
     pickle.dump(tuple(head), file, protocol=5)
-    file.write(rows.values.data)
-    if rows.weights is not None:
-        file.write(rows.weights.data)
-    file.write(b"".join(names))
+    columns = [rows.values] if rows.weights is None else [rows.values, rows.weights]
+    file.writelines([*(column.data for column in columns), *names])
+    return int(lengths.sum()) + sum(each.nbytes for each in (keys, rows.sizes, lengths, *columns))
 
 
 class _Run(NamedTuple):

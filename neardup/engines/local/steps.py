@@ -125,7 +125,7 @@ def send(plan: Plan, k: int) -> None:
         ):
             writer.add(tagged(batch, plan.settings), keys)
         writer.flush()
-        counters.add(SHUFFLED, sum(file.tell() for file in files))
+        counters.add(SHUFFLED, writer.written)
     plan.path("records", k).unlink()
     counters.report()
 
