@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# The same examples in every run, 50 of each of the dozens of cases that a property is tried with;
+# The same examples in every run, 30 of each of the dozens of cases that a property is tried with;
 # `--hypothesis-profile=default` draws new ones, and more.
-settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=30)
 settings.load_profile("repeatable")
 
 
