@@ -114,8 +114,8 @@ def _shortened(kind: str, words: list[str], first: bool, last: bool) -> str:
     before = after = CHANGED
     if kind == SAME:
         before, after = AROUND * (not first), AROUND * (not last)
-    left, right = words[:before], words[max(before, len(words) - after) :]
-    between = words[before : len(words) - after]
+    end = max(before, len(words) - after)
+    left, between, right = words[:before], words[before:end], words[end:]
     if len(between) > 1:
         between = ["…"]
     return " ".join(map(_cut, [*left, *between, *right]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.evaluation.pair_elements import AROUND, CHANGED, CHANGES, COLUMNS, difference
@@ -13,6 +13,7 @@ texts = st.lists(st.sampled_from("abcd"), max_size=AROUND).map(" ".join)
 
 
 @given(texts, texts)
+@example("a a a", "a a a a")
 def test_both_texts_can_be_read_from_it(a: str, b: str) -> None:
     told = " ".join(difference(a, b).split())
     if a == b:
