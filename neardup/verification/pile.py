@@ -22,8 +22,8 @@ from neardup.sets.runs import first_of_run, spans, starts_of_runs
 from neardup.similarity.bitmaps import wide_bitmaps
 from neardup.similarity.measures import Measure
 
-PILE_BYTES = 2 << 20  # of records from arrays
-RECORD_BYTES = 64  # what one takes beside its tokens
+TOGETHER_BYTES = 2 << 20  # of records from arrays, in one pile
+RECORD_BYTES = 64  # what one takes beside its tokens and its id
 TOKENS_AT_ONCE = 1 << 23  # less than a second's work
 PAIR_TOKENS = 32  # what a pair costs beside the comparison of its tokens
 
@@ -37,17 +37,22 @@ def in_piles(
     starts = starts_of_runs(keys)
     if not len(starts):
         return
-    weights = np.add.reduceat(record_bytes(sets.sizes[records]), starts)
+    weights = np.add.reduceat(record_bytes(sets.sizes, lengths_of(ids))[records], starts)
     ends = np.append(starts, len(keys)).tolist()
-    for low, high in chunks(weights, PILE_BYTES):
+    for low, high in chunks(weights, TOGETHER_BYTES):
         some = slice(ends[low], ends[high])
         mine = records[some]
         yield Pile.of_records(keys[some], [ids[i] for i in mine.tolist()], sets.take(mine))
 
 
-def record_bytes(sizes: np.ndarray) -> np.ndarray:
-    """int64: what records with so many tokens take in memory."""
-    return sizes * 8 + RECORD_BYTES
+def record_bytes(sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """int64: what records take in memory, with so many tokens and ids of such lengths."""
+    return sizes.astype(np.int64) * 8 + lengths + RECORD_BYTES
+
+
+def lengths_of(ids: list[bytes]) -> np.ndarray:
+    """uint32 (n,), in bytes."""
+    return np.fromiter(map(len, ids), np.uint32, len(ids))
 
 
 class _Holders:
@@ -69,7 +74,7 @@ class _Holders:
         return ids is None
 
 
-def _as_lines(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
+def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
     """The order of these records (keys ascend) that their keyed lines have."""
     names = [id_ + b"\t" for id_ in ids]  # for ids with a byte below the tab
     by_name = np.array(sorted(range(len(ids)), key=names.__getitem__), dtype=np.int64)
@@ -131,7 +136,7 @@ class Pile:
 
         keys: uint64 (n,), ascending.
         """
-        order = _as_lines(keys, ids, sets)
+        order = _line_order(keys, ids, sets)
         buckets = np.cumsum(first_of_run(keys)) - 1
         texts = [sets.values.tobytes()]
         if sets.weights is not None:

@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from neardup.engines.local import bucket_files
 from neardup.engines.local.bucket_files import BucketWriter, buckets_of
+from neardup.engines.local.record_runs import Run
 from neardup.lines.keyed_lines import parse_keyed_lines
 from neardup.lines.set_text import encode_sets
 from neardup.process.counters import Counters
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 from neardup.verification.buckets import SHARED_BUCKETS, Spool
+from neardup.verification.pile import record_bytes
 
 FILES = 4
 TOKENS = st.sampled_from([0, 7, 255, 256, 65_536, 1 << 32, (1 << 64) - 1])
@@ -54,6 +56,11 @@ def written(mappers: list[list], folder: Path, weighted: bool) -> Shared:
     return everything
 
 
+def fits(run: Run, size: int) -> bool:
+    """Whether it has no more than so many bytes, or one record."""
+    return len(run.keys) == 1 or record_bytes(run.sizes, run.lengths).sum() <= size
+
+
 @pytest.mark.parametrize("run_bytes", [1, 400, 1 << 20])
 @pytest.mark.parametrize("read_bytes", [1, 300, 1 << 20])
 @given(st.lists(RECORDS, min_size=1, max_size=3), st.booleans())
@@ -62,15 +69,20 @@ def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
     counters = Counters("")
     found: Shared = set()
     buckets: list[int] = []
+    spooled = 0
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(bucket_files, "RUN_BYTES", run_bytes)
         folder = Path(name)
         expected = written(mappers, folder, weighted)
         for part in range(FILES):
             paths = [folder / f"{number}.{part}" for number in range(len(mappers))]
+            for path in paths:
+                with path.open("rb") as file:
+                    assert all(fits(run, run_bytes) for run in Run.all_of(file))
             for work in buckets_of(paths, counters, read_bytes):
                 if isinstance(work, Spool):
                     assert read_bytes < 1 << 20
+                    spooled += 1
                     lines = [line for start in work.starts() for line in work.piece(start)]
                     assert lines == sorted(lines)
                     fields = parse_keyed_lines(lines)
@@ -88,6 +100,8 @@ def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
                 found |= some
     assert found == expected
     assert len(buckets) == len(set(buckets))
+    if read_bytes == 1:
+        assert spooled == len(buckets)
     assert counters.counts.get("keyed lines", 0) == sum(
         len(keys) for records in mappers for _, _, keys in records
     )

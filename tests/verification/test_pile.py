@@ -58,7 +58,7 @@ def test_a_pile_of_records_is_that_of_their_lines(rows, weighted):
 def test_buckets_stay_whole(pile_bytes, rows):
     keys, ids, sets = columns(rows, weighted=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pile, "PILE_BYTES", pile_bytes)
+        patch.setattr(pile, "TOGETHER_BYTES", pile_bytes)
         piles = list(in_piles(keys, np.arange(len(keys)), ids, sets))
     found = [key for made in piles for key in np.unique(made.keys).tolist()]
     assert found == sorted(set(keys.tolist()))

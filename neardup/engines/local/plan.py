@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_JOBS = 999
 FEW_WORKERS = 8  # are not too many for any input
 ONE_WORKER_BYTES = 1 << 16  # of input at most take 10 ms, and a worker is started in 5
-MOST_WORKERS = 240  # a reducer has a file of each mapper open
+MOST_WORKERS = 240  # a reducer has files of all mappers open
 
 
 class Plan(NamedTuple):

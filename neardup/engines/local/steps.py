@@ -8,7 +8,6 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from io import BytesIO
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from typing import Callable
 
@@ -176,10 +175,14 @@ def reduce(plan: Plan, k: int) -> None:
     counters = Counters("reducer")
 
     def buckets() -> Iterator[Pile | Spool]:
-        mine = [plan.paths("buckets", part) for part in range(k, plan.reduced, plan.jobs)]
-        sizes = list(map(total_size, mine))
-        for paths, _ in plan.progress.counted(k, zip(mine, sizes), itemgetter(1)):
-            yield from buckets_of(paths, counters)
+        for part in range(k, plan.reduced, plan.jobs):
+            paths = plan.paths("buckets", part)
+            size = total_size(paths)
+
+            def passed(share: float, size: int = size) -> None:
+                plan.progress.add(k, round(share * size))
+
+            yield from buckets_of(paths, counters, passed=passed)
             for path in paths:
                 path.unlink()
 
