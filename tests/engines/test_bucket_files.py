@@ -14,6 +14,7 @@ from neardup.engines.local import bucket_files
 from neardup.engines.local.bucket_files import BucketWriter, buckets_of
 from neardup.engines.local.record_runs import Run
 from neardup.lines.keyed_lines import parse_keyed_lines
+from neardup.lines.keys import KEY_BITS, parse_keys
 from neardup.lines.set_text import encode_sets
 from neardup.process.counters import Counters
 from neardup.sets.batch import Batch
@@ -27,7 +28,7 @@ RECORDS = st.lists(
     st.tuples(
         st.text(st.characters(min_codepoint=33, max_codepoint=300), min_size=1, max_size=5),
         st.sets(TOKENS, min_size=1),
-        st.sets(st.integers(0, 9)),  # keys; some have none
+        st.sets(st.sampled_from([*range(9), (1 << KEY_BITS) - 1])),  # keys; some have none
     ),
     max_size=12,
 )
@@ -86,7 +87,8 @@ def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
                     lines = [line for start in work.starts() for line in work.piece(start)]
                     assert lines == sorted(lines)
                     fields = parse_keyed_lines(lines)
-                    some = {(int(key[4:], 16), id_, set_) for key, _, id_, set_ in fields}
+                    keys = parse_keys([key for key, *_ in fields]).tolist()
+                    some = {(key, id_, set_) for key, (_, _, id_, set_) in zip(keys, fields)}
                 else:
                     texts = encode_sets(work.sets)
                     some = {

@@ -113,6 +113,7 @@ def buckets_of(
         if not runs:
             return
         keys, sizes = _buckets(runs, counters)
+        whole = int(sizes.sum())
         for low, high in chunks(sizes, read_bytes):
             first, last = int(keys[low]), int(keys[high - 1])
             if sizes[low] > read_bytes:
@@ -120,7 +121,7 @@ def buckets_of(
             else:
                 records = Keyed.end_to_end(filter(None, (run.between(first, last) for run in runs)))
                 yield from in_piles(records.keys, np.arange(len(records.keys)), *records[1:])
-            passed(int(sizes[low:high].sum()) / int(sizes.sum()))
+            passed(int(sizes[low:high].sum()) / whole)
 
 
 def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ _WEIGHTS = np.dtype(np.int64)
 
 
 class Keyed(NamedTuple):
-    """Record i, of id ids[i] and set sets.row(i), at keys[i] (uint64, ascending)."""
+    """Record i, of id ids[i] and set sets.row(i), at keys[i] (uint64 below 2^52, ascending)."""
 
     keys: np.ndarray
     ids: list[bytes]
