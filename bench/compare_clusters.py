@@ -1,8 +1,9 @@
 """What the job costs on a cluster, beside the cheapest possible job: `make cluster-bench`.
 
 The same made-up videos go, in turn, through an identity job (`cat` as mapper and as reducer) and
-run_hadoop.sh, with the same reducers and the same Hadoop settings; and through run_spark.sh and
-Spark's own similarity join, with as many threads.  The tables have medians.
+run_hadoop.sh, with the same reducers and the same Hadoop settings, but for maps: each has as many
+as suit what it writes.  And through run_spark.sh and Spark's own similarity join, with as many
+threads; one that had to be stopped is not tried with more records.  The tables have medians.
 
     seconds     of the whole command, the start of Java included
     ratio       to the identity job
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument("--without", nargs="+", default=[], metavar="NAME", help="Hadoop, MLlib …")
     parser.add_argument("--limit", type=float, default=900, help="seconds, for MLlib (%(default)s)")
     args = parser.parse_args()
+    left_out = set(args.without)
     for records in args.records:
         workload = videos(records)
         prepare(workload)
@@ -44,8 +46,9 @@ def main() -> None:
         for number in range(args.repeat):
             output = f"/bench/{os.getpid()}.{number}"
             for name, contestant in contestants(workload, output, args.limit).items():
-                if not any(word in name for word in args.without):
+                if not any(word in name for word in left_out):
                     run = contestant()
+                    left_out |= set() if run.done else {name}
                     runs.setdefault(name, []).append(run)
                     print(f"{records:,}: {name}, {run.seconds:.1f} s", file=sys.stderr, flush=True)
         print(f"{records:,} videos, {args.repeat} time(s) each.\n", table(workload, runs), sep="\n")

@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 from bench.workloads import ROOT
 from cluster import daemons
+from neardup.engines.hadoop.containers import DEFAULT_MEMORY
+from neardup.engines.hadoop.sizes import maps_for
+from neardup.engines.hadoop.splits import MAPS
 
 SHUFFLED = "Reduce shuffle bytes"
 DISK = "FILE: Number of bytes read", "FILE: Number of bytes written"
@@ -44,9 +47,12 @@ def ours(rounds: int, output: str) -> ClusterRun:
 
 
 def identity(output: str) -> ClusterRun:
-    """With the settings of ours; only keys are what Streaming takes for them."""
+    """With the settings of ours, but for keys, which are what Streaming takes for them, and maps:
+    as many as it takes to sort what they read."""
+    size = int(hadoop("fs", "-stat", "%b", INPUT))
+    maps = f"{MAPS}={maps_for(size, DEFAULT_MEMORY)}"
     shown = subprocess.run(
-        [*_run_hadoop(1), "--show", INPUT, output],
+        [*_run_hadoop(1), "-D", maps, "--show", INPUT, output],
         stdout=subprocess.PIPE,
         env=daemons.environment(),
         check=True,

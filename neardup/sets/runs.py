@@ -27,6 +27,11 @@ def starts_of_runs(values: np.ndarray) -> np.ndarray:
 
 def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct values, ascending, and how often each is there (int64)."""
+    # Numbers of a vocabulary, many of each: counting them takes a tenth of sorting them.
+    if values.dtype == np.uint64 and len(values) and int(values.max()) < len(values):
+        members = np.bincount(values.astype(np.int64))
+        found = np.flatnonzero(members)
+        return found.astype(np.uint64), members[found]
     values = np.sort(values)
     starts = starts_of_runs(values)
     return values[starts], np.diff(starts, append=len(values))

@@ -33,8 +33,20 @@ class Sample:
     """
 
     def __init__(self) -> None:
-        self.hashes, self.sets = np.empty(0, np.uint64), NO_SETS
+        self._hashes, self._sets = np.empty(0, np.uint64), NO_SETS
         self._bound = np.uint64(MOST_HASH)  # above which nothing is kept any more
+        self._new: list[tuple[np.ndarray, Ragged]] = []  # drawn, and not yet among the others
+        self._new_sets = self._new_tokens = 0
+
+    @property
+    def hashes(self) -> np.ndarray:
+        self._choose()
+        return self._hashes
+
+    @property
+    def sets(self) -> Ragged:
+        self._choose()
+        return self._sets
 
     def watch(self, batches: Iterable[Ragged]) -> Iterator[Ragged]:
         """Pass the batches on, and draw from them.  No set may be empty."""
@@ -45,12 +57,25 @@ class Sample:
     def draw(self, hashes: np.ndarray, sets: Ragged) -> None:
         """Keep the smallest of those held and these."""
         some = np.flatnonzero(hashes < self._bound)
-        hashes, sets = hashes[some], sets.bare().take(some)
-        hashes, sets = np.concatenate((self.hashes, hashes)), self.sets.beside(sets)
+        if len(some):
+            drawn = sets.bare().take(some)
+            self._new.append((hashes[some], drawn))
+            self._new_sets += len(drawn)
+            self._new_tokens += len(drawn.values)
+            # Not each time: the sample is copied as a whole, and may be larger than a batch.
+            if self._new_sets > MOST_SETS or self._new_tokens > MOST_TOKENS:
+                self._choose()
+
+    def _choose(self) -> None:
+        if not self._new:
+            return
+        hashes = np.concatenate([self._hashes, *(some for some, _ in self._new)])
+        sets = Ragged.end_to_end([self._sets, *(some for _, some in self._new)])
+        self._new, self._new_sets, self._new_tokens = [], 0, 0
         order = np.argsort(hashes, kind="stable")
         order = order[first_of_run(hashes[order])]
         kept = int(np.searchsorted(np.cumsum(sets.sizes[order]), MOST_TOKENS, side="right"))
         kept = min(max(1, kept), MOST_SETS)
         if kept < len(order):
             self._bound = hashes[order[kept]]
-        self.hashes, self.sets = hashes[order[:kept]], sets.take(order[:kept])
+        self._hashes, self._sets = hashes[order[:kept]], sets.take(order[:kept])

@@ -37,7 +37,8 @@ def test_as_run_hadoop_unless_somebody_says_otherwise(tmp_path: Path) -> None:
         check=True,
     )
     ours, mapping, theirs = (
-        dict(line.split() for line in part.splitlines()) for part in done.stdout.split("\n\n")[:3]
+        dict(line.split(maxsplit=1) for line in part.splitlines())
+        for part in done.stdout.split("\n\n")[:3]
     )
     assert ours["mapreduce.job.maps"] == theirs["mapreduce.job.maps"] == "9"
     assert ours["mapreduce.job.reduces"] == "8"

@@ -368,3 +368,22 @@ def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatc
         drawn.add(one.sets.values.tobytes())
     assert len(drawn) == 1
     assert 0 < len(one.sets) < 40
+
+
+def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be larger than all that is drawn from a batch."""
+    monkeypatch.setattr(sample, "MOST_SETS", 50)
+    made = 0
+    choose = Sample._choose
+
+    def counted(self: Sample) -> None:
+        nonlocal made
+        made += 1
+        choose(self)
+
+    monkeypatch.setattr(Sample, "_choose", counted)
+    one = Sample()
+    for _ in one.watch(ragged([{i, i + 1}]) for i in range(1000)):
+        pass
+    assert 0 < made <= 20
+    assert len(one.sets) == 50

@@ -20,6 +20,8 @@ JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
 SPARE = 0.25  # of a container: what JVM and Python leave of it in a mapper
 MOST_SORT = 2047  # Hadoop takes no more
+# A mapper's JVM carries blocks for half a minute: it compiles longer than it gains by that.
+NO_SECOND_COMPILER = "-XX:TieredStopAtLevel=1"
 # Snappy comes with Hadoop from 3.3.1 on, as a library that needs nothing of the node; before, it is
 # one of those that a distribution has built.  Java's own (DefaultCodec) takes four times the CPU,
 # and zstd needs what is built.
@@ -48,7 +50,7 @@ def map_memory(memory: int, mapped: int) -> int:
 def map_properties(memory: int, mapped: int = 0) -> Properties:
     return {
         MAP_MEMORY: map_memory(memory, mapped),
-        "mapreduce.map.java.opts": f"-Xmx{heap(memory)}m",
+        "mapreduce.map.java.opts": f"-Xmx{heap(memory)}m {NO_SECOND_COMPILER}",
         "mapreduce.task.io.sort.mb": sort_buffer(memory),
         "mapreduce.map.sort.spill.percent": 0.95,  # the fewer spills, the less there is to merge
     }
