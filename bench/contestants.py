@@ -12,6 +12,8 @@ The kinds are those of `bench.workloads`.  Not everybody takes every kind:
     links     no peer prints them
     decisions ours, an output each
     text      run_local.sh, which is compared with itself
+    start     run_local.sh, beside the start of Python and numpy alone
+    once      run_local.sh
 """
 
 from __future__ import annotations
@@ -48,11 +50,15 @@ def run_local(workload: Workload, _: str) -> list[str]:
     return ["./run_local.sh", *workload.options, workload.file]
 
 
-def asked_for(output: str) -> Command:
+def asked_for(*options: str) -> Command:
     def command(workload: Workload, _: str) -> list[str]:
-        return ["./run_local.sh", "--output", output, workload.file]
+        return ["./run_local.sh", *options, workload.file]
 
     return command
+
+
+def import_numpy(_: Workload, __: str) -> list[str]:
+    return [sys.executable, "-c", "import numpy"]
 
 
 def shell(script: str) -> list[str]:
@@ -120,7 +126,7 @@ CONTESTANTS = [
         OURS,
         "15×7",
         "pairs",
-        (*FAST, "links", "decisions", "text", "curve", "quick"),
+        (*FAST, "links", "decisions", "text", "start", "once", "curve", "quick"),
         run_local,
     ),
     Contestant(
@@ -131,6 +137,10 @@ CONTESTANTS = [
         ("all", "large", "links", "quick"),
         pipe,
     ),
+    Contestant(
+        f"{OURS} --exact", f"{OURS} --exact", "exact", "pairs", ("all",), asked_for("--exact")
+    ),
+    Contestant("import", "floor: `import numpy`", "–", "nothing", ("start",), import_numpy),
     *(
         Contestant(name, name, "15×7", "pairs", ("all", "quick"), mrjob(name.split()[-1]))
         for name in ("job.py -r inline", "job.py -r local")
@@ -142,7 +152,7 @@ CONTESTANTS = [
             "15×7",
             output,
             ("decisions",),
-            asked_for(output),
+            asked_for("--output", output),
         )
         for output in DECISIONS
     ),

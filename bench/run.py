@@ -121,9 +121,12 @@ def chosen(name: str, parts: list[str]) -> bool:
 def made(
     all_workloads: tuple[Workload, ...], names: list[str], results: dict
 ) -> Iterator[Workload]:
-    """The chosen workloads, made; those that cannot be are told, and skipped."""
+    """The chosen workloads, made; those that cannot be are told, and skipped.
+
+    names: which; if there are none, all but those of the kind "once".
+    """
     for workload in all_workloads:
-        if names and workload.name not in names:
+        if workload.name not in names if names else workload.kind == "once":
             continue
         try:
             prepare(workload)

@@ -13,6 +13,8 @@ Its *kind* says who runs on it (`bench.contestants`):
     links     ours with `--output links`
     decisions what each output of ours costs, beside pairs, or beside links where those are too many
     text      run_local.sh: the same records as texts and as the sets of these
+    start     so small that only starting counts
+    once      takes many minutes and gigabytes: only where --workloads names it
     curve     run_local.sh: which pairs share a key at which similarity
     quick     ours, a few seconds each: `make bench-quick`
 """
@@ -101,6 +103,8 @@ WORKLOADS = (
     videos(30_000, "growth", "W1 30k"),
     videos(300_000, "growth", "W1 300k"),
     videos(1_000_000, "large", "W1 1M"),
+    videos(10, "start", "ten lines"),
+    videos(10_000_000, "once", "W1 10M")._replace(answer=[]),
     Workload(
         "S-curve",
         "curve",

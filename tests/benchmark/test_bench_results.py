@@ -69,14 +69,16 @@ def test_the_table_of_a_workload() -> None:
 
 def test_the_table_of_targets() -> None:
     lines = tables(written()).splitlines()
-    ours = "run_local.sh / fastest other peer with our banding, W1 100k"
-    peak = "largest process at W1 1M, a sort with its buffer included, in MB"
+    ours = "run_local.sh / fastest peer that gives pairs, our banding, W1 100k"
     for row in (
-        "| run_local.sh / gaoya 15×7, W1 100k | ≤ 1 | 0.80 | yes |",
-        "| run_local.sh / rensa 15×7 (flags only), W1 100k | ≤ 2 | not measured | – |",
-        f"| {ours} | < 1 | 0.80 (gaoya 15×7) | yes |",
+        "| run_local.sh / rensa 15×7 (flags only), W1 100k | ≤ 0.9 | not measured | – |",
+        f"| {ours} | ≤ 0.8 | 0.80 (gaoya 15×7) | yes |",
+        "| run_local.sh / fastest flags or unverified pairs, W4 | ≤ 1 | not measured | – |",
+        "| plain pipe / run_local.sh, W1 100k | ≤ 3 | 4.50 | **no** |",
+        "| --exact / default, W1 100k | ≤ 1.2 | 1.10 | yes |",
+        "| ten lines, in seconds | ≤ 0.15 | not measured | – |",
         "| growth: W1 1M / W1 100k | ≤ 10.5 | 11.00 | **no** |",
-        f"| {peak} | ≤ 400 | 419.43 | **no** |",
+        "| largest process at W1 1M, in MB | ≤ 100 | 419.43 | **no** |",
         "| shuffled / input, W1 100k | ≤ 2 | 0.50 | yes |",
         "| recall, W1 100k | ≥ 0.9999 | 1 | yes |",
         "| recall, W1 1M | ≥ 0.9999 | 0.999500 | **no** |",
@@ -84,6 +86,20 @@ def test_the_table_of_targets() -> None:
         "| recall, W2 | ≥ 0.9999 | not measured | – |",
     ):
         assert row in lines
+
+
+def test_only_what_is_not_exact_is_flags_or_unverified() -> None:
+    w4 = {"workload": "W4"}
+    results = written()
+    results["workloads"].append({**results["workloads"][0], "name": "W4"})
+    results["runs"] += [
+        a_run(**w4, seconds=3.0),
+        a_run("gaoya 15×7", **w4, seconds=2.0, right=1950),
+        a_run("spark 4 tables", **w4, seconds=1.0),
+    ]
+    what = "run_local.sh / fastest flags or unverified pairs, W4"
+    row = f"| {what} | ≤ 1 | 1.50 (gaoya 15×7) | **no** |"
+    assert row in tables(results).splitlines()
 
 
 def test_text_around_the_markers_stays() -> None:

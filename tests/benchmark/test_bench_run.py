@@ -20,7 +20,7 @@ import bench.workloads
 from bench.answer_quality import components, quality
 from bench.contestants import CONTESTANTS, OURS, missing
 from bench.measure import ROOT
-from bench.run import add_earlier, save, turns
+from bench.run import add_earlier, made, save, turns
 from bench.workloads import QUICK_WORKLOADS, WORKLOADS, CannotMakeError, Workload, prepare
 from tests.support.bench_results import a_run, written
 
@@ -172,6 +172,18 @@ def test_a_workload_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(CannotMakeError, match=r"bench\.nonsense"):
         prepare(workload)
     assert os.listdir(tmp_path) == []
+
+
+def test_what_takes_gigabytes_runs_only_if_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.run, "prepare", lambda _: None)
+    monkeypatch.setattr(bench.run, "described", lambda workload: workload.name)
+
+    def names(*asked: str) -> list[str]:
+        results: dict = {"workloads": [], "skipped": []}
+        return [workload.name for workload in made(WORKLOADS, list(asked), results)]
+
+    assert names("W1 10M") == ["W1 10M"]
+    assert names() == [workload.name for workload in WORKLOADS if workload.name != "W1 10M"]
 
 
 def test_missing_modules_are_told() -> None:

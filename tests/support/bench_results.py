@@ -34,6 +34,8 @@ def written() -> dict:
     contestants = [
         ("floor", "nothing", "–", False),
         (OURS, "pairs", "15×7", False),
+        ("plain pipe", "pairs", "15×7", False),
+        (f"{OURS} --exact", "pairs", "exact", False),
         ("gaoya 15×7", "pairs", "15×7", True),
         ("spark 4 tables", "pairs", "4 tables", True),
         ("course 15×7", "pairs", "15×7", True),
@@ -67,6 +69,8 @@ def written() -> dict:
         "runs": [
             a_run("floor", **{**w1, **none}, prints="nothing", seconds=0.5),
             *(a_run(**w1, seconds=s) for s in (2.0, 9.0, 1.0)),
+            a_run("plain pipe", **w1, seconds=9.0),
+            a_run(f"{OURS} --exact", **w1, seconds=2.2),
             a_run("gaoya 15×7", **w1, seconds=2.5, lines=1990, right=1950, shuffled=None),
             a_run("spark 4 tables", **failed, seconds=300.1, status=TIME_LIMIT),
             a_run("course 15×7", **failed, status="killed by SIGKILL"),

@@ -1,0 +1,53 @@
+"""Seconds go to the file of ours that they were spent for, and none are lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from bench.measure import ROOT
+from bench.where_time_goes import PACKAGE, own_times, table
+
+PARSE, JOIN = ((f"{PACKAGE}{name}", 1, "f") for name in ("reading/a.py", "verification/b.py"))
+SPANS = (f"{PACKAGE}sets/runs.py", 1, "spans")
+SORT = ("~", 0, "sort")
+
+
+def called(seconds: float, **by: tuple[tuple[str, int, str], float]) -> tuple:
+    """What pstats has of a function: its own seconds, and which of them are whose."""
+    callers = {caller: (1, 1, share, share) for caller, share in by.values()}
+    return (1, 1, seconds, seconds, callers)
+
+
+def test_a_tool_is_charged_to_those_who_call_it() -> None:
+    stats = {
+        PARSE: called(1.0),
+        JOIN: called(2.0, a=(PARSE, 2.0)),
+        SPANS: called(0.5, a=(PARSE, 0.5)),
+        SORT: called(4.0, a=(SPANS, 3.0), b=(JOIN, 1.0)),
+    }
+    times = own_times(stats)
+    assert times == pytest.approx({"reading/a.py": 4.5, "verification/b.py": 3.0})
+
+
+def test_tools_that_call_each_other_and_no_one_lose_nothing() -> None:
+    other = ("~", 0, "other")
+    stats = {SORT: called(1.0, a=(other, 1.0)), other: called(2.0, a=(SORT, 2.0))}
+    assert own_times(stats) == pytest.approx({"other": 3.0})
+
+
+def test_the_table_has_the_largest_first_and_their_sum() -> None:
+    lines = table({"a.py": 1.0, "b.py": 3.0}).splitlines()
+    assert lines[2:] == ["| 3.00 | 75% | b.py |", "| 1.00 | 25% | a.py |", "| 4.00 | | all |"]
+
+
+def test_a_run_is_told_file_by_file_and_prints_no_pairs() -> None:
+    command = [sys.executable, "-m", "bench.where_time_goes", "--jobs", "2", "data/videos.txt"]
+    lines = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout.decode()
+    rows = [line.split(" | ") for line in lines.splitlines()[2:]]
+    files = [row[2].rstrip(" |") for row in rows[:-1]]
+    assert "schemes/minhash.py" in files
+    assert all((ROOT / "neardup" / file).exists() for file in files if file != "other")
+    assert float(rows[-1][0].strip("| ")) > 0
