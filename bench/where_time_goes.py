@@ -3,9 +3,10 @@
     python3 -m bench.where_time_goes .bench/sources.txt
     python3 -m bench.where_time_goes --exact .bench/packages.txt
 
-takes what run_local.sh takes, and prints a table instead of the answer: CPU seconds of all workers
-together.  What a function calls of Python, numpy and neardup.sets, which are the same everywhere,
-is counted as its own.  The start of the program is not in it, and `sort` where there is one.
+takes what run_local.sh takes, and prints a table instead of the answer: seconds of all workers
+together, on a machine that has nothing else to do.  What a function calls of Python, numpy and
+neardup.sets, which are the same everywhere, is counted as its own.  The start of the program is not
+in it, and `sort` where there is one; loops in Python look dearer than they are.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import os
 import pstats
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
@@ -33,8 +33,8 @@ Function = tuple[str, int, str]  # file, line, name
 
 
 def profiled(folder: str, task: Callable[[], None]) -> None:
-    """In a worker; a profile of its own, of CPU and not of waiting."""
-    profile = cProfile.Profile(time.process_time)
+    """In a worker, which leaves a profile of its own."""
+    profile = cProfile.Profile()
     try:
         profile.runcall(task)
     finally:
@@ -76,7 +76,7 @@ def own_times(stats: dict) -> dict[str, float]:
 
 def table(times: dict[str, float]) -> str:
     whole = sum(times.values()) or 1
-    lines = ["| CPU s | share | for |", "| --- | --- | --- |"]
+    lines = ["| seconds | share | for |", "| --- | --- | --- |"]
     for name, seconds in sorted(times.items(), key=lambda item: -item[1])[:SHOWN]:
         lines.append(f"| {seconds:.2f} | {seconds / whole:.0%} | {name} |")
     lines.append(f"| {whole:.2f} | | all |")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from neardup.engines.hadoop.task_logs import first_message
+from neardup.engines.hadoop.archives import ROOT, SCRIPTS
+from neardup.engines.hadoop.task_logs import first_message, first_of_ours, for_nodes
 from tests.support.engines import program
 
 APPLICATION = "application_1_0001"
@@ -54,3 +58,26 @@ def test_it_does_not_wait_for_ever(tmp_path: Path) -> None:
 def test_without_yarn_there_is_nothing_to_ask(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert first_message(APPLICATION, str(tmp_path / "hadoop")) == ""
+
+
+@pytest.mark.parametrize("script", [*SCRIPTS, "job.py"])
+def test_what_any_script_says_without_numpy_gets_advice_for_a_cluster(
+    script: str, tmp_path: Path
+) -> None:
+    """The real message, of the real script."""
+    bare = [sys.executable, "-S", "-E"]  # which finds no installed package
+    copy = tmp_path / script
+    shutil.copy(ROOT / script, copy)  # beside no virtual environment
+    (tmp_path / "neardup").symlink_to(ROOT / "neardup")
+    done = subprocess.run([*bare, copy], stderr=subprocess.PIPE, encoding="utf-8", env={})
+    said = first_of_ours(["LogType:stderr", *done.stderr.splitlines()])
+    assert done.returncode == 1
+    assert for_nodes(said, "type this") == (
+        f"{script}: needs {'numpy and mrjob' if script == 'job.py' else 'numpy'}, "
+        f"and {sys.executable} of a node has not; type this"
+    )
+
+
+def test_other_messages_stay_as_they_are() -> None:
+    message = "mapper.py: line 3: no shingles: 'd'"
+    assert for_nodes(message, "type this") == message

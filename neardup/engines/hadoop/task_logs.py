@@ -10,8 +10,11 @@ import subprocess
 import time
 from collections.abc import Iterable
 
+from neardup.engines.hadoop.archives import SCRIPTS
+
 SECONDS = 60  # how long after a job's end its logs may take to appear
-OUR_MESSAGE = re.compile(r"(?:(?:keep_)?mapper|(?:dedup_|decide_)?reducer|job)\.py: .*")
+OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))}): .*")
+FOR_ONE_MACHINE = re.compile(r" has not; run make, or: .*")  # where a script lacks numpy
 STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")
 
 
@@ -41,6 +44,15 @@ def first_of_ours(lines: Iterable[str]) -> str:
     "mapper.py: line 3: no shingles: 'd'"
     """
     return next((line for line in lines if OUR_MESSAGE.match(line)), "")
+
+
+def for_nodes(message: str, advice: str) -> str:
+    """What a task said, with advice for a cluster where it lacks numpy.
+
+    >>> for_nodes("mapper.py: needs numpy, and /bin/python3 has not; run make, or: …", "type -x")
+    'mapper.py: needs numpy, and /bin/python3 of a node has not; type -x'
+    """
+    return FOR_ONE_MACHINE.sub(f" of a node has not; {advice}", message)
 
 
 def _said(command: list[str], end: float) -> str:

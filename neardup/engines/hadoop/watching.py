@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import IO
 
 from neardup.engines.hadoop.installation import hadoop, mapred
-from neardup.engines.hadoop.task_logs import first_message, first_of_ours
+from neardup.engines.hadoop.task_logs import first_message, first_of_ours, for_nodes
 from neardup.process.errors import StageError
 
 EXPLAINED = re.compile(
@@ -120,7 +120,8 @@ class Job:
         if any(map(NO_SNAPPY.search, self.said)):
             return "the nodes have no Snappy; type -D mapreduce.map.output.compress=false"
         application = f"application_{self.number}" if self.submitted else ""
-        return first_of_ours(self.said) or first_message(application, hadoop())
+        said = first_of_ours(self.said) or first_message(application, hadoop())
+        return for_nodes(said, "type --ship-numpy, or --python PATH of one that has it")
 
     def counters(self) -> dict[str, int]:
         """Our own, of all its tasks."""

@@ -38,8 +38,9 @@ class EntryWriter:
         parts = (keys.values & np.uint64(len(self.files) - 1)).astype(np.uint8)
         order = np.argsort(parts, kind="stable")
         bounds = np.searchsorted(parts[order], np.arange(len(self.files) + 1)).tolist()
+        entries = entries[order]  # at once: of many files each gets few
         for file, low, high in zip(self.files, bounds, bounds[1:]):
-            file.write(entries[order[low:high]].tobytes())
+            file.write(entries[low:high].data)
 
 
 def pieces_of(source: Path) -> Iterator[np.ndarray]:

@@ -42,6 +42,7 @@ from neardup.similarity.measures import Measure
 
 MOST_FILES = 768  # open at once, of 1024 that systems allow
 ROWS_AT_ONCE = 1 << 12
+RECORDS_AHEAD = 1 << 12  # whose rows are read from all files at once, at most
 OLD = np.uint64(1 << 63)
 LARGE_BUCKET = 256  # records; smaller ones are looked at pair by pair
 PAIRS_AT_ONCE = 1 << 18
@@ -224,6 +225,8 @@ class SharedKeys:
 
     def __init__(self, files: list[IO[bytes]]):
         self.readers = [_Rows(file) for file in files]
+        self.ahead = np.empty((0, 3), np.uint64)  # in order of record: those below `until`
+        self.until = 0
 
     def position(self) -> int:
         """How many bytes of the files have been read."""
@@ -232,9 +235,18 @@ class SharedKeys:
     def keys(self, records: np.ndarray) -> Ragged:
         """The keys to send of these records (uint64, ascending from call to call), a row each."""
         below = int(records[-1]) + 1
-        pieces = [piece for reader in self.readers for piece in reader.below(below)]
-        rows = np.concatenate([np.empty((0, 3), np.uint64), *pieces])
+        if below > self.until:
+            # Some batches at once: there are hundreds of files, each with few rows of a batch.
+            span = below - int(records[0])
+            self._look_ahead(below + RECORDS_AHEAD // len(records) * span)
+        cut = int(np.searchsorted(self.ahead[:, 1], np.uint64(below)))
+        rows, self.ahead = self.ahead[:cut], self.ahead[cut:]
         return keys_to_meet_at(rows, np.append(records, np.uint64(below)))
+
+    def _look_ahead(self, until: int) -> None:
+        pieces = [piece for reader in self.readers for piece in reader.below(until)]
+        rows = np.concatenate([self.ahead, *pieces])
+        self.ahead, self.until = rows[np.argsort(rows[:, 1], kind="stable")], until
 
 
 def keys_to_meet_at(rows: np.ndarray, records: np.ndarray) -> Ragged:

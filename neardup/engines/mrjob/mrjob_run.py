@@ -9,7 +9,7 @@ from typing import Any
 from mrjob.step import StepFailedException
 
 from neardup.engines.hadoop.listing import File
-from neardup.engines.hadoop.task_logs import first_message
+from neardup.engines.hadoop.task_logs import first_message, for_nodes
 from neardup.engines.mrjob.mrjob_here import said_by_a_task
 from neardup.engines.mrjob.mrjob_inputs import Given
 from neardup.engines.mrjob.mrjob_jobs import NearDuplicates, ShareKeys
@@ -72,4 +72,5 @@ class JobRun:
         steps = [log.get("step", {}) for log in self.runner._log_interpretations]
         application = steps[-1].get("application_id", "") if steps else ""
         reason = first_message(application, self.runner.get_hadoop_bin()[0])
+        reason = for_nodes(reason, "type --python-bin PATH of one that has it")
         return reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above"
