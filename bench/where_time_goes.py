@@ -87,8 +87,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bench.") as folder:
         watch(folder)
         answer = os.dup(1)
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 1)
+        if not {"-h", "--help"}.intersection(sys.argv):
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), 1)
         code = run.command()
         os.dup2(answer, 1)
         profiles = sorted(map(str, Path(folder).iterdir()))

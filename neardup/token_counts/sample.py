@@ -16,6 +16,7 @@ from neardup.sets.runs import first_of_run
 
 MOST_SETS = 1000
 MOST_TOKENS = 1 << 21  # of all together: a few sets may be as large as all others
+WAITING = MOST_TOKENS // 4  # tokens drawn, before some of them and of those held are chosen
 
 MOST_HASH = (1 << 64) - 1
 
@@ -63,7 +64,7 @@ class Sample:
             self._new_sets += len(drawn)
             self._new_tokens += len(drawn.values)
             # Not each time: the sample is copied as a whole, and may be larger than a batch.
-            if self._new_sets > MOST_SETS or self._new_tokens > MOST_TOKENS:
+            if self._new_sets > MOST_SETS or self._new_tokens > WAITING:
                 self._choose()
 
     def _choose(self) -> None:

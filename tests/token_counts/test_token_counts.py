@@ -358,6 +358,7 @@ def test_lines_that_nobody_has_sorted() -> None:
 def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even where a few large sets are all there is room for."""
     monkeypatch.setattr(sample, "MOST_TOKENS", 60)
+    monkeypatch.setattr(sample, "WAITING", 15)
     sets = some_sets(40)
     drawn = set()
     for seed in range(20):
@@ -387,3 +388,20 @@ def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPat
         pass
     assert 0 < made <= 20
     assert len(one.sets) == 50
+
+
+def test_few_tokens_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many sets there may be, and however large."""
+    monkeypatch.setattr(sample, "MOST_TOKENS", 100)
+    monkeypatch.setattr(sample, "WAITING", 25)
+    one = Sample()
+    for _ in one.watch(ragged([set(range(i, i + 10))]) for i in range(200)):
+        assert one._new_tokens <= 25
+    assert 80 < one.sets.sizes.sum() <= 100
+
+
+def test_equal_sets_count_as_one_in_a_sample() -> None:
+    one = Sample()
+    for _ in one.watch(ragged([{1, 2}, {i}]) for i in (3, 4)):
+        pass
+    assert sorted(one.sets.sizes.tolist()) == [1, 1, 2]

@@ -20,7 +20,7 @@ JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
 SPARE = 0.25  # of a container: what JVM and Python leave of it in a mapper
 MOST_SORT = 2047  # Hadoop takes no more
-# A mapper's JVM carries blocks for half a minute: it compiles longer than it gains by that.
+# A mapper's JVM mostly carries blocks for half a minute: it compiles longer than it gains by that.
 NO_SECOND_COMPILER = "-XX:TieredStopAtLevel=1"
 # Snappy comes with Hadoop from 3.3.1 on, as a library that needs nothing of the node; before, it is
 # one of those that a distribution has built.  Java's own (DefaultCodec) takes four times the CPU,
