@@ -135,12 +135,10 @@ def largest_ratios(workload: str, table: Table) -> Iterator[Target]:
 
 def fastest_of(what: str, most: float | None, ratios: dict[str, float]) -> Target:
     """most: None if the ratio is told only."""
-    if not ratios:
-        return Target(what, NONE if most is None else f"≤ {most:g}", None, None)
-    fastest = max(ratios, key=ratios.__getitem__)
-    if most is None:
-        return Target(what, NONE, ratios[fastest], None, f" ({fastest})")
-    return at_most(what, most, ratios[fastest])._replace(note=f" ({fastest})")
+    fastest = max(ratios, key=ratios.__getitem__, default="")
+    value = ratios.get(fastest)
+    target = Target(what, NONE, value, None) if most is None else at_most(what, most, value)
+    return target._replace(note=f" ({fastest})" if fastest else "")
 
 
 def shuffled(table: Table) -> float | None:
