@@ -80,6 +80,21 @@ def test_lines_that_do_not_add_up(tmp_path: Path) -> None:
     assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])
 
 
+def test_an_input_that_is_another_one_after_the_last_job(tmp_path: Path) -> None:
+    told = listing(tmp_path)
+    counted = "\\tneardup\\n\\t\\trecords=9\\n\\t\\trecords removed=2\\n"
+    lines = "\\t\\tMap input records=9\\n\\t\\tMap output records=3\\n"
+    said = f'printf "Running job: job_1_0001\\n{counted}{lines}completed successfully\\n" >&2'
+    listed = f"cat {tmp_path}/new; sed -i 's/09:00/09:01/' {tmp_path}/new"
+    case = f'case "$1 $2" in jar*) {said} ;; "fs -ls") {listed} ;; "fs -test") exit 1 ;; esac'
+    fake_hadoop(tmp_path, case)
+    result = run([*RUN_HADOOP, "--output=kept", "/in", "/out"], tmp_path, **told)
+    assert result.code == 1
+    assert "changed while it was read; run again" in result.err.splitlines()[-1]
+    removing = "fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out"
+    assert re.fullmatch(removing, was_asked(tmp_path)[-1])
+
+
 def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
     """A key that the first one did not see has no lines: so nothing is left of the second."""
     told = listing(tmp_path)

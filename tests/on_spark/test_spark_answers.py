@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -205,8 +206,15 @@ def test_decisions_and_two_collections(
     assert counts(capsys.readouterr().err) == counts(expected.err)
 
 
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (b"a 1 2\n", "of 1 lines 1 stay, and 1 records were to go: did the in"),
+        (b"e 5 6\nf 5 6\ng 7\nh 8\n", "a.txt: changed while it was read; run again"),
+    ],
+)
 def test_an_input_that_changes_before_its_lines_are_kept(
-    spark: Any, tmp_path: Path, monkeypatch: Any
+    other: bytes, message: str, spark: Any, tmp_path: Path, monkeypatch: Any
 ) -> None:
     from neardup.engines.spark.spark_flow import SparkJob
 
@@ -215,11 +223,12 @@ def test_an_input_that_changes_before_its_lines_are_kept(
 
     def and_then(self: Any, *given: Any) -> Any:
         blocks = kept(self, *given)
-        file.write_bytes(b"a 1 2\n")
+        file.write_bytes(other)
+        os.utime(file, (1, 1))
         return blocks
 
     monkeypatch.setattr(SparkJob, "kept", and_then)
-    with pytest.raises(StageError, match="of 1 lines 1 stay, and 1 records were to go: did the in"):
+    with pytest.raises(StageError, match=message):
         answer(spark, tmp_path / "out", "--output=kept", file)
     assert not (tmp_path / "out").exists()
 

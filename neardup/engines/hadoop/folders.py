@@ -168,7 +168,7 @@ def _no_answer(listed: list[str]) -> str:
     if not listed[0].startswith("Found "):
         return "is a file"
     found = [LISTED.fullmatch(line) for line in listed[1:]]
-    files = [posixpath.basename(one[3]) if one and one[1] == "-" else "" for one in found]
+    files = [posixpath.basename(one["name"]) if one and one["kind"] == "-" else "" for one in found]
     for line, file in zip(listed[1:], files):
         if not ANSWER.fullmatch(file):
             name = posixpath.basename(line)
@@ -181,9 +181,9 @@ def _no_answer(listed: list[str]) -> str:
 def _no_pairs(listed: list[str]) -> str:
     """Why the files of a folder are not ours, though they are called so; "" if they may be."""
     found = [LISTED.fullmatch(line) for line in listed]
-    if any(one and posixpath.basename(one[3]) == MARK for one in found):
+    if any(one and posixpath.basename(one["name"]) == MARK for one in found):
         return ""
-    parts = [one[3] for one in found if one and int(one[2]) and "/part-" in one[3]]
+    parts = [one["name"] for one in found if one and int(one["size"]) and "/part-" in one["name"]]
     if not parts:
         return ""
     command = [hadoop(), "fs", "-text", parts[0]]
@@ -222,7 +222,7 @@ def no_strangers(listing: str, folder: str, number: str) -> bool:
     tasks = rf"(attempt|task)_{re.escape(number)}_\w+(/.*)?"
     own = re.compile(rf"{re.escape(folder)}/_temporary(/\d+(/(_temporary(/{tasks})?|{tasks}))?)?")
     found = [LISTED.fullmatch(line) for line in listing.splitlines()]
-    return all(one and own.fullmatch(path_of(one[3])) for one in found)
+    return all(one and own.fullmatch(path_of(one["name"])) for one in found)
 
 
 def remove(folders: list[str], trash: bool = False) -> None:

@@ -16,13 +16,16 @@ from typing import NamedTuple
 from neardup.engines.hadoop.installation import hadoop
 from neardup.process.errors import StageError, shown
 
-# By `hadoop fs -ls`: folder or file, size, name.
-LISTED = re.compile(r"([-d])\S+ .*? (\d+) \d{4}-\d\d-\d\d \d\d:\d\d (.+)")
+# A line of `hadoop fs -ls`.
+LISTED = re.compile(
+    r"(?P<kind>[-d])\S+ .*? (?P<size>\d+) (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d) (?P<name>.+)"
+)
 
 
 class File(NamedTuple):
     name: str
     bytes: int
+    modified: str = ""  # to the minute, which is all that Hadoop lists
 
 
 def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
@@ -44,13 +47,23 @@ def files_in(listing: bytes) -> list[File]:
     """The files that a job reads of those in a listing, in order.
 
     >>> files_in(b"-rw-r--r--   1 me us  5 2026-01-31 09:00 /in/a b.txt\\n")
-    [File(name='/in/a b.txt', bytes=5)]
+    [File(name='/in/a b.txt', bytes=5, modified='2026-01-31 09:00')]
     """
     files = []
     for line in listing.split(b"\n"):
         found = LISTED.fullmatch(line.decode("utf-8", "surrogateescape"))
         if line and not found:
             raise StageError(f"cannot read what Hadoop lists: {shown(line)}")
-        if found and found[1] == "-" and not posixpath.basename(found[3]).startswith(("_", ".")):
-            files.append(File(found[3], int(found[2])))
+        if not found or found["kind"] == "d":
+            continue
+        if not posixpath.basename(found["name"]).startswith(("_", ".")):
+            files.append(File(found["name"], int(found["size"]), found["time"]))
     return sorted(files, key=lambda file: file.name.encode("utf-8", "surrogateescape"))
+
+
+def check_unchanged(before: Sequence[File], after: Sequence[File]) -> None:
+    """StageError unless two listings of the same names agree."""
+    if changed := sorted(set(before) ^ set(after)):
+        raise StageError(
+            f"{changed[0].name}: changed while it was read; run again when nobody writes to it"
+        )

@@ -91,6 +91,7 @@ def look_at_inputs(args: argparse.Namespace, temporary: str) -> None:
     new: list[File] = []
     if args.tagged:
         old, new = listing.listed(args.against or []), listing.listed(args.inputs)
+        args.listed = new
         names = [[file.name for file in files] for files in (old, new)]
         args.places = _kept_until_the_end(format_input_files(*names), args, temporary)
     elif not _numbers_are_given(args):
@@ -220,6 +221,7 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
             list(decide_edges([], settings, counters))
         if args.output == "kept":
             _check_lines(answering[0], counters.counts[REMOVED])
+            listing.check_unchanged(args.listed, listing.listed(args.inputs))
     except BaseException as error:
         made = {folder: job for folder, job in zip(args.answers, answering) if job.submitted}
         detach = args.detach and not isinstance(error, Exception)

@@ -45,6 +45,7 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
             sort_to(workers, plan, decided, file.fileno())
             workers.together()
         files = plan.new_files()
+        plan.unchanged.check()
         plan.progress.stage("keep", total_size(file.path for file in files))
         to, passed = plan.answer, plan.progress.of(0)
         workers.start("keep", lambda: keep(plan.settings, by_place, files, to, passed))
@@ -55,6 +56,7 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
         else:
             print_sorted(workers, plan, reasons)
     workers.together()
+    plan.unchanged.check()
 
 
 def print_sorted(workers: Workers, plan: Plan, file: Path) -> None:

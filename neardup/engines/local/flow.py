@@ -41,6 +41,7 @@ def find_keys(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
     else:
         plan.progress.stage("count", plan.input_bytes(), together=True)
     everywhere(workers, plan, "mapper", lambda k: count(plan, k, source))
+    plan.unchanged.check()
     plan.progress.stage("sieve", plan.partitions)
     everywhere(workers, plan, "sieve", lambda k: sieve(plan, k))
     return plan

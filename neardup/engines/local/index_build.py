@@ -46,6 +46,7 @@ from neardup.process.reports import counts_in, summarize
 from neardup.process.verdict import judged
 from neardup.reading.blocks import check_inputs
 from neardup.reading.places import first_place
+from neardup.reading.unchanged import Unchanged
 from neardup.sets.batch import Batch
 from neardup.stages import parsed, portions
 
@@ -61,6 +62,7 @@ def build(args: argparse.Namespace) -> None:
     asked = common.integer("--jobs", args.jobs, 1, MOST_JOBS)
     check_inputs(args.files)
     check_read_once(args.files)
+    unchanged = Unchanged(args.files)
     with writing(Path(args.to), args.add) as index, working_folder() as folder:
         if args.add:
             manifest = opened(index, args, settings)
@@ -84,6 +86,7 @@ def build(args: argparse.Namespace) -> None:
             folder,
             Progress(NAME, ["count", "sort", "write"], jobs),
             adds=True,
+            unchanged=unchanged,
         )
         told = segment(plan, manifest.next_name(), index)
         manifest.segments.append(told)
@@ -133,6 +136,7 @@ def segment(plan: Plan, name: str, index: Path) -> dict[str, Any]:
     try:
         folder.mkdir()
         told = _segment(plan, folder)
+        plan.unchanged.check()
         to_disk(folder)
         os.replace(folder, index / name)
         to_disk(index)

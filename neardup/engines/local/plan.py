@@ -18,6 +18,7 @@ from neardup.process.program import cores
 from neardup.reading.blocks import BLOCK_BYTES
 from neardup.reading.input_files import InputFile
 from neardup.reading.places import NEW
+from neardup.reading.unchanged import NO_FILES, Unchanged
 
 if TYPE_CHECKING:
     from neardup.index.segment import Segment
@@ -44,6 +45,7 @@ class Plan(NamedTuple):
     segments: Sequence[Segment] = ()  # of indexes; each is one more mapper
     adds: bool = False  # to an index, whose records have ids of their own
     answer: Answer = Answer()
+    unchanged: Unchanged = NO_FILES
 
     @property
     def sources(self) -> int:

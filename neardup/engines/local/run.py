@@ -59,6 +59,7 @@ from neardup.process.verdict import judged
 from neardup.reading.blocks import check_inputs
 from neardup.reading.input_files import file_places
 from neardup.reading.places import first_place
+from neardup.reading.unchanged import Unchanged
 
 if TYPE_CHECKING:
     from neardup.index.segment import Segment
@@ -89,6 +90,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     names = [*(file.name for file in old), *args.files]
     check_inputs(names)
     check_read_once(names)
+    unchanged = Unchanged(names)
     places = [first_place(file.number, new=False) for file in old]
     places += file_places(0, len(args.files))
     with ExitStack() as stack:
@@ -114,6 +116,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             Progress(name, stages(args, settings), jobs),
             segments,
             answer=answer,
+            unchanged=unchanged,
         )
         if args.output == "kept" and not answer.folder:
             from neardup.decisions.keep_records import check_one_answer

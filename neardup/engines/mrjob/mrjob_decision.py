@@ -15,10 +15,16 @@ from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.process.program import write_all
 from neardup.reading.input_files import InputFile, file_places
+from neardup.reading.unchanged import Unchanged
 
 
 def decide_here(
-    edges: Path, output: str, settings: Settings, files: list[str], removed: IO[bytes] | None
+    edges: Path,
+    output: str,
+    settings: Settings,
+    files: list[str],
+    removed: IO[bytes] | None,
+    unchanged: Unchanged,
 ) -> None:
     """From edges in any order to stdout; with --output kept, `files` are read once more."""
     counters = Counters("decide")
@@ -33,6 +39,7 @@ def decide_here(
     counters.report()
     if output == "kept":
         write_removed(by_place, removed)
+        unchanged.check()
         places = file_places(0, len(files))
         keep(settings, by_place, list(map(InputFile, files, files, places)))
 

@@ -19,7 +19,7 @@ from typing import IO
 from neardup.count_stages import order_counts, sum_counts
 from neardup.engines.counting_first import cost_told
 from neardup.engines.hadoop.claims import claimed
-from neardup.engines.hadoop.listing import File
+from neardup.engines.hadoop.listing import File, check_unchanged
 from neardup.engines.hadoop.sizes import AUTO, line_bytes, rounds_for
 from neardup.engines.local.folder import STDIN, working_folder
 from neardup.engines.local.removed_file import check_removed, removed_file
@@ -45,6 +45,7 @@ from neardup.process.reports import counts_in, summarize
 from neardup.process.summary import describe, total
 from neardup.process.verdict import judged
 from neardup.reading.input_files import format_input_files
+from neardup.reading.unchanged import Unchanged
 from neardup.round_stages import check_rounds
 
 
@@ -70,12 +71,14 @@ class Launcher:
                 message = "mrjob takes it for a pattern; set TMPDIR to another folder"
                 raise StageError(f"{how.local_tmp_dir}: {message}")
             self.given = self.inputs()
+            self.unchanged = Unchanged(self.names(elsewhere=False))
             with self.removed_file() as self.removed:
                 if self.on_cluster:
                     with claimed([how.output_dir] if how.output_dir else []):
                         counts = self.on_hadoop()
                 else:
                     counts = self.on_this_machine()
+                self.unchanged.check()
         check_rounds(counts)
         judged(counts, self.settings.max_bad)  # when all that there is has been written
 
@@ -103,11 +106,12 @@ class Launcher:
 
     def on_hadoop(self) -> Mapping[str, int]:
         counters = Counters("job")
-        with self.typed.make_runner() as runner:
-            self.files = files_of(runner, self.names(elsewhere=False), self.names(elsewhere=True))
+        self.files = self.files_there()
         if self.rounds == AUTO:
             self.rounds = rounds_for(line_bytes(self.files, self.settings))
         self.run_all()
+        if self.how.output == "kept":
+            check_unchanged(self.files, self.files_there())
         counters.promise = self.runs[-1].job.settings.promise
         steps = [step for run in self.runs for step in run.runner.counters()]
         told = total(step.get(GROUP, {}) for step in steps)
@@ -115,6 +119,11 @@ class Launcher:
         counters.counts = {name.replace(theirs, ours): n for name, n in told.items()}
         self.say(describe([counters.as_dict()], whole=True))
         return counters.counts
+
+    def files_there(self) -> list[File]:
+        """All files, with their sizes."""
+        with self.typed.make_runner() as runner:
+            return files_of(runner, self.names(elsewhere=False), self.names(elsewhere=True))
 
     def on_this_machine(self) -> Mapping[str, int]:
         """Tasks put their reports, and on failure their messages, below the folder of the run."""
@@ -154,7 +163,8 @@ class Launcher:
         else:  # its runners have several reducers, whatever they are told
             main = self.main_job(FindEdges)
             edges = main.run_into(self.working_file("edges"))
-            decide_here(edges, self.how.output, main.job.settings, self.given.new, self.removed)
+            settings, files = main.job.settings, self.given.new
+            decide_here(edges, self.how.output, settings, files, self.removed, self.unchanged)
 
     def counts(self) -> Path:
         """A file for --counts."""

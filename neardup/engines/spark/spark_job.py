@@ -24,7 +24,12 @@ from neardup.engines.spark import spark_options
 from neardup.engines.spark.shipped_package import ship
 from neardup.engines.spark.spark_failures import in_a_line
 from neardup.engines.spark.spark_flow import SparkJob
-from neardup.engines.spark.spark_lines import lines_of_files, places_of_files
+from neardup.engines.spark.spark_lines import (
+    check_unchanged,
+    lines_of_files,
+    places_of_files,
+    states_of_files,
+)
 from neardup.engines.spark.spark_tasks import READ, WRITTEN, Tasks
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings
@@ -83,6 +88,7 @@ def _carry_out(
     tasks = Tasks(as_arguments(given), counts, partitions, places, decides)
     job = SparkJob(spark, tasks, settings)
     if decides == "kept":
+        before = states_of_files(spark, new)
         blocks = job.kept(lines, lines_of_files(spark, new), rounds)
     else:
         blocks = job.answer(lines, rounds)
@@ -92,6 +98,7 @@ def _carry_out(
         check_rounds(told)
         if decides == "kept":
             check_lines(*(told.get(name, 0) for name in (READ, WRITTEN, REMOVED)))
+            check_unchanged(before, states_of_files(spark, new))
     except BaseException as error:
         if "PATH_ALREADY_EXISTS" not in str(error):  # else another run has made it meanwhile
             output.remove()

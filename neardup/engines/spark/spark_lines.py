@@ -50,6 +50,29 @@ def places_of_files(spark: SparkSession, old: list[str], new: list[str]) -> dict
     return dict(zip(files[0] + files[1], file_places(*map(len, files))))
 
 
+def states_of_files(spark: SparkSession, names: list[str]) -> dict[str, tuple[int, int]]:
+    """The size in bytes, and the time of the last change in milliseconds, of each file."""
+    context: Any = spark.sparkContext
+    states = {}
+    for name in _text(spark, names).inputFiles():
+        path = context._jvm.org.apache.hadoop.fs.Path(unquote(name))
+        system = path.getFileSystem(context._jsc.hadoopConfiguration())
+        status = system.getFileStatus(path)
+        states[name] = (status.getLen(), status.getModificationTime())
+    return states
+
+
+def check_unchanged(
+    before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]
+) -> None:
+    """StageError unless the files, their sizes and their times agree."""
+    if changed := sorted(set(before.items()) ^ set(after.items())):
+        raise StageError(
+            f"{unquote(changed[0][0])}: changed while it was read; run again when nobody writes to "
+            "it"
+        )
+
+
 def _text(spark: SparkSession, names: list[str]) -> Any:
     if not names:
         return spark.createDataFrame([], "value string")

@@ -1,0 +1,66 @@
+"""Input that changes while it is read: a message, and no answer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from neardup.process.errors import StageError
+from neardup.reading.unchanged import Unchanged
+from tests.support.engines import INLINE, LOCAL, RUN_LOCAL, Command, run, succeed
+from tests.support.sessions import path_with_sort
+
+LINES = "".join(f"a{i} {i} {i + 1} {i + 2}\nb{i} {i} {i + 1} {i + 2}\n" for i in range(0, 999, 5))
+CHANGES = {
+    "replaced by as many lines": "printf '%s' \"$(sed 's/^./x/' {0})\" > {0}.new; mv {0}.new {0}",
+    "cut short": "head -c 500 {0} > {0}.new; cat {0}.new > {0}",
+    "grown": "echo z 1 2 3 >> {0}",
+    "written again": "sed 's/^./x/' {0} > {0}.new; cat {0}.new > {0}",
+    "removed": "rm {0}",
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+@pytest.mark.parametrize("command", [RUN_LOCAL, INLINE, LOCAL])
+def test_no_answer_of_an_input_that_changed_before_its_second_reading(
+    command: Command, how: str, tmp_path: Path
+) -> None:
+    data = tmp_path / "data.txt"
+    data.write_text(LINES)
+    flags = ["--output=kept", data]
+    expected = succeed([*command, *flags], tmp_path).out
+    assert 0 < len(expected) < len(LINES)  # some go, and some stay
+    change, sort = CHANGES[how].format(data), shutil.which("sort")
+    once = f"[ -e {tmp_path}/done ] || {{ touch {tmp_path}/done; {change}; }}"
+    path = path_with_sort(tmp_path, f'#!/bin/sh\n{once}\nexec {sort} "$@"\n')
+    result = run([*command, *flags], tmp_path, PATH=path)
+    assert (result.code, result.out) == (1, b"")
+    assert f"{data}: changed while it was read; run again" in result.err
+    assert not result.left
+
+
+def test_the_answer_file_stays_as_it_was(tmp_path: Path) -> None:
+    data, answer = tmp_path / "data.txt", tmp_path / "answer"
+    data.write_text(LINES)
+    answer.write_text("before")
+    sort = shutil.which("sort")
+    path = path_with_sort(tmp_path, f'#!/bin/sh\necho z 1 2 3 >> {data}\nexec {sort} "$@"\n')
+    command = [*RUN_LOCAL, "--output=kept", "-o", answer, data]
+    assert run(command, tmp_path, PATH=path).code == 1
+    assert answer.read_text() == "before"
+    assert [name for name in os.listdir(tmp_path) if "answer" in name] == ["answer"]
+
+
+def test_a_file_of_the_same_size_and_time_is_another_one(tmp_path: Path) -> None:
+    data, other = tmp_path / "data", tmp_path / "other"
+    data.write_text("a 1 2\n")
+    unchanged = Unchanged([str(data), "-", os.devnull])
+    unchanged.check()
+    other.write_text("b 1 2\n")
+    shutil.copystat(data, other)
+    other.replace(data)
+    with pytest.raises(StageError, match="data: changed while it was read"):
+        unchanged.check()
