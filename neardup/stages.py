@@ -20,7 +20,7 @@ from neardup.lines.pair_lines import is_estimate, parse_pair
 from neardup.options.settings import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
-from neardup.process.summary import OLD_RECORDS
+from neardup.process.summary import OLD_RECORDS, SINGLE
 from neardup.process.verdict import OLD_BAD, OTHER
 from neardup.reading.bad_lines import NO_ROW, BadLine
 from neardup.reading.blocks import Block
@@ -95,6 +95,8 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
             reject(block, bad, settings, counters)
         counters.add("records", len(batch.ids) + len(batch.without_shingles))
         counters.ids.add(batch.ids, len(block.data))
+        if settings.form.of_runs and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
+            counters.add(SINGLE, single)
         if block.first < NEW:
             counters.add(OLD_RECORDS, len(batch.ids) + len(batch.without_shingles))
         if batch.without_shingles:

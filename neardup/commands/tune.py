@@ -23,7 +23,7 @@ from neardup.tuning.choices import (
     not_compared,
     worth_showing,
 )
-from neardup.tuning.lengths_in_words import in_words
+from neardup.tuning.lengths_in_words import few_seen, in_words
 from neardup.tuning.line_sample import LineSample, draw
 from neardup.tuning.shingle_lengths import Texts, best_length, compared
 from neardup.tuning.short_numbers import number, short
@@ -87,7 +87,8 @@ def _tune() -> None:
     print("\n".join([*about, "", *_table(costs), "", *notes, ""]))
     flags = [flag for each in (asked, best(costs).choice.flags) for flag in each]
     command = shlex.join([*job_command(), *_spaced(flags), *args.files])
-    print(f"Recommended, by seconds:\n\n    {command}")
+    few = few_seen(len(survey), "records")
+    print(f"Recommended, by seconds{few}:\n\n    {command}")
 
 
 def _command_line() -> argparse.Namespace:

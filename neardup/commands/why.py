@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
         RUN,
         metavar="PAIRS",
         help="what run_local.sh -o PAIRS wrote: options and files are those of that run, from "
-        "PAIRS.run.json beside it; FILE, where they are elsewhere by now",
+        ".PAIRS.neardup.json beside it; FILE, where they are elsewhere by now",
     )
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="plain or packed; - is standard input"

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from neardup.reading.shingling import Shingler, canonical
+from neardup.reading.shingling import Shingler, canonical, canonical_words
 from neardup.reading.spots import bare_words
 from neardup.reading.stopwords import ANTECEDENTS, STOP_WORDS
 
@@ -23,13 +23,13 @@ def shingles_in_words(text: str, shingler: Shingler) -> dict[int, str]:
     >>> list(shingles_in_words("To be or not to be", Shingler.parse("word:2:bag")).values())
     ['to be', 'be or', 'or not', 'not to', 'to be #2']
     """
-    text, width = canonical(text), shingler.width
+    width = shingler.width
     if shingler.unit == "spot":
-        shingles = list(_spots(bare_words(text.split()), width, shingler.distance))
+        shingles = list(_spots(bare_words(canonical_words(text)), width, shingler.distance))
     elif shingler.unit == "char":
-        shingles = _runs(text, width)
+        shingles = _runs(canonical(text), width)
     else:
-        shingles = [" ".join(words) for words in _runs(text.split(), width)]
+        shingles = [" ".join(words) for words in _runs(canonical_words(text), width)]
     if shingler.bag:
         shingles = list(_numbered(shingles))
     return dict(zip(shingler(text).tolist(), shingles))

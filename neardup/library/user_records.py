@@ -111,7 +111,16 @@ def _as_list(values: Any) -> list[Any] | None:
         if callable(method := getattr(values, name, None)):
             values = method()
             break
+    if isinstance(values, Iterator):  # which may fill one list again and again
+        return list(map(_copied, values))
     return list(values) if isinstance(values, Iterable) else None
+
+
+def _copied(record: Any) -> Any:
+    """What a record holds now, whatever becomes of it; also within a tuple (id, record)."""
+    if type(record) is tuple:
+        return tuple(map(_copied, record))
+    return record.copy() if hasattr(record, "copy") else record
 
 
 def _apart(records: list[Any]) -> tuple[list[Hashable], list[Any]]:

@@ -43,6 +43,22 @@ def run(name: str, main: Callable[[], None]) -> int:
         return _end(FAILED, f"{name}: {where}: {_reason(error)}")
 
 
+def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
+    """SIGTERM, and SIGHUP of a lost connection, call `end` with the exit code, but only once.
+
+    Under nohup SIGHUP is ignored, and stays so.
+    """
+    ending = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+
+    def handler(number: int, _: object) -> None:
+        for each in ending:
+            signal.signal(each, signal.SIG_IGN)
+        end(128 + number)
+
+    for number in ending:
+        signal.signal(number, handler)
+
+
 def _and_flush(main: Callable[[], None]) -> None:
     try:
         main()

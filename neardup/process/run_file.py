@@ -1,13 +1,16 @@
 """A run's own file: what was asked and what came of it, kept beside the answer; parse and format.
 
-    pairs.tsv        →  pairs.tsv.run.json
-    a folder/        →  a folder/run.json
+    pairs.tsv        →  .pairs.tsv.neardup.json
+    a folder/        →  a folder/.neardup.json
+
+The name is hidden, so that what reads all of a folder, or *.json, does not take it for data.
 
 One JSON object, with the fields of `RunFile`; "neardup", the version, tells that it is one.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -15,9 +18,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Callable
 
-from neardup.process.errors import StageError
+from neardup.process.errors import StageError, UsageError
 
-IN_FOLDER, BESIDE = "run.json", ".run.json"
+IN_FOLDER, BESIDE = ".neardup.json", ".neardup.json"
 VERSION = "neardup"  # the name of its field, and the mark of such a file
 
 
@@ -64,12 +67,21 @@ class RunFile:
         except (ValueError, RecursionError):
             raise ValueError("damaged, it is no JSON") from None
         if not isinstance(told, dict) or not isinstance(told.get(VERSION), str):
-            raise ValueError("is no run's own file") from None
+            raise ValueError("is not a run's own file") from None
         told["version"] = told[VERSION]
         for name, holds in _KINDS.items():
             if name not in told or not holds(told[name]):
                 raise ValueError(f"of neardup {told[VERSION]}, which tells no {name} as this one")
         return cls(**{name: told[name] for name in _KINDS})
+
+    @staticmethod
+    def is_one(text: bytes) -> bool:
+        """Whether some version of neardup has written this."""
+        try:
+            told = json.loads(text)
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(told, dict) and isinstance(told.get(VERSION), str)
 
     def format(self) -> bytes:
         told = {VERSION: self.version, **vars(self)}
@@ -80,14 +92,35 @@ class RunFile:
 def run_file_name(path: str | os.PathLike[str]) -> str:
     """Where it stands, from its own name or that of the answer.
 
-    >>> run_file_name("pairs.tsv"), run_file_name("pairs.tsv.run.json"), run_file_name("/")
-    ('pairs.tsv.run.json', 'pairs.tsv.run.json', '/run.json')
+    >>> run_file_name("x/pairs.tsv"), run_file_name("x/.pairs.tsv.neardup.json")
+    ('x/.pairs.tsv.neardup.json', 'x/.pairs.tsv.neardup.json')
+    >>> run_file_name("/")
+    '/.neardup.json'
     """
     name = os.fspath(path)
     if os.path.isdir(name):
         return os.path.join(name, IN_FOLDER)
-    own = os.path.basename(name) == IN_FOLDER or name.endswith(BESIDE)
-    return name if own else name + BESIDE
+    folder, base = os.path.split(name)
+    own = base.startswith(".") and base.endswith(BESIDE)
+    return name if own else os.path.join(folder, f".{base}{BESIDE}")
+
+
+def check_run_file(path: str) -> None:
+    """UsageError where a run's own file cannot have this name, or would replace somebody's file."""
+    try:
+        with open(path, "rb") as file:
+            ours = RunFile.is_one(file.read())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(f"-o: {path}: the name is too long; -o with a shorter one") from None
+        raise
+    if not ours:
+        raise UsageError(
+            f"-o: {path} is there and not written by neardup, and the run's own file goes there; "
+            "move it, or name another FILE"
+        )
 
 
 def _words(value: Any) -> bool:

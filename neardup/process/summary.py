@@ -16,6 +16,8 @@ from neardup.process.frequent import (
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
 REPEATED = "repeated ids"
+SINGLE = "texts of a single shingle"
+FEW_SINGLE = 10  # it is worth a word from one in ten records on
 OLD_RECORDS = "… old ones"
 REMOVED = "records removed"
 STAYING = "records that stay"
@@ -87,8 +89,19 @@ def describe(reports: list[dict], whole: bool = False) -> str:
     nothing_read = counts.get("bad lines") and not counts["records"]
     if pairs == 0 and any(counts.get(name) for name in read) and not nothing_read:
         lines.append("No two records are similar enough to form a pair.")
-    lines += _frequent(reports, counts)
+    lines += [*_frequent(reports, counts), *_single(counts)]
     return "\n".join(lines)
+
+
+def _single(counts: dict[str, int]) -> list[str]:
+    """A hint where many texts can only be found by an equal one."""
+    single, records = counts.get(SINGLE, 0), counts.get("records", 0)
+    if not single or single * FEW_SINGLE < records:
+        return []
+    return [
+        f"{single:,} of {records:,} texts are no longer than one shingle, so that only an equal "
+        "text is found; shorter shingles find more: --shingle char:3"
+    ]
 
 
 def _frequent(reports: list[dict], counts: dict[str, int]) -> list[str]:

@@ -108,6 +108,11 @@ class LineForm(NamedTuple):
         """Whether the first row of a CSV or TSV names the columns."""
         return self.fields is not None and not self.fields.numbered
 
+    @property
+    def of_runs(self) -> bool:
+        """Whether shingles are runs of words or characters, of which a short text has only one."""
+        return self.shingle is not None and self.shingle.unit != "spot"
+
     def is_of_lines(self, name: str) -> bool:
         """Whether a file is read as its lines stand there."""
         return self.kind_of(name) in (*LINES, "jsonl")

@@ -4,6 +4,9 @@
     word:K:bag  char:K:bag  the bag: a run seen before is another shingle, run#2, run#3, …
     spot:C:D                the spots (see spots.py): chains of C words, D words apart
 
+Words are separated by white space; in scripts without blanks between words, such as Chinese,
+Japanese and Thai, each letter is a word (see unspaced.py).
+
 The text is first made canonical, so that what a reader takes for the same text is the same text:
 Unicode NFC, case folded, and every run of white space squeezed to one blank.  Shingles are hashed
 to 64 bits.  A text of fewer than k words or characters is one shingle, so that equal short texts
@@ -21,6 +24,7 @@ from itertools import chain
 import numpy as np
 
 from neardup.reading.spots import bare_words, spots
+from neardup.reading.unspaced import words
 from neardup.reading.word_hashes import HASH_BYTES, WordHashes, numbers
 from neardup.sets.bags import numbered
 from neardup.sets.hashing import combine, mix
@@ -39,14 +43,22 @@ def canonical(text: str) -> str:
     >>> canonical("  The\\tSAME \\n Straße ")
     'the same strasse'
     """
-    return " ".join(canonical_words(text))
+    return " ".join(_folded(text).split())
+
+
+def _folded(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    # Folding may undo the normal form, so it is restored.
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def canonical_words(text: str) -> list[str]:
-    if text.isascii():
-        return text.lower().split()
-    # Folding may undo the normal form, so it is restored.
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold()).split()
+    """
+    >>> canonical_words("The  SAME\\t東京")
+    ['the', 'same', '東', '京']
+    """
+    return words(_folded(text))
 
 
 def utf8_words(text: str) -> list[bytes]:
@@ -57,7 +69,7 @@ def utf8_words(text: str) -> list[bytes]:
     """
     if text.isascii():
         return text.encode().translate(FOLDED).split()
-    return [word.encode() for word in canonical_words(text)]
+    return " ".join(canonical_words(text)).encode().split()
 
 
 @dataclass(frozen=True)
@@ -122,10 +134,10 @@ class Shingler:
 
     def _spots(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         rows = [bare_words(canonical_words(text)) for text in texts]
-        words = list(chain.from_iterable(rows))
-        ids = numbers(self.hashes.of(word.encode() for word in words))
+        all_words = list(chain.from_iterable(rows))
+        ids = numbers(self.hashes.of(word.encode() for word in all_words))
         sizes = np.array([len(row) for row in rows], dtype=np.int64)
-        return spots(words, ids, sizes, self.width, self.distance)
+        return spots(all_words, ids, sizes, self.width, self.distance)
 
 
 def characters(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:

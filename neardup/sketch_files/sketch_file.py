@@ -20,6 +20,7 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -29,6 +30,7 @@ import numpy as np
 
 from neardup.index.checked_file import SUM, CheckedFile, damaged, write_checked
 from neardup.process.errors import StageError, UsageError, shown
+from neardup.process.own_folders import naming, swept_folder
 from neardup.sets.batch import Batch
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged, chunks
@@ -56,22 +58,17 @@ def write_sketches(
 ) -> Written:
     """Sketch the records into a new file, which is there when all of it is written."""
     check_new(to)
-    try:
-        descriptor, half = tempfile.mkstemp(dir=to.parent, prefix=f".{to.name}.")
-    except OSError as error:
-        raise StageError(f"--to {to}: {error.strerror}") from None
-    os.close(descriptor)
-    try:
-        told = _write(Path(half), batches, kind, seed, options)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(half, 0o666 & ~mask)
-        size = os.path.getsize(half)
+    with ExitStack() as stack:
+        try:
+            half = stack.enter_context(swept_folder(to.parent)) / "half"
+            half.touch()
+        except OSError as error:
+            raise StageError(f"--to {to}: {error.strerror}") from None
+        with naming(to):
+            told = _write(half, batches, kind, seed, options)
+        size = half.stat().st_size
         check_new(to)
         os.replace(half, to)
-    except BaseException:
-        Path(half).unlink(missing_ok=True)
-        raise
     return Written(told["records"], size)
 
 

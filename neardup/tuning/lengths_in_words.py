@@ -11,6 +11,7 @@ from neardup.similarity.measures import SetMeasure
 from neardup.tuning.shingle_lengths import OF_HUNDRED, Length, best_length
 from neardup.tuning.short_numbers import short
 
+ENOUGH = 100
 HEADS = (
     ("", "shingles", "strangers", "one letter", "similar", "candidate"),
     ("shingle", "a record", "share", "changed", "pairs", "pairs"),
@@ -36,8 +37,17 @@ def in_words(lengths: Sequence[Length], measure: SetMeasure, texts: int) -> Iter
     yield ""
     yield NOTES
     yield ""
-    yield f"Recommended: --shingle {best.name}"
+    yield f"Recommended{few_seen(texts, 'texts')}: --shingle {best.name}"
     yield fill(_why(lengths, best, measure), 100)
+
+
+def few_seen(count: int, what: str) -> str:
+    """What a recommendation from a sample that is too small to rely on says of it.
+
+    >>> few_seen(99, "texts"), few_seen(100, "texts")
+    (', from no more than 99 texts', '')
+    """
+    return f", from no more than {count} {what}" if count < ENOUGH else ""
 
 
 def _why(lengths: Sequence[Length], best: Length, measure: SetMeasure) -> str:

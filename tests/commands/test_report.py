@@ -51,7 +51,7 @@ def page(folder: Path, *words: str, pairs: str = "pairs.tsv", records: str = "re
 
 def write_run_file(folder: Path, **changed: object) -> None:
     told = replace(ASKED, **{"files": [str(folder / "records.txt")], **changed})  # type: ignore[arg-type]
-    (folder / "pairs.tsv.run.json").write_bytes(told.format())
+    (folder / ".pairs.tsv.neardup.json").write_bytes(told.format())
 
 
 def test_what_was_asked_by_options(folder: Path) -> None:
@@ -76,7 +76,7 @@ def test_what_was_asked_by_a_runs_own_file(folder: Path) -> None:
         "<code>--shingle=word:1</code>",
         "16 bands of 2 rows",
         "3 (3 no id)",
-        "From pairs.tsv.run.json.",
+        "From .pairs.tsv.neardup.json.",
         "<del>four</del>",
     ):
         assert said in text
@@ -88,15 +88,15 @@ def test_options_that_say_the_same_are_welcome(folder: Path) -> None:
     assert page(folder, "--threshold=0.6", "--input=text") == page(folder)
     result = call(folder, "--threshold=0.7")
     assert result.code == 2
-    assert "pairs.tsv.run.json says what was asked; leave --threshold out" in result.err
+    assert ".pairs.tsv.neardup.json says what was asked; leave --threshold out" in result.err
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"neardup": 1}', b'{"neardup": "0.1.0"}'])
 def test_a_run_file_that_is_none(text: bytes, folder: Path) -> None:
-    (folder / "pairs.tsv.run.json").write_bytes(text)
+    (folder / ".pairs.tsv.neardup.json").write_bytes(text)
     result = call(folder, records="records.txt")
     assert result.code == 1
-    assert "pairs.tsv.run.json: " in result.err
+    assert ".pairs.tsv.neardup.json: " in result.err
 
 
 def test_a_folder_of_parts_and_packed_files(folder: Path) -> None:

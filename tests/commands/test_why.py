@@ -400,7 +400,7 @@ def test_options_and_files_of_the_run(answer: Path, tmp_path: Path) -> None:
     options = ["--input=text", "--threshold=0.7"]
     expected = succeed([*WHY, *options, old, texts, "b", "old"], tmp_path).out
     assert b"threshold   7/10 = 0.7" in expected
-    for name in (answer, f"{answer}.run.json"):
+    for name in (answer, f"{answer.parent}/.{answer.name}.neardup.json"):
         assert succeed([*WHY, "--run", name, "b", "old"], tmp_path).out == expected
     assert succeed([*WHY, "b", "old", "--strict", *options, f"--run={answer}"], tmp_path)
     moved = tmp_path / "moved.txt"
@@ -456,10 +456,19 @@ def test_ids_that_the_run_has_not_seen(answer: Path, tmp_path: Path) -> None:
 
 def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
     told = run_of(answer, ["--input=text"], ["-"])
+    told_in = answer.with_name(f".{answer.name}.neardup.json")
     for options, files, message in [
         (["--input=text"], ["-"], "-: was standard input, for --run "),
-        (["--new=1"], ["-"], f"{answer}.run.json: of neardup 0.1.0: '--new=1' is no option of"),
-        (["--exact=1"], ["-"], f"{answer}.run.json: of neardup 0.1.0: '--exact=1' is no option"),
+        (
+            ["--new=1"],
+            ["-"],
+            f"{told_in}: of neardup 0.1.0: '--new=1' is no option of",
+        ),
+        (
+            ["--exact=1"],
+            ["-"],
+            f"{told_in}: of neardup 0.1.0: '--exact=1' is no option",
+        ),
     ]:
         write(replace(told, options=options, files=files), answer)
         result = run([*WHY, "--run", answer, "b", "c"], tmp_path)
@@ -467,7 +476,7 @@ def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
         assert result.err.startswith(f"neardup why: {message}")
     for name, code, message in [
         ("", 2, "--run: expected the name of a file, got ''"),
-        ("gone", 1, "gone.run.json: no such file; run_local.sh -o FILE writes it"),
+        ("gone", 1, ".gone.neardup.json: no such file; run_local.sh -o FILE writes it"),
     ]:
         result = run([*WHY, "--run", name, "b", "c"], tmp_path)
         assert (result.code, result.err) == (code, f"neardup why: {message}\n")

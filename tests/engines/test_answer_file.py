@@ -6,6 +6,7 @@ import gzip
 import os
 import shlex
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def test_it_has_what_would_be_printed(output: str, jobs: str, folder: Path, tmp_
     assert (folder / "answer").read_bytes() == printed.out
     assert result.out == b""
     assert result.err.splitlines()[:-1] == printed.err.splitlines()[:-1]
-    assert sorted(os.listdir(folder)) == ["answer", "answer.run.json"]
+    assert sorted(os.listdir(folder)) == [".answer.neardup.json", "answer"]
 
 
 def test_the_runs_own_file(data: Path, folder: Path, tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_both_files_and_packed_input(folder: Path, tmp_path: Path) -> None:
     assert succeed([*RUN_LOCAL, *words], tmp_path).out == b""
     assert (folder / "kept").read_bytes() == b"a 1 2 3\nc 7 8\n\nbad x\n"
     assert (folder / "removed").read_bytes() == b"b\ta\t1.000000\nd\ta\t1.000000\n"
-    assert sorted(os.listdir(folder)) == ["kept", "kept.run.json", "removed"]
+    assert sorted(os.listdir(folder)) == [".kept.neardup.json", "kept", "removed"]
 
 
 def test_a_dash_is_standard_output(data: Path, tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_what_is_no_file_gets_none_beside_it(data: Path, tmp_path: Path) -> None
     result = run(["bash", "-c", f"{{ {line}; }} 3>&1"], tmp_path)
     assert (result.code, result.out) == (0, PAIRS)
     assert succeed([*RUN_LOCAL, "-o", os.devnull, data], tmp_path).out == b""
-    assert not os.path.exists(f"{os.devnull}.run.json")
+    assert not os.path.exists(os.path.join(os.path.dirname(os.devnull), ".null.neardup.json"))
 
 
 REFUSED = {
@@ -109,21 +110,22 @@ REFUSED = {
     "-o new/": "-o new/: is the name of a folder; name a file in it",
     "-o data.txt": "-o data.txt: is an input; name another file",
     "-o link": "-o link: is an input; name another file",
-    "-o taken": "-o taken.run.json: is a directory; name a file in it",
-    "-o old": "-o old.run.json: is an input; name another file",
+    "-o taken": "-o .taken.neardup.json: is a directory; name a file in it",
+    "-o old": "-o .old.neardup.json: is an input; name another file",
     "-o stdout": "-o stdout: standard output goes there; name another file",
     "-o x --output=kept --removed ./x": "-o x: --removed goes there; name another file",
-    "-o x --output=kept --removed x.run.json": "-o x: --removed goes there; name another file",
+    "-o x --output=kept --removed .x.neardup.json": "-o x: --removed goes there; name another file",
     "-o r/ --output=kept --removed r/data.txt": "-o r/: --removed goes there; name another file",
-    "-o r/ --output=kept --removed r/run.json": "-o r/: --removed goes there; name another file",
-    "-o y.run.json --output=links": "-o y.run.json: the run's own file goes to y.run.json; name "
-    "another one",
+    "-o r/ --output=kept --removed r/.neardup.json": "-o r/: --removed goes there; name "
+    "another file",
+    "-o .y.neardup.json --output=links": "-o .y.neardup.json: the run's own file goes to "
+    ".y.neardup.json; name another one",
     "-output=kept": "-output=kept: two dashes, --output=kept, or a blank behind -o",
 }
 
 
 def test_the_runs_own_file_takes_the_place_of_no_other(folder: Path, tmp_path: Path) -> None:
-    own, new = folder / "run.json", tmp_path / "new.jsonl"
+    own, new = folder / ".neardup.json", tmp_path / "new.jsonl"
     for path in own, new:
         path.write_bytes(b'{"id": "a", "text": "to be"}\n')
     command = [*RUN_LOCAL, "--output=kept", "-o"]
@@ -134,15 +136,15 @@ def test_the_runs_own_file_takes_the_place_of_no_other(folder: Path, tmp_path: P
     assert result.code == 2
     assert f"-o {own}: is an input; name another file" in result.err
     assert own.read_bytes() == new.read_bytes()
-    assert os.listdir(folder) == ["run.json"]
+    assert os.listdir(folder) == [".neardup.json"]
 
 
 @pytest.mark.parametrize("words", REFUSED)
 def test_what_is_refused(words: str, data: Path, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("data.txt")
-    (tmp_path / "taken.run.json").mkdir()
+    (tmp_path / ".taken.neardup.json").mkdir()
     (tmp_path / "old.txt").write_bytes(DATA)
-    (tmp_path / "old.run.json").symlink_to("old.txt")
+    (tmp_path / ".old.neardup.json").symlink_to("old.txt")
     there = set(os.listdir(tmp_path))
     flags = ["-o", ""] if words == "-o=" else words.split()
     command = [*RUN_LOCAL, *flags, "data.txt", "old.txt"]
@@ -150,7 +152,7 @@ def test_what_is_refused(words: str, data: Path, folder: Path, tmp_path: Path) -
         result = run(command, tmp_path, cwd=tmp_path, stdout=stdout.fileno(), process=True)
     assert result.code == 2
     assert result.err == f"run_local.sh: {REFUSED[words]}\n"
-    assert data.read_bytes() == (tmp_path / "old.run.json").read_bytes() == DATA
+    assert data.read_bytes() == (tmp_path / ".old.neardup.json").read_bytes() == DATA
     assert set(os.listdir(tmp_path)) - there <= {"stdout", "tmpdir"}
     assert os.listdir(folder) == []
     assert not result.left
@@ -174,7 +176,7 @@ def before(request: pytest.FixtureRequest, folder: Path) -> Iterator[Path]:
     file = folder / "x.tsv"
     if request.param == "there":
         file.write_bytes(b"of yesterday\n")
-        (folder / "x.tsv.run.json").write_bytes(b"{}\n")
+        (folder / ".x.tsv.neardup.json").write_bytes(b'{"neardup": "0.1.0"}\n')
     there = {name: (folder / name).read_bytes() for name in os.listdir(folder)}
     yield file
     assert {name: (folder / name).read_bytes() for name in os.listdir(folder)} == there
@@ -223,3 +225,51 @@ def test_an_empty_file_has_not_had_the_header(suffix: str, tmp_path: Path) -> No
     succeed([*RUN_LOCAL, "-o", f"{tmp_path}/each/", *flags], tmp_path)
     headers = [(tmp_path / "each" / name.name).read_bytes().count(b"id") for name in names]
     assert headers == [0, 1, 0, 1]
+
+
+def test_nobody_elses_file_is_replaced_by_the_runs_own(folder: Path, tmp_path: Path) -> None:
+    own = folder / ".x.tsv.neardup.json"
+    own.write_bytes(b'{"name": "mine"}\n')
+    result = run([*RUN_LOCAL, "-o", folder / "x.tsv", VIDEOS], tmp_path)
+    assert (result.code, result.out) == (2, b"")
+    assert f"{own} is there and not written by neardup" in result.err
+    assert own.read_bytes() == b'{"name": "mine"}\n'
+    assert os.listdir(folder) == [own.name]
+
+
+@pytest.mark.parametrize("letters", [240, 241, 242, 250, 255, 256])
+def test_a_long_name_is_refused_before_the_work_or_not_at_all(
+    letters: int, data: Path, folder: Path, tmp_path: Path
+) -> None:
+    """Of 255 letters that a name may have, the run's own file needs 14 more than the answer."""
+    name = folder / ("x" * letters)
+    result = run([*RUN_LOCAL, "-o", name, data], tmp_path)
+    if letters <= 241:
+        assert (result.code, name.read_bytes()) == (0, PAIRS)
+        assert RunFile.of(name).counts["records"] == 4
+    else:
+        assert result.code in (1, 2)
+        assert "oo long" in result.err
+        assert "records  " not in result.err
+        assert os.listdir(folder) == []
+
+
+def test_what_a_killed_run_has_left_beside_the_answer_is_removed(
+    data: Path, folder: Path, tmp_path: Path
+) -> None:
+    path = path_with_sort(tmp_path, "#!/bin/sh\nexec sleep 1000\n")
+    for words in (["-o", f"{folder}/x"], ["--output=kept", "-o", f"{folder}/"]):
+        with session([*RUN_LOCAL, *words, str(data)], tmp_path, PATH=path) as it:
+            it.wait_for("sleep")
+            os.killpg(it.process.pid, signal.SIGKILL)
+            it.process.wait(60)
+    (folder / "neardup.run.x").mkdir()
+    (folder / ".neardup.run.mine").mkdir()  # by a user
+    assert len(os.listdir(folder)) in (3, 4)
+    succeed([*RUN_LOCAL, "-o", folder / "y", data], tmp_path)
+    assert sorted(os.listdir(folder)) == [
+        ".neardup.run.mine",
+        ".y.neardup.json",
+        "neardup.run.x",
+        "y",
+    ]

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from neardup.engines.local import folder as module
-from neardup.engines.local.folder import LOCKED, OWNER, new_folder, sweep, working_folder
+from neardup.engines.local import folder as life
+from neardup.engines.local.folder import working_folder
+from neardup.process import own_folders as module
+from neardup.process.own_folders import LOCKED, OWNER, new_folder, sweep
 from tests.support.engines import ROOT
 
 MOST_LINES = 500  # far more than a folder's life has
@@ -26,7 +28,7 @@ def a_life(signal_at: int) -> None:
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal lines
-        if frame.f_code.co_filename != module.__file__:
+        if frame.f_code.co_filename not in (life.__file__, module.__file__):
             return None
         if event == "line":
             lines += 1
@@ -113,8 +115,8 @@ def test_a_sweeper_that_has_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_what_a_dead_run_has_is_swept(tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from neardup.engines.local import folder; "
-    code += "(folder.new_folder(Path(sys.argv[1])) / 'file').write_text('x')"
+    code = "import sys; from pathlib import Path; from neardup.process import own_folders; "
+    code += "(own_folders.new_folder(Path(sys.argv[1])) / 'file').write_text('x')"
     subprocess.run([sys.executable, "-c", code, tmp_path], check=True, cwd=ROOT, timeout=60)
     assert len(list(tmp_path.glob("*/file"))) == 1
     sweep(tmp_path)
@@ -122,9 +124,16 @@ def test_what_a_dead_run_has_is_swept(tmp_path: Path) -> None:
 
 
 def test_what_was_killed_before_it_had_anything_is_swept(tmp_path: Path) -> None:
-    (tmp_path / f"{LOCKED}empty").mkdir()
+    tempfile.mkdtemp(prefix=LOCKED, dir=tmp_path)
     sweep(tmp_path)
     assert os.listdir(tmp_path) == []
+
+
+def test_an_empty_folder_of_a_user_stays(tmp_path: Path) -> None:
+    for name in "neardup.run.x", "neardup.run.2026_may":
+        (tmp_path / name).mkdir()
+    sweep(tmp_path)
+    assert len(os.listdir(tmp_path)) == 2
 
 
 def test_nothing_else_is_swept(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_what_stays_is_in_its_own_form(name: str, expected: dict, tmp_path: Path
         assert printed == b"".join([*header, *(row for record, row in rows if record in stay)])
     succeed([*RUN_LOCAL, *FLAGS, "--output=kept", "-o", f"{folder}/", path], tmp_path)
     assert b"".join(unpacked(str(folder / name))) == printed
-    assert sorted(os.listdir(folder)) == sorted([name, "run.json"])
+    assert sorted(os.listdir(folder)) == sorted([name, ".neardup.json"])
 
 
 # Several files.
@@ -139,12 +139,12 @@ def test_a_file_for_each(name: str, packed: str, expected: dict, tmp_path: Path)
     out = tmp_path / "new" / "out"
     out.parent.mkdir()
     succeed([*RUN_LOCAL, *flags, "-o", f"{out}/", *files], tmp_path)
-    assert sorted(os.listdir(out)) == sorted([*(file.name for file in files), "run.json"])
+    assert sorted(os.listdir(out)) == sorted([*(file.name for file in files), ".neardup.json"])
     stay = [
         row for file in files for row in kept_rows(name, b"".join(unpacked(str(out / file.name))))
     ]
     assert stay == [tuple(line.split("\t")) for line in expected["kept"].decode().splitlines()]
-    told = json.loads((out / "run.json").read_text())
+    told = json.loads((out / ".neardup.json").read_text())
     assert told["output"] == "kept"
     assert told["files"] == [str(file) for file in files]
     assert RunFile.of(out).output == "kept"

@@ -46,6 +46,16 @@ def test_the_command_that_is_shown(tmp_path: Path) -> None:
     assert "-mapper 'python3 neardup-job/mapper.py --blocks --threshold=0.8 " in line
 
 
+def test_a_dead_node_is_given_up_soon(installed: dict[str, str], tmp_path: Path) -> None:
+    """Hadoop's own patience costs nine minutes: three tries of 180 s each."""
+    waits = [f"mapreduce.reduce.shuffle.{what}.timeout" for what in ("connect", "read")]
+    flags = ["--show", "-D", f"{waits[0]}=7"]
+    command = shlex.split(
+        run([*RUN_HADOOP, *flags, "a", "out"], tmp_path, **installed).out.decode()
+    )
+    assert [last(command, name) for name in waits] == ["7", "25000"]
+
+
 def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Path) -> None:
     """In front, by a folder beside the output; the file of counts has one name in each task."""
     flags = ["--scheme=prefix", "--dedup", "-D", "mapreduce.job.reduces=5", "--show"]

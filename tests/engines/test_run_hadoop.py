@@ -18,6 +18,7 @@ import pytest
 
 from neardup.engines.hadoop import archives
 from neardup.process.errors import StageError
+from neardup.process.own_folders import OWNER, machine
 from tests.support import hadoop_cluster
 from tests.support.engines import ROOT, RUN_HADOOP, Command, Result, environment, program, run
 from tests.support.fake_hadoop import FILE, LOOKED, fake_hadoop, last, listing, value, was_asked
@@ -263,13 +264,31 @@ def test_nodes_without_snappy(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_what_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
     """And removes its own folder; a real job is stopped in tests/on_hadoop."""
     _, asked = stopped(number, [], tmp_path)
     between = value(asked[1].split(), "-output").removesuffix("/sums")
     assert re.fullmatch("/_neardup-[0-9a-f]{16}.out", between)
     assert asked[2:] == ["job -kill job_1_0001", f"fs -rm -r -f -skipTrash {between}"]
+
+
+def test_a_lost_connection_does_not_end_what_nohup_has_started(tmp_path: Path) -> None:
+    with at_work(["nohup", *RUN_HADOOP, "/in", "/out"], tmp_path, waiting(tmp_path)) as process:
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1)
+
+
+def test_what_killed_runs_have_left_among_the_archives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "folder", lambda: tmp_path)
+    for name, owner in ("neardup.run.dead", machine()), ("neardup.run.other", "another machine"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / OWNER).write_text(owner)
+    archives.our_code()
+    assert sorted(os.listdir(tmp_path)) == ["neardup.run.other", "neardup.tar.gz"]
 
 
 def test_two_runs_into_one_folder(tmp_path: Path) -> None:

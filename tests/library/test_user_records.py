@@ -238,3 +238,19 @@ def test_ids_of_any_kind_come_back_as_they_were():
 def test_records_are_gone_through_once():
     given_ = UserRecords.of(iter([("a", "x"), ("b", "y")]))
     assert (given_.ids, given_.records) == (["a", "b"], ["x", "y"])
+
+
+@pytest.mark.parametrize("kind", [list, set, lambda row: np.array(row, np.int64)])
+@pytest.mark.parametrize("ids", [False, True])
+def test_a_generator_may_fill_one_buffer_again_and_again(kind, ids):
+    def records():
+        buffer = kind([1, 2, 3, 4])
+        for i, row in enumerate([[1, 2, 3, 4], [9, 8, 7, 6], [4, 3, 2, 1]]):
+            if isinstance(buffer, np.ndarray):
+                buffer[:] = row
+            else:
+                buffer.clear()
+                (buffer.extend if isinstance(buffer, list) else buffer.update)(row)
+            yield (i, buffer) if ids else buffer
+
+    assert neardup.pairs(records()) == [(0, 2, 1)]

@@ -26,7 +26,7 @@ TOLD = RunFile(
 
 
 def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
-    names = [tmp_path / "pairs.tsv.run.json", tmp_path / "run.json"]
+    names = [tmp_path / ".pairs.tsv.neardup.json", tmp_path / ".neardup.json"]
     for name in names:
         name.write_bytes(TOLD.format())
     for name in (*names, tmp_path / "pairs.tsv", tmp_path):
@@ -47,15 +47,15 @@ def _without(name: str) -> bytes:
         (TOLD.format()[:-9], "damaged, it is no JSON"),
         (b"\xff\xfe", "damaged, it is no JSON"),
         (b"[" * 100_000, "damaged, it is no JSON"),
-        (b"[1]", "is no run's own file"),
-        (b'{"options": []}', "is no run's own file"),
+        (b"[1]", "is not a run's own file"),
+        (b'{"options": []}', "is not a run's own file"),
         (_without("files"), "of neardup 0.1.0, which tells no files as this one"),
         (TOLD.format().replace(b"2000", b'"x"'), "of neardup 0.1.0, which tells no counts"),
         (TOLD.format().replace(b'"4/5"', b"0.8"), "of neardup 0.1.0, which tells no threshold"),
     ],
 )
 def test_anything_else_is_refused(text: bytes, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "run.json"
+    path = tmp_path / ".neardup.json"
     path.write_bytes(text)
     with pytest.raises(StageError) as found:
         RunFile.of(path)
@@ -64,5 +64,7 @@ def test_anything_else_is_refused(text: bytes, message: str, tmp_path: Path) -> 
 
 
 def test_none_is_there(tmp_path: Path) -> None:
-    with pytest.raises(StageError, match=r"pairs\.run\.json: no such file; run_local.sh -o FILE"):
+    with pytest.raises(
+        StageError, match=r"\.pairs\.neardup\.json: no such file; run_local.sh -o FILE"
+    ):
         RunFile.of(tmp_path / "pairs")

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from neardup.process.errors import StageError
+from neardup.process.own_folders import LOCKED, swept_folder
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = (
@@ -100,8 +101,8 @@ def _made(name: str, make: Callable[[Path], None]) -> Path:
     Hadoop gives up where a file changes, be it in date only, while another run sends it along.
     """
     ship = folder()
-    with tempfile.TemporaryDirectory(dir=ship) as temporary:
-        new, old = Path(temporary) / name, ship / name
+    with swept_folder(ship, LOCKED) as temporary:
+        new, old = temporary / name, ship / name
         make(new)
         same = old.exists() and filecmp.cmp(new, old, shallow=False)
         return old if same else new.replace(old)

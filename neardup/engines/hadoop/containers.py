@@ -56,6 +56,9 @@ def map_properties(memory: int, mapped: int = 0) -> Properties:
     }
 
 
+SHUFFLE_MILLISECONDS = 25_000  # three tries before a node is given up; Hadoop's own are 180 s each
+
+
 def reduce_properties(memory: int) -> Properties:
     """With what a mapper does for its reducers."""
     return {
@@ -63,6 +66,8 @@ def reduce_properties(memory: int) -> Properties:
         "mapreduce.reduce.java.opts": f"-Xmx{heap(memory)}m",
         # The reducers' JVMs have no other use for their memory than to hold what they fetched.
         "mapreduce.reduce.shuffle.merge.percent": 0.9,
+        "mapreduce.reduce.shuffle.connect.timeout": SHUFFLE_MILLISECONDS,
+        "mapreduce.reduce.shuffle.read.timeout": SHUFFLE_MILLISECONDS,
         "mapreduce.reduce.input.buffer.percent": 0.7,
         # Of a packed file, which is one split whatever its size, there are many spills: merge them
         # at once, and not by tens, each time through the disk.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import signal
 import subprocess
 import sys
 import tempfile
@@ -54,7 +53,8 @@ from neardup.lines.count_lines import read_counts
 from neardup.options.settings import counts_first, settings_before_counts
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
-from neardup.process.program import run
+from neardup.process.own_folders import LOCKED, swept_folder
+from neardup.process.program import end_on_signals, run
 from neardup.process.summary import CLUSTERS, IN_CLUSTERS, REMOVED, UNSETTLED, describe
 from neardup.process.verdict import judged
 from neardup.reading.input_files import format_input_files
@@ -63,9 +63,9 @@ from neardup.token_counts.counts import TokenCounts
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    end_on_signals()
     args = command_line.read(sys.argv[1:])
-    with tempfile.TemporaryDirectory(dir=archives.folder()) as temporary:
+    with swept_folder(archives.folder(), LOCKED) as temporary:
         look_at_inputs(args, temporary)
         plan = planned(args)
         if args.show:
@@ -84,7 +84,7 @@ def _check_answers(answers: list[str]) -> None:
         raise StageError(f"{folder} already exists; --overwrite removes an earlier answer")
 
 
-def look_at_inputs(args: argparse.Namespace, temporary: str) -> None:
+def look_at_inputs(args: argparse.Namespace, temporary: Path) -> None:
     """List the input files, where tasks must know them, or Hadoop how many tasks there will be."""
     together = [*args.inputs, *(args.against or [])]
     old: list[File] = []
@@ -114,11 +114,11 @@ def _numbers_are_given(args: argparse.Namespace) -> bool:
     return args.rounds != AUTO and given >= {MAPS, REDUCERS}
 
 
-def _kept_until_the_end(names: bytes, args: argparse.Namespace, temporary: str) -> str:
+def _kept_until_the_end(names: bytes, args: argparse.Namespace, temporary: Path) -> str:
     """The path of a list of the input files; one that stays, where its command is only shown."""
     if args.show:
         return str(archives.kept_bytes(names))
-    path = Path(temporary, "input-files.tsv")
+    path = temporary / "input-files.tsv"
     path.write_bytes(names)
     return str(path)
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from neardup.engines.local.folder import naming
 from neardup.engines.local.whole_file import check_new, whole_or_not
 from neardup.process.errors import UsageError
+from neardup.process.own_folders import naming, swept_folder
 from neardup.process.program import STDOUT
-from neardup.process.run_file import IN_FOLDER, run_file_name
+from neardup.process.run_file import IN_FOLDER, check_run_file, run_file_name
 from neardup.reading.input_kinds import kind_by_name
 from neardup.reading.line_form import LineForm
 from neardup.reading.packed import packing, plain_name
@@ -23,8 +22,8 @@ ANSWER_OPTION: dict[str, Any] = dict(
     dest="answer",
     metavar="FILE",
     help="where the answer goes, once all of it is there, instead of standard output, packed if it "
-    "ends with .gz, .bz2, .xz or .zst; beside it, FILE.run.json says what was asked and counted.  "
-    "With --output kept it may be FOLDER/, which gets a file for each FILE",
+    "ends with .gz, .bz2, .xz or .zst; beside it, .FILE.neardup.json says what was asked and "
+    "counted.  With --output kept it may be FOLDER/, which gets a file for each FILE",
 )
 STDOUT_NAME = "-"
 
@@ -122,7 +121,9 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
 def answer_file(name: str, inputs: Sequence[str]) -> Iterator[None]:
     """stdout of this process, and of those that it starts in here, goes to this file."""
     with whole_or_not("-o", name, inputs) as file:
-        check_new("-o", run_file_name(name), inputs)
+        if os.path.isfile(name) or not os.path.exists(name):  # not /dev/null
+            check_new("-o", run_file_name(name), inputs)
+            check_run_file(run_file_name(name))
         before = os.dup(STDOUT)
         try:
             os.dup2(file.fileno(), STDOUT)
@@ -143,15 +144,15 @@ def answer_folder(name: str, files: Sequence[str], inputs: Sequence[str]) -> Ite
             raise UsageError(f"-o {name}: two files are called {short}; run them one by one")
         check_new("-o", os.path.join(name, short), inputs)
     check_new("-o", os.path.join(name, IN_FOLDER), inputs)
+    check_run_file(os.path.join(name, IN_FOLDER))
     there = os.path.isdir(name)
     os.makedirs(name, exist_ok=True)
-    half = tempfile.mkdtemp(dir=name, prefix=".neardup.")
     try:
-        yield half
-        for short in names:
-            os.replace(os.path.join(half, short), os.path.join(name, short))
+        with swept_folder(Path(name)) as half:
+            yield str(half)
+            for short in names:
+                os.replace(half / short, os.path.join(name, short))
     finally:
-        shutil.rmtree(half, ignore_errors=True)
         if not there:
             with suppress(OSError):  # unless it has files now
                 os.rmdir(name)

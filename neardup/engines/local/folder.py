@@ -1,14 +1,7 @@
-"""Where a run on this machine keeps what it has on disk, and what it was sent through a pipe.
-
-A folder is locked as long as the run, or a worker of it, lives, and a file in it says whose it is.
-So what a run that was killed has left behind tells by itself that nobody needs it, and the next
-run on this machine removes it.
-"""
+"""Where a run on this machine keeps what it has on disk, and what it was sent through a pipe."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import select
 import shutil
@@ -23,11 +16,9 @@ from typing import BinaryIO
 
 from neardup.engines.local.workers import ENDING
 from neardup.process.errors import UsageError
+from neardup.process.own_folders import naming, new_folder, sweep
 from neardup.reading.packed import OPENERS
 
-PREFIX = "neardup."
-LOCKED = "neardup.run."
-OWNER = ".owner"  # a file that says which machine's run a folder is; nobody else has it
 STDIN = "stdin"  # what was read from there, as a file of the folder
 PACKED = 4  # how many times larger a compressed file is taken to be
 COPIED_AT_ONCE = 1 << 20
@@ -64,79 +55,6 @@ def working_folder() -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-
-
-def new_folder(where: Path) -> Path:
-    """A folder that this process, and those forked from it, hold the lock of until they end."""
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=LOCKED, dir=where))
-        try:
-            lock(folder)
-        except (BlockingIOError, FileNotFoundError):
-            continue  # another run took it for left over, in the moment before the lock
-        except OSError:  # a file system without locks, where nothing can tell what is left over
-            folder.rmdir()
-            return Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
-        with contextlib.suppress(FileNotFoundError):
-            (folder / OWNER).write_text(machine(), encoding="utf-8")
-            return folder
-
-
-def sweep(where: Path) -> None:
-    """Remove the folders of this user's runs that have ended without a chance to."""
-    with contextlib.suppress(OSError), os.scandir(where) as entries:
-        for entry in entries:
-            if entry.name.startswith(LOCKED) and entry.is_dir(follow_symlinks=False):
-                _sweep_one(Path(entry))
-
-
-def _sweep_one(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # a live run has it, or another sweeper
-        descriptor = lock(folder)
-        try:
-            if os.fstat(descriptor).st_uid == os.geteuid():
-                _remove_left_over(folder)
-        finally:
-            os.close(descriptor)
-
-
-def _remove_left_over(folder: Path) -> None:
-    """If it is known to be a run's; one that was killed before it could say so has left it empty.
-
-    Where machines share a file system, a lock may hold on one of them only.
-    """
-    try:
-        owner = (folder / OWNER).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        folder.rmdir()
-    else:
-        if owner == machine():
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def machine() -> str:
-    return os.uname().nodename
-
-
-def lock(folder: Path) -> int:
-    """The descriptor that holds the lock; OSError where there is no such folder, or no lock."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-@contextmanager
-def naming(path: Path | str) -> Iterator[None]:
-    """An OSError in here that names no file, as that of a full disk, is about this one."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = error.filename or str(path)
-        raise
 
 
 def check_read_once(names: Iterable[str]) -> None:

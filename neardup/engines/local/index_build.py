@@ -19,14 +19,7 @@ import numpy as np
 
 from neardup.engines.counting_first import first_settings
 from neardup.engines.local.entries import ENTRY_BYTES, READ_BYTES, partitions_for
-from neardup.engines.local.folder import (
-    check_read_once,
-    kept,
-    lock,
-    naming,
-    size_of,
-    working_folder,
-)
+from neardup.engines.local.folder import check_read_once, kept, size_of, working_folder
 from neardup.engines.local.plan import MOST_JOBS, Plan, everywhere, workers_for
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.sieve import traits
@@ -42,6 +35,7 @@ from neardup.lines.set_text import encode_sets
 from neardup.options import common
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
+from neardup.process.own_folders import lock, naming
 from neardup.process.reports import counts_in, summarize
 from neardup.process.verdict import judged
 from neardup.reading.blocks import check_inputs

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Callable, NamedTuple
 
 from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.bucket_files import files_for
-from neardup.engines.local.folder import STDIN, naming, total_size
+from neardup.engines.local.folder import STDIN, total_size
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.sieve import Traits
 from neardup.engines.local.workers import Workers, program
 from neardup.options.settings import Settings
+from neardup.process.own_folders import naming
 from neardup.process.program import cores
 from neardup.reading.blocks import BLOCK_BYTES
 from neardup.reading.input_files import InputFile

@@ -33,12 +33,7 @@ from neardup.engines.local.answer_file import (
 )
 from neardup.engines.local.entries import partitions_for
 from neardup.engines.local.flow import find_keys, find_pairs, stages, write_answer
-from neardup.engines.local.folder import (
-    check_read_once,
-    kept,
-    size_of,
-    working_folder,
-)
+from neardup.engines.local.folder import check_read_once, kept, size_of, working_folder
 from neardup.engines.local.own_file import write_run_file
 from neardup.engines.local.plan import (
     MOST_JOBS,

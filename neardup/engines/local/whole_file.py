@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
-from neardup.engines.local.folder import naming
 from neardup.process.errors import StageError, UsageError
+from neardup.process.own_folders import naming, swept_folder
 from neardup.process.program import STDOUT
 
 
@@ -39,21 +38,18 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
             yield file
         return
     path = Path(os.path.realpath(name))
-    try:
-        descriptor, half = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise StageError(f"{option} {name}: {error.strerror}") from None
-    try:
-        with open(descriptor, "wb") as file:
-            yield file
-            with naming(path):
-                file.flush()
-                os.fsync(descriptor)
-        _as_others(Path(half), path)
+    with ExitStack() as stack:
+        try:
+            half = stack.enter_context(swept_folder(path.parent)) / "half"
+            file = stack.enter_context(open(half, "wb"))
+        except OSError as error:
+            raise StageError(f"{option} {name}: {error.strerror}") from None
+        yield file
+        with naming(path):
+            file.flush()
+            os.fsync(file.fileno())
+        _as_others(half, path)
         os.replace(half, path)
-    except BaseException:
-        Path(half).unlink(missing_ok=True)
-        raise
 
 
 def _as_others(file: Path, target: Path) -> None:

@@ -7,7 +7,6 @@ import importlib.util
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +20,7 @@ require("numpy", name="run_spark.sh")
 from neardup.engines.spark import spark_options
 from neardup.engines.spark.spark_properties import DEFAULTS
 from neardup.process.errors import StageError
-from neardup.process.program import run
+from neardup.process.program import end_on_signals, run
 
 JOB = Path(__file__).with_name("spark_job.py")
 INSTALL = "python3 -m pip install 'neardup-mapreduce[spark]'"
@@ -106,7 +105,7 @@ def _submit(words: list[str], env: dict[str, str]) -> int:
     What the job says on stderr comes out of spark-submit on stdout, so both go to stderr here.
     """
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=env) as client:
-        signal.signal(signal.SIGTERM, lambda *_: client.terminate())
+        end_on_signals(lambda _: client.terminate())
         try:
             return client.wait()
         except BaseException:  # Ctrl-C, which the client hears as well
