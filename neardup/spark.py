@@ -35,13 +35,14 @@ def pairs(
 
     `id` names a column of strings or integers, of which a and b have the type; `text` one of
     strings, or of arrays of integers, which are shingles.  a comes before b, as strings.
-    ValueError for anything wrong with what is asked; a row without an id or a text ends the job.
+    ValueError for anything wrong with what is asked, and where the executors' Python lacks numpy or
+    pyarrow; a row without an id or a text ends the job.
 
     With two rounds the first one is carried out in this call, so `df` is read twice, and must be
     the same both times: cache() what is drawn at random, or dear.
     """
     try:
-        from neardup.engines.spark.spark_frames import PairFrames
+        from neardup.engines.spark.spark_frames import PairFrames, check_python
     except ImportError as error:
         raise ImportError(f"{error}; {INSTALL}") from None
     with as_value_errors():
@@ -56,4 +57,5 @@ def pairs(
         if rounds not in (1, 2):
             raise UsageError(f"rounds: {rounds!r} is not 1 or 2")
         frames = PairFrames.of(df, id, text)
+        check_python(df.sparkSession.sparkContext)
     return frames.pairs(table.as_arguments(args), settings, partitions, rounds)

@@ -13,6 +13,7 @@ import time
 
 from neardup.process.frequent import ON_CLUSTER, FrequentIds, frequent_in_words, most_frequent
 from neardup.process.summary import REMOVED, REPEATED, describe, first_repeated
+from neardup.process.summary import SHUFFLED as SHUFFLED
 from neardup.process.verdict import LIKE, MAX_BAD, judged
 
 SHOWN_BAD_LINES = 10
@@ -140,6 +141,3 @@ class Counters:
 def _reports() -> str:
     """The folder for reports; "" where a stage speaks for itself."""
     return os.environ.get("NEARDUP_REPORT", "")
-
-
-SHUFFLED = "bytes shuffled"  # what the mappers have written

@@ -15,6 +15,7 @@ from neardup.process.frequent import (
 
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
+SHUFFLED = "bytes shuffled"  # what the mappers have written
 REPEATED = "repeated ids"
 SINGLE = "texts of a single shingle"
 FEW_SINGLE = 10  # it is worth a word from one in ten records on
@@ -32,7 +33,7 @@ ORDER = (
     "records without shingles",
     "keys",
     "records without a key",
-    "bytes shuffled",
+    SHUFFLED,
     "keyed lines",
     "buckets with more than one record",
     "candidate pairs",
@@ -53,8 +54,10 @@ ORDER = (
 )
 
 
-def describe(reports: list[dict], whole: bool = False) -> str:
+def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> str:
     """The summary of one stage, or of all stages of a run (`whole`); a line each.
+
+    `packed`: the engine packs what is shuffled, so that less of it travels than was counted.
 
     >>> print(describe([{"stage": "mapper", "counts": {"records": 2000, "keys": 30000},
     ...     "bad_lines": [], "promise": "", "started": 0.0, "ended": 0.5}]))
@@ -73,6 +76,9 @@ def describe(reports: list[dict], whole: bool = False) -> str:
     if counts.get("bad lines"):
         listed = ", ".join(f"{n:,} {name[len(BAD) :]}" for name, n in sorted(reasons.items()))
         lines = [line + f"  ({listed})" if line.startswith("bad") else line for line in lines]
+    if packed:
+        said = "  (before packing)"
+        lines = [line + said if line.startswith(SHUFFLED) else line for line in lines]
     ids = sorted(filter(None, (report.get("repeated") for report in reports)))
     if ids:
         told = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"

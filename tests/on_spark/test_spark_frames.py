@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import doctest
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import neardup
 import neardup.spark
-from tests.support.programs import ROOT
+from tests.support.programs import ROOT, program
 
 pytestmark = pytest.mark.spark
 DOCUMENT = ROOT / "docs" / "spark.md"
@@ -50,6 +52,26 @@ def test_a_row_without_a_text_ends_the_job(spark: Any) -> None:
     frame = spark.createDataFrame([("a", "to be"), ("b", None)], "id string, text string")
     with pytest.raises(Exception, match="no text"):
         neardup.spark.pairs(frame).collect()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (f'exec {sys.executable} -S "$@"', "the executors' Python has no numpy; name one that "),
+        ("", "the executors have no .*/python; name a Python of theirs: "),
+    ],
+)
+def test_another_python_is_noticed_before_the_first_job(
+    spark: Any, tmp_path: Path, monkeypatch: Any, line: str, said: str
+) -> None:
+    """Of a session that nobody told which Python the executors are to take."""
+    if line:
+        program(tmp_path / "python", line)
+    frame = spark.createDataFrame(TEXTS, "id string, text string")
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(tmp_path / "python"))
+    typed = r"spark.stop\(\); os.environ\['PYSPARK_PYTHON'\] = sys.executable; then make"
+    with pytest.raises(ValueError, match=f"{said}.*{typed}"):
+        neardup.spark.pairs(frame)
 
 
 @pytest.mark.parametrize(

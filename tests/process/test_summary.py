@@ -49,6 +49,14 @@ def test_stages_are_added_up_and_timed_from_first_start_to_last_end():
     ]
 
 
+def test_bytes_that_an_engine_packs_before_they_travel_are_said_to_be_unpacked():
+    reports = [report_of("mapper", {"bytes shuffled": 104_000_000, "keyed lines": 5})]
+    shuffled, lines = describe(reports, packed=True).splitlines()[:2]
+    assert shuffled.split() == ["bytes", "shuffled", "104,000,000", "(before", "packing)"]
+    assert lines.split() == ["keyed", "lines", "5"]
+    assert "packing" not in describe(reports)
+
+
 def test_bad_lines_are_listed_by_reason():
     counts = {"records": 5, "bad lines: no id": 2, "bad lines: NUL byte": 1000}
     bad = describe([report_of("mapper", counts)]).splitlines()[1]

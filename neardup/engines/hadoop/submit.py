@@ -231,7 +231,7 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
         say("Without its mark, --overwrite will take OUTPUT for somebody's data")
     if plan.between:
         folders.remove([plan.between])
-    print(describe([counters.as_dict()], whole=True), file=sys.stderr)
+    print(describe([counters.as_dict()], whole=True, packed=True), file=sys.stderr)
     judged(counters.counts, settings.max_bad)
 
 

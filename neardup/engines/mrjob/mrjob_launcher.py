@@ -117,7 +117,7 @@ class Launcher:
         told = total(step.get(GROUP, {}) for step in steps)
         ours, theirs = AS_HADOOP_SAYS
         counters.counts = {name.replace(theirs, ours): n for name, n in told.items()}
-        self.say(describe([counters.as_dict()], whole=True))
+        self.say(describe([counters.as_dict()], whole=True, packed=True))
         return counters.counts
 
     def files_there(self) -> list[File]:

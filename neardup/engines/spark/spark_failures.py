@@ -13,6 +13,7 @@ from neardup.process.errors import StageError
 
 OURS = re.compile(r"^neardup\.process\.errors\.\w+: (.*)$", re.M)
 NO_PACKAGE = re.compile(r"^ModuleNotFoundError: No module named '(numpy|pyarrow)'", re.M)
+OTHER_VERSION = re.compile(r"worker has different version: (\S+) than that in driver: (\S+),")
 NO_PROGRAM = re.compile(r'Cannot run program "([^"]*)"')
 CAUSE = re.compile(r"^(?:Caused by: )?(?:[a-z_]+\.)+(\w*(?:Error|Exception): .*)$", re.M)
 NO_CODEC = re.compile(r"native (\w+) library not available|without (\w+) support", re.I)
@@ -39,13 +40,8 @@ def reason(said: str) -> str:
     """
     if found := OURS.search(said):
         return found[1]
-    if found := NO_PACKAGE.search(said):
-        return (
-            f"the executors' Python has no {found[1]}; name one that has numpy and pyarrow: "
-            "--python PATH"
-        )
-    if found := NO_PROGRAM.search(said):
-        return f"the executors have no {found[1]}; name a Python of theirs: --python PATH"
+    if why := without_python(said, "--python PATH"):
+        return why
     if found := NO_FILE.search(said):
         return f"{found[1]}: no such file"
     if found := NO_CODEC.search(said):
@@ -53,3 +49,25 @@ def reason(said: str) -> str:
     causes = CAUSE.findall(said)
     first = next(filter(None, said.splitlines()), "")
     return f"Spark gave up: {causes[-1] if causes else first}"
+
+
+def without_python(said: str, how: str) -> str:
+    """Why the executors' Python runs none of our tasks, and how to name another one; or "".
+
+    >>> said = "Python in worker has different version: 3.9 than that in driver: 3.11, PySpark …"
+    >>> without_python(said, "-p X")
+    "the executors' Python is 3.9, and the one here 3.11; name one of the same version: -p X"
+    """
+    if found := NO_PACKAGE.search(said):
+        return (
+            f"the executors' Python has no {found[1]}; name one that has numpy and pyarrow: {how}"
+        )
+    if found := OTHER_VERSION.search(said):
+        there, here = found.groups()
+        return (
+            f"the executors' Python is {there}, and the one here {here}; name one of the same "
+            f"version: {how}"
+        )
+    if found := NO_PROGRAM.search(said):
+        return f"the executors have no {found[1]}; name a Python of theirs: {how}"
+    return ""

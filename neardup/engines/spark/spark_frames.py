@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.types import (
     ArrayType,
@@ -19,11 +22,12 @@ from pyspark.sql.types import (
 )
 
 from neardup.engines.spark.shipped_package import ship
+from neardup.engines.spark.spark_failures import without_python
 from neardup.engines.spark.spark_flow import SparkJob
 from neardup.engines.spark.spark_lines import lines_of_column
-from neardup.engines.spark.spark_tasks import Tasks
+from neardup.engines.spark.spark_tasks import Tasks, load
 from neardup.options.settings import Settings
-from neardup.process.errors import UsageError
+from neardup.process.errors import StageError, UsageError
 from neardup.reading.fields import DEFAULT_ID, DEFAULT_TEXT
 
 INTEGERS = (ByteType, ShortType, IntegerType, LongType)
@@ -56,7 +60,6 @@ class PairFrames:
         self, options: list[str], settings: Settings, partitions: int | None, rounds: int
     ) -> DataFrame:
         spark = self.df.sparkSession
-        ship(spark.sparkContext)
         tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)
         value = functions.to_json(functions.struct(DEFAULT_ID, DEFAULT_TEXT))
         lines = lines_of_column(self.df.select(value.alias("value")))
@@ -64,6 +67,23 @@ class PairFrames:
         columns = found.mapInArrow(columns_of, "a string, b string, similarity double")
         a, b = (columns[name].cast(self.id).alias(name) for name in "ab")
         return columns.select(a, b, "similarity")
+
+
+def check_python(context: SparkContext) -> None:
+    """StageError where the executors' Python cannot run our tasks: one of them, before all others.
+
+    A session that nobody told of another takes the first python3 on the PATH of the executors,
+    which may be another one than that of the notebook.
+    """
+    ship(context)
+    try:
+        context.parallelize([0], 1).foreach(load)
+    except (PySparkException, Py4JError) as error:
+        python = "sys.executable" if str(context.master).startswith("local") else "'PATH'"
+        type_this = f"import os, sys; spark.stop(); os.environ['PYSPARK_PYTHON'] = {python}"
+        if why := without_python(str(error), f"{type_this}; then make the session again"):
+            raise StageError(why) from None
+        raise
 
 
 def columns_of(batches: Iterable[Any]) -> Iterator[Any]:

@@ -65,7 +65,7 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     settings = cost_told(Settings.of(args, counts))
     reports = _carry_out(spark, args, settings, counts)
     reports += [{**_nothing(settings), **_when(reports[0])}] if reports else [_nothing(settings)]
-    told = [*first_bad_lines(reports), describe(reports, whole=True)]
+    told = [*first_bad_lines(reports), describe(reports, whole=True, packed=True)]
     print("\n".join(told), file=sys.stderr)
     judged(total(report["counts"] for report in reports), settings.max_bad)
 

@@ -244,6 +244,10 @@ def report_of(counters: Counters) -> bytes:
     return json.dumps(counters.as_dict()).encode()
 
 
+def load(_: object) -> None:
+    """A task for a Python that may lack what this file imports."""
+
+
 def prepare() -> None:
     """As tasks are elsewhere: they read some lines of a file, say nothing by themselves, and have
     a folder for what does not fit in memory, which Spark removes after a crash, too."""
