@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from neardup.engines.hadoop import archives, command_line
 from tests.support.engines import RUN_HADOOP, program, run
 from tests.support.fake_hadoop import (
     FILE,
@@ -44,6 +45,32 @@ def test_the_command_that_is_shown(tmp_path: Path) -> None:
     assert reduces == ["mapreduce.job.reduces=3", "mapreduce.job.reduces=5"]
     assert line.rindex(" -D ") < line.index(" -archives ") < line.index(" -input a -input 'b*' ")
     assert "-mapper 'python3 neardup-job/mapper.py --blocks --threshold=0.8 " in line
+
+
+@pytest.mark.parametrize(
+    ("flag", "version", "wheels"),
+    [
+        ("--ship-numpy", "", []),
+        ("--ship-numpy=3.9", "3.9", ["--python-version", "3.9", "--only-binary=:all:"]),
+    ],
+)
+def test_numpy_for_this_python_and_for_another(
+    flag: str, version: str, wheels: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What pip is asked for; the flag alone takes no INPUT for its value."""
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(archives, "folder", lambda: tmp_path)
+    monkeypatch.setattr(archives, "_run", lambda *command: asked.append(command))
+    args = command_line.read([flag, "in.txt", "out"])
+    assert (args.ship_numpy, args.inputs, args.output_folder) == (version, ["in.txt"], "out")
+    (shipped,) = {archives.numpy(args.ship_numpy), archives.numpy(args.ship_numpy)}
+    assert shipped.is_file()
+    (pip,) = asked
+    assert pip[1:4] == ("-m", "pip", "install")
+    assert pip[-1] == "numpy"
+    assert [word for word in wheels if word not in pip] == []
+    assert any(word.startswith("manylinux2014_") for word in pip) == bool(wheels)
+    assert ("cp39-manylinux2014_" in shipped.name) == bool(wheels)
 
 
 def test_a_dead_node_is_given_up_soon(installed: dict[str, str], tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.support.engines import JOB, ROOT, environment
+import pytest
+
+from tests.support.engines import JOB, ROOT, environment, run, succeed
 
 # mrjob takes what it lacks in new versions of Python from us, so before it is imported.
 PROGRAM = """
@@ -25,6 +27,47 @@ for given, mapped in (({}, 0), ({}, 2 << 30), (theirs, 2 << 30)):
         print(name, value)
     print()
 """
+
+
+SHIPS = """
+import sys
+from neardup.engines.mrjob.mrjob_shim import provide_dropped_modules
+provide_dropped_modules()
+from neardup.engines.hadoop import archives
+from neardup.engines.mrjob.mrjob_jobs import NearDuplicates
+archives.numpy = lambda version: f"/made/{version or 'here'}.tar.gz"
+NearDuplicates.SCRIPT = "/neardup/job.py"
+typed = NearDuplicates(["-r", "hadoop", "--no-conf", *sys.argv[1:], "in.txt"])
+again = NearDuplicates(["--share-keys", *typed._cl_args])
+for job in (typed, again):
+    runner = job._runner_kwargs()
+    print(job.options.args, runner["upload_archives"], runner["cmdenv"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "archive", "path"),
+    [
+        (["--ship-numpy"], "/made/here.tar.gz#numpy-lib", "numpy-lib"),
+        (
+            ["--ship-numpy=3.9", "--cmdenv=PYTHONPATH=/x"],
+            "/made/3.9.tar.gz#numpy-lib",
+            "/x:numpy-lib",
+        ),
+    ],
+)
+def test_each_of_the_jobs_is_sent_numpy(
+    words: list[str], archive: str, path: str, tmp_path: Path
+) -> None:
+    said = succeed([JOB[0], "-W", "ignore", "-c", SHIPS, *words], tmp_path, cwd=ROOT, process=True)
+    line = f"['in.txt'] ['{archive}'] {{'PYTHONPATH': '{path}'}}\n"
+    assert said.out.decode() == 2 * line
+
+
+def test_numpy_is_for_the_nodes_of_a_cluster(tmp_path: Path) -> None:
+    result = run([*JOB, "-r", "inline", "--ship-numpy", "in.txt"], tmp_path)
+    assert result.code == 2
+    assert result.err == "job.py: --ship-numpy is for the nodes of a cluster: -r hadoop\n"
 
 
 def test_as_run_hadoop_unless_somebody_says_otherwise(tmp_path: Path) -> None:

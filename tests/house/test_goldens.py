@@ -137,6 +137,7 @@ IN
 --memory 100 IN OUT
 --ship-venv --python python3 IN OUT
 --ship-venv --ship-numpy IN OUT
+--ship-numpy=2.7 IN OUT
 -D mapreduce.job.maps IN OUT
 --overwrite /data/videos/today /data/videos
 --overwrite hdfs:///user/root/../data/in /user/data/

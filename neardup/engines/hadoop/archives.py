@@ -12,6 +12,7 @@ import filecmp
 import gzip
 import hashlib
 import os
+import platform
 import stat
 import subprocess
 import sys
@@ -54,16 +55,22 @@ def our_code() -> Path:
     return _made("neardup.tar.gz", pack)
 
 
-def numpy() -> Path:
-    """numpy for nodes that have the same system and Python as this machine, but lack numpy."""
+def numpy(version: str = "") -> Path:
+    """numpy for nodes that have the same system and Python as this machine, but lack numpy; with a
+    `version`, such as 3.9, for Linux nodes with that Python."""
+    machine = platform.machine() if sys.platform == "linux" else "x86_64"
+    system = f"manylinux2014_{machine}"  # what any Linux with glibc 2.17 or later can load
+    wheels = ["--python-version", version, "--platform", system, "--only-binary=:all:"]
 
     def install(path: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="neardup.") as folder:
-            _run(sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, "numpy")
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder]
+            _run(*pip, *(wheels if version else []), "numpy")
             with tarfile.open(path, "w:gz") as tar:
                 tar.add(folder, arcname=".")
 
-    return _kept(f"numpy-{_python()}.tar.gz", install)
+    python = f"cp{version.replace('.', '')}-{system}" if version else _python()
+    return _kept(f"numpy-{python}.tar.gz", install)
 
 
 def virtual_environment() -> Path:

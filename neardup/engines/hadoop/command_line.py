@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from neardup.engines.hadoop import folders
+from neardup.engines.hadoop import folders, ship_numpy
 from neardup.engines.hadoop.containers import DEFAULT_MEMORY
 from neardup.engines.hadoop.sizes import AUTO
 from neardup.engines.hadoop.streaming import command, flags, python
@@ -57,10 +57,7 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     # What its nodes run.
     "--python": dict(metavar="PATH", help="the nodes' Python, with numpy (default: python3)"),
-    "--ship-numpy": dict(
-        action="store_true",
-        help="send numpy along, to nodes with this machine's system and Python version",
-    ),
+    ship_numpy.FLAG: ship_numpy.OPTION,
     "--ship-venv": dict(
         action="store_true",
         help="send a virtual environment with numpy along, to nodes with Python where it is here",
@@ -107,7 +104,7 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
 
 def read(given: list[str]) -> argparse.Namespace:
     """The options; UsageError for anything wrong or impossible."""
-    args = _parser().parse_intermixed_args(given)
+    args = _parser().parse_intermixed_args(ship_numpy.with_value(given))
     settings = settings_before_counts(args)
     settings.form.check_task()
     check_codecs([*(args.against or []), *args.inputs])
@@ -121,7 +118,8 @@ def read(given: list[str]) -> argparse.Namespace:
     if args.reducers != AUTO:
         common.integer("--reducers", args.reducers, 1, 999999)
     args.memory = common.integer("--memory", args.memory, 512, 999999)
-    if args.ship_venv and (args.python or args.ship_numpy):
+    ship_numpy.check_version(args.ship_numpy)
+    if args.ship_venv and (args.python or args.ship_numpy is not None):
         raise UsageError("--ship-venv brings its own Python and numpy")
     for text in args.define:
         if "=" not in text:

@@ -11,13 +11,14 @@ from urllib.parse import quote
 from neardup.engines.hadoop import archives
 from neardup.engines.hadoop.containers import map_properties, reduce_properties
 from neardup.engines.hadoop.installation import hadoop, streaming_jar
+from neardup.engines.hadoop.ship_numpy import NUMPY
 from neardup.engines.hadoop.splits import MAPS, REDUCERS, SAME_SPLITS
 from neardup.options import table
 from neardup.options.settings import counts_first
 from neardup.process.errors import StageError, UsageError
 
 # What is sent along is called so in a task's folder.
-CODE, NUMPY, VENV, COUNTS = "neardup-job", "numpy-lib", "venv", "counts"
+CODE, VENV, COUNTS = "neardup-job", "venv", "counts"
 LIST, DECIDED, SHARED = "input-files", "decided", "shared-keys"
 KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
 IDENTITY = ("-mapper", "org.apache.hadoop.mapred.lib.IdentityMapper")
@@ -112,8 +113,8 @@ def streaming(
     defined = [f"{name}={value}" for name, value in merged.items()]
     check_name(archives.folder())
     sent = [f"{archives.our_code()}#{CODE}"]  # one file: each costs the client half a second
-    if args.ship_numpy:
-        sent.append(f"{archives.numpy()}#{NUMPY}")
+    if args.ship_numpy is not None:
+        sent.append(f"{archives.numpy(args.ship_numpy)}#{NUMPY}")
     if args.ship_venv:
         sent.append(f"{archives.virtual_environment()}#{VENV}")
     return [
@@ -135,7 +136,8 @@ def python(args: argparse.Namespace) -> str:
 
 def environment(args: argparse.Namespace) -> list[str]:
     words = ["-cmdenv", "OPENBLAS_NUM_THREADS=1"]
-    return [*words, "-cmdenv", f"PYTHONPATH={NUMPY}"] if args.ship_numpy else words
+    shipped = ["-cmdenv", f"PYTHONPATH={NUMPY}"]
+    return words if args.ship_numpy is None else [*words, *shipped]
 
 
 def command(*words: str) -> str:

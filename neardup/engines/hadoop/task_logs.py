@@ -11,9 +11,11 @@ import time
 from collections.abc import Iterable
 
 from neardup.engines.hadoop.archives import SCRIPTS
+from neardup.engines.hadoop.ship_numpy import FLAG
 
 SECONDS = 60  # how long after a job's end its logs may take to appear
 OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))}): .*")
+OTHER_PYTHON = re.compile(r"made for another Python than \S+$")  # numpy that was sent along
 FOR_ONE_MACHINE = re.compile(r" has not; run make, or: .*")  # where a script lacks numpy
 STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")
 
@@ -51,7 +53,11 @@ def for_nodes(message: str, advice: str) -> str:
 
     >>> for_nodes("mapper.py: needs numpy, and /bin/python3 has not; run make, or: …", "type -x")
     'mapper.py: needs numpy, and /bin/python3 of a node has not; type -x'
+    >>> for_nodes("mapper.py: …, or made for another Python than python3", "type -x")
+    'mapper.py: …, or made for another Python than python3 of a node; name its version, as \
+--ship-numpy=3.9'
     """
+    message = OTHER_PYTHON.sub(rf"\g<0> of a node; name its version, as {FLAG}=3.9", message)
     return FOR_ONE_MACHINE.sub(f" of a node has not; {advice}", message)
 
 

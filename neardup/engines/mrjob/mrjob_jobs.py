@@ -15,6 +15,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 
+from mrjob.conf import combine_envs
 from mrjob.job import MRJob
 from mrjob.parse import is_uri
 from mrjob.step import MRStep
@@ -22,6 +23,7 @@ from mrjob.step import MRStep
 from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.engines.deciding import decision
 from neardup.engines.either_form import reduce_either
+from neardup.engines.hadoop import ship_numpy
 from neardup.engines.hadoop.sizes import AUTO
 from neardup.engines.hadoop.splits import SAME_SPLITS, WHOLE_LINES
 from neardup.engines.in_blocks import (
@@ -74,6 +76,7 @@ class NearDuplicates(MRJob):
         for flag, spec in OPTIONS.items():
             (self.add_file_arg if flag in SENT_ALONG else self.add_passthru_arg)(flag, **spec)
         self.arg_parser.add_argument("--removed", **REMOVED_OPTION)
+        self.arg_parser.add_argument(ship_numpy.FLAG, **ship_numpy.OPTION)
         self.add_passthru_arg("--rounds", choices=[AUTO, "1", "2"], default=AUTO, help=ROUNDS_HELP)
         self.add_passthru_arg("--blocks", action="store_true", help=argparse.SUPPRESS)
         for name in ("--decided", "--shared-keys"):
@@ -83,7 +86,11 @@ class NearDuplicates(MRJob):
 
     def load_args(self, args: list[str]) -> None:
         check_words(self.arg_parser, args)
-        super().load_args(with_plain_names(args))
+        self._cl_args = ship_numpy.with_value(args)  # which mrjob parses once more
+        super().load_args(with_plain_names(self._cl_args))
+        if self.options.ship_numpy is not None:
+            there = {"PYTHONPATH": ship_numpy.NUMPY}
+            self.options.cmdenv = combine_envs(there, self.options.cmdenv)
         for flag in OPTIONS:
             if value_of(self.options, flag) in ([], [[]]):  # what argparse makes of --flag=--
                 raise UsageError(f"{flag}: '--' is no value")
@@ -113,6 +120,14 @@ class NearDuplicates(MRJob):
 
     def dirs(self) -> list[str]:
         return super().dirs() if self.on_cluster() else []  # the launcher says where it is
+
+    def archives(self) -> list[str]:
+        version = self.options.ship_numpy
+        if version is None:
+            return []
+        from neardup.engines.hadoop import archives  # tasks need none of it
+
+        return [f"{archives.numpy(version)}#{ship_numpy.NUMPY}"]
 
     def run_job(self) -> None:
         """What mrjob calls where this is no task."""

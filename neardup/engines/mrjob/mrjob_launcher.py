@@ -20,6 +20,7 @@ from neardup.count_stages import order_counts, sum_counts
 from neardup.engines.counting_first import cost_told
 from neardup.engines.hadoop.claims import claimed
 from neardup.engines.hadoop.listing import File, check_unchanged
+from neardup.engines.hadoop.ship_numpy import FLAG, check_version
 from neardup.engines.hadoop.sizes import AUTO, line_bytes, rounds_for
 from neardup.engines.local.folder import STDIN, working_folder
 from neardup.engines.local.removed_file import check_removed, removed_file
@@ -87,6 +88,9 @@ class Launcher:
         check_removed(how.removed, how.output)
         if how.input_files is not None:
             raise UsageError("--input-files is for tasks, and job.py makes it by itself")
+        if how.ship_numpy is not None and not self.on_cluster:
+            raise UsageError(f"{FLAG} is for the nodes of a cluster: -r hadoop")
+        check_version(how.ship_numpy)
         to_stdout = self.settings.output.decides and not self.on_cluster
         if to_stdout and (how.output_dir or how.cat_output is False):
             raise UsageError(f"--output {how.output} goes to stdout here; write > FILE behind it")

@@ -72,5 +72,5 @@ class JobRun:
         steps = [log.get("step", {}) for log in self.runner._log_interpretations]
         application = steps[-1].get("application_id", "") if steps else ""
         reason = first_message(application, self.runner.get_hadoop_bin()[0])
-        reason = for_nodes(reason, "type --python-bin PATH of one that has it")
+        reason = for_nodes(reason, "type --ship-numpy, or --python-bin PATH of one that has it")
         return reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above"
