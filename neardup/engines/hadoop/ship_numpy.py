@@ -11,9 +11,9 @@ from neardup.process.errors import UsageError
 FLAG = "--ship-numpy"
 NUMPY = "numpy-lib"  # in a task's folder
 OPTION: dict[str, Any] = dict(
-    metavar="=3.9",
-    help="send numpy along, to nodes with this machine's system and Python version; with =3.9 to "
-    "Linux nodes whose Python is 3.9",
+    metavar="",  # argparse would show it behind a blank, and there it is an INPUT
+    help="send numpy along, to nodes with this machine's system and Python version; as "
+    "--ship-numpy=3.9, to Linux nodes whose Python is 3.9",
 )
 
 
