@@ -45,7 +45,7 @@ def send_keys(
     """Record lines → (partition, block of keys); at least one block for each partition."""
     from neardup.rounds.key_blocks import KeyBlocks, entries_of
 
-    gather = KeyBlocks(partitions)
+    gather = KeyBlocks(partitions, _options(settings))
 
     def of_batches() -> Iterator[tuple[int, bytes]]:
         for _, keys in keyed(blocks, settings, counters):
@@ -68,8 +68,9 @@ def share_keys(
     from neardup.rounds.key_filter import MAPPED_BYTES, filter_part
     from neardup.rounds.meeting_keys import meeting_keys
 
-    shared = map(digests_of, meeting_keys(blocks, partition, partitions))
-    yield from filter_part(shared, partition, partitions, _options(settings), most or MAPPED_BYTES)
+    options = _options(settings)
+    shared = map(digests_of, meeting_keys(blocks, partition, partitions, options))
+    yield from filter_part(shared, partition, partitions, options, most or MAPPED_BYTES)
 
 
 def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> KeyFilter | None:
@@ -95,7 +96,8 @@ def map_shared(
             keys = _those(keys, shared.has(keys.values))
         some = np.flatnonzero(keys.sizes)
         batch, keys = batch.take(some), keys.take(some)
-        lines = format_keyed_lines(tagged(batch, settings), keys, partitions)
+        batch = tagged(batch, settings)
+        lines = format_keyed_lines(batch, keys, partitions, settings.way.mark)
         yield from _counted(lines, counters)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.lines.pair_lines import is_estimate, parse_pair
+from neardup.lines.tagged_ids import UNMARKED, Way
 from neardup.options.settings import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
@@ -42,7 +43,9 @@ def map_records(
 ) -> Iterator[tuple[int, bytes]]:
     """Record lines → (partition, keyed lines): every record once for each of its keys."""
     for batch, keys in keyed(blocks, settings, counters):
-        for part, lines in format_keyed_lines(tagged(batch, settings), keys, partitions):
+        for part, lines in format_keyed_lines(
+            tagged(batch, settings), keys, partitions, settings.way.mark
+        ):
             counters.add(SHUFFLED, len(lines))
             yield part, lines
 
@@ -127,17 +130,18 @@ def reduce_buckets(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
     """Keyed lines in order of keys → pair lines, verified."""
-    return join_buckets(piles_of_lines(blocks, counters), settings, counters)
+    return join_buckets(piles_of_lines(blocks, counters), settings, counters, settings.way)
 
 
 def join_buckets(
-    works: Iterable[Pile | Spool], settings: Settings, counters: Counters
+    works: Iterable[Pile | Spool], settings: Settings, counters: Counters, way: Way = UNMARKED
 ) -> Iterator[bytes]:
-    """The same of buckets, many at a time, or a large one in a file."""
+    """The same of buckets, many at a time, or a large one in a file; `way`: of keyed lines."""
     counters.promise = settings.promise
     for name in ("keyed lines", "candidate pairs", "pairs"):
         counters.add(name, 0)
     join = settings.join(counters)
+    join.smallest_key.way = way
     for work in works:
         yield from join(work)
 

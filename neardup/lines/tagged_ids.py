@@ -15,10 +15,13 @@ shingles.  A \1 in an id becomes \1 DEL, so that shorter ids still come first.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 
+from neardup.lines.keys import HASH_BITS
 from neardup.process.errors import WireError, shown
 from neardup.reading.places import NEW
 from neardup.sets.batch import Batch
@@ -110,6 +113,44 @@ PRIORITIES = {
     ),
 }
 COLLECTION = Tag("which collection it is of", slice(0, 0), slice(1, None))
+
+
+class Way(NamedTuple):
+    """What mapper and reducer must agree on beside keys: how ids are tagged, and why.
+
+    decides: as in `verification.Output`; keep: of records, else ""; between: needs two collections.
+    """
+
+    decides: str = ""
+    keep: str = ""
+    against: bool = False
+    between: bool = False
+
+    def __str__(self) -> str:
+        """The options that ask for it."""
+        output = {"": "pairs", "records": "kept (or removed)"}.get(self.decides, self.decides)
+        told = [f"--output {output}", self.keep and f"--keep {self.keep}"]
+        told += ["--against FILE"] * self.against + ["--between"] * self.between
+        return " ".join(filter(None, told)) + ("" if self.against else ", without --against")
+
+    @property
+    def mark(self) -> int:
+        """40 bits that the keys on lines are exclusively ored with, so that a reducer with another
+        way finds no key that is its own; 0 of plain pairs."""
+        told = blake2b(repr(tuple(self)).encode(), digest_size=HASH_BITS // 8).digest()
+        return int.from_bytes(told, "big") if any(self) else 0
+
+
+UNMARKED = Way()  # plain pairs
+
+
+def all_ways() -> Iterator[Way]:
+    """Every one that options can ask for."""
+    yield Way("clusters")
+    for against, between in (False, False), (True, False), (True, True):
+        yield Way("", "", against, between)
+        for keep in PRIORITIES:
+            yield Way("records", keep, against, between)
 
 
 def is_old(tagged: bytes) -> bool:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neardup.decisions import RULES, RuleKind
-from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag
+from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, Way
 from neardup.options.common import (
     DEFAULT_SCHEME,
     DEFAULT_THRESHOLD,
@@ -53,6 +53,7 @@ class Settings(NamedTuple):
     parse: Parser
     output: Output
     tag: Tag | None  # where ids travel with one
+    way: Way  # in which they travel
     rule: RuleKind
     against: bool
     between: bool
@@ -81,7 +82,7 @@ class Settings(NamedTuple):
             raise UsageError(str(error)) from None
         measure: Measure = scheme.measure(request.measure, request.threshold)
         kind = read("--output", one_of(*OUTPUTS), args.output)
-        tag, rule = _decision(args, kind)
+        tag, way, rule = _decision(args, kind)
         output = OUTPUTS[kind]
         if args.verify != EXACT:
             scheme, measure, output = _estimated(args, scheme, name, request)
@@ -101,6 +102,7 @@ class Settings(NamedTuple):
             parse=form.parser(weights.repeats, weights.own) if weights else form.parser(),
             output=output,
             tag=tag,
+            way=way,
             rule=rule,
             against=bool(args.against),
             between=args.between,
@@ -222,8 +224,8 @@ def _scheme_values(args: argparse.Namespace, scheme: type[Scheme]) -> dict[str, 
     }
 
 
-def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, RuleKind]:
-    """How ids are tagged, and who goes."""
+def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, Way, RuleKind]:
+    """How ids are tagged and travel, and who goes."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag in ("--rule", "--keep"):
@@ -241,7 +243,9 @@ def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, RuleKind
     tag: Tag | None = COLLECTION if args.against else None
     if output.decides:
         tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
-    return tag, RULES[rule]
+    of_records = output.decides == RECORDS
+    way = Way(output.decides, keep if of_records else "", bool(args.against), args.between)
+    return tag, way, RULES[rule]
 
 
 def _max_bad(args: argparse.Namespace) -> Fraction:

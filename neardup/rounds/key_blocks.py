@@ -42,22 +42,22 @@ def entries_of(keys: Ragged) -> np.ndarray:
     return np.column_stack((keys.values, np.repeat(hashes, keys.sizes)))
 
 
-def pack(entries: np.ndarray) -> bytes:
+def pack(entries: np.ndarray, options: bytes = b"") -> bytes:
     """Entries as a block: all first bytes of keys, all second bytes …, which pack well; and a
-    checksum.
+    checksum, of them and of the options that keys depend on.
 
     >>> pack(np.array([[1, 7], [258, 7]], np.uint64))[10:-4]
     b'\\x00\\x01\\x01\\x02\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07\\x07'
     """
     columns = entries.astype(">u8").view(np.uint8)
     data = columns[:, _COLUMNS].T.tobytes()
-    return data + crc32(data).to_bytes(_CHECKSUM, "big")
+    return data + crc32(data, crc32(options)).to_bytes(_CHECKSUM, "big")
 
 
-def unpack(block: bytes) -> np.ndarray:
-    """The inverse of `pack`; ValueError where it is no block of entries."""
+def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
+    """The inverse of `pack`; ValueError where it is no block of entries, or of other options."""
     data, checksum = block[:-_CHECKSUM], block[-_CHECKSUM:]
-    if crc32(data) != int.from_bytes(checksum, "big"):
+    if crc32(data, crc32(options)) != int.from_bytes(checksum, "big"):
         raise ValueError("damaged")
     columns = np.frombuffer(data, np.uint8).reshape(len(_COLUMNS), -1)
     words = np.zeros((columns.shape[1], 16), np.uint8)
@@ -68,8 +68,9 @@ def unpack(block: bytes) -> np.ndarray:
 class KeyBlocks:
     """Gathers the entries of a mapper, to blocks of each partition."""
 
-    def __init__(self, partitions: int):
+    def __init__(self, partitions: int, options: bytes = b""):
         self.partitions = partitions
+        self.options = options
         self.held: list[np.ndarray] = []
         self.count = 0
 
@@ -93,7 +94,7 @@ class KeyBlocks:
         bounds = np.searchsorted(part, np.arange(self.partitions + 1)).tolist()
         for number, (low, high) in enumerate(zip(bounds, bounds[1:])):
             for start in range(low, max(high, low + 1), BLOCK_ENTRIES):
-                yield number, pack(entries[start : min(high, start + BLOCK_ENTRIES)])
+                yield number, pack(entries[start : min(high, start + BLOCK_ENTRIES)], self.options)
 
 
 def at_most_twice(entries: np.ndarray) -> np.ndarray:

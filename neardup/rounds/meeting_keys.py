@@ -27,14 +27,16 @@ from neardup.sets.hashing import mix
 from neardup.sets.runs import starts_of_runs
 
 
-def meeting_keys(blocks: Iterable[bytes], partition: int, partitions: int) -> Iterator[np.ndarray]:
+def meeting_keys(
+    blocks: Iterable[bytes], partition: int, partitions: int, options: bytes = b""
+) -> Iterator[np.ndarray]:
     """uint64, each key once: where records that are in these blocks meet.
 
-    StageError where a block is none of this partition, or damaged.
+    StageError where a block is none of this partition, or damaged, or of other options.
     """
     with RowsByWord() as entries, RowsByWord() as groups:
         for block in blocks:
-            entries.add(_checked(block, partition, partitions))
+            entries.add(_checked(block, partition, partitions, options))
         for some in entries.together():
             groups.add(groups_of(some))
         for some in groups.together():
@@ -55,13 +57,14 @@ def groups_of(entries: np.ndarray) -> np.ndarray:
     return np.column_stack((sums[several], keys[several]))
 
 
-def _checked(block: bytes, partition: int, partitions: int) -> np.ndarray:
+def _checked(block: bytes, partition: int, partitions: int, options: bytes) -> np.ndarray:
     try:
-        entries = unpack(block)
+        entries = unpack(block, options)
         if (partition_of(digests_of(entries[:, 0]), partitions) == partition).all():
             return entries
     except ValueError:
         pass
     raise StageError(
-        "expected blocks of keys, as share_keys.py map writes them: this one is damaged, or no such"
+        "expected blocks of keys, as share_keys.py map writes them: this one is damaged, or no "
+        "such, or map had other options: give reduce the same"
     )

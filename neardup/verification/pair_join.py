@@ -87,12 +87,19 @@ class PairJoin:
 
     def _check(self, pile: Pile) -> None:
         """Whether the keys on the lines are those of their sets: a sample tells."""
-        if not self.smallest_key.owned(pile, np.arange(0, len(pile), SAMPLE)).all():
+        some = np.arange(0, len(pile), SAMPLE)
+        if self.smallest_key.owned(pile, some).all():
+            return
+        for way in self.smallest_key.ways_of(pile, some):
             raise StageError(
-                "these keys do not come from the options given here: mapper and reducer need the "
-                "same --scheme and all that belongs to it, --measure, --threshold, --seed, "
-                "--counts, --verify"
+                f"these lines are of mapper.py {way}; give reducer.py the same --output, --keep, "
+                "--against and --between"
             )
+        raise StageError(
+            "these keys do not come from the options given here: mapper and reducer need the "
+            "same --scheme and all that belongs to it, --measure, --threshold, --seed, "
+            "--counts, --verify"
+        )
 
     def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         # In buckets of two or three, bitmaps cost more than the comparisons that they save.

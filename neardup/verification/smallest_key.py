@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from neardup.lines.keys import HASH_BITS
+from neardup.lines.tagged_ids import UNMARKED, Way, all_ways
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged, shared
 from neardup.sets.runs import first_of_run
@@ -22,10 +23,12 @@ class SmallestKey:
 
     def __init__(self, scheme: Scheme):
         self.scheme = scheme
+        self.way = UNMARKED  # in which the lines of a pile have travelled
 
     def first_at(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Whether sets left[p] and right[p] (int64, of one bucket each) share no smaller key."""
-        band = pile.keys[left] >> np.uint64(HASH_BITS)
+        met = self._unmarked(pile.keys[left])
+        band = met >> np.uint64(HASH_BITS)
         first = np.ones(len(left), dtype=bool)
         low, high = 0, 1
         own = int(not self.scheme.one_a_band)  # whether the key's own band may have a smaller one
@@ -34,7 +37,7 @@ class SmallestKey:
             sets, place = np.unique((left[asking], right[asking]), return_inverse=True)
             keys = self.scheme.keys(pile.sets.take(sets), low, high)
             a, b = place.reshape(2, -1)
-            first[asking] = ~_share_below(keys, a, b, pile.keys[left[asking]])
+            first[asking] = ~_share_below(keys, a, b, met[asking])
             low, high = high, 2 * high
             asking = np.flatnonzero(first & (band + np.uint64(own) > low))
         return first
@@ -46,13 +49,26 @@ class SmallestKey:
     def owned(self, pile: Pile, sets: np.ndarray) -> np.ndarray:
         """Whether these sets have the key of their bucket."""
         owned = np.zeros(len(sets), dtype=bool)
-        bands = (pile.keys[sets] >> np.uint64(HASH_BITS)).astype(np.int64)
+        met = self._unmarked(pile.keys[sets])
+        bands = (met >> np.uint64(HASH_BITS)).astype(np.int64)
         for band in np.unique(bands).tolist():
             some = np.flatnonzero(bands == band)
             keys = self.scheme.keys(pile.sets.take(sets[some]), band, band + 1)
-            same = keys.values == np.repeat(pile.keys[sets[some]], keys.sizes)
+            same = keys.values == np.repeat(met[some], keys.sizes)
             owned[some[np.repeat(np.arange(len(some)), keys.sizes)[same]]] = True
         return owned
+
+    def ways_of(self, pile: Pile, sets: np.ndarray) -> list[Way]:
+        """In which these sets may have travelled, by their keys."""
+        mine, found = self.way, []
+        for self.way in all_ways():
+            if self.owned(pile, sets).all():
+                found.append(self.way)
+        self.way = mine
+        return found
+
+    def _unmarked(self, keys: np.ndarray) -> np.ndarray:
+        return keys ^ np.uint64(self.way.mark)
 
 
 def _share_below(keys: Ragged, a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarray:

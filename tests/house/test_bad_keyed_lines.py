@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 
 from neardup.process.errors import StageError
 from tests.support.drawn import mapped, reduced, settings_of
-from tests.support.engines import ANSWER, DEDUP, MAPPER, REDUCER, VIDEOS, in_order, run, succeed
+from tests.support.engines import (
+    ANSWER,
+    DEDUP,
+    MAPPER,
+    REDUCER,
+    SHARE_KEYS,
+    VIDEOS,
+    in_order,
+    run,
+    succeed,
+)
 from tests.support.failing import GOOD, PAIRS
 
 KEY = b"000:0123456789\t"
@@ -124,3 +134,43 @@ def test_damaged_keyed_lines(place: int, cut: int, put: bytes, at_once: int) -> 
         assert all(
             line.count(b"\t") == 2 for line in reduced(lines, settings_of(), at_once=at_once)
         )
+
+
+OLD = ["--against", str(VIDEOS)]
+WAYS = [[], ["--output", "kept"], ["--output=removed", "--keep=longest"]]
+WAYS += [["--output=removed", "--keep=smallest"], ["--output=clusters"]]
+WAYS += [OLD, [*OLD, "--between"], ["--output=kept", *OLD], ["--output=kept", *OLD, "--between"]]
+
+
+@pytest.fixture(scope="module")
+def keyed_ways(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    folder = tmp_path_factory.mktemp("ways")
+    data = b"".join(b"%b %b\n" % (id_, b"1 2 3 4 5 6 7 8 9") for id_ in (b"a", b"b", b"c"))
+    old = folder / "old.txt"
+    old.write_bytes(data)
+    found = []
+    for flags in WAYS:
+        named = [str(old) if flag == OLD[1] else flag for flag in flags]
+        found.append(in_order(succeed([*MAPPER, *named], folder, data).out))
+    return found
+
+
+@pytest.mark.parametrize("reducer", range(len(WAYS)))
+def test_reducer_refuses_lines_that_travel_in_another_way(
+    reducer: int, keyed_ways: list[bytes], tmp_path: Path
+) -> None:
+    """Internal ids, or pairs of two old records, would be printed as if they were an answer."""
+    assert succeed([*REDUCER, *WAYS[reducer]], tmp_path, keyed_ways[reducer]).out
+    for mapper in {0, reducer - 1} - {reducer}:
+        result = run([*REDUCER, *WAYS[reducer]], tmp_path, keyed_ways[mapper])
+        assert (result.code, result.out) == (1, b"")
+        assert "these lines are of mapper.py --output" in result.err
+
+
+@pytest.mark.parametrize("flags", ["--seed=1", "--threshold=0.8", "--bands=9 --rows=7"])
+def test_shared_keys_of_other_options_are_refused(flags: str, tmp_path: Path) -> None:
+    """The keys of another seed would leave hardly a line for the second round."""
+    blocks = in_order(succeed([*SHARE_KEYS, "map", VIDEOS, *flags.split()], tmp_path).out)
+    result = run([*SHARE_KEYS, "reduce"], tmp_path, blocks)
+    assert result.code == 1
+    assert "map had other options: give reduce the same" in result.err
