@@ -17,7 +17,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.lines.pair_lines import is_estimate, parse_pair
-from neardup.lines.tagged_ids import UNMARKED, Way
+from neardup.lines.tagged_ids import UNMARKED, Travel
 from neardup.options.settings import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, WireError, shown
@@ -134,7 +134,7 @@ def reduce_buckets(
 
 
 def join_buckets(
-    works: Iterable[Pile | Spool], settings: Settings, counters: Counters, way: Way = UNMARKED
+    works: Iterable[Pile | Spool], settings: Settings, counters: Counters, way: Travel = UNMARKED
 ) -> Iterator[bytes]:
     """The same of buckets, many at a time, or a large one in a file; `way`: of keyed lines."""
     counters.promise = settings.promise

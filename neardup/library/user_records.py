@@ -6,7 +6,7 @@ is needed, or imported.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -111,7 +111,7 @@ def _as_list(values: Any) -> list[Any] | None:
         if callable(method := getattr(values, name, None)):
             values = method()
             break
-    if isinstance(values, Iterator):  # which may fill one list again and again
+    if isinstance(values, Iterable) and not isinstance(values, Sequence):  # may fill one buffer
         return list(map(_copied, values))
     return list(values) if isinstance(values, Iterable) else None
 

@@ -38,7 +38,7 @@ def format_keyed_lines(
 
     A key's partition follows from its hash alone, so every mapper sends a key the same way.  The
     lines of a partition come in order of keys, which saves the engine's sort a third of its work.
-    The hashes on lines are exclusively ored with `mark` (40 bits), see `tagged_ids.Way`.
+    The hashes on lines are exclusively ored with `mark` (40 bits), see `tagged_ids.Travel`.
 
     >>> batch = Batch([b"v1"], Ragged.from_rows([[3, 7, 1007]]))
     >>> list(format_keyed_lines(batch, Ragged.from_rows([[255, (2 << 40) + 1]])))

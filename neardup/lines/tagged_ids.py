@@ -115,7 +115,7 @@ PRIORITIES = {
 COLLECTION = Tag("which collection it is of", slice(0, 0), slice(1, None))
 
 
-class Way(NamedTuple):
+class Travel(NamedTuple):
     """What mapper and reducer must agree on beside keys: how ids are tagged, and why.
 
     decides: as in `verification.Output`; keep: of records, else ""; between: needs two collections.
@@ -141,16 +141,16 @@ class Way(NamedTuple):
         return int.from_bytes(told, "big") if any(self) else 0
 
 
-UNMARKED = Way()  # plain pairs
+UNMARKED = Travel()  # plain pairs
 
 
-def all_ways() -> Iterator[Way]:
+def all_ways() -> Iterator[Travel]:
     """Every one that options can ask for."""
-    yield Way("clusters")
+    yield Travel("clusters")
     for against, between in (False, False), (True, False), (True, True):
-        yield Way("", "", against, between)
+        yield Travel("", "", against, between)
         for keep in PRIORITIES:
-            yield Way("records", keep, against, between)
+            yield Travel("records", keep, against, between)
 
 
 def is_old(tagged: bytes) -> bool:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from neardup.decisions import RULES, RuleKind
-from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, Way
+from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, Travel
 from neardup.options.common import (
     DEFAULT_SCHEME,
     DEFAULT_THRESHOLD,
@@ -53,7 +53,7 @@ class Settings(NamedTuple):
     parse: Parser
     output: Output
     tag: Tag | None  # where ids travel with one
-    way: Way  # in which they travel
+    way: Travel  # in which they travel
     rule: RuleKind
     against: bool
     between: bool
@@ -224,7 +224,7 @@ def _scheme_values(args: argparse.Namespace, scheme: type[Scheme]) -> dict[str, 
     }
 
 
-def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, Way, RuleKind]:
+def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, Travel, RuleKind]:
     """How ids are tagged and travel, and who goes."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
@@ -244,7 +244,7 @@ def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, Way, Rul
     if output.decides:
         tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
     of_records = output.decides == RECORDS
-    way = Way(output.decides, keep if of_records else "", bool(args.against), args.between)
+    way = Travel(output.decides, keep if of_records else "", bool(args.against), args.between)
     return tag, way, RULES[rule]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from neardup.lines.keys import HASH_BITS
-from neardup.lines.tagged_ids import UNMARKED, Way, all_ways
+from neardup.lines.tagged_ids import UNMARKED, Travel, all_ways
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged, shared
 from neardup.sets.runs import first_of_run
@@ -58,7 +58,7 @@ class SmallestKey:
             owned[some[np.repeat(np.arange(len(some)), keys.sizes)[same]]] = True
         return owned
 
-    def ways_of(self, pile: Pile, sets: np.ndarray) -> list[Way]:
+    def ways_of(self, pile: Pile, sets: np.ndarray) -> list[Travel]:
         """In which these sets may have travelled, by their keys."""
         mine, found = self.way, []
         for self.way in all_ways():
