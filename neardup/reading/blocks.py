@@ -11,7 +11,7 @@ import itertools
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import IO, Any, Callable, NamedTuple
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     """Lines of a file, or rows of a table; they are made when somebody asks for them."""
 
     line: int  # the number of the first one, from 1
-    data: Callable[[], bytes]  # whole lines
+    data: Callable[[], Iterable[bytes]]  # whole lines; several parts where they are many bytes
     flaw: str = ""  # why these are no records, but the first bytes of what should be one
     unit: str = "line"  # or "row"
     behind: int = 0  # bytes of the file, as it lies, that have been read
@@ -146,7 +146,7 @@ def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[P
     with opened_lines(path, name, start) as stream:
         for line, data, cut in whole_lines(stream, max_line, start.line, start.of_file):
             flaw = LINE_TOO_LONG if cut else ""
-            yield Piece(line, partial(bytes, data), flaw, behind=position(stream))
+            yield Piece(line, partial(iter, (data,)), flaw, behind=position(stream))
 
 
 Pieces = Callable[[str, str, int, Start], Iterator[Piece]]
@@ -184,7 +184,10 @@ def read_files(
                 if passed:
                     passed(before + behind)
                 place = first + start.byte + line - 1
-                yield Block(f"{start.place}{unit} ", line, data(), flaw, place, row_ids)
+                for part in data():
+                    yield Block(f"{start.place}{unit} ", line, part, flaw, place, row_ids)
+                    lines = part.count(b"\n")
+                    line, place = line + lines, place + lines
                 mine = next(turns)
             number += 1
         before += behind

@@ -200,7 +200,7 @@ def _first_rows(form: LineForm, name: str, limit: int) -> tuple[list[bytes], int
     found: list[bytes] = []
     size = os.stat(name).st_size if name != "-" else 0
     for piece in form.pieces(name, name, MOST_LINE_BYTES, Start(name, 1)):
-        found += [] if piece.flaw else piece.data().splitlines(keepends=True)
+        found += [] if piece.flaw else b"".join(piece.data()).splitlines(keepends=True)
         if sum(map(len, found)) > limit:
             return found, 0, piece.behind / size if size and piece.behind else None
     return [row for row in found if row.strip()], 0, 1

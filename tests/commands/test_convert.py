@@ -120,9 +120,10 @@ def test_rows_that_are_odd_are_converted(tmp_path: Path) -> None:
 def test_an_id_is_converted_to_what_a_run_takes_it_for(tmp_path: Path) -> None:
     arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "a.parquet"
-    ids = {"float": [1.0, 2.0], "bytes": [b"\xff", b"a"]}
+    fixed = arrow.array([b"\xff", b"a"], arrow.binary(1))
+    ids = {"float": [1.0, 2.0], "fixed": fixed, "bytes": ["é".encode(), b"a"]}
     files.write_table(arrow.table({**ids, "text": ["to be", "to be"]}), path)
-    for name, pair in {"float": b"1.0\t2.0", "bytes": b"61\tff"}.items():
+    for name, pair in {"float": b"1.0\t2.0", "fixed": b"61\tff", "bytes": "a\té".encode()}.items():
         flag = f"--id={name}"
         out = converted(path, tmp_path, flag)
         for file in path, out:

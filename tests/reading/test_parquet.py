@@ -69,7 +69,35 @@ IDS_OF_TYPES: dict[str, tuple[Any, list[str | int | None]]] = {
         ["2020-01-02 03:00:00", None, None],
     ),
     "decimal": (lambda: arrow.array([decimal.Decimal("1.50"), None, None]), ["1.50", None, None]),
-    "bytes": (lambda: arrow.array([b"\xff\0", b"ab", None]), ["ff00", "6162", None]),
+    "bytes": (lambda: arrow.array([b"cd", "é".encode(), None]), ["cd", "é", None]),
+    "large bytes": (
+        lambda: arrow.array([b"cd", b"ab", None], arrow.large_binary()),
+        ["cd", "ab", None],
+    ),
+    "two bytes": (
+        lambda: arrow.array([b"\xff\0", b"ab", None], arrow.binary(2)),
+        ["ff00", "6162", None],
+    ),
+    "nanoseconds": (
+        lambda: arrow.array([1577934000123456789, None, None], arrow.timestamp("ns")),
+        ["2020-01-02 03:00:00.123456789", None, None],
+    ),
+    "in a zone": (
+        lambda: arrow.array([1577934000123456789, None, None], arrow.timestamp("ns", "UTC")),
+        ["2020-01-02 03:00:00.123456789Z", None, None],
+    ),
+    "time": (
+        lambda: arrow.array([1, None, None], arrow.time64("ns")),
+        ["00:00:00.000000001", None, None],
+    ),
+    "duration": (
+        lambda: arrow.array([90_000_000_001, None, None], arrow.duration("ns")),
+        [90_000_000_001, None, None],
+    ),
+    "seconds": (
+        lambda: arrow.array([90, None, None], arrow.duration("s")),
+        ["0:01:30", None, None],
+    ),
     "null": (lambda: arrow.nulls(3), [None] * 3),
     "uuid": (
         lambda: arrow.array([uuid.UUID(int=7).bytes, None, None], arrow.binary(16)).cast(
@@ -146,6 +174,27 @@ def test_bytes_that_are_no_utf8(wrapped: str, tmp_path: Path) -> None:
     kept = tmp_path / "kept.parquet"
     succeed([*RUN_LOCAL, "--output=kept", "--text", name, path, "-o", kept], tmp_path)
     assert parquet.read_metadata(kept).num_rows == 2
+
+
+@pytest.mark.parametrize("wrapped", ["binary", "large", "fixed", "dictionary", "struct"])
+def test_columns_of_bytes_are_texts(wrapped: str, tmp_path: Path) -> None:
+    """As Spark with binaryAsString, Hive and Impala write them."""
+    texts = arrow.array([b"to be\xc3\xa9", b"caf\xe9 ..", b"to be\xc3\xa9", b"or not."])
+    column = {
+        "binary": lambda: texts,
+        "large": lambda: texts.cast(arrow.large_binary()),
+        "fixed": lambda: texts.cast(arrow.binary(7)),
+        "dictionary": lambda: texts.dictionary_encode(),
+        "struct": lambda: arrow.StructArray.from_arrays([texts], ["body"]),
+    }[wrapped]()
+    path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
+    parquet.write_table(arrow.table({"id": ["a", "b", "c", "d"], "text": column}), path)
+    flags = ["--text", "text.body" if wrapped == "struct" else "text"]
+    result = succeed([*RUN_LOCAL, "--shingle=char:3", *flags, path], tmp_path)
+    assert result.out == b"a\tc\t1.000000\n"
+    assert f"{path}: row 2: not UTF-8: " in result.err
+    succeed([*RUN_LOCAL, "--output=kept", *flags, path, "-o", kept], tmp_path)
+    assert parquet.read_table(kept).equals(parquet.read_table(path).take([0, 1, 3]))
 
 
 # Columns.

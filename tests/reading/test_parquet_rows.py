@@ -6,6 +6,8 @@ import datetime
 import decimal
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Callable
 
@@ -21,7 +23,7 @@ from neardup.reading.line_form import LineForm
 from neardup.reading.places import first_place
 from neardup.reading.tables import parquet_rows
 from tests.support.parquet_files import arrow, form_of, many, parquet, rows_of, writers
-from tests.support.programs import MAPPER, RUN_LOCAL, run, succeed
+from tests.support.programs import MAPPER, ROOT, RUN_LOCAL, run, succeed
 
 
 @writers
@@ -166,3 +168,41 @@ def test_types_that_few_have(tmp_path: Path) -> None:
     assert "null" not in first
     assert "bool" not in second
     assert third["bool"] is False
+
+
+READ_AND_KEEP = """
+import re, sys
+from pathlib import Path
+from neardup.decisions.keep_records import keep_file
+from neardup.reading.blocks import read_files
+from neardup.reading.input_files import InputFile
+from neardup.reading.line_form import LineForm
+from neardup.reading.places import first_place
+
+path, kept = sys.argv[1:]
+form = LineForm.of("parquet", None, None)
+print(sum(len(block.data) for block in read_files([path], 1 << 20, pieces=form.pieces)))
+with open("/dev/null", "rb") as nobody, open(kept, "wb") as sink:
+    keep_file(form, InputFile(path, path, first_place(0)), 1 << 20, nobody, sink)
+print(re.search("VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak")
+@pytest.mark.parametrize("kind", ["string", "large_string", "dictionary"])
+def test_memory_does_not_grow_with_strings_that_repeat(kind: str, tmp_path: Path) -> None:
+    """Of 20,000 rows with three texts of 10 KB the file holds 30 KB: decoded they are 200 MB."""
+    texts = arrow.array([f"{i} {'to be or not ' * 750}" for i in range(3)])
+    column = arrow.DictionaryArray.from_arrays(arrow.array([i % 3 for i in range(20_000)]), texts)
+    if kind != "dictionary":
+        column = column.dictionary_decode().cast(getattr(arrow, kind)())
+    path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
+    table = arrow.table({"id": range(20_000), "text": column})
+    parquet.write_table(table, path)
+    assert path.stat().st_size < 1 << 20
+    command = [sys.executable, "-c", READ_AND_KEEP, str(path), str(kept)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=300, cwd=ROOT)
+    read, peak = map(int, done.stdout.split())
+    assert read > 190e6
+    assert parquet.read_table(kept).equals(table)
+    assert peak >> 10 < 320  # MiB: 64 MiB of rows that wait to be written, twice, and pyarrow

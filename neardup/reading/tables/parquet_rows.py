@@ -2,6 +2,10 @@
 
 A row group is read a slice at a time, and only if one of its slices is asked for: mappers that
 share a file each decode what is theirs, and in a row group of several slices what comes before.
+
+A file counts a string that repeats only once, in a dictionary, whatever it is once decoded.  Such
+columns are read as dictionaries and decoded a part at a time, so that memory does not grow with
+what the rows hold together.
 """
 
 from __future__ import annotations
@@ -18,12 +22,17 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, Any, Callable
 
+import numpy as np
+
 from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
 from neardup.reading.fields import Fields
 
 MOST_ROWS = 1 << 16  # of a slice
+PART_BYTES = 2 * BLOCK_BYTES  # of a slice, decoded at once; a row may have more
 READ_BYTES = 1 << 20  # of a column, at once
+DICTIONARY_BYTES = 4 << 20  # of a column in a row group; a larger one mostly is no dictionary
+NESTED_ROWS = 1 << 8  # of a slice with columns that cannot be read as dictionaries
 WRITTEN_BYTES = 64 << 20  # of a row group that is written
 NOT_UTF8 = "\udcff"  # what stands for a byte that is in no UTF-8
 quote = json.encoder.encode_basestring
@@ -58,13 +67,15 @@ class Slices:
         tops = {column.split(".")[0] for column in columns}
         read = sum(c.total_uncompressed_size for c, top in zip(chunks, names) if top in tops)
         self.rows: int = about.num_rows
-        self.size = max(1, min(MOST_ROWS, BLOCK_BYTES * self.rows // max(read, 1)))
+        nested = any("." in c.path_in_schema for c, top in zip(chunks, names) if top in tops)
+        most = NESTED_ROWS if nested else MOST_ROWS
+        self.size = max(1, min(most, BLOCK_BYTES * self.rows // max(read, 1)))
         self.name = name
         self._open = partial(batches, file, self.size, columns, [group])
         self._batches: Iterator[Any] | None = None
         self._next = 0
 
-    def lines(self, at: int, fields: Fields) -> bytes:
+    def lines(self, at: int, fields: Fields) -> Iterator[bytes]:
         """The rows from number `at` of the group on, as JSON lines."""
         with damage_named(self.name):
             if self._batches is None:
@@ -74,30 +85,84 @@ class Slices:
                 batch = next(self._batches)
                 self._next += batch.num_rows
             assert batch is not None
-            return json_lines(batch, fields)
+            return (json_lines(part, fields) for part in decoded(batch, PART_BYTES))
 
 
 def batches(file: Any, size: int, columns: list[str] | None, groups: list[int]) -> Iterator[Any]:
     yield from file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
 
 
+def decoded(batch: Any, most: int, schema: Any = None) -> Iterator[Any]:
+    """A record batch in parts of so many bytes, or of one row, as `schema` has its columns; else
+    without dictionaries."""
+    if not any(map(_is_dictionary, batch.schema.types)):
+        yield batch
+        return
+    ends = np.cumsum(sum(map(_row_bytes, batch.columns)))
+    low = 0
+    while low < batch.num_rows:
+        before = ends[low - 1] if low else 0
+        high = max(low + 1, int(np.searchsorted(ends, before + most, "right")))
+        yield _plain(batch.slice(low, high - low), schema)
+        low = high
+
+
+def _is_dictionary(type_: Any) -> bool:
+    return bool(importlib.import_module("pyarrow.types").is_dictionary(type_))
+
+
+def _row_bytes(column: Any) -> Any:
+    """About how many bytes each row has in a column: int64, or one number for all."""
+    if not _is_dictionary(column.type):
+        return np.full(len(column), column.nbytes // max(len(column), 1), np.int64)
+    compute = importlib.import_module("pyarrow.compute")
+    words = column.dictionary
+    plain = importlib.import_module("pyarrow.types").is_primitive(words.type)
+    lengths = np.full(len(words), 8) if plain else compute.binary_length(words).to_numpy(False)
+    indices = column.indices.fill_null(0).to_numpy(False)
+    return lengths[indices].astype(np.int64) if len(lengths) else np.zeros(len(column), np.int64)
+
+
+def _plain(batch: Any, schema: Any) -> Any:
+    arrow = importlib.import_module("pyarrow")
+    if schema is None:
+        columns = [c.dictionary_decode() if _is_dictionary(c.type) else c for c in batch.columns]
+        return arrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    columns = [
+        c if c.type == type_ else c.dictionary_decode().cast(type_)
+        for c, type_ in zip(batch.columns, schema.types)
+    ]
+    return arrow.RecordBatch.from_arrays(columns, schema=schema)
+
+
 def json_lines(batch: Any, fields: Fields) -> bytes:
     """A line for each row of a record batch; fields without a value are left out."""
+    types = importlib.import_module("pyarrow.types")
     pieces = []
     for name, column in zip(batch.schema.names, batch.columns):
-        plain = _as_text if name == fields.id else _as_json
-        head = f"{quote(name)}:"
-        pieces.append([None if v is None else head + plain(v) for v in _values(column)])
+        head, values = f"{quote(name)}:", _values(column)
+        if types.is_binary(column.type) or types.is_large_binary(column.type):
+            values = [_string(value, bool(fields.texts)) for value in values]
+        plain = _as_text if name == fields.id else partial(_as_json, strings=bool(fields.texts))
+        pieces.append([None if v is None else head + plain(v) for v in values])
     rows = (f"{{{','.join(filter(None, row))}}}\n" for row in zip(*pieces))
     return "".join(rows).encode("utf-8", "surrogateescape")
 
 
 def _values(column: Any) -> list[Any]:
     try:
-        values: list[Any] = column.to_pylist()
+        values: list[Any] = _printed(column).to_pylist()
         return values
     except UnicodeDecodeError:
         return [_value(scalar) for scalar in column]
+
+
+def _printed(column: Any) -> Any:
+    """The same column; of times, what Python cannot hold as text, or as a number of nanoseconds."""
+    types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
+    if not types.is_temporal(column.type) or getattr(column.type, "unit", "") != "ns":
+        return column
+    return column.cast(arrow.int64() if types.is_duration(column.type) else arrow.string())
 
 
 def _value(scalar: Any) -> Any:
@@ -107,8 +172,8 @@ def _value(scalar: Any) -> Any:
         return NOT_UTF8
 
 
-def _as_json(value: Any) -> str:
-    return quote(value) if isinstance(value, str) else json.dumps(plain_value(value))
+def _as_json(value: Any, strings: bool = False) -> str:
+    return quote(value) if isinstance(value, str) else json.dumps(plain_value(value, strings))
 
 
 def _as_text(value: Any) -> str:
@@ -118,17 +183,30 @@ def _as_text(value: Any) -> str:
     return _as_json(value.hex() if isinstance(value, bytes) else str(value))
 
 
-def plain_value(value: Any) -> Any:
-    """A value of a column as JSON has it: bytes in base64, what has no form there as text."""
+def plain_value(value: Any, strings: bool = False) -> Any:
+    """A value of a column as JSON has it; what has no form there is text.
+
+    Bytes are base64, or with `strings` UTF-8, as Spark and Hive have written strings.
+    """
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
         return value if value - value == 0 else None  # NaN and infinity
     if isinstance(value, dict):
-        return {str(key): plain_value(each) for key, each in value.items()}
+        return {str(key): plain_value(each, strings) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain_value(each) for each in value]
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
+        return [plain_value(each, strings) for each in value]
+    if not isinstance(value, bytes):
+        return str(value)
+    return _string(value, strings) if strings else base64.b64encode(value).decode()
+
+
+def _string(value: bytes | None, always: bool) -> Any:
+    """Bytes as UTF-8; what is not UTF-8 as it is or, `always`, NOT_UTF8."""
+    try:
+        return value and value.decode()
+    except UnicodeDecodeError:
+        return NOT_UTF8 if always else value
 
 
 # Files.
@@ -149,9 +227,27 @@ def opened_parquet(path: str, name: str) -> Iterator[Any]:
             raise StageError(
                 f"{name}: Parquet is read from its end, and a pipe has none; name a file"
             )
+        about = parquet.read_metadata(file)
         yield parquet.ParquetFile(
-            file, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True
+            file,
+            metadata=about,
+            read_dictionary=_repeating(about),
+            buffer_size=READ_BYTES,
+            pre_buffer=False,
+            page_checksum_verification=True,
         )
+
+
+def _repeating(about: Any) -> list[str]:
+    """The columns of strings that may repeat, and that are read as dictionaries for it."""
+    found: set[str] = set()
+    large: set[str] = set()
+    for group in map(about.row_group, range(about.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            small = chunk.total_uncompressed_size <= DICTIONARY_BYTES
+            strings = chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
+            (found if small and strings else large).add(chunk.path_in_schema)
+    return sorted(path for path in found - large if "." not in path)
 
 
 def _has(file: Any, field: str) -> bool:
@@ -195,12 +291,13 @@ def kept_parquet(
     """
     arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     with opened_parquet(path, name) as file:
-        schema = file.schema_arrow
+        with open(_source(path), "rb") as again:
+            schema = parquet.read_schema(again)
         with parquet.ParquetWriter(sink, schema, compression=_codec(file)) as writer:
             held: list[Any] = []
             next_gone, done = next(gone, None), 0
             rows, total = file.metadata.num_rows, _size(path)
-            for batch in _all_batches(file):
+            for batch in _all_batches(file, schema):
                 stays = [True] * batch.num_rows
                 while next_gone is not None and next_gone < first + batch.num_rows:
                     stays[next_gone - first] = False
@@ -224,8 +321,9 @@ def _codec(file: Any) -> str:
     return "none" if name == "uncompressed" else name
 
 
-def _all_batches(file: Any) -> Iterator[Any]:
+def _all_batches(file: Any, schema: Any) -> Iterator[Any]:
     for group in range(file.num_row_groups):
         about = file.metadata.row_group(group)
         size = max(1, min(MOST_ROWS, READ_BYTES * about.num_rows // max(about.total_byte_size, 1)))
-        yield from batches(file, size, None, [group])
+        for batch in batches(file, size, None, [group]):
+            yield from decoded(batch, READ_BYTES, schema)

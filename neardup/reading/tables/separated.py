@@ -70,9 +70,13 @@ def separated_pieces(
         columns = fields.places(header, name) if table.header or fields.numbered else {}
         width = 0 if fields.numbered else len(header)
         for number, data, flaw in table.rows:
-            lines = partial(json_lines, kind, data, columns, width)
-            shown = partial(bytes, data.rstrip(b"\r\n"))
+            lines = partial(_lines_of, kind, data, columns, width)
+            shown = partial(iter, (data.rstrip(b"\r\n"),))
             yield Piece(number, shown if flaw else lines, flaw, "row", position(stream))
+
+
+def _lines_of(kind: str, data: bytes, columns: dict[str, int], width: int) -> Iterator[bytes]:
+    yield json_lines(kind, data, columns, width)
 
 
 def opened_table(
