@@ -13,7 +13,7 @@ from neardup.engines.local.whole_file import whole_or_not
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
 from neardup.process.errors import StageError, UsageError
-from neardup.process.program import run
+from neardup.process.program import run, write_to
 from neardup.report.asked import FLAGS, NAME, Asked, asked_of_options, asked_of_run, file_of_run
 from neardup.report.audit_text import read_audit
 from neardup.report.facts import facts_of
@@ -63,7 +63,7 @@ def _report() -> None:
             read_audit(args.audit) if args.audit is not None else {},
         )
         facts = facts_of(graph, asked.threshold)
-        file.write(page(gathered_material(sources, asked, facts)).encode())
+        write_to(file, [page(gathered_material(sources, asked, facts)).encode()])
 
 
 def _command_line() -> argparse.Namespace:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from neardup.engines.local.folder import working_folder
+from neardup.engines.local.whole_file import half
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
 from neardup.options.common import OUTPUT_OPTIONS
@@ -70,7 +71,9 @@ def _sketch() -> None:
         batches = parsed(settings.blocks(args.files), settings, counters)
         seed = int(settings.keys_of["--seed"])
         told = reported(batches, counters)  # which may refuse them, before there is a file
-        written = write_sketches(Path(args.to), told, kind, seed, options_of)
+        with half("--to", args.to) as path:
+            written = write_sketches(path, told, kind, seed, options_of)
+            check_new(Path(args.to))
     said = f"{args.to}: {kind.text} of {written.records:,} records in {written.bytes:,} bytes"
     print(f"{'sketches':33} {said}", file=sys.stderr)
 

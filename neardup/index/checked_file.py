@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from neardup.process.errors import StageError
+from neardup.process.program import naming
 
 BLOCK = 1 << 16  # bytes; whole rows fit in, of 4, 8 or 16 bytes
 PIECE = 1 << 20  # read at once
@@ -24,7 +25,8 @@ def write_checked(path: Path, pieces: Iterable[bytes | memoryview]) -> np.ndarra
     running = length = 0  # of the block that is not full yet
     with open(path, "wb") as file:
         for piece in pieces:
-            file.write(piece)
+            with naming(path):
+                file.write(piece)
             view, start = memoryview(piece).cast("B"), 0
             while start < len(view):
                 part = view[start : start + BLOCK - length]
@@ -33,8 +35,9 @@ def write_checked(path: Path, pieces: Iterable[bytes | memoryview]) -> np.ndarra
                 if length == BLOCK:
                     sums.append(running)
                     running = length = 0
-        file.flush()
-        os.fsync(file.fileno())
+        with naming(path):
+            file.flush()
+            os.fsync(file.fileno())
     return np.array(sums + [running] * (length > 0), dtype=SUM)
 
 

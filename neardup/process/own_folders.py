@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from neardup.process.program import naming
+
 PREFIX = "neardup."
 LOCKED = "neardup.run."
 HIDDEN = f".{LOCKED}"
@@ -51,9 +53,15 @@ def new_folder(where: Path, prefix: str = LOCKED) -> Path:
             folder.rmdir()
             other = prefix.replace(LOCKED, PREFIX)
             return Path(tempfile.mkdtemp(prefix=other, dir=where))
-        with contextlib.suppress(FileNotFoundError):
-            (folder / OWNER).write_text(machine(), encoding="utf-8")
-            return folder
+        try:
+            with naming(where):
+                (folder / OWNER).write_text(machine(), encoding="utf-8")
+        except FileNotFoundError:
+            continue
+        except OSError:  # a full disk
+            shutil.rmtree(folder)
+            raise
+        return folder
 
 
 def sweep(where: Path, prefix: str = LOCKED) -> None:
@@ -102,13 +110,3 @@ def lock(folder: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-@contextmanager
-def naming(path: Path | str) -> Iterator[None]:
-    """An OSError in here that names no file, as that of a full disk, is about this one."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = error.filename or str(path)
-        raise

@@ -8,14 +8,16 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterable
-from typing import Callable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Callable
 
 from neardup.process.errors import StageError, UsageError
 from neardup.process.memory import keep_freed_memory
 
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 STDOUT = 1  # the descriptor
+STDOUT_TOLD = "standard output"  # in messages
 
 
 def run(name: str, main: Callable[[], None]) -> int:
@@ -119,8 +121,27 @@ def _first_to_fail() -> bool:
 def write_all(pieces: Iterable[bytes]) -> None:
     """To stdout, which may be closed or full: both are raised here, not at exit."""
     with open(STDOUT, "wb", closefd=False) as stdout:
-        for piece in pieces:
-            stdout.write(piece)
+        write_to(stdout, pieces, STDOUT_TOLD)
+
+
+def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
+    """Write the pieces; an OSError of the sink, as that of a full disk, has its name."""
+    name = name or sink.name
+    for piece in pieces:
+        with naming(name):
+            sink.write(piece)
+    with naming(name):
+        sink.flush()
+
+
+@contextlib.contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """An OSError in here that names no file, as that of a full disk, is about this one."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def cores() -> int:

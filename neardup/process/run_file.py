@@ -10,7 +10,6 @@ One JSON object, with the fields of `RunFile`; "neardup", the version, tells tha
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Mapping
@@ -62,12 +61,7 @@ class RunFile:
     @classmethod
     def parse(cls, text: bytes) -> RunFile:
         """ValueError says what is wrong."""
-        try:
-            told = json.loads(text)
-        except (ValueError, RecursionError):
-            raise ValueError("damaged, it is no JSON") from None
-        if not isinstance(told, dict) or not isinstance(told.get(VERSION), str):
-            raise ValueError("is not a run's own file") from None
+        told = _marked(text)
         told["version"] = told[VERSION]
         for name, holds in _KINDS.items():
             if name not in told or not holds(told[name]):
@@ -78,10 +72,9 @@ class RunFile:
     def is_one(text: bytes) -> bool:
         """Whether some version of neardup has written this."""
         try:
-            told = json.loads(text)
-        except (ValueError, RecursionError):
+            return bool(_marked(text))
+        except ValueError:
             return False
-        return isinstance(told, dict) and isinstance(told.get(VERSION), str)
 
     def format(self) -> bytes:
         told = {VERSION: self.version, **vars(self)}
@@ -94,11 +87,11 @@ def run_file_name(path: str | os.PathLike[str]) -> str:
 
     >>> run_file_name("x/pairs.tsv"), run_file_name("x/.pairs.tsv.neardup.json")
     ('x/.pairs.tsv.neardup.json', 'x/.pairs.tsv.neardup.json')
-    >>> run_file_name("/")
-    '/.neardup.json'
+    >>> run_file_name("/"), run_file_name("new/")
+    ('/.neardup.json', 'new/.neardup.json')
     """
     name = os.fspath(path)
-    if os.path.isdir(name):
+    if name.endswith("/") or os.path.isdir(name):
         return os.path.join(name, IN_FOLDER)
     folder, base = os.path.split(name)
     own = base.startswith(".") and base.endswith(BESIDE)
@@ -106,21 +99,25 @@ def run_file_name(path: str | os.PathLike[str]) -> str:
 
 
 def check_run_file(path: str) -> None:
-    """UsageError where a run's own file cannot have this name, or would replace somebody's file."""
-    try:
-        with open(path, "rb") as file:
-            ours = RunFile.is_one(file.read())
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise UsageError(f"-o: {path}: the name is too long; -o with a shorter one") from None
-        raise
-    if not ours:
+    """UsageError where a run's own file would replace somebody's file."""
+    if os.path.exists(path) and not (
+        os.path.isfile(path) and RunFile.is_one(Path(path).read_bytes())
+    ):
         raise UsageError(
             f"-o: {path} is there and not written by neardup, and the run's own file goes there; "
             "move it, or name another FILE"
         )
+
+
+def _marked(text: bytes) -> dict[str, Any]:
+    """ValueError where no version of neardup has written this."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("damaged, it is no JSON") from None
+    if not isinstance(told, dict) or not isinstance(told.get(VERSION), str):
+        raise ValueError("is not a run's own file")
+    return told
 
 
 def _words(value: Any) -> bool:

@@ -20,7 +20,6 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -30,7 +29,7 @@ import numpy as np
 
 from neardup.index.checked_file import SUM, CheckedFile, damaged, write_checked
 from neardup.process.errors import StageError, UsageError, shown
-from neardup.process.own_folders import naming, swept_folder
+from neardup.process.program import naming
 from neardup.sets.batch import Batch
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged, chunks
@@ -56,20 +55,9 @@ class Written(NamedTuple):
 def write_sketches(
     to: Path, batches: Iterable[Batch], kind: Kind, seed: int, options: Mapping[str, str]
 ) -> Written:
-    """Sketch the records into a new file, which is there when all of it is written."""
-    check_new(to)
-    with ExitStack() as stack:
-        try:
-            half = stack.enter_context(swept_folder(to.parent)) / "half"
-            half.touch()
-        except OSError as error:
-            raise StageError(f"--to {to}: {error.strerror}") from None
-        with naming(to):
-            told = _write(half, batches, kind, seed, options)
-        size = half.stat().st_size
-        check_new(to)
-        os.replace(half, to)
-    return Written(told["records"], size)
+    """Sketch the records into a new file."""
+    told = _write(to, batches, kind, seed, options)
+    return Written(told["records"], to.stat().st_size)
 
 
 def check_new(to: Path) -> None:
@@ -104,7 +92,7 @@ def _write(
     told = {"options": dict(options), "kind": kind.text, "probe": probe(kind), **counts}
     text = json.dumps(told).encode()
     last = sums.tobytes() + text
-    with open(path, "ab") as file:
+    with naming(path), open(path, "ab") as file:
         file.write(last + END.pack(len(sums), len(text), zlib.crc32(last), MAGIC))
         file.flush()
         os.fsync(file.fileno())

@@ -16,6 +16,7 @@ import pytest
 from tests.support.engines import (
     COUNT_TOKENS,
     DECIDING,
+    INLINE,
     NEARDUP,
     ROOT,
     RUN_LOCAL,
@@ -143,6 +144,20 @@ def test_where_no_file_can_be(name: str, data: Path, tmp_path: Path) -> None:
     assert f": {name}" in result.err.replace("--removed ", "") or name in result.err
     assert len(result.err.splitlines()) == 1
     assert not result.left
+
+
+@pytest.mark.parametrize("letters", [255, 256])
+def test_a_name_that_is_too_long_is_refused_before_the_work(
+    letters: int, data: Path, folder: Path, tmp_path: Path
+) -> None:
+    name = folder / ("x" * letters)
+    result = run([*BOTH, name, data], tmp_path)
+    if letters == 255:
+        assert (result.code, name.read_bytes()) == (0, REMOVED)
+    else:
+        assert (result.code, result.out, os.listdir(folder)) == (2, b"", [])
+        assert result.err.endswith(": this name is too long; take a shorter one\n")
+        assert len(result.err.splitlines()) == 1
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
@@ -274,9 +289,10 @@ def test_stdout_that_is_full_by_itself(output: str, tmp_path: Path) -> None:
 
 @needs_full
 def test_removed_that_cannot_be_written(data: Path, tmp_path: Path) -> None:
-    result = run([*BOTH, "/dev/full", data], tmp_path)
-    assert result.code == 1
-    assert "No space left on device" in result.err
+    for command in BOTH, [*INLINE, "--output=kept", "--removed"]:
+        result = run([*command, "/dev/full", data], tmp_path)
+        assert result.code == 1
+        assert result.err.splitlines()[-1].endswith(": /dev/full: No space left on device")
     assert not result.left
 
 
@@ -291,7 +307,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
         (small / "removed.tsv").write_bytes(b"of yesterday\n")
         result = run([*BOTH, small / "removed.tsv", VIDEOS], tmp_path)
         assert result.code == 1
-        assert "No space left on device" in result.err
+        assert f"{small}/removed.tsv: No space left on device" in result.err
         assert not result.left
         assert os.listdir(small) == ["removed.tsv"]
         assert (small / "removed.tsv").read_bytes() == b"of yesterday\n"
@@ -331,7 +347,7 @@ def test_interrupted(step: str, how: str, before: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["pairs", "reasons"])
 def test_kill_9(step: str, folder: Path, tmp_path: Path) -> None:
-    """It leaves what was half written, under another name, and never FILE."""
+    """It leaves what was half written, under another name, until the next run, and never FILE."""
     sort = shutil.which("sort")
     script = f'case "$*" in */{step}*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
     path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
@@ -339,8 +355,10 @@ def test_kill_9(step: str, folder: Path, tmp_path: Path) -> None:
         it.wait_for("sleep")
         os.kill(it.process.pid, signal.SIGKILL)
         assert it.ended() == -signal.SIGKILL
-    assert "removed.tsv" not in os.listdir(folder)
+    left = os.listdir(folder)
+    assert left == [name for name in left if name.startswith(".neardup.run.")] != []
     succeed([*BOTH, folder / "removed.tsv", VIDEOS], tmp_path)
+    assert os.listdir(folder) == ["removed.tsv"]
     assert len((folder / "removed.tsv").read_bytes().splitlines()) > 100
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.engines import ANSWER, NEARDUP, VIDEOS, Result, run, succeed
+from tests.support.sessions import PATIENCE, session
 
 RECORDS = b"a 1 2 3 4 5 6 7 8 9 10\nb 1 2 3 4 5 6 7 8 9 11\nc 1 2 3 4 5 6 7 8 9 10\nd 1 2 3 4 5\n"
 
@@ -118,6 +122,29 @@ def test_refusals(words, said, tmp_path):
     assert said in result.err
     assert not result.out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "tmpdir"]
+
+
+def test_kill_9_leaves_nothing_for_long(tmp_path):
+    (tmp_path / "out").mkdir()
+    command = [*NEARDUP, "sketch", "-", "--to", str(tmp_path / "out" / "s")]
+    with session(command, tmp_path, subprocess.PIPE) as it:
+        end = time.monotonic() + PATIENCE
+        while not list(tmp_path.glob("out/.neardup.run.*/half")) and time.monotonic() < end:
+            time.sleep(0.01)
+        it.process.kill()
+        it.ended()
+    assert len(os.listdir(tmp_path / "out")) == 1
+    assert sketch(tmp_path, "out/s").code == 0
+    assert os.listdir(tmp_path / "out") == ["s"]
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "out").mkdir()
+    words = [*NEARDUP, "sketch", VIDEOS, "--to", tmp_path / "out" / "s"]
+    result = run(["bash", "-c", 'ulimit -f 100; exec "$@"', "-", *words], tmp_path)
+    assert result.code == 1
+    assert result.err.endswith(f"neardup sketch: {tmp_path}/out/s: File too large\n")
+    assert os.listdir(tmp_path / "out") == []
 
 
 def test_a_bad_line_with_strict_leaves_no_file(tmp_path):

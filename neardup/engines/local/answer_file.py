@@ -9,10 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from neardup.engines.local.whole_file import check_new, whole_or_not
+from neardup.engines.local.whole_file import check_new, half_folder, whole_or_not
 from neardup.process.errors import UsageError
-from neardup.process.own_folders import naming, swept_folder
-from neardup.process.program import STDOUT
+from neardup.process.program import STDOUT, STDOUT_TOLD, naming
 from neardup.process.run_file import IN_FOLDER, check_run_file, run_file_name
 from neardup.reading.input_kinds import kind_by_name
 from neardup.reading.line_form import LineForm
@@ -33,12 +32,13 @@ class Answer(NamedTuple):
 
     name: str = ""  # for messages; "" is standard output
     folder: str = ""  # for a file for each input, until all are whole; "" where there is one answer
+    own: IO[bytes] | None = None  # for the run's own file; None where there is none
 
     @contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
         """What to write the one answer to; packed, if its name says so."""
         with (
-            naming(self.name),
+            naming(self.name or STDOUT_TOLD),
             open(STDOUT, "wb", closefd=False) as file,
             packing(file, self.name) as sink,
         ):
@@ -47,8 +47,12 @@ class Answer(NamedTuple):
     @contextmanager
     def opened_for(self, name: str) -> Iterator[IO[bytes]]:
         """A file in the folder, for an input of this name; packed as that is."""
-        path = os.path.join(self.folder, os.path.basename(name))
-        with naming(path), open(path, "wb") as file, packing(file, name) as sink:
+        base = os.path.basename(name)
+        with (
+            naming(os.path.join(self.name, base)),
+            open(os.path.join(self.folder, base), "wb") as file,
+            packing(file, name) as sink,
+        ):
             yield sink
 
     def write(self, pieces: Iterable[bytes]) -> None:
@@ -92,7 +96,6 @@ def _check_apart(args: argparse.Namespace) -> None:
     name, own = args.answer, run_file_name(args.answer)
     answers = [name]
     if is_folder(name):
-        own = os.path.join(name, IN_FOLDER)  # also where the folder is still to be made
         answers = [os.path.join(name, os.path.basename(file)) for file in args.files]
     if own in answers:
         raise UsageError(f"-o {name}: the run's own file goes to {own}; name another one")
@@ -110,20 +113,17 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
     if name is None or name == STDOUT_NAME:
         yield Answer()
     elif is_folder(name):
-        with answer_folder(name, files, inputs) as folder:
-            yield Answer(name, folder)
+        with answer_folder(name, files, inputs) as (folder, own):
+            yield Answer(name, folder, own)
     else:
-        with answer_file(name, inputs):
-            yield Answer(name)
+        with own_file(name, inputs) as own, answer_file(name, inputs):
+            yield Answer(name, own=own)
 
 
 @contextmanager
 def answer_file(name: str, inputs: Sequence[str]) -> Iterator[None]:
     """stdout of this process, and of those that it starts in here, goes to this file."""
     with whole_or_not("-o", name, inputs) as file:
-        if os.path.isfile(name) or not os.path.exists(name):  # not /dev/null
-            check_new("-o", run_file_name(name), inputs)
-            check_run_file(run_file_name(name))
         before = os.dup(STDOUT)
         try:
             os.dup2(file.fileno(), STDOUT)
@@ -134,8 +134,31 @@ def answer_file(name: str, inputs: Sequence[str]) -> Iterator[None]:
 
 
 @contextmanager
-def answer_folder(name: str, files: Sequence[str], inputs: Sequence[str]) -> Iterator[str]:
-    """A folder to write a file into for each of these, which go to folder `name` when all are."""
+def own_file(name: str, inputs: Sequence[str]) -> Iterator[IO[bytes] | None]:
+    """The run's own file, which gets its name after the answer; none beside /dev/null, say."""
+    check_new("-o", name, inputs)
+    if os.path.exists(name) and not os.path.isfile(name):
+        yield None
+        return
+    option = _check_own(name, inputs)
+    with whole_or_not(option, run_file_name(name), inputs) as file:
+        yield file
+
+
+def _check_own(name: str, inputs: Sequence[str]) -> str:
+    """UsageError where the run's own file cannot be written; else what messages call it."""
+    own, option = run_file_name(name), f"-o {name}: the run's own file"
+    check_new(option, own, inputs)
+    check_run_file(own)
+    return option
+
+
+@contextmanager
+def answer_folder(
+    name: str, files: Sequence[str], inputs: Sequence[str]
+) -> Iterator[tuple[str, IO[bytes]]]:
+    """A folder to write a file into for each of these, and the run's own file, which go to folder
+    `name` when all are."""
     names = [os.path.basename(file) for file in files]
     for file, short in zip(files, names):
         if file == STDOUT_NAME:
@@ -143,14 +166,14 @@ def answer_folder(name: str, files: Sequence[str], inputs: Sequence[str]) -> Ite
         if names.count(short) > 1:
             raise UsageError(f"-o {name}: two files are called {short}; run them one by one")
         check_new("-o", os.path.join(name, short), inputs)
-    check_new("-o", os.path.join(name, IN_FOLDER), inputs)
-    check_run_file(os.path.join(name, IN_FOLDER))
+    _check_own(name, inputs)
     there = os.path.isdir(name)
     os.makedirs(name, exist_ok=True)
     try:
-        with swept_folder(Path(name)) as half:
-            yield str(half)
-            for short in names:
+        with half_folder("-o", name, Path(name)) as half:
+            with open(half / IN_FOLDER, "wb") as own:
+                yield str(half), own
+            for short in [*names, IN_FOLDER]:
                 os.replace(half / short, os.path.join(name, short))
     finally:
         if not there:

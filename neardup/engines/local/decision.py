@@ -9,7 +9,8 @@ One process decides, while the reducers still write; `decision_stages` says what
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Callable
 
@@ -22,6 +23,7 @@ from neardup.engines.local.workers import Workers
 from neardup.lines.decided_lines import removed_line
 from neardup.options.settings import Settings
 from neardup.process.counters import Counters
+from neardup.process.program import write_to
 from neardup.reading.blocks import blocks_of
 from neardup.reading.input_files import InputFile
 
@@ -38,7 +40,7 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
     """From decided lines to what the user asked for."""
     decided, reasons = plan.path("decided"), plan.path("reasons")
     if output == "clusters":
-        print_sorted(workers, plan, decided)
+        write_sorted(workers, plan, decided, plan.answer.write)
     elif output == "kept":
         by_place = plan.path("by_place")
         with open(by_place, "wb") as file:
@@ -51,21 +53,21 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
         workers.start("keep", lambda: keep(plan.settings, by_place, files, to, passed))
     if output == "removed" or removed:
         without_places(decided, reasons)
-        if removed:
-            sort_to(workers, plan, reasons, removed.fileno())
-        else:
-            print_sorted(workers, plan, reasons)
+        write = partial(write_to, removed) if removed else plan.answer.write
+        write_sorted(workers, plan, reasons, write)
     workers.together()
     plan.unchanged.check()
 
 
-def print_sorted(workers: Workers, plan: Plan, file: Path) -> None:
-    """Start what writes the sorted lines of a file to stdout, as long as somebody reads them."""
+def write_sorted(
+    workers: Workers, plan: Plan, file: Path, write: Callable[[Iterable[bytes]], None]
+) -> None:
+    """Start what writes the sorted lines of a file, as long as somebody reads them."""
     lines = sort(workers, plan, [file])
 
     def show() -> None:
         with open(lines, "rb") as stream:
-            plan.answer.write(blocks_of(stream))
+            write(blocks_of(stream))
 
     workers.start("print", show)
     os.close(lines)  # so that the sort ends when nobody reads on

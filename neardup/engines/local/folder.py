@@ -16,7 +16,8 @@ from typing import BinaryIO
 
 from neardup.engines.local.workers import ENDING
 from neardup.process.errors import UsageError
-from neardup.process.own_folders import naming, new_folder, sweep
+from neardup.process.own_folders import new_folder, sweep
+from neardup.process.program import naming
 from neardup.reading.packed import OPENERS
 
 STDIN = "stdin"  # what was read from there, as a file of the folder
@@ -29,7 +30,7 @@ SIGNAL_SECONDS = 1
 def working_folder() -> Iterator[Path]:
     """A new folder below TMPDIR, and its end, also after Ctrl-C and kill.
 
-    While it is made and removed, signals wait.
+    While it is made and removed, signals wait.  An OSError that names no file is about it.
     """
 
     def end(number: int, _: object) -> None:
@@ -49,7 +50,8 @@ def working_folder() -> Iterator[Path]:
     try:
         try:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-            yield folder
+            with naming(folder):
+                yield folder
         finally:
             signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     finally:
@@ -92,7 +94,7 @@ def kept(name: str, folder: Path, number: int) -> str:
 
 def _copy(source: BinaryIO, name: str, target: Path) -> None:
     def piece() -> bytes:
-        with naming(Path(name)):
+        with naming(name):
             # Subtle: a signal in the moment before a read would have to wait for its end, if it
             # has one.
             while not select.select([source], [], [], SIGNAL_SECONDS)[0]:

@@ -35,7 +35,7 @@ from neardup.lines.set_text import encode_sets
 from neardup.options import common
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError, UsageError
-from neardup.process.own_folders import lock, naming
+from neardup.process.own_folders import lock
 from neardup.process.reports import counts_in, summarize
 from neardup.process.verdict import judged
 from neardup.reading.blocks import check_inputs
@@ -227,7 +227,7 @@ def write_files(plan: Plan, k: int, mine: Iterator[int], folder: Path) -> None:
         if i >= len(FILES):
             return
         name = FILES[i]
-        with closing(_pieces(plan, name)) as pieces, naming(folder / name):
+        with closing(_pieces(plan, name)) as pieces:
             plan.path("sums", i).write_bytes(write_checked(folder / name, pieces).tobytes())
         plan.progress.add(k, 1)
 

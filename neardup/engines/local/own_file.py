@@ -1,27 +1,28 @@
-"""The run's own file, beside what -o names: what was asked of the run, and what it counted."""
+"""The run's own file, beside what -o names: what was asked of the run, and what it counted.
+
+It is opened before the run, and has its name when the answer has.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+from typing import IO
 
-from neardup.engines.local.answer_file import STDOUT_NAME
-from neardup.engines.local.whole_file import whole_or_not
 from neardup.options.settings import Settings, measure_name
-from neardup.process.run_file import RunFile, run_file_name
+from neardup.process.program import write_to
+from neardup.process.run_file import RunFile
 from neardup.process.summary import seconds_of, total
 from neardup.process.version import VERSION
 
 
 def write_run_file(
-    program: str, args: argparse.Namespace, settings: Settings, reports: list[dict]
+    own: IO[bytes],
+    program: str,
+    args: argparse.Namespace,
+    settings: Settings,
+    reports: list[dict],
 ) -> None:
-    """Beside FILE, if that is there to stay."""
-    name = args.answer
-    if name is None or name == STDOUT_NAME:
-        return
-    if not (os.path.isfile(name) or os.path.isdir(name)):  # such as /dev/null
-        return
     from neardup.options.table import as_arguments  # with all schemes
 
     told = RunFile(
@@ -37,8 +38,7 @@ def write_run_file(
         program=program,
         version=VERSION,
     )
-    with whole_or_not("-o", run_file_name(name), []) as file:
-        file.write(told.format())
+    write_to(own, [told.format()])
 
 
 def _with_absolute_names(args: argparse.Namespace) -> argparse.Namespace:

@@ -14,8 +14,7 @@ from neardup.engines.local.progress import Progress
 from neardup.engines.local.sieve import Traits
 from neardup.engines.local.workers import Workers, program
 from neardup.options.settings import Settings
-from neardup.process.own_folders import naming
-from neardup.process.program import cores
+from neardup.process.program import cores, naming
 from neardup.reading.blocks import BLOCK_BYTES
 from neardup.reading.input_files import InputFile
 from neardup.reading.places import NEW

@@ -122,8 +122,9 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             find_pairs(workers, plan)
             write_answer(workers, plan, args.output, removed)
         reports = reports_in(str(folder))
+        if answer.own:
+            write_run_file(answer.own, name, args, plan.settings, reports)
         print(summarize(str(folder)), file=sys.stderr)
-    write_run_file(name, args, plan.settings, reports)
     counts = total(report["counts"] for report in reports)
     judged(counts, settings.max_bad)  # when all that there is has been written
 

@@ -13,7 +13,7 @@ from neardup.engines.deciding import decision, in_order, removed_of
 from neardup.engines.local.decision import keep
 from neardup.options.settings import Settings
 from neardup.process.counters import Counters
-from neardup.process.program import write_all
+from neardup.process.program import write_all, write_to
 from neardup.reading.input_files import InputFile, file_places
 from neardup.reading.unchanged import Unchanged
 
@@ -48,4 +48,4 @@ def write_removed(decided: Path, removed: IO[bytes] | None) -> None:
     """What --output removed prints, where it was asked for too."""
     if removed:
         with open(decided, "rb") as lines:
-            removed.writelines(removed_of(lines, Counters("removed")))
+            write_to(removed, removed_of(lines, Counters("removed")))

@@ -15,6 +15,7 @@ from neardup.engines.mrjob.mrjob_inputs import Given
 from neardup.engines.mrjob.mrjob_jobs import NearDuplicates, ShareKeys
 from neardup.engines.mrjob.mrjob_there import fit
 from neardup.process.errors import StageError
+from neardup.process.program import STDOUT_TOLD, write_to
 from neardup.reading.input_files import format_input_files
 
 
@@ -26,8 +27,8 @@ class JobRun:
     rounds: str
     runner: Any = field(init=False)
 
-    def run(self) -> None:
-        """StageError with what a task said."""
+    def run(self, name: str = STDOUT_TOLD) -> None:
+        """`name`, of where the output goes, is for messages; StageError with what a task said."""
         job = self.job
         with job.make_runner() as self.runner:
             if job.on_cluster():
@@ -42,8 +43,7 @@ class JobRun:
             except StepFailedException as error:
                 raise StageError(self._why_it_failed() or str(error)) from None
             if job._should_cat_output():
-                job.stdout.writelines(self.runner.cat_output())
-                job.stdout.flush()
+                write_to(job.stdout, self.runner.cat_output(), name)
 
     def run_into(self, path: Path) -> Path:
         """The same, with the output into this file of this machine."""
@@ -51,7 +51,7 @@ class JobRun:
         self.job.options.cat_output = True
         with path.open("wb") as file:
             self.job.sandbox(stdout=file, stderr=self.job.stderr)
-            self.run()
+            self.run(str(path))
         return path
 
     def _list_input_files(self, path: Path) -> None:
