@@ -31,7 +31,7 @@ def decide_edges(
     CLUSTER TAB ID, in order of ids.
 
     All edges go through one such stage, which writes them to an empty file and reads them as it
-    needs them; that may be one in memory (io.BytesIO).  Else it holds 24 bytes for each record that
+    needs them; that may be one in memory (io.BytesIO).  Else it holds 28 bytes for each record that
     is in a pair.
     """
     counters.promise = settings.promise

@@ -16,13 +16,13 @@ from operator import attrgetter
 
 import numpy as np
 
-from neardup.decisions.edge_file import EdgeFile, Head, as_millionths
+from neardup.decisions.edge_file import EdgeFile, Head, as_number
 from neardup.decisions.rule import Rule
 from neardup.lines.set_text import decode_sets
 from neardup.lines.tagged_ids import is_old
 from neardup.process.counters import Counters
 from neardup.sets.ragged import Ragged, chunks
-from neardup.similarity.measures import Measure, six_decimals
+from neardup.similarity.measures import Measure, eighteen_decimals
 
 BATCH = 256
 TOKENS_AT_ONCE = 1 << 22
@@ -69,7 +69,7 @@ class Crowds:
             self.counters.add("candidate pairs", high - low)
             for p, similarity in self._verified(texts[low:high]):
                 head, near, _ = pairs[low + p]
-                head.edges.append(near._replace(similarity=as_millionths(similarity)))
+                head.edges.append(near._replace(similarity=as_number(similarity)))
 
     def _verified(self, texts: list[tuple[bytes, bytes]]) -> Iterator[tuple[int, bytes]]:
         numbers: dict[bytes, int] = {}
@@ -80,7 +80,7 @@ class Crowds:
         found = self.measure.verified(sets, left, right)
         self.counters.add("pairs", len(found.left))
         pairs = zip(found.left.tolist(), found.right.tolist())
-        for pair, similarity in zip(pairs, six_decimals(found.part, found.whole)):
+        for pair, similarity in zip(pairs, eighteen_decimals(found.part, found.whole)):
             yield place[pair], similarity
 
 

@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 
 from neardup.decisions.components import Components
-from neardup.decisions.edge_file import MILLION, EdgeFile, Head, Heads
+from neardup.decisions.edge_file import IDENTICAL, EdgeFile, Head, Heads
 from neardup.decisions.rule import Reason, Rule, as_decimals
 
 STAYS, COPY, OPEN = -1, -2, 0  # instead of a rank
-OLD_FIRST = 2 * MILLION
+OLD_FIRST = 2 * IDENTICAL
 
 
 class Direct(Rule):
-    """For each record four bytes, and eight: the rank of its reason, and where that is written."""
+    """For each record eight bytes, and eight: the rank of its reason, and where that is written."""
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
-        self.ranks = np.full(edges.count, OPEN, np.int32)  # or STAYS, or COPY
+        self.ranks = np.full(edges.count, OPEN, np.int64)  # or STAYS, or COPY
         self.places = np.zeros(edges.count, np.int64)  # or of a COPY, the number of the first one
         self.rank, self.where = self.ranks.data, self.places.data  # whose items are read faster
         self.old = edges.old
@@ -108,7 +108,7 @@ def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray
     >>> [column.tolist() for column in _best(np.array([3, 7, 7, 5]), np.array([0, 3]))]
     [[1, 3], [7, 5]]
     """
-    count = len(ranks)
-    best = np.maximum.reduceat(ranks * count - np.arange(count), starts)
-    largest = -(-best // count) if count else best
-    return largest * count - best, largest
+    largest = np.maximum.reduceat(ranks, starts)
+    sizes = np.diff(starts, append=len(ranks))
+    places = np.where(ranks == np.repeat(largest, sizes), np.arange(len(ranks)), len(ranks))
+    return np.minimum.reduceat(places, starts), largest

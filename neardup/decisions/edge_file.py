@@ -31,7 +31,7 @@ from neardup.reading.places import NEW
 BATCH_BYTES = 1 << 16
 READ_BYTES = 1 << 12  # of one record
 READ_AGAIN = 8  # ids that are remembered
-MILLION = 10**6
+IDENTICAL = 10**18  # similarities are whole numbers from 0 to this
 
 
 class Near(NamedTuple):
@@ -40,7 +40,7 @@ class Near(NamedTuple):
     number: int
     record: bytes
     position: int
-    similarity: int  # millionths
+    similarity: int  # 0 … IDENTICAL
     same: bool = False  # one and the same set
 
 
@@ -208,7 +208,7 @@ class EdgeFile:
         near = [earlier for _, earlier, _ in of_edges]
         numbers = self._numbers(heads + near)
         texts = [text for _, _, text in of_edges]
-        millionths = {text: as_millionths(text) for text in set(texts)}
+        numbers_of = {text: as_number(text) for text in set(texts)}
         crowds: dict[bytes, list[Membership]] = {}
         for some, start in zip(fields, starts.tolist()):
             if len(some) == MEMBER:
@@ -221,7 +221,7 @@ class EdgeFile:
             numbers[len(heads) :],
             near,
             starts[edges] + np.array([len(record) + 1 for record, _, _ in of_edges], np.int64),
-            np.array([millionths[text] for text in texts], np.int64),
+            np.array([numbers_of[text] for text in texts], np.int64),
             np.array([text == SAME_SET for text in texts], bool),
             crowds,
         )
@@ -235,12 +235,12 @@ class EdgeFile:
         return numbers
 
 
-def as_millionths(similarity: bytes) -> int:
+def as_number(similarity: bytes) -> int:
     """
-    >>> as_millionths(b"0.912345"), as_millionths(SAME_SET)
-    (912345, 1000000)
+    >>> as_number(b"0.912345678901234567"), as_number(SAME_SET) == IDENTICAL
+    (912345678901234567, True)
     """
-    return MILLION if similarity == SAME_SET else int(similarity.replace(b".", b""))
+    return IDENTICAL if similarity == SAME_SET else int(similarity.replace(b".", b""))
 
 
 def _start_of(data: bytes, record: bytes, end: int) -> int:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from neardup.decisions.components import Components
-from neardup.decisions.edge_file import MILLION, EdgeFile, Head, Heads
+from neardup.decisions.edge_file import EdgeFile, Head, Heads
 
 
 class Reason(NamedTuple):
@@ -46,8 +46,11 @@ class Rule:
 
 @lru_cache(1 << 12)
 def as_decimals(similarity: int) -> bytes:
+    """Six decimals of a number from 0 to 10^18, rounded half-even.
+
+    >>> as_decimals(912345678901234567), as_decimals(5 * 10**11), as_decimals(15 * 10**11)
+    (b'0.912346', b'0.000000', b'0.000002')
     """
-    >>> as_decimals(912345)
-    b'0.912345'
-    """
-    return b"%d.%06d" % divmod(similarity, MILLION)
+    millionths, rest = divmod(similarity, 10**12)
+    millionths += 2 * rest > 10**12 or (2 * rest == 10**12 and millionths % 2)
+    return b"%d.%06d" % divmod(millionths, 10**6)

@@ -17,13 +17,13 @@ NO_PAIR = b"-"
 
 
 class WholeClusters(Rule):
-    """For each record four bytes, and eight: its similarity to who stays, and where that stands."""
+    """For each record eight bytes, and eight: its similarity to who stays, and where that is."""
 
     components_first = True
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
-        self.similarity = np.full(edges.count, OPEN, np.int32)  # 0 if they are no pair
+        self.similarity = np.full(edges.count, OPEN, np.int64)  # 0 if they are no pair
         self.kept = np.full(edges.count, NOBODY, np.int64)  # of the component of this number
 
     def stays(self, number: int) -> bool:

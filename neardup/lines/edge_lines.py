@@ -1,6 +1,7 @@
 r"""Edge lines, from the reducer to the decision: parse beside format.
 
-    LATER TAB EARLIER TAB 0.912345      a pair of records with tagged ids, see `tagged_ids`
+    LATER TAB EARLIER TAB 0.912345678901234567    a pair of records with tagged ids, see
+                                        `tagged_ids`; similarities of 18 decimals keep their order
     LATER TAB EARLIER TAB =             … with one and the same set
     RECORD TAB .                        this record is in a pair
     RECORD TAB CROWD TAB C TAB SET      … is one of a crowd, whose pairs are left to the decision;
@@ -19,12 +20,12 @@ from neardup.process.errors import WireError, shown
 
 SAME_SET = b"="
 EDGE, MEMBER = 3, 4  # how many fields their lines have
-_SIMILARITY = re.compile(rb"=|0\.[0-9]{6}|1\.000000")
+_SIMILARITY = re.compile(rb"=|0\.[0-9]{18}|1\.0{18}")
 
 
 class Edge(NamedTuple):
     earlier: bytes
-    similarity: bytes  # six decimals, or SAME_SET
+    similarity: bytes  # 18 decimals, or SAME_SET
 
 
 class Member(NamedTuple):

@@ -234,6 +234,23 @@ def _root_in_millionths(part: int, whole: int) -> int:
     return (twice + 1) // 2 - tie
 
 
+def eighteen_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:
+    """Format common/union with 18 decimals, cut off.
+
+    Fractions of numbers below 10^9 keep their order, and round to six decimals as they do
+    themselves.
+
+    >>> eighteen_decimals(np.array([2999, 1]), np.array([3000, 1]))
+    [b'0.999666666666666666', b'1.000000000000000000']
+    """
+    groups, rest = [], common % union
+    for _ in range(3):
+        groups.append(rest * 10**6 // union)
+        rest = rest * 10**6 - groups[-1] * union
+    columns = [(common // union).tolist(), *(group.tolist() for group in groups)]
+    return [b"%d.%06d%06d%06d" % digits for digits in zip(*columns)]
+
+
 def six_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:
     """Format common/union with six decimals, rounded half-even from the exact fraction.
 

@@ -27,7 +27,7 @@ from neardup.lines.set_text import encode_sets
 from neardup.process.counters import Counters
 from neardup.schemes.scheme import Scheme
 from neardup.sets.runs import later_in_run, pairs_in_runs, starts_of_runs
-from neardup.similarity.measures import Measure
+from neardup.similarity.measures import Measure, Verified, eighteen_decimals
 from neardup.verification.buckets import Spool
 from neardup.verification.link_join import LinkJoin
 from neardup.verification.pair_join import Found, PairJoin
@@ -46,6 +46,9 @@ class EdgeLines(PairJoin):
     def __call__(self, work: Pile | Spool) -> Iterator[bytes]:
         self._present.clear()
         return super().__call__(work)
+
+    def _similarities(self, found: Verified) -> list[bytes]:
+        return eighteen_decimals(found.part, found.whole)
 
     def _copy_lines(self, ids: list[bytes], similarity: bytes = SAME_SET) -> Iterator[bytes]:
         return super()._copy_lines(ids, SAME_SET)

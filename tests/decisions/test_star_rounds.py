@@ -60,7 +60,7 @@ def edge_lines(records: list[bytes], pairs: Pairs) -> list[bytes]:
         line
         for i, j in pairs
         for line in (
-            format_edge(records[i], records[j], b"0.912345"),
+            format_edge(records[i], records[j], b"0.912345000000000000"),
             format_presence(min(records[i], records[j])),
         )
     ]

@@ -26,7 +26,9 @@ from neardup.process.errors import StageError, WireError
 ids = st.text(
     st.characters(exclude_characters="\0\t\r\n", exclude_categories=["Cs"]), min_size=1
 ).map(str.encode)
-similarities = st.sampled_from([SAME_SET, b"0.000000", b"0.912345", b"1.000000"])
+similarities = st.sampled_from(
+    [SAME_SET, b"0.000000000000000000", b"0.912345000000000000", b"1.000000"]
+)
 members = st.builds(Member, ids, st.booleans(), st.sampled_from([b"0", b"34o8"]))
 TABS = [b"", b"\t"]  # Hadoop may add one
 FIRST = PRIORITIES["first"]
@@ -84,7 +86,11 @@ A, B, C = (b"18000000000000%03x%b" % (i, id_) for i, id_ in enumerate((b"a", b"b
 
 
 def test_a_file_of_edges_has_numbers_for_records():
-    lines = [format_presence(A), format_edge(B, A, SAME_SET), format_edge(C, B, b"0.900000")]
+    lines = [
+        format_presence(A),
+        format_edge(B, A, SAME_SET),
+        format_edge(C, B, b"0.900000000000000000"),
+    ]
     assert edge_file(lines) == [(0, []), (1, [(0, A)]), (2, [(1, B)])]
     assert edge_file([]) == []
 
@@ -133,7 +139,12 @@ def test_a_damaged_file_is_refused_or_is_another_good_one(position, put):
 
 
 @pytest.mark.parametrize("tab", TABS)
-@given(st.integers(0, (1 << 64) - 1), ids, ids, st.sampled_from([b"-", b"0.900000", b"1.000000"]))
+@given(
+    st.integers(0, (1 << 64) - 1),
+    ids,
+    ids,
+    st.sampled_from([b"-", b"0.900000000000000000", b"1.000000"]),
+)
 def test_decided_lines_are_read_as_written(tab, place, id_, kept, similarity):
     line = format_decided(b"%016x" % place, id_, kept, similarity)[:-1] + tab + b"\n"
     assert parse_place(line) == place

@@ -21,7 +21,7 @@ Reads sorted edges, the output of reducer.py, and takes the same options as it:
         | LC_ALL=C sort | ./decide_reducer.py --output removed > removed.tsv
 
 With --output kept it writes what keep_mapper.py takes: the same lines, and in front of each the
-record's place in the input.  All edges go to one such process, which holds 24 bytes for each record
+record's place in the input.  All edges go to one such process, which holds 28 bytes for each record
 that is in a pair.
 """
 
