@@ -16,8 +16,10 @@ import numpy as np
 
 from neardup.lines.decided_lines import parse_place
 from neardup.process.errors import StageError
+from neardup.reading.blocks import lines_of_stage
 
 LF = ord("\n")
+MOST_BYTES = 130 << 20  # of a decided line, which has two ids; what has no line end has none, too
 
 
 def kept_lines(
@@ -91,7 +93,7 @@ def places_from(file: IO[bytes], place: int) -> Iterator[int]:
             high = middle
     file.seek(_line_after(file, low)[0])
     before = 0
-    for line in file:
+    for line in lines_of_stage(file):
         found = parse_place(line)
         if found < before:
             raise StageError("the records that go are not in order; put LC_ALL=C sort in front")
@@ -103,5 +105,5 @@ def _line_after(file: IO[bytes], position: int) -> tuple[int, bytes]:
     """The first line that begins at this position or after it, and where it does."""
     file.seek(max(0, position - 1))
     if position:
-        file.readline()
-    return file.tell(), file.readline()
+        file.readline(MOST_BYTES)
+    return file.tell(), file.readline(MOST_BYTES)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 
 from neardup.options.settings import Settings
 from neardup.process.errors import UsageError
+from neardup.reading.blocks import blocks_of
 from neardup.round_stages import shared_keys
 from neardup.rounds.key_filter import KeyFilter
 from neardup.rounds.mapped_files import mapped
@@ -23,7 +23,7 @@ def read_shared_keys(path: str, settings: Settings) -> KeyFilter | None:
         files = [file for file in sorted(given.iterdir()) if file.name.startswith("part-")]
     elif given.exists() and not given.is_file():  # a pipe, which cannot be mapped
         with given.open("rb") as pipe, tempfile.NamedTemporaryFile() as copy:
-            shutil.copyfileobj(pipe, copy)
+            copy.writelines(blocks_of(pipe))
             copy.flush()
             return shared_keys(mapped([Path(copy.name)]), settings)
     return shared_keys(mapped(files), settings)

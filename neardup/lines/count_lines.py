@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 from neardup.lines.set_text import decode_sets
 from neardup.process.errors import StageError, WireError, shown
+from neardup.reading.blocks import blocks_of
 from neardup.sets.ragged import Ragged
 from neardup.token_counts.counts import MOST, TokenCounts
 
@@ -33,7 +33,11 @@ def read_counts(path: str, own: bool = False) -> TokenCounts:
 
     `own` says that the counts are of the very records that are to meet.
     """
-    data = Path(path).read_bytes()
+    try:
+        with open(path, "rb") as file:
+            data = b"".join(blocks_of(file))
+    except StageError:  # no line end, as in /dev/zero
+        raise _no_counts(path) from None
     # Subtle: the digits of a set go from "0" to "o", so these letters begin lines only.
     to_sizes = data.find(b"s") if b"s" in data else len(data)
     to_tokens = data.find(b"t") if b"t" in data else len(data)

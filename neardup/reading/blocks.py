@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import errno
+import io
 import itertools
 import os
 import re
@@ -27,6 +28,7 @@ from neardup.reading.places import NEW, first_place
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
 LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
 CUT_BYTES = 100
+ENDLESS_BYTES = 1 << 30  # without a line end are no line; a keyed line may have nearly as many
 STDIN_COPY = "NEARDUP_STDIN"  # the environment variable that names it, where tasks read one
 TASK_FILE = "mapreduce_map_input_file"  # as Hadoop and mrjob tell a task
 
@@ -91,6 +93,14 @@ def files_named(names: list[str]) -> list[str]:
     return files
 
 
+class EndlessLineError(StageError):
+    """There are no line ends, as in /dev/zero."""
+
+    def __init__(self, line: int):
+        mebibytes = ENDLESS_BYTES >> 20
+        super().__init__(f"line {line}: no line end in {mebibytes:,} MiB; name a file of lines")
+
+
 class Start(NamedTuple):
     """Where an input begins."""
 
@@ -138,7 +148,17 @@ def opened_lines(path: str, name: str, start: Start) -> Iterator[Any]:
     with opened(path, name) as stream:
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-", OPENERS)
-        yield stream
+        with endless_named(start.place):
+            yield stream
+
+
+@contextmanager
+def endless_named(place: str) -> Iterator[None]:
+    """Say of which file, as "videos.txt: ", a line has no end."""
+    try:
+        yield
+    except EndlessLineError as error:
+        raise StageError(f"{place}{error}") from None
 
 
 def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
@@ -216,16 +236,38 @@ def _readable(name: str) -> bytes:
 
 
 def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """A stream of lines that end with LF as blocks of whole ones, however long."""
+    """A stream of lines that end with LF as blocks of whole ones; StageError for one that has no
+    end, or that begins with NUL, as no line of a stage does."""
     held: list[bytes] = []  # the start of a line that has not ended yet
+    length = 0
     while chunk := stream.read(BLOCK_BYTES):
         cut = chunk.rfind(b"\n") + 1
         if cut:
             yield b"".join((*held, memoryview(chunk)[:cut]))
-            held = []
+            held, length = [], 0
         held.append(chunk[cut:])
+        length += len(chunk) - cut
+        if length > ENDLESS_BYTES or (length >= BLOCK_BYTES and held[0].startswith(b"\0")):
+            raise StageError("no line end for too long; give it the lines of the stage before")
     if any(held):
         yield b"".join((*held, b"\n"))
+
+
+def with_line_ends(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same pieces of a file; StageError where it has no line ends, and so no end."""
+    line, passed = 1, 0
+    for piece in pieces:
+        passed += len(piece)
+        if _has_line_end(piece):
+            line, passed = line + count_lines(piece), 0
+        if passed > ENDLESS_BYTES:
+            raise EndlessLineError(line)
+        yield piece
+
+
+def lines_of_stage(stream: IO[bytes]) -> Iterator[bytes]:
+    """The same line by line, each with its LF."""
+    return itertools.chain.from_iterable(map(io.BytesIO, blocks_of(stream)))
 
 
 def whole_lines(
@@ -238,7 +280,7 @@ def whole_lines(
     a file is taken away, as Hadoop does.
     """
     held: list[bytes] = []  # the start of a line that has not ended yet
-    length = 0
+    length = passed = 0  # of it, and of what is not kept
     ahead = stream.read(len(codecs.BOM_UTF8)) if of_file else b""
     ahead = ahead.removeprefix(codecs.BOM_UTF8)
     while chunk := ahead + stream.read(BLOCK_BYTES):
@@ -247,15 +289,18 @@ def whole_lines(
             ahead = stream.read(1)
             if ahead == b"\n":
                 chunk, ahead = chunk + ahead, b""
-        first = LINE_END.search(chunk)
+        first = LINE_END.search(chunk) if _has_line_end(chunk) else None
         if length + (first.start() if first else len(chunk)) > max_line:
             held = [b"".join((*held, chunk[:CUT_BYTES]))[:CUT_BYTES]]
+            passed += len(chunk)
             length = max_line + 1  # what follows is not kept
+            if not first and passed > ENDLESS_BYTES:
+                raise EndlessLineError(line)
             if not first:
                 continue
             yield line, held[0], True
             line += 1
-            held, length, chunk = [], 0, chunk[first.end() :]
+            held, length, passed, chunk = [], 0, 0, chunk[first.end() :]
         cut = chunk.rfind(b"\n") + 1
         cut = max(cut, chunk.rfind(b"\r", cut) + 1)
         if cut:
@@ -269,6 +314,11 @@ def whole_lines(
         yield line, b"".join(held)[:CUT_BYTES], True
     elif length:
         yield line, b"".join(held) + b"\n", False
+
+
+def _has_line_end(data: bytes) -> bool:
+    """Faster than `LINE_END` where there is none."""
+    return b"\n" in data or b"\r" in data
 
 
 def count_lines(data: bytes) -> int:

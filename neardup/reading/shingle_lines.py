@@ -22,10 +22,12 @@ from neardup.reading.bad_lines import (
     Gather,
     flaw_in,
 )
+from neardup.reading.blocks import BLOCK_BYTES
 from neardup.reading.decimals import BEFORE, LONGEST, MOST, decimals
 from neardup.sets.batch import Batch
 from neardup.sets.ragged import Ragged
 
+BLANKS = re.compile(rb"([ \t\v\f])[ \t\v\f]+")
 FRONT = b"0" * BEFORE + b"\n"  # a line end, and before it nothing that would be looked at
 WEIGHED = re.compile(rb"[0-9]+:[0-9.eE+-]+")
 
@@ -106,6 +108,8 @@ def split(block: bytes) -> ShingleLines:
         o           o        o            opens
                     c        c     c      closes
     """
+    if len(block) > 2 * BLOCK_BYTES:  # a long line, which may be all blanks
+        block = BLANKS.sub(rb"\1", block)
     text = FRONT + block
     bytes_ = np.frombuffer(text, dtype=np.uint8)
     is_mark = bytes_ - np.uint8(ord("0")) > 9

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.support.engines import (
+    COUNT_TOKENS,
+    DECIDE,
     DEDUP,
     INLINE,
+    KEEP,
     MAPPER,
     REDUCER,
     RUN_LOCAL,
+    SHARE_KEYS,
     VIDEOS,
     environment,
     in_order,
@@ -21,6 +25,7 @@ from tests.support.engines import (
     succeed,
 )
 from tests.support.failing import GOOD, needs_full
+from tests.support.programs import CONNECT
 
 Stages = dict[str, tuple[list[str], bytes]]
 
@@ -127,4 +132,19 @@ def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path:
     elif closed == "2>&-" or not data:
         assert result.code == 0
         assert result.out
+    assert not result.left
+
+
+@pytest.mark.parametrize(
+    "command",
+    [REDUCER, DEDUP, [*DECIDE, "--output=kept"], [*CONNECT, "large"], [*SHARE_KEYS, "reduce"]]
+    + [[*COUNT_TOKENS, "sum"], [*MAPPER, "--scheme=prefix", "--counts=/dev/zero", VIDEOS]]
+    + [[*MAPPER, "--shared-keys=/dev/zero", VIDEOS], [*KEEP, "--decided=/dev/zero", VIDEOS]],
+    ids=lambda command: " ".join(str(word).rpartition("/")[2] for word in command[1:]),
+)
+def test_what_never_ends_is_refused(command: list[str], tmp_path: Path) -> None:
+    words = ["sh", "-c", 'ulimit -v 4000000; exec "$@" < /dev/zero', "sh", *map(str, command)]
+    result = run(words, tmp_path, process=True)
+    assert result.code == 1
+    assert len(result.err.strip().splitlines()) == 1
     assert not result.left

@@ -9,6 +9,7 @@ import gzip
 import io
 import os
 import re
+import tracemalloc
 from itertools import chain, count
 
 import pytest
@@ -30,6 +31,7 @@ from neardup.reading.blocks import (
 )
 from neardup.reading.packed import unpacked
 from neardup.reading.places import first_place
+from neardup.reading.shingle_lines import parse_shingle_lines
 
 FAR = 1 << 40
 LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -308,3 +310,37 @@ def test_a_byte_order_mark_is_no_part_of_the_first_id(data):
     with_mark = whole_lines(io.BytesIO(codecs.BOM_UTF8 + data), FAR)
     without = whole_lines(io.BytesIO(data), FAR)
     assert b"".join(text for _, text, _ in with_mark) == b"".join(text for _, text, _ in without)
+
+
+class Endless(io.RawIOBase):
+    """The same byte again and again, as /dev/zero has it, or blanks behind a whole line."""
+
+    def __init__(self, start: bytes, byte: bytes):
+        self.start, self.byte = start, byte
+
+    def read(self, size: int = -1) -> bytes:
+        found, self.start = self.start[:size], self.start[size:]
+        return found + self.byte * (size - len(found))
+
+
+@pytest.mark.parametrize("byte", [b"\0", b" ", b"7"])
+def test_what_has_no_line_end_has_an_end(byte: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks_module, "ENDLESS_BYTES", 8 << 20)
+    with pytest.raises(StageError, match="line 2: no line end in 8 MiB; name a file of lines"):
+        list(blocks_module.whole_lines(Endless(b"a 1 2\n", byte), 1 << 20))
+    with pytest.raises(StageError, match="line 2: no line end in 8 MiB"):
+        list(blocks_module.with_line_ends(iter([b"a 1 2\n", *[byte * (1 << 20)] * 9])))
+    with pytest.raises(StageError, match="no line end for too long"):
+        list(blocks_module.blocks_of(Endless(b"a 1 2\n", byte)))
+    with pytest.raises(StageError, match="no line end for too long"):
+        list(blocks_module.lines_of_stage(Endless(b"", byte)))
+
+
+def test_a_long_line_of_blanks_takes_little_memory() -> None:
+    line = b"a 1 2" + b" " * 4_000_000 + b"3\n"
+    tracemalloc.start()
+    batch, bad = parse_shingle_lines(line)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (batch.sets.row(0).tolist(), bad) == ([1, 2, 3], [])
+    assert peak < 3 * len(line)

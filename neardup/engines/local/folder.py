@@ -18,6 +18,7 @@ from neardup.engines.local.workers import ENDING
 from neardup.process.errors import UsageError
 from neardup.process.own_folders import new_folder, sweep
 from neardup.process.program import naming
+from neardup.reading.blocks import endless_named, with_line_ends
 from neardup.reading.packed import OPENERS
 
 STDIN = "stdin"  # what was read from there, as a file of the folder
@@ -101,8 +102,8 @@ def _copy(source: BinaryIO, name: str, target: Path) -> None:
                 """Handlers run here."""
             return os.read(source.fileno(), COPIED_AT_ONCE)
 
-    with naming(target), open(target, "wb") as copy:
-        copy.writelines(iter(piece, b""))
+    with naming(target), open(target, "wb") as copy, endless_named(f"{name}: "):
+        copy.writelines(with_line_ends(iter(piece, b"")))
 
 
 def total_size(files: Iterable[Path | str]) -> int:

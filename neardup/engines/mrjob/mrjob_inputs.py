@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Callable, NamedTuple
 
 from neardup.index.is_index import refuse_indexes
 from neardup.process.errors import StageError, UsageError
-from neardup.reading.blocks import STDIN_COPY, files_named
+from neardup.reading.blocks import (
+    BLOCK_BYTES,
+    STDIN_COPY,
+    endless_named,
+    files_named,
+    with_line_ends,
+)
 
 
 class Given(NamedTuple):
@@ -38,7 +43,9 @@ class Given(NamedTuple):
         if "-" not in [*self.old, *self.new]:
             return self
         with open(copy, "wb") as file:
-            shutil.copyfileobj(stdin, file)
+            pieces = iter(lambda: stdin.read(BLOCK_BYTES), b"")
+            with endless_named("standard input: "):
+                file.writelines(with_line_ends(pieces))
         os.environ[STDIN_COPY] = str(copy)
         return Given(*([str(copy) if name == "-" else name for name in names] for names in self))
 

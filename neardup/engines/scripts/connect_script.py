@@ -10,6 +10,7 @@ from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.program import run, write_all
 from neardup.process.summary import LINKS
+from neardup.reading.blocks import lines_of_stage
 
 CONNECT = """Find clusters by rounds of map-reduce: for more records than one process can number.
 
@@ -53,5 +54,5 @@ def _connect() -> None:
     parser.add_argument("step", choices=CONNECTING, help=SUPPRESS)
     step = parser.parse_args().step
     counters = Counters(f"connect {step}", progress=LINKS)
-    write_all(CONNECTING[step](sys.stdin.buffer, counters))
+    write_all(CONNECTING[step](lines_of_stage(sys.stdin.buffer), counters))
     counters.report()

@@ -12,6 +12,7 @@ from neardup.options.settings import Settings
 from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.program import run, write_all
+from neardup.reading.blocks import lines_of_stage
 from neardup.token_counts.counts import TokenCounts
 
 COUNT = """Count in how many records each token is, for the schemes that ask how rare a token is.
@@ -50,7 +51,7 @@ def _count() -> None:
     else:
         asked.parse_args(sys.argv[1:])
         step = sum_counts if args.step == "sum" else order_counts
-        write_all(step(sys.stdin.buffer))
+        write_all(step(lines_of_stage(sys.stdin.buffer)))
 
 
 def _count_map(arguments: list[str]) -> None:

@@ -7,6 +7,7 @@ import sys
 from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.program import run, write_all
+from neardup.reading.blocks import lines_of_stage
 from neardup.stages import dedup_pairs
 
 DEDUP = """Write each pair once: for merging the pairs of several runs.
@@ -24,5 +25,5 @@ def main() -> int:
 def _dedup() -> None:
     bare_parser("dedup_reducer.py", DEDUP).parse_args()
     counters = Counters("dedup")
-    write_all(dedup_pairs(sys.stdin.buffer, counters))
+    write_all(dedup_pairs(lines_of_stage(sys.stdin.buffer), counters))
     counters.report()

@@ -12,6 +12,7 @@ from neardup.options.settings import Settings
 from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.program import run, write_all
+from neardup.reading.blocks import lines_of_stage
 
 SHARE = """Find the keys that two records share, so that mapper.py writes lines for these alone.
 
@@ -59,4 +60,4 @@ def _share_map(arguments: list[str]) -> None:
 
 def _share_reduce(arguments: list[str]) -> None:
     args = parser("share_keys.py reduce", SHARE_REDUCE).parse_args(arguments)
-    write_all(share_blocks(sys.stdin.buffer, Settings.of(args)))
+    write_all(share_blocks(lines_of_stage(sys.stdin.buffer), Settings.of(args)))
