@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from neardup.process.errors import shown
-from neardup.process.typed import piped, typed_with
+from neardup.process.typed import piped, typed_with, typed_without
 
 AT_ONCE, HELD, STAYING = 1 << 12, 1 << 14, 1000
 LONGEST = 256  # bytes; longer ids are passed over, so that what is held is bounded
@@ -110,6 +110,8 @@ def frequent_in_words(most: Frequent) -> str:
 def _advice(id_: str) -> str:
     if id_.startswith("{"):
         return f"for JSON lines type: {typed_with('--input', 'jsonl')}"
+    if line := typed_without("--id"):
+        return f"rows that have no field id are numbered where --id is left out; type: {line}"
     numbered = piped("nl -ba -w1", flag="--input", value="text")
     return (
         "does each line begin with an id of its own?  With --input text it ends at a tab, or else "

@@ -94,7 +94,7 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
     pairs = counts.get("pairs", 0 if whole else None)
     nothing_read = counts.get("bad lines") and not counts["records"]
     if pairs == 0 and any(counts.get(name) for name in read) and not nothing_read:
-        lines.append("No two records are similar enough to form a pair.")
+        lines.append(_why_no_pair(reports))
     lines += [*_frequent(reports, counts), *_single(counts)]
     return "\n".join(lines)
 
@@ -108,6 +108,13 @@ def _single(counts: dict[str, int]) -> list[str]:
         f"{single:,} of {records:,} texts are no longer than one shingle, so that only an equal "
         "text is found; shorter shingles find more: --shingle char:3"
     ]
+
+
+def _why_no_pair(reports: list[dict]) -> str:
+    most = most_frequent([report["ids"] for report in reports if "ids" in report])
+    if most.too_frequent and most.times == most.records:
+        return "All records have one id, and records of one id form no pair."
+    return "No two records are similar enough to form a pair."
 
 
 def _frequent(reports: list[dict], counts: dict[str, int]) -> list[str]:

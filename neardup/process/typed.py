@@ -26,6 +26,15 @@ def typed_with(flag: str, value: str) -> str:
     return _line(_with(_words(), flag, value)) or f"{flag} {value}"
 
 
+def typed_without(flag: str) -> str:
+    """The same command without an option that it has; "" where it has none, or cannot be told."""
+    words = _words()
+    if not any(word == flag or word.startswith(f"{flag}=") for word in words):
+        return ""
+    program, _, _, *rest = _with(words, flag, "")
+    return _line([program, *rest])
+
+
 def piped(command: str, name: str = "", flag: str = "", value: str = "") -> str:
     """The same on what `command` makes of the file `name` ("-" is stdin), or of the only one.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from neardup.process import counters as counters_module
 from neardup.process.counters import SHOWN_BAD_LINES, Counters
 from neardup.process.reports import summarize
 from neardup.process.summary import describe, first_bad_lines
+from tests.support.programs import RUN_LOCAL, run
 
 
 @pytest.fixture(autouse=True)
@@ -195,3 +197,14 @@ def test_hadoop_counters_hold_no_ids_so_a_line_does(monkeypatch, capsys):
         "reporter:counter:neardup,repeated ids,1",
         "reducer: repeated ids: the first: 'v7'; records of one id form no pair",
     ]
+
+
+def test_one_id_is_the_reason_where_all_records_have_it(tmp_path: Path) -> None:
+    """The line to type works: rows without a field id are numbered."""
+    path = tmp_path / "l.jsonl"
+    path.write_bytes(b'{"lang": "en", "text": "to be or not to be, that is it"}\n' * 12)
+    result = run([*RUN_LOCAL, "--id", "lang", str(path)], tmp_path)
+    assert "All records have one id, and records of one id form no pair." in result.err
+    assert "No two records" not in result.err
+    assert f"type: ./run_local.sh {path}" in result.err
+    assert len(run([*RUN_LOCAL, str(path)], tmp_path).lines()) == 66
