@@ -38,6 +38,7 @@ from neardup.options.common import integer, value_of
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
 from neardup.process.program import run
+from neardup.reading.unchanged import Unchanged
 from neardup.sets.batch import Batch
 from neardup.similarity.measures import Measure
 from neardup.similarity.weighted_measures import weighted_measure
@@ -93,6 +94,7 @@ def _audit() -> None:
     _check(args)
     counters = Counters("audit", progress="records")
     counter = TokenCounter()
+    unchanged = Unchanged(args.files)
     for batch in parsed(settings.blocks(args.files), settings, counters):
         sample.add(batch)
         if kind and kind.by_idf:
@@ -103,6 +105,7 @@ def _audit() -> None:
     drawn = sample.records()
     again = parsed(settings.blocks(args.files), settings, _Silent("audit"))
     true = _true_pairs(again, drawn, measure)
+    unchanged.check()
     compared = Compared(true, *_printed(args.pairs, set(drawn.ids), true))
     for line in _report(len(set(drawn.ids)), sample.whole, compared, confidence):
         print(line)

@@ -7,11 +7,13 @@ import gzip
 import random
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from neardup.commands import audit
 from neardup.evaluation.id_sample import IdSample
 from neardup.evaluation.intervals import clopper_pearson
 from neardup.reading.shingle_lines import parse_shingle_lines
@@ -269,3 +271,22 @@ def test_every_id_is_as_likely() -> None:
         low, high = clopper_pearson(int(count), 1000, 1e-9 / 20)
         assert low <= 0.25 <= high
     assert clopper_pearson(350, 1000, 1e-9 / 20)[0] > 0.25  # a lean towards some would be noticed
+
+
+def test_an_input_that_changed_between_its_two_readings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sample would be of other records than those that it is compared with."""
+    data = tmp_path / "data.txt"
+    data.write_bytes(VIDEOS.read_bytes())
+    monkeypatch.setattr(sys, "argv", ["audit", str(data), str(ANSWER)])
+    records = IdSample.records
+
+    def changed(self: IdSample) -> Batch:
+        data.write_bytes(VIDEOS.read_bytes()[:100_000])
+        return records(self)
+
+    for harm, code in ((records, 0), (changed, 1)):
+        monkeypatch.setattr(IdSample, "records", harm)
+        assert audit.main() == code
+    assert f"{data}: changed while it was read; run again" in capsys.readouterr().err
