@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import re
 import shlex
@@ -17,10 +19,21 @@ from pathlib import Path
 import pytest
 
 from neardup.engines.hadoop import archives
+from neardup.engines.hadoop.watching import Job
 from neardup.process.errors import StageError
 from neardup.process.own_folders import OWNER, machine
 from tests.support import hadoop_cluster
-from tests.support.engines import ROOT, RUN_HADOOP, Command, Result, environment, program, run
+from tests.support.engines import (
+    JOB,
+    ROOT,
+    RUN_HADOOP,
+    VIDEOS,
+    Command,
+    Result,
+    environment,
+    program,
+    run,
+)
 from tests.support.fake_hadoop import FILE, LOOKED, fake_hadoop, last, listing, value, was_asked
 
 
@@ -280,6 +293,44 @@ def test_a_lost_connection_does_not_end_what_nohup_has_started(tmp_path: Path) -
             process.wait(1)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_mrjob_that_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
+    jar = ["--hadoop-streaming-jar", "streaming.jar"]
+    command = [*JOB, "--no-conf", "-r", "hadoop", *jar, VIDEOS]
+    with at_work(command, tmp_path, waiting(tmp_path)) as process:
+        process.send_signal(number)
+        assert process.wait(300) == 128 + number
+    assert "job -kill job_1_0001" in was_asked(tmp_path)
+
+
+class _Terminal(io.StringIO):
+    """One that is lost as soon as the client says something."""
+
+    def fileno(self) -> int:
+        return 2
+
+    def write(self, text: str) -> int:
+        if "said" in text:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return super().write(text)
+
+
+def test_a_job_that_is_submitted_when_the_terminal_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its number is behind what nobody can show any more, and the run needs it to end the job."""
+    told = "said: two\\nsaid: Submitted application application_1_0001\\n"
+    waits = "while :; do sleep 0.1; done"
+    client = program(
+        tmp_path / "c", f"trap \"printf '{told}' >&2; exit 1\" TERM; echo said: one >&2; {waits}"
+    )
+    job = Job([str(client)])
+    monkeypatch.setattr(sys, "stderr", _Terminal())
+    with pytest.raises(OSError, match="error"):
+        job.run()
+    assert job.number == "1_0001"
+
+
 def test_what_killed_runs_have_left_among_the_archives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,8 +382,10 @@ def stopped(number: int, flags: list[str], tmp_path: Path) -> tuple[list[str], l
 
 def waiting(tmp_path: Path) -> dict[str, str]:
     """The environment of a Hadoop that takes a job on, and never ends it."""
-    submitted = "echo INFO: Submitted application application_1_0001 >&2; exec sleep 999"
-    hadoop = f'case "$1 $2" in "fs -test") exit 1 ;; jar*) {submitted} ;; esac'
+    said = "\\n INFO Client: Submitted application application_1_0001\\n INFO Job: waits\\n"
+    submitted = f"printf '{said}' >&2; exec sleep 999"
+    cases = f'"fs -test") exit 1 ;; version*) echo Hadoop 3.4.2 ;; jar*) {submitted} ;;'
+    hadoop = f'case "$1 $2" in {cases} esac'
     return fake_hadoop(tmp_path, hadoop)
 
 

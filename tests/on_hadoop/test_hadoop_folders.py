@@ -33,6 +33,11 @@ def test_all_users_may_submit_jobs() -> None:
     assert hadoop_cluster.hadoop("fs", "-stat", "%a", *shared).split() == [b"1777"] * 3
 
 
+def test_the_cluster_keeps_its_files_in_its_own_folder() -> None:
+    """By default YARN leaves this one in the system's temporary folder."""
+    assert (daemons.HOME / "data" / "node-attribute").is_dir()
+
+
 def test_overwrite_leaves_what_others_have_written(tmp_path: Path) -> None:
     any_input = hadoop_cluster.put(b"a 1 2 3\n", "/in/any.txt")
     for number, (kept, said) in enumerate(
@@ -90,7 +95,7 @@ def final_status(said: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("client", "number"), [(["--exact"], signal.SIGINT), ([], signal.SIGTERM)], indirect=["client"]
+    ("client", "number"), [(["--exact"], signal.SIGINT), ([], signal.SIGHUP)], indirect=["client"]
 )
 def test_a_run_that_is_stopped(client: Client, number: int, folder: str, tmp_path: Path) -> None:
     """It ends the job, and leaves nothing; not so what only wanted to write to its folder."""

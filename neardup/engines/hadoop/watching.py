@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import takewhile
 from typing import IO
@@ -38,8 +39,10 @@ def say(text: str) -> None:
 class Job:
     """One `hadoop jar …`: the client, which submits a job, waits for it, and tells about it."""
 
-    def __init__(self, command: list[str]):
+    def __init__(self, command: list[str], program: Sequence[str] = ()):
+        """`program`: the command that ends the job, unless it is Hadoop's own."""
         self.command = command
+        self.program = program
         self.said: list[str] = []
 
     def run(self) -> None:
@@ -59,8 +62,9 @@ class Job:
                 client.wait()
                 # It may have said meanwhile that it has submitted the job.
                 os.set_blocking(client.stderr.fileno(), False)
-                with suppress(OSError):  # where it is stderr that is closed
-                    self._listen(client.stderr)
+                while raw := client.stderr.readline():
+                    with suppress(OSError):  # where it is stderr that is closed
+                        self._hear(raw)
                 raise
         if client.returncode:
             raise StageError(self._reason() or "Hadoop gave up, and said why above")
@@ -68,10 +72,13 @@ class Job:
     def _listen(self, stderr: IO[bytes]) -> None:
         """Show what the client says, and keep it."""
         for raw in iter(stderr.readline, b""):
-            line = raw.decode("utf-8", "backslashreplace")
-            self.said.append(line.rstrip("\n"))
-            sys.stderr.write(line)
-            sys.stderr.flush()
+            self._hear(raw)
+
+    def _hear(self, raw: bytes) -> None:
+        line = raw.decode("utf-8", "backslashreplace")
+        self.said.append(line.rstrip("\n"))
+        sys.stderr.write(line)
+        sys.stderr.flush()
 
     # What it is, and how it ends.
 
@@ -92,7 +99,7 @@ class Job:
 
     def killing(self) -> list[str]:
         """The command that ends it."""
-        return [mapred(), "job", "-kill", f"job_{self.number}"]
+        return [*(self.program or [mapred()]), "job", "-kill", f"job_{self.number}"]
 
     def kill(self) -> bool:
         """End it, if it may still run; whether it has surely ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from neardup.engines.hadoop.task_logs import first_message, for_nodes
 from neardup.engines.mrjob.mrjob_here import said_by_a_task
 from neardup.engines.mrjob.mrjob_inputs import Given
 from neardup.engines.mrjob.mrjob_jobs import NearDuplicates, ShareKeys
-from neardup.engines.mrjob.mrjob_there import fit
+from neardup.engines.mrjob.mrjob_there import ending_its_job, fit
 from neardup.process.errors import StageError
 from neardup.process.program import STDOUT_TOLD, write_to
 from neardup.reading.input_files import format_input_files
@@ -39,7 +40,8 @@ class JobRun:
             if job.options.input_files:
                 self._list_input_files(Path(job.options.input_files))
             try:
-                self.runner.run()
+                with ending_its_job(self.runner) if job.on_cluster() else nullcontext():
+                    self.runner.run()
             except StepFailedException as error:
                 raise StageError(self._why_it_failed() or str(error)) from None
             if job._should_cat_output():

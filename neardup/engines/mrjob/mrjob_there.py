@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from neardup.engines.hadoop.containers import (
@@ -22,6 +24,7 @@ from neardup.engines.hadoop.sizes import (
     reducers_for,
 )
 from neardup.engines.hadoop.splits import MAPS, REDUCERS
+from neardup.engines.hadoop.watching import SUBMITTED, Job
 from neardup.options.settings import Settings
 
 
@@ -53,6 +56,31 @@ def fit(
         **{name: wanted[name] for name in wanted if compat.jobconf_from_dict(given, name) is None},
         **given,
     }
+
+
+@contextmanager
+def ending_its_job(runner: Any) -> Iterator[None]:
+    """Whatever cuts the block short ends the job on the cluster, which mrjob would let go on."""
+    job = Job([], runner.get_hadoop_bin())
+
+    class Hear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            line = record.getMessage()
+            if SUBMITTED.search(line):
+                job.said.clear()  # of the step before
+            job.said.append(line)
+
+    log, hear = logging.getLogger("mrjob"), Hear()
+    if not log.isEnabledFor(logging.INFO):  # with --quiet, where nobody shows it
+        log.setLevel(logging.INFO)
+    log.addHandler(hear)
+    try:
+        yield
+    except BaseException:
+        job.kill()
+        raise
+    finally:
+        log.removeHandler(hear)
 
 
 def files_of(runner: Any, here: Sequence[str], there: Sequence[str]) -> list[File]:
