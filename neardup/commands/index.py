@@ -6,16 +6,15 @@ import sys
 
 from neardup.engines.local.index_build import build
 from neardup.engines.local.run import plain_names
+from neardup.index.agreement import OF_RUNS
 from neardup.options import table
-from neardup.options.common import OUTPUT_OPTIONS
 from neardup.process.program import cores, run
 
 NAME = "neardup index"
-OF_RUNS = {*OUTPUT_OPTIONS, "--own-counts"}  # what comes of the pairs, or is of one run
 DESCRIPTION = """Make an index of old records, for runs that ask what is new.
 
 It holds their keys and shingles, so that a run reads of it only what new records meet, and takes
-the place of the files that it was made of, with the same options:
+the place of the files that it was made of.  A run takes over its options:
 
     python3 -m neardup index old.txt --to old.index
     ./run_local.sh --against old.index new.txt > pairs.tsv

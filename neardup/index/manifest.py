@@ -13,10 +13,11 @@ from typing import Any
 
 from neardup.index.checked_file import damaged
 from neardup.index.is_index import MANIFEST
-from neardup.index.segment import FILES, SUMS, Segment
+from neardup.index.segment import COUNTS, FILES, SUMS, Segment
 from neardup.process.errors import StageError, UsageError
 
-FORMAT = 1
+FORMAT = 2
+FORMATS = (1, FORMAT)  # the first one tells no options to take over
 SEGMENT = "segment."
 UNFINISHED = ".unfinished."  # begins the names of what is being written
 _OURS = re.compile(r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+")
@@ -26,12 +27,15 @@ _OURS = re.compile(r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+")
 class Manifest:
     """options: what keys depend on, by flag; probe: what the keys of some sets are, as a number.
 
-    segments: what is to know of each, beginning with its name.
+    segments: what is to know of each, beginning with its name; given: the options as they were
+    typed, for runs that give none; counted: whether it keeps token counts.
     """
 
     options: dict[str, str]
     probe: str
     segments: list[dict[str, Any]] = field(default_factory=list)
+    given: dict[str, str | bool] = field(default_factory=dict)
+    counted: bool = False
 
     @classmethod
     def of(cls, index: Path) -> Manifest:
@@ -42,7 +46,7 @@ class Manifest:
             checksum, format_ = told.pop("checksum"), told["format"]
         except (ValueError, KeyError, AttributeError, TypeError):
             raise damaged(path, "it cannot be read") from None
-        if format_ != FORMAT:
+        if format_ not in FORMATS:
             raise StageError(f"{path}: of another version of neardup; make the index again")
         if checksum != _checksum(told):
             raise damaged(path, "its checksum is another")
@@ -112,4 +116,5 @@ def _left_by_a_run(entry: Path) -> bool:
     """Whether this is called, and filled, as what a run writes before the manifest names it."""
     if not _OURS.fullmatch(entry.name) or entry.is_symlink():
         return False
-    return not entry.is_dir() or {inside.name for inside in entry.iterdir()} <= {*FILES, SUMS}
+    inside = {file.name for file in entry.iterdir()} if entry.is_dir() else set()
+    return inside <= {*FILES, SUMS, COUNTS}

@@ -25,6 +25,7 @@ from neardup.sets.runs import spans
 KEY, HOLDER, TRAIT, ROW = "<u8", "<u4", "<u8", "<u8"
 FILES = ("keys", "records", "holders", "traits", "rows", "fences")
 SUMS = "sums"
+COUNTS = "counts"  # of tokens, in the first segment, where its keys depend on them
 MOST_RECORDS = 1 << 32
 FENCE = 8192  # entries
 KEY_BYTES, HOLDER_BYTES = np.dtype(KEY).itemsize, np.dtype(HOLDER).itemsize

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from neardup.lines.set_text import decode_sets
+from neardup.lines.set_text import decode_sets, encode_sets
 from neardup.process.errors import StageError, WireError, shown
 from neardup.reading.blocks import blocks_of
 from neardup.sets.ragged import Ragged
@@ -132,6 +132,17 @@ def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterat
     """The lines of a column, some at a time."""
     for low in range(0, len(numbers), ROWS_AT_ONCE):
         yield _lines(kind, numbers[low : low + ROWS_AT_ONCE], count[low : low + ROWS_AT_ONCE])
+
+
+def format_all(counts: TokenCounts) -> Iterator[bytes]:
+    """What `read_counts` reads; sets of the sample are numbered, since their hashes are known."""
+    for number, text in enumerate(encode_sets(counts.sample)):
+        yield b"r%020d\t%b\n" % (number, text)
+    for kind, numbers, count in (
+        (b"s", counts.sizes.astype(np.uint64), counts.holders),
+        (b"t", counts.tokens, counts.frequencies),
+    ):
+        yield from format_counts(kind, numbers, count)
 
 
 def _lines(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> bytes:

@@ -186,6 +186,12 @@ def counts_first(args: argparse.Namespace) -> bool:
     return args.counts is None and scheme.asks_for_counts(_scheme_values(args, scheme))
 
 
+def stays_exact(args: argparse.Namespace) -> bool:
+    """Whether all pairs are found, and as similar, whatever records the token counts are of."""
+    scheme = SCHEMES[_scheme_name(args)]
+    return scheme.counting and scheme.keeps_recall
+
+
 def measure_name(args: argparse.Namespace) -> str:
     """The measure of these options: as given, or the scheme's."""
     return _given(args.measure, SCHEMES[_scheme_name(args)].measures[0])

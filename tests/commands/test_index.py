@@ -100,32 +100,86 @@ def test_of_every_scheme(scheme: str, files: Files, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [["--scheme=prefix", "--measure=containment"], ["--exact"]])
-def test_with_counts_that_stay_the_same(flags: list[str], files: Files, tmp_path: Path) -> None:
-    result = run([*INDEX, *flags, files["old"], "--to", tmp_path / "index"], tmp_path)
-    assert result.code == 2
-    assert "count_tokens" in result.err
-    assert "--counts" in result.err
+def test_an_index_of_an_exact_scheme_keeps_its_counts(
+    flags: list[str], files: Files, tmp_path: Path
+) -> None:
+    """Records that are added, and new ones, have tokens which it has not counted."""
+    index = made(tmp_path, "index", [files["old"]], *flags)
+    succeed([*INDEX, files["more"], "--to", index, "--add"], tmp_path)
+    old = [files["old"], files["more"]]
+    expected = against(tmp_path, old, files["new"], *flags)
+    assert b"\told" in expected
+    assert against(tmp_path, [index], files["new"]) == expected
+    assert against(tmp_path, [index], files["new"], *flags) == expected
+    counts = index / "segment.0" / "counts"
+    counts.write_bytes(re.sub(rb"(?m)^(t.*\t)2$", rb"\g<1>3", counts.read_bytes()))
+    result = run([*RUN_LOCAL, "--against", index, files["new"]], tmp_path)
+    assert result.code == 1
+    assert f"{counts}: damaged, " in result.err
+    counts.unlink()
+    result = run([*RUN_LOCAL, "--against", index, files["new"]], tmp_path)
+    assert result.code == 1
+    assert f"{counts}: damaged, it is missing" in result.err
+
+
+def test_an_index_keeps_counts_of_a_file(files: Files, tmp_path: Path) -> None:
     lines = in_order(succeed([*COUNT_TOKENS, "map", files["old"]], tmp_path).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp_path, lines).out)
     counts = tmp_path / "counts.tsv"
     counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp_path, sums).out)
-    counted = [*flags, f"--counts={counts}"]
-    index = made(tmp_path, "index", [files["old"]], *counted)
-    expected = against(tmp_path, [files["old"]], files["new"], *flags)
-    assert against(tmp_path, [index], files["new"], *counted) == expected
-    again = run([*RUN_LOCAL, *flags, "--against", index, files["new"]], tmp_path)
-    assert again.code == 2
-    assert "--counts" in again.err
+    index = made(tmp_path, "index", [files["old"]], "--exact", f"--counts={counts}")
+    expected = against(tmp_path, [files["old"]], files["new"], "--exact")
+    assert against(tmp_path, [index], files["new"], f"--counts={counts}") == expected
     counts.write_bytes(re.sub(rb"(?m)^(t.*\t)2$", rb"\g<1>3", counts.read_bytes()))
-    other = run([*RUN_LOCAL, *counted, "--against", index, files["new"]], tmp_path)
+    assert against(tmp_path, [index], files["new"]) == expected
+    other = run([*RUN_LOCAL, f"--counts={counts}", "--against", index, files["new"]], tmp_path)
     assert other.code == 2
     assert other.err.count("--counts of 667 records (checksum ") == 3
 
 
+def test_a_run_takes_over_the_options_of_an_index(files: Files, tmp_path: Path) -> None:
+    given = ["--threshold=0.8", "--bands=20", "--rows=4"]
+    index = made(tmp_path, "index", [files["old"]], *given)
+    expected = against(tmp_path, [files["old"]], files["new"], "--output=kept", *given)
+    result = succeed([*RUN_LOCAL, "--output=kept", "--against", index, files["new"]], tmp_path)
+    assert result.out == expected
+    assert f"{index}: --threshold 0.8 --bands 20 --rows 4\n" in result.err
+    same = against(tmp_path, [index], files["new"], "--output=kept", "--threshold=4/5")
+    assert same == expected
+
+
+@pytest.mark.parametrize("kind", ["stdin", "jsonl", "csv"])
+def test_the_fields_of_an_index_are_those_of_files_of_its_kind(kind: str, tmp_path: Path) -> None:
+    text = " ".join(f"w{i}" for i in range(40))
+    old = tmp_path / "old.jsonl"
+    old.write_text(f'{{"key": "a", "body": "{text}"}}\n')
+    index = made(tmp_path, "index", [old], "--id=key", "--text=body", "--threshold=0.7")
+    row = f'{{"key": "b", "body": "{text}"}}\n'
+    new = tmp_path / f"new.{kind}"
+    new.write_text(f"id,text\nb,{text}\n" if kind == "csv" else row)
+    name, data = ("-", new.read_bytes()) if kind == "stdin" else (new, b"")
+    result = succeed([*RUN_LOCAL, "--against", index, name], tmp_path, data)
+    assert result.out == b"b\ta\t1.000000\told\n"
+
+
+def test_another_scheme_or_input_is_refused_before_options_are_taken_over(
+    files: Files, tmp_path: Path
+) -> None:
+    index = made(tmp_path, "index", [files["old"]], "--bands=20", "--rows=4", "--shingle=bag")
+    (tmp_path / "new.jsonl").write_text("{}\n")
+    for flags, said in [
+        (["--exact", files["new"]], "this run has --scheme exact"),
+        (["--input=text", files["new"]], "this run has --input text"),
+        ([tmp_path / "new.jsonl"], "this run has --input text"),
+    ]:
+        result = refused([*RUN_LOCAL, "--against", index, *flags], tmp_path)
+        assert said in result.err
+
+
 def test_who_asks_for_counts_is_told(files: Files, tmp_path: Path) -> None:
+    """What is similar depends on the counts."""
     for flags, told in [
-        (["--exact"], "--exact"),
-        (["--scheme=prefix"], "--scheme prefix"),
+        (["--scheme=imatch"], "--scheme imatch"),
         (["--weights=idf"], "--scheme minhash --weights idf"),
     ]:
         result = run([*INDEX, *flags, files["old"], "--to", tmp_path / "index"], tmp_path)
@@ -251,7 +305,7 @@ def test_damage_is_refused(name: str, how: str, files: Files, tmp_path: Path) ->
         (lambda text: text.replace('"records": 1334', '"records": 1333'), "damaged"),
         (lambda text: text[:-9], "damaged"),
         (lambda text: "[]", "damaged"),
-        (lambda text: text.replace('"format": 1', '"format": 7'), "another version"),
+        (lambda text: text.replace('"format": 2', '"format": 7'), "another version"),
     ],
 )
 def test_a_manifest_that_is_none(

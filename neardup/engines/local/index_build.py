@@ -12,28 +12,36 @@ import shutil
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neardup.engines.counting_first import first_settings
+from neardup.engines.counting_first import first_settings, settings_with_counts
 from neardup.engines.local.entries import ENTRY_BYTES, READ_BYTES, partitions_for
-from neardup.engines.local.folder import check_read_once, kept, size_of, working_folder
+from neardup.engines.local.folder import (
+    check_read_once,
+    kept,
+    size_of,
+    total_size,
+    working_folder,
+)
 from neardup.engines.local.plan import MOST_JOBS, Plan, everywhere, workers_for
 from neardup.engines.local.progress import Progress
-from neardup.engines.local.sieve import traits
 from neardup.engines.local.sorted_entries import in_order
-from neardup.engines.local.steps import blocks_in_turn, count
+from neardup.engines.local.steps import Source, count, kept_records, parsed_records
 from neardup.engines.local.workers import Workers, turns
-from neardup.index.agreement import check_counts, opened
+from neardup.index.agreement import check_counts, given_options, opened, take_options
 from neardup.index.checked_file import write_checked
 from neardup.index.is_index import is_index
 from neardup.index.manifest import UNFINISHED, Manifest, sweep_unfinished, to_disk
-from neardup.index.segment import FENCE, FILES, HOLDER, KEY, MOST_RECORDS, SUMS
+from neardup.index.segment import COUNTS, FENCE, FILES, HOLDER, KEY, MOST_RECORDS, SUMS
 from neardup.lines.set_text import encode_sets
 from neardup.options import common
-from neardup.process.counters import SHUFFLED, Counters
+from neardup.options.settings import Settings, counts_first
+from neardup.process.counters import Counters
 from neardup.process.errors import StageError, UsageError
 from neardup.process.own_folders import lock
 from neardup.process.reports import counts_in, summarize
@@ -42,7 +50,6 @@ from neardup.reading.blocks import check_inputs
 from neardup.reading.places import first_place
 from neardup.reading.unchanged import Unchanged
 from neardup.sets.batch import Batch
-from neardup.stages import parsed, portions
 
 NAME = "neardup index"
 COPIED = 1 << 20
@@ -51,6 +58,8 @@ NO_INDEX = "--to {}: is no index to --add to; name one, or leave --add out to ma
 
 def build(args: argparse.Namespace) -> None:
     """Make the index --to, or add to it; UsageError for anything wrong."""
+    if args.add and is_index(args.to):
+        take_options(args, Path(args.to), args.files)
     check_counts(args)
     settings = first_settings(args)
     asked = common.integer("--jobs", args.jobs, 1, MOST_JOBS)
@@ -61,7 +70,7 @@ def build(args: argparse.Namespace) -> None:
         if args.add:
             manifest = opened(index, args, settings)
         else:
-            manifest = Manifest(dict(settings.keys_of), settings.scheme.probe())
+            manifest = Manifest({}, "", given=given_options(args))
         sweep_unfinished(index, manifest)
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(args.files)]
@@ -78,11 +87,18 @@ def build(args: argparse.Namespace) -> None:
             turns(),
             "",
             folder,
-            Progress(NAME, ["count", "sort", "write"], jobs),
+            Progress(NAME, ["tokens"] * counts_first(args) + ["count", "sort", "write"], jobs),
             adds=True,
             unchanged=unchanged,
         )
-        told = segment(plan, manifest.next_name(), index)
+        settings, told = segment(plan, manifest.next_name(), index, args)
+        if not args.add:
+            manifest = replace(
+                manifest,
+                options=dict(settings.keys_of),
+                probe=settings.scheme.probe(),
+                counted=args.counts is not None or counts_first(args),
+            )
         manifest.segments.append(told)
         manifest.write(index)
         print(summarize(str(folder), whole=False), file=sys.stderr)
@@ -124,12 +140,14 @@ def _locked(index: Path) -> int | None:
         return None
 
 
-def segment(plan: Plan, name: str, index: Path) -> dict[str, Any]:
-    """Write a segment; what the manifest says of it."""
+def segment(
+    plan: Plan, name: str, index: Path, args: argparse.Namespace
+) -> tuple[Settings, dict[str, Any]]:
+    """Write a segment; the settings, which know the token counts, and what the manifest says."""
     folder = index / f"{UNFINISHED}{name}"
     try:
         folder.mkdir()
-        told = _segment(plan, folder)
+        settings, told = _segment(plan, folder, args)
         plan.unchanged.check()
         to_disk(folder)
         os.replace(folder, index / name)
@@ -137,13 +155,20 @@ def segment(plan: Plan, name: str, index: Path) -> dict[str, Any]:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return {"name": name, "files": plan.names, **told}
+    return settings, {"name": name, "files": plan.names, **told}
 
 
-def _segment(plan: Plan, folder: Path) -> dict[str, Any]:
+def _segment(plan: Plan, folder: Path, args: argparse.Namespace) -> tuple[Settings, dict[str, Any]]:
     with plan.progress, Workers(NAME, plan.progress.fail) as workers:
-        plan.progress.stage("count", plan.input_bytes(), together=True)
-        everywhere(workers, plan, "mapper", lambda k: count(plan, k, indexed_records))
+        source: Source = parsed_records
+        if counts_first(args):
+            plan, source = with_counts(workers, plan, args, folder / COUNTS), kept_records
+            plan.progress.stage("count", total_size(plan.paths("records")))
+        else:
+            if args.counts is not None and not args.add:
+                write_checked(folder / COUNTS, [Path(args.counts).read_bytes()])
+            plan.progress.stage("count", plan.input_bytes(), together=True)
+        everywhere(workers, plan, "mapper", lambda k: count(plan, k, indexed(source)))
         check_read(plan)
         records = [path.stat().st_size // 16 for path in plan.paths("traits")]
         if sum(records) >= MOST_RECORDS:
@@ -155,12 +180,25 @@ def _segment(plan: Plan, folder: Path) -> dict[str, Any]:
         plan.progress.stage("write", len(FILES))
         everywhere(workers, plan, "writer", lambda k: write_files(plan, k, taken(), folder))
     sums = [np.frombuffer(plan.path("sums", i).read_bytes(), "<u4") for i in range(len(FILES))]
-    return {
+    return plan.settings, {
         "records": sum(records),
         "partitions": partitions,
         "sizes": {name: (folder / name).stat().st_size for name in FILES},
         SUMS: write_checked(folder / SUMS, [np.concatenate(sums).tobytes()]).tolist(),
     }
+
+
+def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace, file: Path) -> Plan:
+    """The plan of a scheme that knows the tokens of the first records, which `file` keeps.
+
+    They are not the run's own: a token that has no count may be in records to come.
+    """
+    from neardup.engines.local.token_steps import counted
+    from neardup.lines.count_lines import format_all
+
+    counts = replace(counted(workers, plan), own=False)
+    write_checked(file, format_all(counts))
+    return plan._replace(settings=settings_with_counts(args, counts))
 
 
 def check_read(plan: Plan) -> None:
@@ -177,23 +215,25 @@ def _entries(plan: Plan, part: int) -> int:
     return sum(path.stat().st_size for path in plan.paths("keys", part)) // ENTRY_BYTES
 
 
-def indexed_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
-    """The records of a share of the blocks, which are written as a segment has them."""
-    blocks = blocks_in_turn(plan, k)
+def indexed(source: Source) -> Source:
+    """The same records, which are written as a segment has them."""
+    return partial(_indexed, source)
+
+
+def _indexed(
+    source: Source, plan: Plan, k: int, counters: Counters
+) -> Generator[Batch, None, None]:
     with ExitStack() as stack:
-        records, rows, known = (
-            stack.enter_context(open(plan.path(kind, k), "wb"))
-            for kind in ("records", "rows", "traits")
+        records, rows = (
+            stack.enter_context(open(plan.path(kind, k), "wb")) for kind in ("lines", "rows")
         )
         end = 0
-        for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
+        for batch in stack.enter_context(closing(source(plan, k, counters))):
             lines = [b"%b\t%b\n" % line for line in zip(batch.ids, encode_sets(batch.sets))]
             records.write(b"".join(lines))
             ends = end + np.cumsum([len(line) for line in lines])
             rows.write(np.column_stack((batch.places, ends.astype(np.uint64))).tobytes())
             end = int(ends[-1])
-            known.write(traits(batch).tobytes())
-            counters.add(SHUFFLED, ENTRY_BYTES * len(batch.ids))
             yield batch
 
 
@@ -234,7 +274,7 @@ def write_files(plan: Plan, k: int, mine: Iterator[int], folder: Path) -> None:
 
 def _pieces(plan: Plan, name: str) -> Generator[bytes, None, None]:
     if name in ("records", "traits"):
-        for path in plan.paths(name):
+        for path in plan.paths("lines" if name == "records" else name):
             yield from _copied(path)
     elif name == "rows":
         yield from _rows(plan)
@@ -247,7 +287,7 @@ def _pieces(plan: Plan, name: str) -> Generator[bytes, None, None]:
 def _rows(plan: Plan) -> Iterator[bytes]:
     """Places, and where lines end in the file that has those of all mappers."""
     before = 0
-    for rows, records in zip(plan.paths("rows"), plan.paths("records")):
+    for rows, records in zip(plan.paths("rows"), plan.paths("lines")):
         for piece in _copied(rows, READ_BYTES):
             both = np.frombuffer(piece, np.uint64).reshape(-1, 2) + np.array([0, before], np.uint64)
             yield both.tobytes()

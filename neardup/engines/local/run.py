@@ -78,6 +78,7 @@ def command() -> int:
 
 def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     args = command_line(name, typed)
+    taken = take_options(args)
     settings = first_settings(args)
     check_answer(args, settings.form)
     asked = None if args.jobs is None else common.integer("--jobs", args.jobs, 1, MOST_JOBS)
@@ -124,7 +125,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
         reports = reports_in(str(folder))
         if answer.own:
             write_run_file(answer.own, name, args, plan.settings, reports)
-        print(summarize(str(folder)), file=sys.stderr)
+        print("\n".join([summarize(str(folder)), *taken]), file=sys.stderr)
     counts = total(report["counts"] for report in reports)
     judged(counts, settings.max_bad)  # when all that there is has been written
 
@@ -176,6 +177,18 @@ def plain_names(words: list[str]) -> list[str]:
     end = words.index("--")
     names = [f"./{name}" if name[:1] == "-" != name else name for name in words[end + 1 :]]
     return words[:end] + names
+
+
+def take_options(args: argparse.Namespace) -> list[str]:
+    """Give the run what indexes were made with and it does not say; a line of each, which."""
+    lines = []
+    for name in filter(is_index, args.against or []):
+        from neardup.index import agreement
+
+        files = [old for old in args.against if not is_index(old)] + args.files
+        if taken := agreement.take_options(args, Path(name), files):
+            lines.append(f"{'options of the index':33} {name}: {' '.join(taken)}")
+    return lines
 
 
 class Numbered(NamedTuple):

@@ -33,13 +33,17 @@ Source = Callable[[Plan, int, Counters], Generator[Batch, None, None]]  # the re
 
 def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
     """The records of a share of the blocks, which are kept on disk."""
-    blocks = blocks_in_turn(plan, k)
-    with (
-        open(plan.path("records", k), "wb") as records,
-        open(plan.path("traits", k), "wb") as known,
-    ):
-        for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
+    with open(plan.path("records", k), "wb") as records:
+        for batch in parsed_records(plan, k, counters):
             keep_batch(batch, records)
+            yield batch
+
+
+def parsed_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
+    """The same, of which only the traits are kept."""
+    blocks = blocks_in_turn(plan, k)
+    with open(plan.path("traits", k), "wb") as known:
+        for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
             known.write(traits(batch).tobytes())
             # What tells of a record from afar is as long as an entry.
             counters.add(SHUFFLED, ENTRY_BYTES * len(batch.ids))

@@ -11,17 +11,22 @@ from neardup.engines.local.steps import new_records
 from neardup.engines.local.token_counts import counts_of_all, sum_counts, write_counts
 from neardup.engines.local.workers import Workers
 from neardup.process.counters import SHUFFLED, Counters
+from neardup.token_counts.counts import TokenCounts
 
 
 def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
     """The same plan, its scheme knowing the tokens of all records, which are parsed by now."""
+    return plan._replace(settings=settings_with_counts(args, counted(workers, plan)))
+
+
+def counted(workers: Workers, plan: Plan) -> TokenCounts:
+    """The tokens of all records."""
     plan.progress.stage("tokens", plan.input_bytes(), together=True)
     everywhere(workers, plan, "mapper", lambda k: count_tokens(plan, k))
     everywhere(workers, plan, "counts", lambda k: sum_tokens(plan, k))
     counts = counts_of_all(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
     plan.progress.clear()  # for what the scheme will cost
-    settings = settings_with_counts(args, counts)
-    return plan._replace(settings=settings)
+    return counts
 
 
 def count_tokens(plan: Plan, k: int) -> None:
