@@ -294,3 +294,12 @@ def test_what_a_killed_run_has_left_beside_the_answer_is_removed(
         "neardup.run.x",
         "y",
     ]
+
+
+def test_a_run_file_has_no_guesses_of_what_bad_lines_look_like(tmp_path: Path) -> None:
+    (tmp_path / "bad").write_text("a 1 2 3\nb 1 2 3\nc 1 ?\n")
+    succeed([*RUN_LOCAL, tmp_path / "bad", "-o", tmp_path / "x"], tmp_path)
+    counts = RunFile.of(tmp_path / "x").counts
+    assert counts["records"] == 2
+    assert [name for name in counts if name.startswith("bad lines like")] == []
+    assert sum(n for name, n in counts.items() if name.startswith("bad lines: ")) == 1

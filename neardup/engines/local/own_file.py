@@ -13,6 +13,7 @@ from neardup.options.settings import Settings, measure_name
 from neardup.process.program import write_to
 from neardup.process.run_file import RunFile
 from neardup.process.summary import seconds_of, total
+from neardup.process.verdict import LIKE
 from neardup.process.version import VERSION
 
 
@@ -25,6 +26,7 @@ def write_run_file(
 ) -> None:
     from neardup.options.table import as_arguments  # with all schemes
 
+    counts = total(report["counts"] for report in reports)
     told = RunFile(
         options=as_arguments(_with_absolute_names(args)),
         files=[file if file == "-" else os.path.abspath(file) for file in args.files],
@@ -33,7 +35,7 @@ def write_run_file(
         measure=measure_name(args),
         scheme=settings.keys_of["--scheme"],
         promise=settings.promise,
-        counts=dict(sorted(total(report["counts"] for report in reports).items())),
+        counts={what: n for what, n in sorted(counts.items()) if not what.startswith(LIKE)},
         seconds={stage: round(spent, 3) for stage, spent in seconds_of(reports).items()},
         program=program,
         version=VERSION,
