@@ -12,6 +12,7 @@ from neardup.options import common
 from neardup.process.errors import UsageError
 from neardup.process.program import cores, job_command, run
 from neardup.reading.line_form import LineForm
+from neardup.reading.missing_fields import check_rows
 from neardup.schemes.banding import DEFAULT_RECALL
 from neardup.schemes.scheme import shown
 from neardup.tuning.choices import (
@@ -71,6 +72,8 @@ def _tune() -> None:
     size = common.integer("--sample", args.sample, 2, MOST_SAMPLED)
     check_files(args.files)
     sample = draw(args.files, size, seed, settings.form)
+    if settings.form.fields:
+        check_rows(b"".join(sample.lines), settings.form.fields, args.files[0])
     check_readable(sample, settings.parse, str(settings.form))
     if settings.form.shingle and args.shingle is None:
         texts = Texts.of_sample(sample, settings.form, seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 
 ON_CLUSTER, ON_SPARK, COUNT_TOKENS = "./run_hadoop.sh", "./run_spark.sh", "./count_tokens.py"
 PROGRAMS = {
@@ -23,7 +24,21 @@ LONGEST = 300  # with more, an option alone is easier to see
 
 def typed_with(flag: str, value: str) -> str:
     """The same command with an option, in place of what it has of it; or that option alone."""
-    return _line(_with(_words(), flag, value)) or f"{flag} {value}"
+    return typed_with_all({flag: value})
+
+
+def typed_with_all(options: Mapping[str, str]) -> str:
+    """The same with several.
+
+    >>> typed_with_all({"--text": "body", "--id": "key"})  # by no program of ours
+    '--text body --id key'
+    """
+    words = _words()
+    for flag, value in reversed(list(options.items())):
+        words = _with(words, flag, value)
+    return _line(words) or " ".join(
+        f"{flag} {shlex.quote(value)}" for flag, value in options.items()
+    )
 
 
 def typed_without(flag: str) -> str:

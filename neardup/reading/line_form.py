@@ -128,7 +128,12 @@ class LineForm(NamedTuple):
             from neardup.reading.tables.separated import separated_pieces
 
             return separated_pieces(kind, self.fields, path, name, max_line, start)
-        return line_pieces(path, name, max_line, start)
+        pieces = line_pieces(path, name, max_line, start)
+        if kind == "jsonl" and self.fields:
+            from neardup.reading.missing_fields import checked
+
+            return checked(pieces, self.fields, start.place[: -len(": ")] or name, in_task())
+        return pieces
 
     def parser(self, repeats: bool = False, own: bool = False) -> Parser:
         """repeats: a token weighs as often as a record has it; own: as the line says."""

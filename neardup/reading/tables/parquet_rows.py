@@ -28,6 +28,7 @@ from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
 from neardup.reading.fields import Fields
 
+SEEN_ROWS = 100  # where a column is missing
 MOST_ROWS = 1 << 16  # of a slice
 PART_BYTES = 2 * BLOCK_BYTES  # of a slice, decoded at once; a row may have more
 READ_BYTES = 1 << 20  # of a column, at once
@@ -47,7 +48,8 @@ def parquet_pieces(
     with opened_parquet(path, name) as file:
         tops = file.schema_arrow.names
         columns = [field for field in fields.of_columns(tops) if _has(file, field)]
-        fields.check([*tops, *(f for f in fields.names if f not in tops and _has(file, f))], name)
+        nested = (f for f in fields.names if f not in tops and _has(file, f))
+        fields.check([*tops, *nested], name, partial(_first_rows, file))
         number, rows, total = 1, file.metadata.num_rows, _size(path)
         for group in range(file.num_row_groups):
             slices = Slices(file, group, columns, name)
@@ -55,6 +57,13 @@ def parquet_pieces(
                 lines = partial(slices.lines, at, fields)
                 yield Piece(number + at, lines, "", "row", total * (number + at) // rows)
             number += slices.rows
+
+
+def _first_rows(file: Any) -> list[dict[str, Any]]:
+    """By the names of their columns."""
+    batch = next(file.iter_batches(SEEN_ROWS), None)
+    columns = map(_values, batch.columns) if batch else ()
+    return [dict(zip(file.schema_arrow.names, row)) for row in zip(*columns)]
 
 
 class Slices:

@@ -18,7 +18,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import IO, NamedTuple
 
 import numpy as np
@@ -39,6 +39,7 @@ from neardup.reading.packed import position
 from neardup.reading.tables.quoted_rows import row_ends, whole_rows
 
 WHOLE = Start("", 1)  # file
+SEEN_ROWS = 100
 LARGEST_FIELD = (1 << 31) - 1
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pythons reads no NUL
@@ -67,7 +68,8 @@ def separated_pieces(
     with opened_lines(path, name, start) as stream:
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
         header = next(split_rows(kind, table.header), [])
-        columns = fields.places(header, name) if table.header or fields.numbered else {}
+        first_rows = partial(_first_rows, kind, header, table)
+        columns = fields.places(header, name, first_rows) if table.header or fields.numbered else {}
         width = 0 if fields.numbered else len(header)
         for number, data, flaw in table.rows:
             lines = partial(_lines_of, kind, data, columns, width)
@@ -77,6 +79,13 @@ def separated_pieces(
 
 def _lines_of(kind: str, data: bytes, columns: dict[str, int], width: int) -> Iterator[bytes]:
     yield json_lines(kind, data, columns, width)
+
+
+def _first_rows(kind: str, header: list[str], table: Table) -> list[dict[str, str]]:
+    """By the names of their columns."""
+    _, data, flaw = next(table.rows, TableRows(1, b""))
+    rows = islice(split_rows(kind, b"" if flaw else data), SEEN_ROWS)
+    return [dict(zip(header, row)) for row in rows if row]
 
 
 def opened_table(

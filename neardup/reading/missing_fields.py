@@ -1,0 +1,153 @@
+"""Rows without the fields that --id and --text name: what they have, and the line to type.
+
+Of the fields that there are, the longest string is taken for the text, and for the id one without
+blanks that differs from row to row, first of all one whose name ends with id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from neardup.process.errors import StageError
+from neardup.process.typed import typed_with_all
+from neardup.reading.blocks import Piece
+from neardup.reading.fields import Fields, listed
+from neardup.reading.input_kinds import CONVERT
+from neardup.reading.json_lines import FlawError, json_object
+
+SEEN_ROWS = 100
+LONGEST_ID = 200
+Row = dict[str, Any]
+
+
+def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -> Iterator[Piece]:
+    """The same pieces of JSON lines; StageError where no row of the first one has the fields.
+
+    Of tasks each row needs an id.
+    """
+    for first in pieces:
+        if not first.flaw:
+            check_rows(b"".join(first.data()), fields, name, in_task)
+        yield from chain([first], pieces)
+
+
+def check_rows(lines: bytes, fields: Fields, name: str, in_task: bool = False) -> None:
+    """StageError where there are rows, and none of them has the fields."""
+    rows: list[Row] = []
+    lacks_text = True
+    needs_id = fields.needs_id or in_task
+    for line in lines.splitlines():
+        try:
+            row = json_object(line)
+        except FlawError:
+            continue
+        has_text = any(_is_text(row, fields, text) for text in fields.texts) or not fields.texts
+        if has_text and not (needs_id and fields.value(row, fields.id) is None):
+            return
+        lacks_text &= not has_text
+        rows += [row][: SEEN_ROWS - len(rows)]
+    if rows:
+        flag, field = ("--text", fields.texts[0]) if lacks_text else ("--id", fields.id)
+        what = _what_it_is(fields.value(rows[0], field))
+        found = f"field {field!r} is {what}" if what else f"has no field {field!r}"
+        there = listed([_with_kind(leaf, value) for leaf, value in _leaves(rows)])
+        told = f"{name}: {found}; name one with {flag}: {there}"
+        raise StageError(told + line_to_type(rows, fields, flag))
+
+
+def _is_text(row: Row, fields: Fields, name: str) -> bool:
+    """Whether it may be one in other rows, too: null is."""
+    value = fields.value(row, name)
+    if isinstance(value, list):
+        return all(type(each) is int for each in value)
+    return isinstance(value, str) or (value is None and name in row)
+
+
+def line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
+    """ "; type: …", or nothing where no field of these rows will do."""
+    text = ",".join(fields.texts)
+    if flag == "--text":
+        text = _longest(rows, f"{fields.texts[0]}.") or _longest(rows, "")
+    options = {"--text": text} if flag == "--text" else {}
+    if flag == "--id" or any(fields.value(row, fields.id) is None for row in rows):
+        id_ = _distinct(rows, text)
+        options |= {"--id": id_} if id_ else {}
+    if flag == "--id" and rows and not options:
+        return f"; to number the rows, type: {CONVERT}"
+    return f"; type: {typed_with_all(options)}" if options.get(flag) else ""
+
+
+def _leaves(rows: Sequence[Row]) -> list[tuple[str, Any]]:
+    """Each field, in order, and a value; of a field of fields, these, as meta.body."""
+    found: dict[str, Any] = {}
+    for row in rows:
+        for name, value in _flat(row):
+            if found.get(name) is None:
+                found[name] = value
+    return list(found.items())
+
+
+def _flat(row: Row, before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield before + name, value
+
+
+def _with_kind(name: str, value: Any) -> str:
+    """
+    >>> _with_kind("tags", ["a"]), _with_kind("title", "b")
+    ('tags (a list of strings)', 'title')
+    """
+    return f"{name} ({_what_it_is(value)})" if isinstance(value, (list, dict)) else name
+
+
+def _what_it_is(value: Any) -> str:
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        strings = value and all(isinstance(each, str) for each in value)
+        return "a list of strings" if strings else "a list"
+    return "" if value is None or isinstance(value, str) else f"{value!r:.20}, which is no string"
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    """The values of each field that an option can name."""
+    columns: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, value in _flat(row):
+            if name and "," not in name and not name.isdecimal():
+                columns.setdefault(name, []).append(value)
+    return columns
+
+
+def _longest(rows: Sequence[Row], before: str) -> str:
+    """The field whose strings are longest, of those whose names begin so; "" if there is none."""
+    lengths = {
+        name: sum(len(value) for value in values if isinstance(value, str))
+        for name, values in _columns(rows).items()
+        if name.startswith(before)
+    }
+    best = max(lengths, key=lambda name: lengths[name], default="")
+    return best if lengths.get(best) else ""
+
+
+def _distinct(rows: Sequence[Row], text: str) -> str:
+    """A field that may be the id; "" if there is none."""
+    able = [
+        name
+        for name, values in _columns(rows).items()
+        if name != text
+        and len(values) == len(rows) == len(set(map(str, values)))
+        and all(map(_may_be_id, values))
+    ]
+    return min(able, key=lambda name: not name.lower().endswith("id"), default="")
+
+
+def _may_be_id(value: Any) -> bool:
+    if isinstance(value, str):
+        return 0 < len(value) <= LONGEST_ID and len(value.split()) == 1
+    return type(value) is int

@@ -1,0 +1,108 @@
+"""Rows without the fields that are asked for: what there is, and a line to type that works."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, run, succeed
+
+WORDS = [f"word{i}" for i in range(40)]
+TYPED = re.compile(r"; type: (.*)$", re.MULTILINE)
+Rows = list[dict[str, Any]]
+
+
+def rows(count: int = 40) -> Rows:
+    """The last two have one text."""
+    texts = [" ".join(WORDS[i : i + 8]) for i in range(count)]
+    texts[-1] = texts[-2]
+    return [
+        {"lang": "en", "title": f"No. {i}", "uuid": f"u{i}", "body": text, "tags": ["a", "b"]}
+        | {"meta": {"year": 2000 + i, "summary": f"in {i} words"}, "n": None}
+        for i, text in enumerate(texts)
+    ]
+
+
+def written(path: Path, some: Rows) -> Path:
+    if path.suffix == ".parquet":
+        arrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(arrow.Table.from_pylist(some), path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in some))
+    else:
+        with path.open("w", newline="") as file:
+            out = csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+            out.writerows([some[0].keys(), *(row.values() for row in some)])
+    return path
+
+
+def plain(some: Rows) -> Rows:
+    return [{name: row[name] for name in ("lang", "uuid", "body")} for row in some]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".tsv", ".parquet"])
+@pytest.mark.parametrize("flags", ["", "--text=titel"])
+def test_the_line_to_type_finds_the_pair(suffix: str, flags: str, tmp_path: Path) -> None:
+    path = written(tmp_path / f"rows{suffix}", plain(rows()))
+    told = run([*RUN_LOCAL, *flags.split(), path], tmp_path)
+    assert (told.code, told.out) == (1, b"")
+    assert told.err.count("\n") == 1, told.err
+    assert "it has lang, uuid, body; type: ./run_local.sh" in told.err
+    line = shlex.split(TYPED.search(told.err)[1])
+    assert line[1:5] == ["--text", "body", "--id", "uuid"]
+    assert succeed([*RUN_LOCAL, *line[1:]], tmp_path).out == b"u38\tu39\t1.000000\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "says", "types"),
+    [
+        ("", "has no field 'text'", "--text body --id uuid"),
+        ("--text titel", "has no field 'titel'", "--text body --id uuid"),
+        ("--text meta", "field 'meta' is an object", "--text meta.summary --id uuid"),
+        ("--text tags", "field 'tags' is a list of strings", "--text body --id uuid"),
+        ("--text meta.year", "field 'meta.year' is 2000, which is no", "--text body --id uuid"),
+        ("--text body --id uid", "has no field 'uid'", "--id uuid --text body"),
+    ],
+)
+def test_what_json_lines_have_is_listed(flags: str, says: str, types: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "rows.jsonl", rows())
+    for command in [*NEARDUP, "tune"], [*INLINE], [*MAPPER]:
+        told = run([*command, *flags.split(), path], tmp_path)
+        if command == [*NEARDUP, "tune"] and "--id" in flags:
+            continue  # a sample needs no ids
+        assert (told.code, told.out) == (1, b""), told.err
+        assert says in told.err
+        listed = "lang, title, uuid, body, tags (a list of strings), meta.year, meta.summary, n;"
+        assert f"it has {listed}" in told.err
+        assert types in TYPED.search(told.err)[1]
+
+
+@pytest.mark.parametrize("command", ["index --to X", "sketch --to X", "truth", "convert --id x"])
+def test_other_commands_say_so(command: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "rows.jsonl", rows())
+    told = run([*NEARDUP, *command.replace("X", str(tmp_path / "to")).split(), path], tmp_path)
+    assert told.code == 1
+    assert "--id uuid" in TYPED.search(told.err)[1]
+
+
+def test_where_some_rows_have_the_field_the_others_are_bad_lines(tmp_path: Path) -> None:
+    some: Rows = [{"body": "x"}, *({"text": f"{row['body']}"} for row in rows()), {"text": None}]
+    told = succeed([*RUN_LOCAL, written(tmp_path / "rows.jsonl", some)], tmp_path)
+    assert told.count("bad lines") == 2
+    some = [{"text": None}] * 2 + [{"body": "x"}]
+    told = run([*RUN_LOCAL, written(tmp_path / "rows.jsonl", some)], tmp_path)
+    assert "no line of 3 could be read" in told.err
+
+
+def test_rows_without_an_id_are_numbered_where_a_task_needs_one(tmp_path: Path) -> None:
+    path = written(tmp_path / "rows.jsonl", [{"text": row["body"]} for row in rows()])
+    assert succeed([*RUN_LOCAL, path], tmp_path).out == b"39\t40\t1.000000\n"
+    told = run([*RUN_LOCAL, "--id", "key", path], tmp_path)
+    assert "has no field 'key'" in told.err
+    assert "to number the rows, type: python3 -m neardup convert" in told.err
