@@ -98,7 +98,7 @@ def _advice(counts: Mapping[str, int]) -> str:
     looks = {name[len(LIKE) :]: n for name, n in counts.items() if name.startswith(LIKE)}
     look = look_of_most(looks)
     if look not in ADVICE:
-        return "docs/formats.md says what a line is"
+        return "a line is an id and its shingles, or with --input text an id, a tab and the text"
     like, line = ADVICE[look]
     return f"they look like {like}; type: {line()}"
 

@@ -25,6 +25,7 @@ from neardup.process.verdict import (
     TSV_HEADER,
     WEIGHTED,
 )
+from neardup.reading.bad_lines import flaw_in
 
 LOOKED_AT = 100  # bad lines of each process
 SEEN_BYTES = 1000
@@ -77,4 +78,6 @@ def look_of(line: bytes, number: int, input_: str) -> str:
     tables = [_FIRST_LOOKS, _LOOKS] if number == 1 else [_LOOKS]
     fitting = (look for table in tables for look, form in table.items() if form.match(seen))
     look = next(fitting, OTHER)
+    if look == TEXT and flaw_in(seen):  # noise, or a program
+        return OTHER
     return OTHER if look in TAKES.get(input_, (input_,)) else look

@@ -385,7 +385,11 @@ def test_containment_is_for_prefix(tmp_path: Path) -> None:
         (b"", "no record in a sample of 0 lines; a pair takes two"),
         (b"\n \n", "no record in a sample of 0 lines; a pair takes two"),
         (b"a 1 2 3\n", "one record in a sample of 1 lines; a pair takes two"),
-        (b"a\nb x\nc -1\n", "no line of 3 could be read; docs/formats.md says what a line is"),
+        (
+            b"a\nb x\nc -1\n",
+            "no line of 3 could be read; a line is an id and its shingles, or "
+            "with --input text an id, a tab and the text",
+        ),
     ],
 )
 @pytest.mark.parametrize("piped", [False, True])

@@ -208,7 +208,7 @@ def test_standard_input(tmp_path: Path) -> None:
 def test_lines_that_look_like_nothing(tmp_path: Path) -> None:
     result = run([*RUN_LOCAL, "-"], tmp_path, b"lonely\n" * 20)
     assert result.code == 1
-    assert result.err.splitlines()[-1].endswith("docs/formats.md says what a line is")
+    assert result.err.splitlines()[-1].endswith("an id, a tab and the text")
 
 
 def test_rows_whose_values_are_wrong_look_like_what_they_are(tmp_path: Path) -> None:
@@ -258,6 +258,12 @@ def test_what_a_line_looks_like(look: str) -> None:
             look_of(line + b" 123456789 more"[: 10 if look == "shingles" else 15] * 500, 5, "")
             == look
         )
+
+
+@pytest.mark.parametrize("line", [b"\x7fELF \x02 words", b"caf\xe9 au lait", b"to be\0 or not"])
+def test_bytes_that_are_no_text_are_not_called_text(line: bytes) -> None:
+    assert look_of(b"\x80" + line, 5, "shingles") == OTHER
+    assert look_of(b"a plain line of text", 5, "shingles") == "text"
 
 
 def test_every_look_has_its_advice() -> None:
