@@ -31,7 +31,7 @@ from typing import IO, Any
 import numpy as np
 
 from neardup.process.errors import StageError
-from neardup.reading.blocks import LINE_END, Start
+from neardup.reading.blocks import LINE_END, Start, count_lines
 from neardup.reading.line_form import LineForm
 from neardup.reading.magic import MAGIC_BYTES, refuse_no_lines
 from neardup.reading.packed import OPENERS
@@ -198,11 +198,17 @@ def _from_start(
 def _first_rows(form: LineForm, name: str, limit: int) -> tuple[list[bytes], int, float | None]:
     """The same of a table, from which rows come in pieces."""
     found: list[bytes] = []
+    rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0
     for piece in form.pieces(name, name, MOST_LINE_BYTES, Start(name, 1)):
-        found += [] if piece.flaw else b"".join(piece.data()).splitlines(keepends=True)
-        if sum(map(len, found)) > limit:
-            return found, 0, piece.behind / size if size and piece.behind else None
+        for lines in () if piece.flaw else piece.data():
+            rows += count_lines(lines)
+            if held <= limit:  # a piece may be a hundred times as large as it is in the file
+                found += lines.splitlines(keepends=True)
+                held += len(lines)
+        if held > limit:
+            behind = piece.behind * len(found) / rows
+            return found, 0, behind / size if size and behind else None
     return [row for row in found if row.strip()], 0, 1
 
 

@@ -6,8 +6,6 @@ import datetime
 import decimal
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Callable
 
@@ -22,8 +20,9 @@ from neardup.reading.input_files import InputFile
 from neardup.reading.line_form import LineForm
 from neardup.reading.places import first_place
 from neardup.reading.tables import parquet_rows
+from tests.support.failing import MEASURED
 from tests.support.parquet_files import arrow, form_of, many, parquet, rows_of, writers
-from tests.support.programs import MAPPER, ROOT, RUN_LOCAL, run, succeed
+from tests.support.programs import MAPPER, RUN_LOCAL, run, succeed
 
 
 @writers
@@ -170,39 +169,38 @@ def test_types_that_few_have(tmp_path: Path) -> None:
     assert third["bool"] is False
 
 
-READ_AND_KEEP = """
-import re, sys
-from pathlib import Path
-from neardup.decisions.keep_records import keep_file
-from neardup.reading.blocks import read_files
-from neardup.reading.input_files import InputFile
-from neardup.reading.line_form import LineForm
-from neardup.reading.places import first_place
+# Memory.
 
-path, kept = sys.argv[1:]
-form = LineForm.of("parquet", None, None)
-print(sum(len(block.data) for block in read_files([path], 1 << 20, pieces=form.pieces)))
-with open("/dev/null", "rb") as nobody, open(kept, "wb") as sink:
-    keep_file(form, InputFile(path, path, first_place(0)), 1 << 20, nobody, sink)
-print(re.search("VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
-"""
+LONG = [f"{k} " + "a word that is long " * 500 for k in range(3)]  # 10 KB, which the file has once
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak")
-@pytest.mark.parametrize("kind", ["string", "large_string", "dictionary"])
-def test_memory_does_not_grow_with_strings_that_repeat(kind: str, tmp_path: Path) -> None:
-    """Of 20,000 rows with three texts of 10 KB the file holds 30 KB: decoded they are 200 MB."""
-    texts = arrow.array([f"{i} {'to be or not ' * 750}" for i in range(3)])
-    column = arrow.DictionaryArray.from_arrays(arrow.array([i % 3 for i in range(20_000)]), texts)
-    if kind != "dictionary":
-        column = column.dictionary_decode().cast(getattr(arrow, kind)())
+def write_long(path: Path) -> None:
+    """Some 60 MB in 100 KB; also in a struct, and beside lists."""
+    texts = [LONG[i % 3] for i in range(6000)]
+    columns = {"text": texts, "meta": [{"body": text} for text in texts], "of": [[7] * 9] * 6000}
+    parquet.write_table(arrow.table({**columns, "id": list(range(6000))}), path)
+
+
+@pytest.mark.parametrize("text", ["text", "meta.body"])
+def test_strings_that_the_file_has_once_are_read_some_at_a_time(text: str, tmp_path: Path) -> None:
     path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
-    table = arrow.table({"id": range(20_000), "text": column})
+    write_long(path)
+    flags = ["--jobs=1", "--text", text, "--output=kept", "-o", kept]
+    result = run([*MEASURED, *RUN_LOCAL, *flags, path], tmp_path, process=True)
+    assert result.count("records that stay") == 3
+    assert parquet.read_table(kept).equals(parquet.read_table(path).take([0, 1, 2]))
+    assert int(result.err.splitlines()[-1]) < 300_000  # KiB; all rows at once take 1 GB
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_batches_are_bounded_wherever_the_large_rows_are(order: int, tmp_path: Path) -> None:
+    path, most = tmp_path / "a.parquet", 100_000
+    rows = ["b"] * 3000 + ["many words " * 1000] * 300 + ["huge" * 100_000] + ["a", "b", "c"] * 50
+    table = arrow.table({"text": rows[::order], "n": [[i] for i in range(len(rows))]})
     parquet.write_table(table, path)
-    assert path.stat().st_size < 1 << 20
-    command = [sys.executable, "-c", READ_AND_KEEP, str(path), str(kept)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=300, cwd=ROOT)
-    read, peak = map(int, done.stdout.split())
-    assert read > 190e6
-    assert parquet.read_table(kept).equals(table)
-    assert peak >> 10 < 320  # MiB: 64 MiB of rows that wait to be written, twice, and pyarrow
+    with parquet_rows.opened_parquet(str(path), "a.parquet") as file:
+        found = list(parquet_rows.batches(file, 1000, None, 0, most))
+    assert arrow.Table.from_batches(found).equals(table)
+    large = [batch for batch in found if batch.num_rows > 1 and batch.nbytes > most]
+    assert len(large) < 6  # where rows grow, until it is seen
+    assert len(found) < 200

@@ -3,9 +3,8 @@
 A row group is read a slice at a time, and only if one of its slices is asked for: mappers that
 share a file each decode what is theirs, and in a row group of several slices what comes before.
 
-A file counts a string that repeats only once, in a dictionary, whatever it is once decoded.  Such
-columns are read as dictionaries and decoded a part at a time, so that memory does not grow with
-what the rows hold together.
+Slices are the same for all mappers, so they are sized by the file's own figures, which count a
+string that repeats only once.  What is decoded at once is bounded by itself: see `batches`.
 """
 
 from __future__ import annotations
@@ -22,18 +21,15 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, Any, Callable
 
-import numpy as np
-
 from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
 from neardup.reading.fields import Fields
 
 SEEN_ROWS = 100  # where a column is missing
 MOST_ROWS = 1 << 16  # of a slice
-PART_BYTES = 2 * BLOCK_BYTES  # of a slice, decoded at once; a row may have more
+FIRST_ROWS = 16  # of a row group, to see how large its rows are
+GROWTH = 8  # batches of more rows are made in steps: the rows behind may be larger ones
 READ_BYTES = 1 << 20  # of a column, at once
-DICTIONARY_BYTES = 4 << 20  # of a column in a row group; a larger one mostly is no dictionary
-NESTED_ROWS = 1 << 8  # of a slice with columns that cannot be read as dictionaries
 WRITTEN_BYTES = 64 << 20  # of a row group that is written
 NOT_UTF8 = "\udcff"  # what stands for a byte that is in no UTF-8
 quote = json.encoder.encode_basestring
@@ -76,72 +72,70 @@ class Slices:
         tops = {column.split(".")[0] for column in columns}
         read = sum(c.total_uncompressed_size for c, top in zip(chunks, names) if top in tops)
         self.rows: int = about.num_rows
-        nested = any("." in c.path_in_schema for c, top in zip(chunks, names) if top in tops)
-        most = NESTED_ROWS if nested else MOST_ROWS
-        self.size = max(1, min(most, BLOCK_BYTES * self.rows // max(read, 1)))
+        self.size = max(1, min(MOST_ROWS, BLOCK_BYTES * self.rows // max(read, 1)))
         self.name = name
-        self._open = partial(batches, file, self.size, columns, [group])
-        self._batches: Iterator[Any] | None = None
-        self._next = 0
+        self._open = partial(batches, file, self.size, columns, group, 4 * BLOCK_BYTES)
+        self._batches: Iterator[Any] = iter(())
+        self._next = 0  # the first row that `_batches` has not given yet
+        self._rest: Any = None  # of the last batch that it has given
 
     def lines(self, at: int, fields: Fields) -> Iterator[bytes]:
-        """The rows from number `at` of the group on, as JSON lines."""
+        """The rows of the slice from number `at` of the group on, as JSON lines."""
+        end = min(at + self.size, self.rows)
         with damage_named(self.name):
-            if self._batches is None:
+            if not self._next:
                 self._batches = self._open()
-            batch = None
-            while self._next <= at:
-                batch = next(self._batches)
-                self._next += batch.num_rows
-            assert batch is not None
-            return (json_lines(part, fields) for part in decoded(batch, PART_BYTES))
+            while at < end:
+                batch = self._batch_with(at)
+                yield json_lines(some := batch.slice(0, end - at), fields)
+                at += some.num_rows
+                self._rest = batch.slice(some.num_rows)
+
+    def _batch_with(self, at: int) -> Any:
+        """Rows from number `at` on: what is left of a batch, or the next one that has it."""
+        while self._next <= at:
+            self._rest = next(self._batches)
+            self._next += self._rest.num_rows
+        return self._rest.slice(max(0, self._rest.num_rows - (self._next - at)))
 
 
-def batches(file: Any, size: int, columns: list[str] | None, groups: list[int]) -> Iterator[Any]:
-    yield from file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False)
+def batches(
+    file: Any, most_rows: int, columns: list[str] | None, group: int, most_bytes: int
+) -> Iterator[Any]:
+    """The rows of a row group in record batches of some `most_bytes`, decoded, at most.
+
+    pyarrow reads batches of one number of rows.  For another number it begins anew and passes over
+    what was read: first with more rows each time, and after that only with fewer.
+    """
+    rows: int = file.metadata.row_group(group).num_rows
+    size, done, grows = min(FIRST_ROWS, most_rows), 0, True
+    while done < rows:
+        end = 0
+        for batch in file.iter_batches(
+            size, row_groups=[group], columns=columns, use_threads=False
+        ):
+            begin, end = end, end + batch.num_rows
+            if end <= done:
+                continue
+            yield batch.slice(max(0, done - begin))
+            done = end
+            fitting = max(1, min(most_rows, most_bytes * batch.num_rows // max(_bytes(batch), 1)))
+            if fitting < size // 2 or (grows and fitting > size):
+                grows = fitting > size
+                size = min(fitting, size * GROWTH)
+                break
 
 
-def decoded(batch: Any, most: int, schema: Any = None) -> Iterator[Any]:
-    """A record batch in parts of so many bytes, or of one row, as `schema` has its columns; else
-    without dictionaries."""
-    if not any(map(_is_dictionary, batch.schema.types)):
-        yield batch
-        return
-    ends = np.cumsum(sum(map(_row_bytes, batch.columns)))
-    low = 0
-    while low < batch.num_rows:
-        before = ends[low - 1] if low else 0
-        high = max(low + 1, int(np.searchsorted(ends, before + most, "right")))
-        yield _plain(batch.slice(low, high - low), schema)
-        low = high
+def _bytes(batch: Any) -> int:
+    """What it takes with each value by itself, also where a dictionary has them once."""
+    columns = zip(batch.schema.types, batch.columns)
+    return sum((c.dictionary_decode() if _is("dictionary", t) else c).nbytes for t, c in columns)
 
 
-def _is_dictionary(type_: Any) -> bool:
-    return bool(importlib.import_module("pyarrow.types").is_dictionary(type_))
-
-
-def _row_bytes(column: Any) -> Any:
-    """About how many bytes each row has in a column: int64, or one number for all."""
-    if not _is_dictionary(column.type):
-        return np.full(len(column), column.nbytes // max(len(column), 1), np.int64)
-    compute = importlib.import_module("pyarrow.compute")
-    words = column.dictionary
-    plain = importlib.import_module("pyarrow.types").is_primitive(words.type)
-    lengths = np.full(len(words), 8) if plain else compute.binary_length(words).to_numpy(False)
-    indices = column.indices.fill_null(0).to_numpy(False)
-    return lengths[indices].astype(np.int64) if len(lengths) else np.zeros(len(column), np.int64)
-
-
-def _plain(batch: Any, schema: Any) -> Any:
-    arrow = importlib.import_module("pyarrow")
-    if schema is None:
-        columns = [c.dictionary_decode() if _is_dictionary(c.type) else c for c in batch.columns]
-        return arrow.RecordBatch.from_arrays(columns, names=batch.schema.names)
-    columns = [
-        c if c.type == type_ else c.dictionary_decode().cast(type_)
-        for c, type_ in zip(batch.columns, schema.types)
-    ]
-    return arrow.RecordBatch.from_arrays(columns, schema=schema)
+def _is(kind: str, of: Any) -> bool:
+    """Return whether a type is of this kind, as pyarrow.types calls it, if it knows the kind."""
+    test = getattr(importlib.import_module("pyarrow").types, f"is_{kind}", None)
+    return bool(test and test(of))
 
 
 def json_lines(batch: Any, fields: Fields) -> bytes:
@@ -236,27 +230,9 @@ def opened_parquet(path: str, name: str) -> Iterator[Any]:
             raise StageError(
                 f"{name}: Parquet is read from its end, and a pipe has none; name a file"
             )
-        about = parquet.read_metadata(file)
         yield parquet.ParquetFile(
-            file,
-            metadata=about,
-            read_dictionary=_repeating(about),
-            buffer_size=READ_BYTES,
-            pre_buffer=False,
-            page_checksum_verification=True,
+            file, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True
         )
-
-
-def _repeating(about: Any) -> list[str]:
-    """The columns of strings that may repeat, and that are read as dictionaries for it."""
-    found: set[str] = set()
-    large: set[str] = set()
-    for group in map(about.row_group, range(about.num_row_groups)):
-        for chunk in map(group.column, range(group.num_columns)):
-            small = chunk.total_uncompressed_size <= DICTIONARY_BYTES
-            strings = chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
-            (found if small and strings else large).add(chunk.path_in_schema)
-    return sorted(path for path in found - large if "." not in path)
 
 
 def _has(file: Any, field: str) -> bool:
@@ -300,13 +276,12 @@ def kept_parquet(
     """
     arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     with opened_parquet(path, name) as file:
-        with open(_source(path), "rb") as again:
-            schema = parquet.read_schema(again)
+        schema = file.schema_arrow
         with parquet.ParquetWriter(sink, schema, compression=_codec(file)) as writer:
             held: list[Any] = []
-            next_gone, done = next(gone, None), 0
+            next_gone, done, size = next(gone, None), 0, 0
             rows, total = file.metadata.num_rows, _size(path)
-            for batch in _all_batches(file, schema):
+            for batch in _all_batches(file):
                 stays = [True] * batch.num_rows
                 while next_gone is not None and next_gone < first + batch.num_rows:
                     stays[next_gone - first] = False
@@ -315,9 +290,10 @@ def kept_parquet(
                 done += batch.num_rows
                 passed(total * done // max(rows, 1))
                 held.append(batch.filter(arrow.array(stays, arrow.bool_())))
-                if sum(each.nbytes for each in held) > WRITTEN_BYTES:
+                size += _bytes(held[-1])
+                if size > WRITTEN_BYTES:
                     writer.write_table(arrow.Table.from_batches(held, schema))
-                    held = []
+                    held, size = [], 0
             if held:
                 writer.write_table(arrow.Table.from_batches(held, schema))
 
@@ -330,9 +306,8 @@ def _codec(file: Any) -> str:
     return "none" if name == "uncompressed" else name
 
 
-def _all_batches(file: Any, schema: Any) -> Iterator[Any]:
+def _all_batches(file: Any) -> Iterator[Any]:
     for group in range(file.num_row_groups):
         about = file.metadata.row_group(group)
         size = max(1, min(MOST_ROWS, READ_BYTES * about.num_rows // max(about.total_byte_size, 1)))
-        for batch in batches(file, size, None, [group]):
-            yield from decoded(batch, READ_BYTES, schema)
+        yield from batches(file, size, None, group, 4 * READ_BYTES)
