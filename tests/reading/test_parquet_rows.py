@@ -40,6 +40,21 @@ def test_kept_has_all_columns_and_types(write: Callable[[Path], None], tmp_path:
     assert codecs[0] == codecs[1]
 
 
+@pytest.mark.parametrize("kind", ["string_view", "binary_view"])
+def test_kept_has_views(kind: str, tmp_path: Path) -> None:
+    """Which pyarrow does not filter."""
+    if not hasattr(arrow, kind):
+        pytest.skip("needs a newer pyarrow")
+    path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"
+    texts = arrow.array(["to be", "to be", "not", None, "to be"]).cast(getattr(arrow, kind)())
+    parquet.write_table(arrow.table({"id": list("abcde"), "text": texts}), path)
+    result = succeed([*RUN_LOCAL, "--output=kept", path, "-o", kept], tmp_path)
+    assert result.count("records that stay") == 2
+    before, after = parquet.read_table(path), parquet.read_table(kept)
+    assert after.schema.equals(before.schema)
+    assert after.to_pylist() == [before.to_pylist()[i] for i in (0, 2, 3)]
+
+
 @pytest.mark.parametrize("group", [1, 7, 1000, 5000])
 @pytest.mark.parametrize("turns", [[0], [0, 1, 2], [1, 0]])
 def test_mappers_share_a_file(

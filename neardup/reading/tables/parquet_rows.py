@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, Any, Callable
 
+import numpy as np
+
 from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
 from neardup.reading.fields import Fields
@@ -289,13 +291,23 @@ def kept_parquet(
                 first += batch.num_rows
                 done += batch.num_rows
                 passed(total * done // max(rows, 1))
-                held.append(batch.filter(arrow.array(stays, arrow.bool_())))
-                size += _bytes(held[-1])
+                held += _filtered(batch, stays)
+                size += _bytes(batch) * sum(stays) // max(len(stays), 1)
                 if size > WRITTEN_BYTES:
                     writer.write_table(arrow.Table.from_batches(held, schema))
                     held, size = [], 0
             if held:
                 writer.write_table(arrow.Table.from_batches(held, schema))
+
+
+def _filtered(batch: Any, stays: list[bool]) -> list[Any]:
+    """The rows that stay; slices of them where pyarrow filters no such type, as string_view."""
+    arrow = importlib.import_module("pyarrow")
+    try:
+        return [batch.filter(arrow.array(stays, arrow.bool_()))]
+    except arrow.ArrowNotImplementedError:
+        ends = np.flatnonzero(np.diff([False, *stays, False])).tolist()
+        return [batch.slice(low, high - low) for low, high in zip(ends[::2], ends[1::2])]
 
 
 def _codec(file: Any) -> str:
