@@ -12,6 +12,7 @@ from neardup.process.frequent import (
     frequent_on_cluster,
     most_frequent,
 )
+from neardup.process.typed import typed_with
 
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
@@ -106,7 +107,7 @@ def _single(counts: dict[str, int]) -> list[str]:
         return []
     return [
         f"{single:,} of {records:,} texts are no longer than one shingle, so that only an equal "
-        "text is found; shorter shingles find more: --shingle char:3"
+        f"text is found; shorter shingles find more: {typed_with('--shingle', 'char:3')}"
     ]
 
 
