@@ -31,14 +31,8 @@ class AskedRun(NamedTuple):
         if not name:
             raise UsageError(f"{RUN}: expected the name of a file, got ''")
         told = RunFile.of(name)
-        try:
-            old = table.from_arguments(told.options).against or []
-            args = table.from_arguments(filter(_of_records, told.options))
-        except ValueError as error:
-            raise StageError(
-                f"{run_file_name(name)}: of neardup {told.version}: {error} of this one; run again "
-                "with -o"
-            ) from None
+        old = options_of(told, name).against or []
+        args = table.from_arguments(filter(_of_records, told.options))
         indexes = [each for each in old if is_index(each)]
         files = [*(each for each in old if each not in indexes), *told.files]
         return cls(name, args, files, indexes)
@@ -63,6 +57,17 @@ class AskedRun(NamedTuple):
                     f"{file}: {gone}, for {RUN} {self.name}; tell where its records are now: "
                     f"python3 -m neardup why {RUN} {self.name} FILE A B"
                 )
+
+
+def options_of(told: RunFile, name: str | os.PathLike[str]) -> argparse.Namespace:
+    """The options of a run; StageError where this version of neardup has not all of them."""
+    try:
+        return table.from_arguments(told.options)
+    except ValueError as error:
+        raise StageError(
+            f"{run_file_name(name)}: of neardup {told.version}: {error} of this one; run again "
+            "with -o"
+        ) from None
 
 
 def _of_records(word: str) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -132,6 +133,12 @@ def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _share(value: Any) -> bool:
+    """Whether it is a fraction, 0 < N/N <= 1, as `own_file` writes a threshold."""
+    parts = re.fullmatch("([1-9][0-9]{0,9})/([1-9][0-9]{0,9})", value) if _text(value) else None
+    return parts is not None and int(parts[1]) <= int(parts[2])
+
+
 _BY_TYPE: dict[str, Callable[[Any], bool]] = {
     "list[str]": _words,
     "dict[str, int]": _numbers,
@@ -139,3 +146,4 @@ _BY_TYPE: dict[str, Callable[[Any], bool]] = {
     "str": _text,
 }
 _KINDS = {field.name: _BY_TYPE[str(field.type)] for field in fields(RunFile)}
+_KINDS["threshold"] = _share

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+from neardup.evaluation.run_options import options_of
 from neardup.index.is_index import is_index
 from neardup.options import table
 from neardup.options.common import OUTPUT_OPTIONS
@@ -76,14 +77,15 @@ def asked_of_options(args: argparse.Namespace) -> Asked:
 
 
 def asked_of_run(path: Path, args: argparse.Namespace) -> Asked:
-    """From a run's own file; UsageError where the command line says something else."""
+    """From a run's own file; UsageError where the command line says something else, StageError for
+    the file of another version."""
     run = RunFile.of(path)
     _check_output(run.output, f"{path}: --output")
     for option in table.as_arguments(args):
         flag = option.partition("=")[0]
         if flag not in NAMING and option not in run.options and option != _default(flag):
             raise UsageError(f"{option}: {path} says what was asked; leave {flag} out")
-    given = table.from_arguments(run.options)
+    given = options_of(run, path)
     given.files = run.files
     return Asked(
         path.name,

@@ -99,6 +99,22 @@ def test_a_run_file_that_is_none(text: bytes, folder: Path) -> None:
     assert ".pairs.tsv.neardup.json: " in result.err
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"threshold": "1/0"}, "of neardup 0.1.0, which tells no threshold as this one"),
+        ({"options": ["--new=1"]}, "of neardup 0.1.0: '--new=1' is no option of this one"),
+        ({"options": ["--exact=1"]}, "of neardup 0.1.0: '--exact=1' is no option of this one"),
+    ],
+)
+def test_a_run_file_of_another_version(changed: dict[str, object], said: str, folder: Path) -> None:
+    write_run_file(folder, **changed)
+    result = call(folder, records="records.txt")
+    path = folder / ".pairs.tsv.neardup.json"
+    assert (result.code, result.err) == (1, f"neardup report: {path}: {said}; run again with -o\n")
+    assert not (folder / "page.html").exists()
+
+
 def test_a_folder_of_parts_and_packed_files(folder: Path) -> None:
     whole = page(folder, "--input=text")
     (folder / "out").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 from math import cos, pi
 from pathlib import Path
 
@@ -371,7 +372,7 @@ def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
         options=table.as_arguments(args),
         files=files,
         output=args.output,
-        threshold=args.threshold or "9/10",
+        threshold=str(Fraction(args.threshold or "0.9")),
         measure="jaccard",
         scheme="minhash",
         promise="",

@@ -52,6 +52,18 @@ def _without(name: str) -> bytes:
         (_without("files"), "of neardup 0.1.0, which tells no files as this one"),
         (TOLD.format().replace(b"2000", b'"x"'), "of neardup 0.1.0, which tells no counts"),
         (TOLD.format().replace(b'"4/5"', b"0.8"), "of neardup 0.1.0, which tells no threshold"),
+        *[
+            (TOLD.format().replace(b"4/5", wrong), "of neardup 0.1.0, which tells no threshold")
+            for wrong in (
+                b"1/0",
+                b"0/1",
+                b"5/4",
+                b"0.8",
+                b"4/5\\n",
+                b"1e9999999999",
+                b"1/" + b"9" * 5000,
+            )
+        ],
     ],
 )
 def test_anything_else_is_refused(text: bytes, message: str, tmp_path: Path) -> None:
