@@ -10,6 +10,7 @@ from typing import Any, Callable
 from neardup.process.errors import StageError, UsageError
 
 DEFAULT_ID, DEFAULT_TEXT = "id", "text"
+MOST_DIGITS = 20  # of the number of a column; int() itself refuses more than some thousands
 FirstRows = Callable[[], "list[dict[str, Any]]"]
 
 
@@ -40,8 +41,11 @@ class Fields:
         numbers = [name.isdecimal() for name in (*texts, *[fields.id] * fields.needs_id)]
         if any(numbers) and not all(numbers):
             raise UsageError("--id and --text are numbers of columns, or names: not one of each")
-        if "0" in fields.names:
-            raise UsageError("--id and --text: columns are numbered from 1 on")
+        columns = filter(str.isdecimal, fields.names)
+        if not all(len(name) <= MOST_DIGITS and int(name) for name in columns):
+            raise UsageError(
+                f"--id and --text: columns are numbered from 1 on, in {MOST_DIGITS} digits at most"
+            )
         return fields
 
     @property

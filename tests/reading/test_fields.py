@@ -27,6 +27,9 @@ def test_what_they_are_when_nothing_is_said() -> None:
         (None, "2,body", "not one of each"),
         ("0", "2", "numbered from 1 on"),
         (None, "0", "numbered from 1 on"),
+        (None, "00", "numbered from 1 on"),
+        (None, "9" * 5000, "in 20 digits at most"),
+        ("9" * 5000, "1", "in 20 digits at most"),
     ],
 )
 def test_names_that_are_none(id_: str | None, text: str | None, told: str) -> None:
