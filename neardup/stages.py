@@ -89,6 +89,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
     """The records of each block; bad lines are counted, or fatal with --strict."""
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
+    counters.ids.of_rows = settings.form.fields is not None
     for block in blocks:
         if block.flaw:
             reject(block, BadLine(0, block.data, block.flaw), settings, counters)

@@ -67,6 +67,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """The rows of a block, each with an id; bad lines are counted, or fatal with --strict."""
     fields = form.fields
+    id_field = (fields and fields.id) or DEFAULT_ID
 
     def bad(number: int, text: bytes, reason: str) -> None:
         reject(block, BadLine(number, text, reason), settings, counters)
@@ -97,7 +98,7 @@ def _rows(
             else:
                 counters.add("records", 1)
                 if missing:
-                    row = {fields.id: row_id(block, number).decode(), **_without(row, fields.id)}
+                    row = {id_field: row_id(block, number).decode(), **_without(row, id_field)}
                 yield _named(row, fields) if fields.numbered else row
 
 
@@ -108,7 +109,7 @@ def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
 def _named(row: dict[str, Any], fields: Fields) -> dict[str, Any]:
     """Columns without names, by those that a run takes unless told."""
     text = "\n".join(row[name] for name in fields.texts)
-    return {DEFAULT_ID: row[fields.id], DEFAULT_TEXT: text}
+    return {DEFAULT_ID: row[fields.id or DEFAULT_ID], DEFAULT_TEXT: text}
 
 
 def _line(row: dict[str, Any]) -> bytes:

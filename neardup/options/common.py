@@ -77,7 +77,7 @@ COMMON_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--id": dict(
         metavar="NAME",
         help="of rows: the field that is the id, or of a table without a header the number of its "
-        "column; where there is none, rows are numbered (default: {id})",
+        "column; where there is none, or with '', rows are numbered (default: {id})",
     ),
     "--text": dict(
         metavar="NAME[,NAME]",

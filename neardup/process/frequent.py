@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from neardup.process.errors import shown
-from neardup.process.typed import piped, typed_with, typed_without
+from neardup.process.typed import piped, typed_numbering, typed_with
 
 AT_ONCE, HELD, STAYING = 1 << 12, 1 << 14, 1000
 LONGEST = 256  # bytes; longer ids are passed over, so that what is held is bounded
@@ -33,6 +33,7 @@ class Frequent(NamedTuple):
     times: int
     at_least: bool
     records: int
+    of_rows: bool = False  # which can be numbered
 
     @property
     def too_frequent(self) -> bool:
@@ -48,6 +49,7 @@ class FrequentIds:
     """
 
     def __init__(self) -> None:
+        self.of_rows = False
         self._waiting: list[bytes] = []
         self._counts: Counter[bytes] = Counter()
         self._records = self._short = 0
@@ -83,7 +85,8 @@ class FrequentIds:
             id_.decode("utf-8", "backslashreplace"): count
             for id_, count in self._counts.most_common(STAYING)
         }
-        return {"records": self._records, "short": self._short, "ids": told}
+        how = {"of_rows": True} if self.of_rows else {}
+        return {"records": self._records, "short": self._short, "ids": told, **how}
 
 
 def most_frequent(reports: Sequence[dict]) -> Frequent:
@@ -97,21 +100,22 @@ def most_frequent(reports: Sequence[dict]) -> Frequent:
         report["short"] or (id_ not in report["ids"] and len(report["ids"]) == STAYING)
         for report in reports
     )
-    return Frequent(id_, count, missed, records)
+    of_rows = any(report.get("of_rows") for report in reports)
+    return Frequent(id_, count, missed, records, of_rows)
 
 
 def frequent_in_words(most: Frequent) -> str:
     """The warning, and what to look at."""
-    id_, count, at_least, records = most
+    id_, count, at_least, records, of_rows = most
     on = f"{'at least ' if at_least else ''}{count:,} of {records:,} records"
-    return f"the id {shown(id_.encode(), 100)} is on {on}; {_advice(id_)}"
+    return f"the id {shown(id_.encode(), 100)} is on {on}; {_advice(id_, of_rows)}"
 
 
-def _advice(id_: str) -> str:
+def _advice(id_: str, of_rows: bool) -> str:
     if id_.startswith("{"):
         return f"for JSON lines type: {typed_with('--input', 'jsonl')}"
-    if line := typed_without("--id"):
-        return f"rows that have no field id are numbered where --id is left out; type: {line}"
+    if of_rows:
+        return f"name another field with --id, or number the rows; type: {typed_numbering()}"
     numbered = piped("nl -ba -w1", flag="--input", value="text")
     return (
         "does each line begin with an id of its own?  With --input text it ends at a tab, or else "

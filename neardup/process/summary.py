@@ -68,6 +68,8 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
     seconds                           mapper 0.5
     """
     counts = total(report["counts"] for report in reports)
+    if REPEATED in counts and REMOVED not in counts:
+        counts[REPEATED] = _of_one_id(reports) or counts[REPEATED]  # not all of them meet
     if "records" in counts:
         reasons = {name: n for name, n in counts.items() if name.startswith(BAD)}
         counts["bad lines"] = sum(reasons.values())
@@ -95,7 +97,7 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
     pairs = counts.get("pairs", 0 if whole else None)
     nothing_read = counts.get("bad lines") and not counts["records"]
     if pairs == 0 and any(counts.get(name) for name in read) and not nothing_read:
-        lines.append(_why_no_pair(reports))
+        lines.append(_why_no_pair(reports, counts))
     lines += [*_frequent(reports, counts), *_single(counts)]
     return "\n".join(lines)
 
@@ -111,10 +113,17 @@ def _single(counts: dict[str, int]) -> list[str]:
     ]
 
 
-def _why_no_pair(reports: list[dict]) -> str:
+def _of_one_id(reports: list[dict]) -> int:
+    """How many records there are, where all have one id; else 0."""
     most = most_frequent([report["ids"] for report in reports if "ids" in report])
-    if most.too_frequent and most.times == most.records:
+    return most.times if most.too_frequent and most.times == most.records else 0
+
+
+def _why_no_pair(reports: list[dict], counts: dict[str, int]) -> str:
+    if _of_one_id(reports):
         return "All records have one id, and records of one id form no pair."
+    if counts.get(REPEATED):
+        return "Only records of one id are similar enough, and these form no pair."
     return "No two records are similar enough to form a pair."
 
 

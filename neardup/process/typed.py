@@ -8,12 +8,14 @@ import sys
 from collections.abc import Mapping
 
 ON_CLUSTER, ON_SPARK, COUNT_TOKENS = "./run_hadoop.sh", "./run_spark.sh", "./count_tokens.py"
+JOB = "./job.py"
+NUMBER_ROWS = "python3 -m neardup convert --id '' FILE… > records.jsonl"
 PROGRAMS = {
     "run.py": "./run_local.sh",
     "submit.py": ON_CLUSTER,
     "spark_submit.py": ON_SPARK,
     "spark_job.py": ON_SPARK,
-    "job.py": "./job.py",
+    "job.py": JOB,
     "mapper.py": "./mapper.py",
     "count_tokens.py": COUNT_TOKENS,
 }
@@ -41,13 +43,15 @@ def typed_with_all(options: Mapping[str, str]) -> str:
     )
 
 
-def typed_without(flag: str) -> str:
-    """The same command without an option that it has; "" where it has none, or cannot be told."""
+def typed_numbering() -> str:
+    """The same command on numbered rows; of tasks, which cannot, one to run first."""
     words = _words()
-    if not any(word == flag or word.startswith(f"{flag}=") for word in words):
-        return ""
-    program, _, _, *rest = _with(words, flag, "")
-    return _line([program, *rest])
+    if words[:1] not in ([], [ON_CLUSTER], [ON_SPARK], [JOB]):
+        return typed_with("--id", "")
+    spaced = [part for word in words for part in word.split("=", 1)]
+    of_rows = [pair for pair in zip(spaced, spaced[1:]) if pair[0] in ("--input", "--text")]
+    given = [shlex.quote(word) for pair in of_rows for word in pair]
+    return NUMBER_ROWS.replace("FILE", " ".join([*given, "FILE"]))
 
 
 def piped(command: str, name: str = "", flag: str = "", value: str = "") -> str:

@@ -25,7 +25,7 @@ class Fields:
     ('id', ('title', 'meta.body'), 'to be')
     """
 
-    id: str
+    id: str  # "" is none: all rows have their numbers
     texts: tuple[str, ...]  # () is all there are
     needs_id: bool  # else rows have their numbers where there is none
 
@@ -35,9 +35,7 @@ class Fields:
         texts = tuple((DEFAULT_TEXT if text is None else text).split(","))
         if not all(texts):
             raise UsageError(f"--text: {text!r} is not NAME, or NAME,NAME… without blanks")
-        if id_ == "":
-            raise UsageError("--id: expected the name of a field, got ''")
-        fields = cls(id_ or DEFAULT_ID, texts, needs_id=id_ is not None)
+        fields = cls(DEFAULT_ID if id_ is None else id_, texts, needs_id=bool(id_))
         numbers = [name.isdecimal() for name in (*texts, *[fields.id] * fields.needs_id)]
         if any(numbers) and not all(numbers):
             raise UsageError("--id and --text are numbers of columns, or names: not one of each")
@@ -50,7 +48,7 @@ class Fields:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (self.id, *self.texts)
+        return (self.id, *self.texts) if self.id else self.texts
 
     @property
     def numbered(self) -> bool:
@@ -90,7 +88,7 @@ class Fields:
 
     def value(self, row: dict[str, Any], name: str) -> Any:
         """What a row has there; None if nothing.  A dot goes into a field of fields."""
-        if name in row:
+        if name and name in row:
             return row[name]
         value: Any = row
         for part in name.split(".") if "." in name else ():

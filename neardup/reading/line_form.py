@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from neardup.process.errors import UsageError
+from neardup.process.typed import NUMBER_ROWS
 from neardup.reading.bad_lines import Gather, Parser
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
@@ -204,6 +205,11 @@ class LineForm(NamedTuple):
             raise UsageError(
                 f"--input {self.input}: a task reads some lines of a file, and a row of it is not "
                 f"a line; convert it: {CONVERT}"
+            )
+        if self.fields and not self.fields.id:
+            raise UsageError(
+                "--id '': a task reads some lines of a file, and cannot number rows; type: "
+                + NUMBER_ROWS
             )
         if self.input == "tsv" and self.fields and not self.fields.numbered:
             raise UsageError(

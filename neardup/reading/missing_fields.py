@@ -71,7 +71,7 @@ def line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
     if flag == "--text":
         text = _longest(rows, f"{fields.texts[0]}.") or _longest(rows, "")
     options = {"--text": text} if flag == "--text" else {}
-    if flag == "--id" or any(fields.value(row, fields.id) is None for row in rows):
+    if flag == "--id" or (fields.id and any(fields.value(row, fields.id) is None for row in rows)):
         id_ = _distinct(rows, text)
         options |= {"--id": id_} if id_ else {}
     if flag == "--id" and rows and not options:

@@ -13,7 +13,7 @@ from neardup.process import counters as counters_module
 from neardup.process.counters import SHOWN_BAD_LINES, Counters
 from neardup.process.reports import summarize
 from neardup.process.summary import describe, first_bad_lines
-from tests.support.programs import RUN_LOCAL, run
+from tests.support.programs import INLINE, MAPPER, NEARDUP, REDUCER, RUN_LOCAL, in_order, run
 
 
 @pytest.fixture(autouse=True)
@@ -199,12 +199,46 @@ def test_hadoop_counters_hold_no_ids_so_a_line_does(monkeypatch, capsys):
     ]
 
 
-def test_one_id_is_the_reason_where_all_records_have_it(tmp_path: Path) -> None:
-    """The line to type works: rows without a field id are numbered."""
+ONE_ID = [
+    b'{"id": "x", "lang": "en", "text": "to be or not to be, that is it"}\n' * 12,
+    b'{"id": "x", "lang": "en", "text": "whose woods these are I think I know"}\n',
+]
+
+
+@pytest.mark.parametrize("options", [[], ["--id", "lang"]])
+def test_one_id_is_the_reason_where_all_records_have_it(tmp_path: Path, options: list[str]) -> None:
+    """The line to type works: --id '' numbers rows, whatever they have."""
     path = tmp_path / "l.jsonl"
-    path.write_bytes(b'{"lang": "en", "text": "to be or not to be, that is it"}\n' * 12)
-    result = run([*RUN_LOCAL, "--id", "lang", str(path)], tmp_path)
+    path.write_bytes(b"".join(ONE_ID))
+    result = run([*RUN_LOCAL, *options, str(path)], tmp_path)
     assert "All records have one id, and records of one id form no pair." in result.err
     assert "No two records" not in result.err
-    assert f"type: ./run_local.sh {path}" in result.err
-    assert len(run([*RUN_LOCAL, str(path)], tmp_path).lines()) == 66
+    assert result.count("repeated ids") == 13
+    assert f"number the rows; type: ./run_local.sh --id '' {path}\n" in result.err
+    assert len(run([*RUN_LOCAL, "--id", "", str(path)], tmp_path).lines()) == 66
+
+
+def test_one_id_in_a_pipe(tmp_path: Path) -> None:
+    """The reducer does not know of all records, and the mapper names the line to type."""
+    mapped = run([*MAPPER, "--input", "jsonl"], tmp_path, b"".join(ONE_ID))
+    assert "number the rows; type: ./mapper.py --id '' --input jsonl\n" in mapped.err
+    lines = in_order(mapped.out)
+    reduced = run(REDUCER, tmp_path, lines)
+    assert reduced.err.endswith(
+        "Only records of one id are similar enough, and these form no pair.\n"
+    )
+
+
+def test_one_id_in_tasks_which_cannot_number_rows(tmp_path: Path) -> None:
+    path = tmp_path / "t.tsv"
+    path.write_bytes(b"x\tto be or not to be\n" * 12)
+    result = run([*INLINE, "--id=1", "--text=2", str(path)], tmp_path)
+    line = "python3 -m neardup convert --id '' --text 2 FILE… > records.jsonl\n"
+    assert f"number the rows; type: {line}" in result.err
+    convert = [*NEARDUP, "convert", "--id", "", "--text", "2", str(path)]
+    records = tmp_path / "records.jsonl"
+    records.write_bytes(run(convert, tmp_path).out)
+    assert len(run([*INLINE, str(records)], tmp_path).lines()) == 66
+    refused = run([*INLINE, "--id", "", str(records)], tmp_path)
+    assert refused.code == 2
+    assert "cannot number rows" in refused.err

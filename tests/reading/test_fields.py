@@ -13,12 +13,12 @@ ALL = Fields("id", (), needs_id=False)
 def test_what_they_are_when_nothing_is_said() -> None:
     assert Fields.of(None, None) == Fields("id", ("text",), needs_id=False)
     assert Fields.of("id", None) == Fields("id", ("text",), needs_id=True)
+    assert Fields.of("", None) == Fields("", ("text",), needs_id=False)
 
 
 @pytest.mark.parametrize(
     ("id_", "text", "told"),
     [
-        ("", None, "--id: expected the name of a field"),
         (None, "", "--text: ''"),
         (None, "a,,b", "--text: 'a,,b'"),
         (None, ",", "--text"),
@@ -51,6 +51,7 @@ def test_names_that_are_none(id_: str | None, text: str | None, told: str) -> No
         ({}, "a.b", None),
         ({"": 1}, ".", None),
         ({"a": 1}, "", None),
+        ({"": 1}, "", None),
     ],
 )
 def test_values(row: dict, name: str, value: object) -> None:
