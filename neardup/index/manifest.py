@@ -7,13 +7,14 @@ import os
 import re
 import shutil
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from neardup.index.checked_file import damaged
 from neardup.index.is_index import MANIFEST
-from neardup.index.segment import COUNTS, FILES, SUMS, Segment
+from neardup.index.segment import COUNTS, FILES, SUMS, Segment, misfit
+from neardup.options.common import COMMON_OPTIONS
 from neardup.process.errors import StageError, UsageError
 
 FORMAT = 2
@@ -44,13 +45,15 @@ class Manifest:
         try:
             told = json.loads(path.read_text("utf-8"))
             checksum, format_ = told.pop("checksum"), told["format"]
-        except (ValueError, KeyError, AttributeError, TypeError):
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             raise damaged(path, "it cannot be read") from None
         if format_ not in FORMATS:
             raise StageError(f"{path}: of another version of neardup; make the index again")
         if checksum != _checksum(told):
             raise damaged(path, "its checksum is another")
         del told["format"]
+        if why := _misfit(told):
+            raise damaged(path, why)
         return cls(**told)
 
     def write(self, index: Path) -> None:
@@ -80,6 +83,29 @@ class Manifest:
     def segments_at(self, index: Path, first_file: int) -> list[Segment]:
         """Its segments, whose files have numbers from `first_file` on."""
         return [Segment(index / told["name"], told, first_file) for told in self.segments]
+
+
+def _misfit(told: dict[str, Any]) -> str:
+    """Why this is not what `write` writes, although its checksum is right; "" if it is."""
+    segments, options, given = (told.get(name) for name in ("segments", "options", "given"))
+    known = {each.name for each in fields(Manifest)}
+    if not told.keys() <= known or not isinstance(told.get("probe"), str):
+        return "it does not describe an index"
+    if not _are_options(options) or not {"--scheme", "--input"} <= set(options or ()):
+        return "it does not list the options of its keys"
+    if not _are_options({} if given is None else given):
+        return "it does not list the options that were given"
+    if not isinstance(segments, list):
+        return "it does not list its segments"
+    misfits = (misfit(each, f"{SEGMENT}{number}") for number, each in enumerate(segments))
+    return next(filter(None, misfits), "")
+
+
+def _are_options(told: Any) -> bool:
+    return isinstance(told, dict) and all(
+        value is True if "action" in COMMON_OPTIONS.get(flag, {}) else isinstance(value, str)
+        for flag, value in told.items()
+    )
 
 
 def _checksum(told: dict[str, Any]) -> int:

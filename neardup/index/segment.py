@@ -32,6 +32,32 @@ KEY_BYTES, HOLDER_BYTES = np.dtype(KEY).itemsize, np.dtype(HOLDER).itemsize
 TEXT_BYTES = 1 << 20  # of records, decoded at once
 
 
+def misfit(told: Any, name: str) -> str:
+    """Why this is not what a manifest says of the segment of this name; "" if it is."""
+    kinds = {"name": str, "files": list, "records": int, "partitions": list, "sizes": dict}
+    if not isinstance(told, dict) or not all(
+        isinstance(told.get(what), kind) for what, kind in {**kinds, SUMS: list}.items()
+    ):
+        return f"it does not describe {name}"
+    if told["name"] != name:
+        return f"it has {told['name']!r} in place of {name}"
+    parts, sizes, records = told["partitions"], told["sizes"], told["records"]
+    numbers = [*parts, *told[SUMS], records, *map(sizes.get, FILES)]
+    if not all(type(number) is int and 0 <= number < 1 << 60 for number in numbers):
+        return f"a number of {name} is none"
+    entries, fences = sum(parts), sum(-(-part // FENCE) for part in parts)
+    fit = {"keys": KEY_BYTES * entries, "holders": HOLDER_BYTES * entries}
+    fit.update(traits=16 * records, rows=16 * records, fences=KEY_BYTES * fences)
+    halves = len(parts) & (len(parts) - 1)  # none where it is a power of two
+    if {**sizes, **fit} != sizes or not parts or halves or max(told[SUMS], default=0) >> 32:
+        return f"the numbers of {name} do not fit together"
+    return (
+        ""
+        if all(isinstance(file, str) for file in told["files"])
+        else f"a file of {name} has no name"
+    )
+
+
 @dataclass(frozen=True)
 class Segment:
     """`told`: what the manifest says of it; its files are numbered from `first_file` on."""
