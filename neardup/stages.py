@@ -139,9 +139,9 @@ def join_buckets(
 ) -> Iterator[bytes]:
     """The same of buckets, many at a time, or a large one in a file; `way`: of keyed lines."""
     counters.promise = settings.promise
-    for name in ("keyed lines", "candidate pairs", "pairs"):
-        counters.add(name, 0)
     join = settings.join(counters)
+    for name in ("keyed lines", join.compared, join.found):
+        counters.add(name, 0)
     join.smallest_key.way = way
     for work in works:
         yield from join(work)

@@ -21,6 +21,7 @@ from neardup.decisions.rule import Rule
 from neardup.lines.set_text import decode_sets
 from neardup.lines.tagged_ids import is_old
 from neardup.process.counters import Counters
+from neardup.process.summary import COMPARISONS, USED
 from neardup.sets.ragged import Ragged, chunks
 from neardup.similarity.measures import Measure, eighteen_decimals
 
@@ -66,7 +67,6 @@ class Crowds:
         weights = np.array([len(a) + len(b) for a, b in texts], dtype=np.int64)
         for low, high in chunks(weights, TOKENS_AT_ONCE):
             self.counters.alive()
-            self.counters.add("candidate pairs", high - low)
             for p, similarity in self._verified(texts[low:high]):
                 head, near, _ = pairs[low + p]
                 head.edges.append(near._replace(similarity=as_number(similarity)))
@@ -77,8 +77,9 @@ class Crowds:
         left, right = np.array(rows, dtype=np.int64).reshape(-1, 2).T
         sets: Ragged = decode_sets(list(numbers))
         place = {pair: p for p, pair in enumerate(zip(left.tolist(), right.tolist()))}
+        self.counters.add(COMPARISONS, len(left))
         found = self.measure.verified(sets, left, right)
-        self.counters.add("pairs", len(found.left))
+        self.counters.add(USED, len(found.left))
         pairs = zip(found.left.tolist(), found.right.tolist())
         for pair, similarity in zip(pairs, eighteen_decimals(found.part, found.whole)):
             yield place[pair], similarity

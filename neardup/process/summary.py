@@ -17,6 +17,11 @@ from neardup.process.typed import typed_with
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
 SHUFFLED = "bytes shuffled"  # what the mappers have written
+CANDIDATES, PAIRS = "candidate pairs", "pairs"  # of records: all of them
+# Where an output needs few of the pairs: pairs of sets that were verified, if need be several
+# times, and the pairs of records it is made from.  Copies are pairs that need no comparison.
+COMPARISONS, USED = "comparisons", "pairs used"
+CROWDED = "members of crowds"  # among which the decision looks for pairs; not shown
 REPEATED = "repeated ids"
 SINGLE = "texts of a single shingle"
 FEW_SINGLE = 10  # it is worth a word from one in ten records on
@@ -37,8 +42,10 @@ ORDER = (
     SHUFFLED,
     "keyed lines",
     "buckets with more than one record",
-    "candidate pairs",
-    "pairs",
+    CANDIDATES,
+    PAIRS,
+    COMPARISONS,
+    USED,
     REPEATED,
     "unique pairs",
     "repeated pairs",
@@ -94,9 +101,10 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
     seconds = ", ".join(f"{name} {spent:.1f}" for name, spent in seconds_of(reports).items())
     lines.append(f"{'seconds':33} {seconds}")
     read = ("records", "bad lines", "keyed lines")
-    pairs = counts.get("pairs", 0 if whole else None)
+    pairs = counts.get(PAIRS, counts.get(USED, 0 if whole else None))
     nothing_read = counts.get("bad lines") and not counts["records"]
-    if pairs == 0 and any(counts.get(name) for name in read) and not nothing_read:
+    none = pairs == 0 and not counts.get(CROWDED)
+    if none and any(counts.get(name) for name in read) and not nothing_read:
         lines.append(_why_no_pair(reports, counts))
     lines += [*_frequent(reports, counts), *_single(counts)]
     return "\n".join(lines)

@@ -18,6 +18,7 @@ import numpy as np
 
 from neardup.lines.tagged_ids import COLLECTION, is_old
 from neardup.process.counters import Counters
+from neardup.process.summary import CANDIDATES
 from neardup.schemes.scheme import Scheme
 from neardup.similarity.measures import Measure
 from neardup.verification.pair_join import PairJoin
@@ -40,12 +41,20 @@ class AcrossJoin(PairJoin):
             wanted |= new[left] & new[right]
         return super()._possible(pile, left[wanted], right[wanted])
 
+    def _candidates(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> int:
+        old = pile.old_records
+        unwanted = np.dot(old[left], old[right])
+        if self.between:
+            new = pile.records - old
+            unwanted += np.dot(new[left], new[right])
+        return super()._candidates(pile, left, right) - int(unwanted)
+
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         first_new = sum(map(is_old, ids))
         pairs = list(product(ids[first_new:], ids[:first_new]))
         if not self.between:
             pairs += super()._copies(ids[first_new:])
-        self.counters.add("candidate pairs", first_new * (len(ids) - first_new))
+        self.counters.add(CANDIDATES, first_new * (len(ids) - first_new))
         return pairs
 
     def _matches(self, ids: list[bytes], others: list[bytes]) -> Iterable[tuple[bytes, bytes]]:

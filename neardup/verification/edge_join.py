@@ -25,6 +25,7 @@ from neardup.lines.edge_lines import (
 from neardup.lines.keys import format_keys
 from neardup.lines.set_text import encode_sets
 from neardup.process.counters import Counters
+from neardup.process.summary import COMPARISONS, CROWDED, USED
 from neardup.schemes.scheme import Scheme
 from neardup.sets.runs import later_in_run, pairs_in_runs, starts_of_runs
 from neardup.similarity.measures import Measure, Verified, eighteen_decimals
@@ -39,6 +40,8 @@ CROWD = 64
 class EdgeLines(PairJoin):
     """Writes edge lines instead of pairs."""
 
+    compared, found = COMPARISONS, USED
+
     def __init__(self, scheme: Scheme, measure: Measure, counters: Counters):
         super().__init__(scheme, measure, counters)
         self._present: set[bytes] = set()  # records that have a line of their own by now
@@ -46,6 +49,10 @@ class EdgeLines(PairJoin):
     def __call__(self, work: Pile | Spool) -> Iterator[bytes]:
         self._present.clear()
         return super().__call__(work)
+
+    def _candidates(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> int:
+        """The number of comparisons: copies of a set share them."""
+        return len(left)
 
     def _similarities(self, found: Verified) -> list[bytes]:
         return eighteen_decimals(found.part, found.whole)
@@ -99,7 +106,7 @@ class EdgeJoin(EdgeLines, LinkJoin):
         left, right = pairs_in_runs(later_in_run(sizes[sizes <= CROWD]))
         left, right = self._possible(pile, some[small][left], some[small][right])
         mine = self.smallest_key.first_at(pile, left, right)
-        self.counters.add("candidate pairs", int(np.count_nonzero(mine)))
+        self.counters.add(self.compared, int(np.count_nonzero(mine)))
         found = self.measure.verified(pile.sets, left[mine], right[mine])
         yield from self._found_lines(pile, found)
         yield from self._members(pile, some[~small], roots[~small])
@@ -108,6 +115,7 @@ class EdgeJoin(EdgeLines, LinkJoin):
         self, pile: Pile, some: np.ndarray, roots: np.ndarray, copies: bool = False
     ) -> Iterator[bytes]:
         """`copies`: whether any may have copies that are not in the pile."""
+        self.counters.add(CROWDED, len(some))
         texts = encode_sets(pile.sets.take(some))
         names = format_keys(pile.keys[some]).tolist()
         for i, text, key, root in zip(some.tolist(), texts, names, roots.tolist()):

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from neardup.process.summary import COMPARISONS, USED
 from neardup.sets.forest import Forest
 from neardup.similarity.measures import Verified
 from neardup.verification.buckets import Spool, sort_lines
@@ -26,6 +27,8 @@ from neardup.verification.pile import Pile
 
 class LinkJoin(PairJoin):
     """Turns the keyed lines of whole buckets into the lines of a forest's edges."""
+
+    compared, found = COMPARISONS, USED
 
     def _begin(self, sets: int) -> None:
         self.forest = Forest(sets)
@@ -39,7 +42,7 @@ class LinkJoin(PairJoin):
         """The edges of the forest, wherever they are printed."""
         for left, right in self._open(pile, first, stop):
             left, right = self._possible(pile, left, right)
-            self.counters.add("candidate pairs", len(left))
+            self.counters.add(self.compared, len(left))
             found = self.measure.verified(pile.sets, left, right)
             nodes = zip(pile.nodes[found.left].tolist(), pile.nodes[found.right].tolist())
             edge = np.array([self.forest.join(a, b) for a, b in nodes], dtype=bool)
@@ -114,11 +117,10 @@ class LinkJoin(PairJoin):
 
     def _copy_lines(self, ids: list[bytes], similarity: bytes = IDENTICAL) -> Iterator[bytes]:
         pairs = list(self._copies(ids))
-        self.counters.add("pairs", len(pairs))
+        self.counters.add(self.found, len(pairs))
         return (self._text(a, b, similarity) for a, b in pairs)
 
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
-        self.counters.add("candidate pairs", len(ids) - 1)
         return [(ids[0], id_) for id_ in ids[1:]]
 
     def _matches(self, ids: list[bytes], others: list[bytes]) -> Iterable[tuple[bytes, bytes]]:

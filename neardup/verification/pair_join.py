@@ -15,7 +15,7 @@ import numpy as np
 from neardup.lines.pair_lines import format_pair
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
-from neardup.process.summary import REPEATED
+from neardup.process.summary import CANDIDATES, PAIRS, REPEATED
 from neardup.schemes.scheme import Scheme
 from neardup.similarity.bitmaps import may_reach
 from neardup.similarity.measures import Measure, Verified, six_decimals
@@ -30,6 +30,8 @@ Found = Iterator[Verified]
 
 class PairJoin:
     """Turns whole buckets into the lines of all pairs."""
+
+    compared, found = CANDIDATES, PAIRS  # the names of what it counts
 
     def __init__(self, scheme: Scheme, measure: Measure, counters: Counters):
         self.smallest_key = SmallestKey(scheme)
@@ -132,14 +134,17 @@ class PairJoin:
 
     def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
         """The pairs of set i and sets first[i] ≤ j < stop[i] that are printed here."""
-        records = np.array([len(ids) for ids in pile.ids])
         everyone = np.arange(len(pile))
         for left, right in pile.pairs(everyone, first, stop, everyone):
             left, right = self._possible(pile, left, right)
             mine = self.smallest_key.first_at(pile, left, right)
             left, right = left[mine], right[mine]
-            self.counters.add("candidate pairs", int(np.dot(records[left], records[right])))
+            self.counters.add(self.compared, self._candidates(pile, left, right))
             yield self.measure.verified(pile.sets, left, right)
+
+    def _candidates(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> int:
+        """The number of pairs of records that have these sets."""
+        return int(np.dot(pile.records[left], pile.records[right]))
 
     def _possible(
         self, pile: Pile, left: np.ndarray, right: np.ndarray
@@ -151,7 +156,7 @@ class PairJoin:
         return left[possible], right[possible]
 
     def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
-        self.counters.add("pairs", 1)
+        self.counters.add(self.found, 1)
         return self._text(a, b, similarity)
 
     def _text(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
@@ -164,7 +169,7 @@ class PairJoin:
 
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         """The pairs of them that are printed."""
-        self.counters.add("candidate pairs", len(ids) * (len(ids) - 1) // 2)
+        self.counters.add(CANDIDATES, len(ids) * (len(ids) - 1) // 2)
         return combinations(ids, 2)
 
     def _matches(self, ids: list[bytes], others: list[bytes]) -> Iterable[tuple[bytes, bytes]]:

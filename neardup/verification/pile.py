@@ -169,6 +169,15 @@ class Pile:
         return wide_bitmaps(self.sets)
 
     @cached_property
+    def records(self) -> np.ndarray:
+        """int64: the number of records that have each set."""
+        return np.array([len(ids) for ids in self.ids], dtype=np.int64)
+
+    @cached_property
+    def old_records(self) -> np.ndarray:
+        return np.array([sum(map(is_old, ids)) for ids in self.ids], dtype=np.int64)
+
+    @cached_property
     def has_old(self) -> np.ndarray:
         """bool: which sets an old record has; ids are tagged, and old ones come first."""
         return np.array([is_old(ids[0]) for ids in self.ids], dtype=bool)

@@ -49,6 +49,7 @@ ENGINES_OWN = (
     "keyed lines",
     "buckets with more than one record",
     "candidate pairs",
+    "comparisons",
 )
 
 

@@ -55,7 +55,7 @@ from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
 from neardup.process.own_folders import LOCKED, swept_folder
 from neardup.process.program import end_on_signals, run
-from neardup.process.summary import CLUSTERS, IN_CLUSTERS, REMOVED, UNSETTLED, describe
+from neardup.process.summary import CLUSTERS, IN_CLUSTERS, REMOVED, UNSETTLED, USED, describe
 from neardup.process.verdict import judged
 from neardup.reading.input_files import format_input_files
 from neardup.round_stages import AGAIN, check_rounds
@@ -252,7 +252,7 @@ def _connect(
         found = job.counters()
         for name in (SHUFFLED, IN_CLUSTERS, CLUSTERS):
             counters.add(name, found.get(name, 0))
-        if not counters.counts["pairs"]:  # a reducer without input counts nothing
+        if not counters.counts[USED]:  # a reducer without input counts nothing
             found.setdefault(UNSETTLED, 0)
         return found
 

@@ -25,6 +25,6 @@ def main() -> int:
 def _reduce() -> None:
     args = parser("reducer.py", REDUCER).parse_args()
     settings = Settings.of(args)
-    counters = Counters("reducer", progress="pairs")
+    counters = Counters("reducer", progress="keyed lines")
     write_all(reduce_either(sys.stdin.buffer, settings, counters))
     counters.report()
