@@ -61,6 +61,23 @@ def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
         signal.signal(number, handler)
 
 
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits until the end of the block; in a thread, which gets none, nothing changes."""
+    came: list[int] = []
+    try:
+        before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
 def _and_flush(main: Callable[[], None]) -> None:
     try:
         main()

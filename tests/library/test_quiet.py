@@ -95,3 +95,39 @@ def test_the_names_that_are_offered():
     assert set(neardup.__all__) <= set(dir(neardup))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         neardup.nothing  # noqa: B018
+
+
+INTERRUPTED = """
+import signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "numpy.linalg":
+            sys.meta_path.remove(self)
+            signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+try:
+    {first}
+    sys.exit("not interrupted")
+except KeyboardInterrupt:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+import neardup
+assert len(neardup.pairs(["to load", "to load"])) == 1
+"""
+
+
+@pytest.mark.parametrize("first", ["import neardup; neardup.pairs", "import neardup.spark"])
+def test_an_interrupt_while_it_is_loaded_leaves_it_usable(first: str) -> None:
+    program = INTERRUPTED.format(first=first)
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_it_is_loaded_in_a_thread() -> None:
+    program = (
+        "from concurrent.futures import ThreadPoolExecutor as Pool\nimport neardup\n"
+        "print(Pool().submit(lambda: neardup.pairs).result().__name__)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], cwd=ROOT) == b"pairs\n"
