@@ -50,7 +50,7 @@ def text_line_parser(
         bad: list[BadLine] = []
         for number, line, flaw, id_, text in text_lines(block):
             if flaw:
-                bad.append(BadLine(number, line.rstrip(b"\r\n"), flaw))
+                bad.append(BadLine(number, line, flaw))
             else:
                 texts.append(Text(number, id_, text))
         return batch_of_texts(texts, shingler, clean, gather), bad
@@ -65,7 +65,7 @@ def text_lines(block: bytes) -> Iterator[TextLine]:
     [(b'a', 'to be', ''), (b'b', 'or not', ''), (b'c', '', 'no shingles')]
     """
     sound = flaw_in(block) is None  # and so is each line
-    for number, line in enumerate(block.splitlines(keepends=True)):
+    for number, line in enumerate(block.splitlines()):
         id_, tab, text = line.partition(b"\t")
         if not tab:
             id_, _, text = line.strip().partition(b" ")

@@ -128,3 +128,13 @@ def test_an_id_is_converted_to_what_a_run_takes_it_for(tmp_path: Path) -> None:
         out = converted(path, tmp_path, flag)
         for file in path, out:
             assert succeed([*RUN_LOCAL, flag, file], tmp_path).out == pair + b"\t1.000000\n"
+
+
+def test_a_bad_line_is_shown_without_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_bytes(b"a\r\nb\rc\nd to be\r\n")
+    result = run([*NEARDUP, "convert", "--input=text", path], tmp_path)
+    assert result.err.splitlines()[:3] == [
+        f"convert: {path}: line {number}: no shingles: {shown!r}"
+        for number, shown in [(1, "a"), (2, "b"), (3, "c")]
+    ]
