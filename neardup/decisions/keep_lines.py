@@ -10,31 +10,35 @@ import codecs
 import itertools
 import os
 from collections.abc import Iterable, Iterator
-from typing import IO
+from typing import IO, Callable
 
 import numpy as np
 
-from neardup.lines.decided_lines import parse_place
+from neardup.lines.decided_lines import parse_decided
 from neardup.process.errors import StageError
-from neardup.reading.blocks import lines_of_stage
 
 LF = ord("\n")
 MOST_BYTES = 130 << 20  # of a decided line, which has two ids; what has no line end has none, too
 
 
 def kept_lines(
-    chunks: Iterable[bytes], first: int, gone: Iterable[int], of_file: bool = True
+    chunks: Iterable[bytes],
+    first: int,
+    gone: Iterable[int],
+    of_file: bool = True,
+    check: Callable[[bytes], None] | None = None,
 ) -> Iterator[bytes]:
     r"""The bytes of a file, or of a part of it, without the lines at the places `gone` (ascending).
 
     `first` is the place of the first line; places before it, or after the last one, are of others.
+    `check` is given each line that goes and is whole in a chunk.
 
     >>> b"".join(kept_lines([b"a\r", b"\nb\nc", b"d\n\ne"], 7, [3, 8, 11]))
     b'a\ncd\n\n'
     """
     places = itertools.dropwhile(lambda place: place < first, gone)
     next_gone = next(places, None)
-    last = LF
+    last, whole = LF, True  # whether a line begins with the chunk
     for chunk in _with_line_feeds(chunks, of_file):
         start = 0
         if next_gone is not None:  # after the last one that goes, no line needs to be found
@@ -49,8 +53,11 @@ def kept_lines(
                     start = len(chunk)
                     break
                 start = int(ends[line]) + 1
+                if check and (begin or whole):
+                    check(chunk[begin:start])
                 next_gone = next(places, None)
             first += len(ends)
+        whole = chunk[-1:] == b"\n" or (whole and not chunk)
         if start < len(chunk):
             yield chunk[start:]
             last = chunk[-1]
@@ -79,7 +86,12 @@ def _line_feeds(chunk: bytes) -> bytes:
 
 
 def places_from(file: IO[bytes], place: int) -> Iterator[int]:
-    """The places on decided lines, from this one on, of a file in order of places.
+    """The places on decided lines, from this one on; see `records_from`."""
+    return (found for found, _ in records_from(file, place))
+
+
+def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
+    """(place, id) of decided lines, from this place on, of a file in order of places.
 
     It is found by halves, so that each task of many reads only what is of its own lines.
     """
@@ -87,18 +99,18 @@ def places_from(file: IO[bytes], place: int) -> Iterator[int]:
     while low < high:
         middle = (low + high) // 2
         start, line = _line_after(file, middle)
-        if line and parse_place(line) < place:
+        if line and parse_decided(line)[0] < place:
             low = start + len(line)
         else:
             high = middle
     file.seek(_line_after(file, low)[0])
     before = 0
-    for line in lines_of_stage(file):
-        found = parse_place(line)
+    for line in iter(lambda: file.readline(MOST_BYTES), b""):  # and not by blocks
+        found, id_ = parse_decided(line)
         if found < before:
             raise StageError("the records that go are not in order; put LC_ALL=C sort in front")
         before = found
-        yield found
+        yield found, id_
 
 
 def _line_after(file: IO[bytes], position: int) -> tuple[int, bytes]:

@@ -8,13 +8,18 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import IO, Callable
 
-from neardup.decisions.keep_lines import kept_lines, places_from
-from neardup.process.errors import UsageError
+from neardup.decisions.keep_lines import kept_lines, records_from
+from neardup.process.errors import StageError, UsageError, shown
 from neardup.reading.input_files import InputFile
+from neardup.reading.input_kinds import LINES
 from neardup.reading.line_form import LineForm
 from neardup.reading.packed import opened, position, unpacked
+from neardup.reading.places import LINE_BITS
 from neardup.reading.tables.parquet_rows import kept_parquet
 from neardup.reading.tables.separated import header_of, kept_rows, opened_table
+
+FILE_PLACES = 1 << LINE_BITS  # from one file to the next
+AGAIN = "name the same files in the same order, or run all of it again"
 
 
 def nothing(_: int) -> None:
@@ -36,10 +41,12 @@ def keep_file(
     `max_line` and `passed` are as in `read_files`.
     """
     kind, (path, name, first) = form.kind_of(file.name), file
-    gone = places_from(decided, first)
+    places = Places(decided, first)
+    gone: Iterator[int] = places
     written = 0
     if kind == "parquet":
         kept_parquet(path, name, first, gone, sink, passed)
+        places.check(name)
         return True
     if kind == "csv":
         with opened(path, name) as stream:
@@ -51,8 +58,47 @@ def keep_file(
         if kind == "tsv" and form.has_header:  # it stands before the first record
             first -= 1
             gone = gone if with_header else itertools.chain([first], gone)
-        written = sum(map(sink.write, kept_lines(unpacked(path, passed), first, gone)))
+        check = places.check_line if kind in LINES else None
+        lines = kept_lines(unpacked(path, passed), first, gone, check=check)
+        written = sum(map(sink.write, lines))
+    places.check(name)
     return written > 0
+
+
+class Places:
+    """The places of the records that go, of one file, asked for in order."""
+
+    def __init__(self, decided: IO[bytes], first: int):
+        end = first + FILE_PLACES
+        records = records_from(decided, first)
+        self._left = itertools.takewhile(lambda record: record[0] < end, records)
+        self._given = self._ended = False
+        self._id = b""
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        found = next(self._left, None)
+        if found is None:
+            self._ended = True
+            raise StopIteration
+        self._given = True
+        place, self._id = found
+        return place
+
+    def check_line(self, line: bytes) -> None:
+        """StageError unless the line at the last place is of the record that goes."""
+        if not line.lstrip().startswith(self._id):
+            raise StageError(
+                f"expected a line of {shown(self._id)}, got {shown(line.rstrip())}: this is "
+                f"another file than that which was decided on; {AGAIN}"
+            )
+
+    def check(self, name: str) -> None:
+        """StageError where not all lines were found, after which the next place was asked for."""
+        if not self._ended and (self._given or next(self, None) is not None):
+            raise StageError(f"{name}: is shorter than the file that was decided on; {AGAIN}")
 
 
 def keep_in_one(
@@ -74,6 +120,8 @@ def keep_in_one(
     for file in files:
         header = not keep_file(form, file, max_line, decided, sink, header, in_all) and header
         before, done = before + done, 0
+    for _ in records_from(decided, files[-1].first + FILE_PLACES):
+        raise StageError(f"more files were decided on than these; {AGAIN}")
 
 
 def check_one_answer(form: LineForm, files: Sequence[InputFile]) -> None:

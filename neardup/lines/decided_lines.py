@@ -27,6 +27,12 @@ def parse_place(line: bytes) -> int:
     return int(_fields(line)[1], 16)
 
 
+def parse_decided(line: bytes) -> tuple[int, bytes]:
+    """(place, id) of a decided line; WireError where it is none."""
+    found = _fields(line)
+    return int(found[1], 16), found[2].partition(b"\t")[0]
+
+
 def removed_line(line: bytes) -> bytes:
     """The same without the place.
 

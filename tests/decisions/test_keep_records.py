@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from neardup.decisions.keep_records import check_one_answer, keep_file
+from neardup.decisions.keep_records import check_one_answer, keep_file, keep_in_one
 from neardup.lines.decided_lines import format_decided
 from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import read_files
@@ -29,7 +30,12 @@ def form_of(kind: str, id_: str | None = None, text: str | None = None) -> LineF
 
 
 def keep(
-    path: Path, form: LineForm, gone: Sequence[int], number: int = 0, header: bool = True
+    path: Path,
+    form: LineForm,
+    gone: Sequence[int],
+    number: int = 0,
+    header: bool = True,
+    ids: Sequence[bytes] = (),
 ) -> bytes:
     """`gone` are rows from 1 on, of file `number`."""
     places = [first_place(number, row - 1) for row in gone]
@@ -38,9 +44,8 @@ def keep(
     if number:
         places.insert(0, first_place(number - 1, 3))
     decided = path.with_name("decided")
-    decided.write_bytes(
-        b"".join(format_decided(b"%016x" % p, b"x", b"y", b"-") for p in [*places, *others])
-    )
+    all_ = itertools.zip_longest([*places, *others], ids, fillvalue=b"x")
+    decided.write_bytes(b"".join(format_decided(b"%016x" % p, i, b"y", b"-") for p, i in all_))
     sink = io.BytesIO()
     with open(decided, "rb") as lines:
         file = InputFile(str(path), path.name, first_place(number))
@@ -91,6 +96,43 @@ def test_places_are_those_of_the_reading(name: str, tmp_path: Path) -> None:
     gone = [block.line + int(place) for place in batch.places]
     assert keep(path, form, gone) == b"".join([HEADED[name][0], *HEADED[name][2:5]])
     assert len(bad) == 2
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_was_cut_short(name: str, tmp_path: Path) -> None:
+    path, rows = tmp_path / name, FILES[name]
+    path.write_bytes(b"".join(rows))
+    form = LineForm.of(None, None, None, names=[name])
+    for gone in ([6], [1, 6], [6, 7]):
+        with pytest.raises(StageError, match="is shorter than the file that was decided on"):
+            keep(path, form, gone)
+
+
+@pytest.mark.parametrize("kind", ["shingles", "text"])
+def test_lines_in_another_order(kind: str, tmp_path: Path) -> None:
+    """The lines that go are of the records that were to go; the first one, too."""
+    path = tmp_path / "in.txt"
+    lines = [b"%d 1 2 3\n" % i for i in range(5)]
+    path.write_bytes(b"".join(lines[::-1]))
+    for i in (0, 4):
+        with pytest.raises(StageError, match=f"expected a line of '{i}', got '{4 - i} 1 2 3"):
+            keep(path, form_of(kind), [i + 1], ids=[b"%d" % i])
+    assert keep(path, form_of(kind), [3], ids=[b"2"]).count(b"\n") == 4
+
+
+def test_fewer_files_than_were_decided_on(tmp_path: Path) -> None:
+    path, decided = tmp_path / "in.txt", tmp_path / "decided"
+    path.write_bytes(b"a 1\n")
+    file = InputFile(str(path), path.name, first_place(0))
+    for number in (0, 1):
+        place = b"%016x" % first_place(number)
+        decided.write_bytes(format_decided(place, b"a", b"b", b"-"))
+        with open(decided, "rb") as lines:
+            if number:
+                with pytest.raises(StageError, match="more files were decided on"):
+                    keep_in_one(form_of("text"), [file], LIMIT, lines, io.BytesIO())
+            else:
+                keep_in_one(form_of("text"), [file], LIMIT, lines, io.BytesIO())
 
 
 # Several files that are to be one.
