@@ -3,7 +3,7 @@
     pairs = neardup.spark.pairs(articles, id="url", text="body", threshold=0.8, shingle="word:3")
 
 Options are those of the command line, with underscores.  The stages and the promise are those of
-run_spark.sh, which works on files; docs/spark.md tells the rest.
+run_spark.sh, which works on files.
 """
 
 from __future__ import annotations

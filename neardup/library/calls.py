@@ -3,7 +3,6 @@
 Records are texts, or sets or lists of hashables, or (id, record) tuples of these; also a column of
 pandas, polars or Arrow.  Without ids, positions stand for them.  The threshold is 0.9
 unless told.  Options are those of the command line, with underscores: shingle="char:5", exact=True.
-docs/library.md tells the rest.
 """
 
 from __future__ import annotations

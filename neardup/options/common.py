@@ -38,8 +38,10 @@ OUTPUT_OPTIONS = {
 COMMON_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--scheme": dict(
         metavar="NAME",
-        help=f"how records meet: {', '.join(SCHEMES)}; docs/choosing.md says which one when "
-        f"(default: {DEFAULT_SCHEME})",
+        help=f"how records meet: {', '.join(SCHEMES)}; minhash and projection find a pair with "
+        "probability --recall, partition, prefix, exact and spotsigs every pair, auto every pair "
+        "of small sets; supershingle, simhash and imatch find those that are nearly equal, for "
+        f"less (default: {DEFAULT_SCHEME})",
     ),
     "--exact": dict(
         action="store_true",
@@ -87,7 +89,9 @@ COMMON_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--clean": dict(
         metavar="WHAT",
         help="of texts: what of them is not to count: {clean}, or several with "
-        "commas, as html,punctuation; docs/formats.md says what each takes out",
+        "commas, as html,punctuation; html: tags and what is not body text, such as scripts and "
+        "navigation; accents: é counts as e; digits: numbers, with the marks inside them; "
+        "punctuation: marks and symbols",
     ),
     "--shingle": dict(
         metavar="UNIT:K",

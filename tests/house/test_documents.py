@@ -170,6 +170,12 @@ def test_the_measures_and_the_schemes_that_promise_them() -> None:
         assert named == promised[measure]
 
 
+def test_no_help_and_no_refusal_names_a_page_that_pip_does_not_install() -> None:
+    shown = {golden.name: golden.read_text("utf-8") for golden in GOLDEN.glob("*.txt")}
+    assert "mapper.py.help.txt" in shown
+    assert [name for name, text in shown.items() if "docs/" in text] == []
+
+
 def test_every_command_is_shown() -> None:
     shown = re.findall(r"^\| `(\w+)[ \w]*` \|", text_of(CHOOSING), re.M)
     assert set(COMMANDS) <= set(shown)
