@@ -114,6 +114,7 @@ class Counters:
                 told = first_repeated(self.repeated.decode(), REMOVED in self.counts)
                 print(f"{self.stage}: {REPEATED}: {told}", file=sys.stderr)
         else:
+            sys.stdout.flush()  # the answer, which is lost if the input is refused
             print(describe([self.as_dict()]), file=sys.stderr)
             judged(self.told(), self.max_bad)
 

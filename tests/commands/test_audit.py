@@ -230,6 +230,19 @@ def test_an_audit_of_nothing(tmp_path: Path) -> None:
     assert number(result, "recall") == "-"
 
 
+@pytest.mark.parametrize(("good", "ids"), [(2, "2"), (0, "0")])
+def test_the_answer_is_printed_where_too_many_lines_are_bad(
+    good: int, ids: str, tmp_path: Path
+) -> None:
+    (tmp_path / "videos").write_bytes(b"a 1 2 3\nb 1 2 3\n" * (good > 0) + b"x\n" * 3)
+    (tmp_path / "pairs").write_bytes(b"a\tb\t1.000000\n" * (good > 0))
+    result = run([*AUDIT, tmp_path / "videos", tmp_path / "pairs"], tmp_path)
+    assert result.code == 1
+    assert number(result, "ids looked at") == ids
+    assert number(result, "precision") == ("1.000000" if good else "-")
+    assert " 3 could not be read" in result.err or "no line of 3 could be read" in result.err
+
+
 def batch(ids: list[bytes]) -> Batch:
     return Batch(ids, Ragged.from_rows([[i] for i in range(len(ids))]))
 
