@@ -5,11 +5,13 @@ a Parquet file with all its columns.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from typing import IO, Callable
 
 from neardup.decisions.keep_lines import kept_lines, records_from
 from neardup.process.errors import StageError, UsageError, shown
+from neardup.process.program import STDOUT
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_kinds import LINES
 from neardup.reading.line_form import LineForm
@@ -125,11 +127,16 @@ def keep_in_one(
 
 
 def check_one_answer(form: LineForm, files: Sequence[InputFile]) -> None:
-    """UsageError where what stays of several files cannot be one file."""
+    """UsageError where what stays of several files cannot be one file, or stdout is a terminal and
+    it is not text."""
     instead = "write a file for each of them: -o FOLDER/"
     kinds = {form.kind_of(name) for _, name, _ in files}
     if len(files) > 1 and "parquet" in kinds:
         raise UsageError(f"--output kept of several Parquet files is not one file; {instead}")
+    if "parquet" in kinds and os.isatty(STDOUT):
+        raise UsageError(
+            "--output kept of Parquet is not text for a terminal; write a file: > FILE.parquet"
+        )
     if len(kinds) > 1:
         names = " and ".join(sorted(kinds))
         raise UsageError(f"--output kept of {names} is not one file; {instead}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import pty
+import select
 import shlex
 import shutil
 import signal
@@ -16,7 +18,7 @@ import pytest
 import neardup
 from neardup.process.run_file import RunFile
 from neardup.verification import OUTPUTS
-from tests.support.engines import RUN_LOCAL, VIDEOS, run, succeed
+from tests.support.engines import KEEP, RUN_LOCAL, VIDEOS, environment, run, succeed
 from tests.support.failing import needs_full
 from tests.support.sessions import either_way, interrupt, path_with_sort, session
 
@@ -303,3 +305,31 @@ def test_a_run_file_has_no_guesses_of_what_bad_lines_look_like(tmp_path: Path) -
     assert counts["records"] == 2
     assert [name for name in counts if name.startswith("bad lines like")] == []
     assert sum(n for name, n in counts.items() if name.startswith("bad lines: ")) == 1
+
+
+@pytest.mark.parametrize("to", ["stdout", "-", "its name", "keep_mapper.py"])
+def test_parquet_is_refused_by_a_terminal_before_the_work(to: str, tmp_path: Path) -> None:
+    parquet_files = pytest.importorskip("tests.support.parquet_files")
+    corpus, decided = tmp_path / "corpus.parquet", tmp_path / "decided.tsv"
+    parquet_files.by_pyarrow(corpus)
+    decided.write_bytes(b"")
+    master, terminal = pty.openpty()
+    try:
+        name = {"stdout": [], "-": ["-o", "-"], "its name": ["-o", os.ttyname(terminal)]}
+        command = [*RUN_LOCAL, "--output=kept", *name.get(to, []), corpus]
+        if to == "keep_mapper.py":
+            command = [*KEEP, "--decided", decided, "--input=parquet", corpus]
+        result = subprocess.run(
+            list(map(str, command)),
+            stdout=subprocess.DEVNULL if to == "its name" else terminal,
+            stderr=subprocess.PIPE,
+            env=environment(tmp_path),
+        )
+        shown, _, _ = select.select([master], [], [], 0)
+    finally:
+        os.close(terminal)
+        os.close(master)
+    assert result.returncode == 2
+    assert b"of Parquet is not text for a terminal; write a file: > FILE.parquet" in result.stderr
+    assert b"records" not in result.stderr
+    assert not shown

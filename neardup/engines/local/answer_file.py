@@ -67,8 +67,6 @@ def check_answer(args: argparse.Namespace, form: LineForm) -> None:
     """UsageError where -o and --removed name what they cannot."""
     name = args.answer
     if name is None or name == STDOUT_NAME:
-        if args.output == "kept" and form.input == "parquet" and os.isatty(STDOUT):
-            raise UsageError("--output kept of Parquet is no text for a terminal; -o FILE.parquet")
         return
     if name == "":
         raise UsageError("-o: expected the name of a file, got ''")
