@@ -120,7 +120,9 @@ class Settings(NamedTuple):
 
     def blocks(self, files: Sequence[str], **how: Any) -> Iterator[Block]:
         """What `parse` reads of these files, see `reading.blocks.read_files`."""
-        return read_files(list(files), self.max_line, pieces=self.form.pieces, **how)
+        form = self.form
+        pieces = form.pieces if self.max_bad <= MAX_BAD else form.pieces_of_any
+        return read_files(list(files), self.max_line, pieces=pieces, **how)
 
     def preload(self) -> None:
         """Import what `join` needs, once for all processes that are forked from this one."""

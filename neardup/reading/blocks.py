@@ -108,6 +108,7 @@ class Start(NamedTuple):
     line: int
     of_file: bool = True
     byte: int = 0  # in the file, where a line's number counts from there
+    later: bool = False  # another file was read before
 
 
 def in_task() -> bool:
@@ -197,7 +198,7 @@ def read_files(
     names = names or files
     prefixes = row_prefixes(names, among or names, others)
     for path, name, first, row_ids in zip(files, names, places, prefixes):
-        start = start_of_split() if name == "-" else Start(f"{name}: ", 1)
+        start = start_of_split() if name == "-" else Start(f"{name}: ", 1, later=path != files[0])
         behind = 0
         for line, data, flaw, unit, behind in pieces(path, name, max_line, start):
             if number == mine:

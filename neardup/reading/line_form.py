@@ -119,7 +119,10 @@ class LineForm(NamedTuple):
         return self.kind_of(name) in (*LINES, "jsonl")
 
     def pieces(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-        """A file, some of it at a time; lines, or rows as JSON lines."""
+        """A file, some of it at a time; lines, or rows as JSON lines.
+
+        StageError where no row at the start of the first file has the fields.
+        """
         kind = self.kind_of(name)
         if kind == "parquet" and self.fields:
             from neardup.reading.tables.parquet_rows import parquet_pieces
@@ -130,11 +133,15 @@ class LineForm(NamedTuple):
 
             return separated_pieces(kind, self.fields, path, name, max_line, start)
         pieces = line_pieces(path, name, max_line, start)
-        if kind == "jsonl" and self.fields:
+        if kind == "jsonl" and self.fields and start.of_file and not start.later:
             from neardup.reading.missing_fields import checked
 
             return checked(pieces, self.fields, start.place[: -len(": ")] or name, in_task())
         return pieces
+
+    def pieces_of_any(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
+        """The same without that error, where most lines may be bad."""
+        return self.pieces(path, name, max_line, start._replace(later=True))
 
     def parser(self, repeats: bool = False, own: bool = False) -> Parser:
         """repeats: a token weighs as often as a record has it; own: as the line says."""

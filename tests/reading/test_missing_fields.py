@@ -104,3 +104,14 @@ def test_rows_without_an_id_are_numbered_where_a_task_needs_one(tmp_path: Path) 
     told = run([*RUN_LOCAL, "--id", "key", path], tmp_path)
     assert "has no field 'key'" in told.err
     assert "to number the rows, type: python3 -m neardup convert" in told.err
+
+
+def test_files_without_the_field_are_bad_lines_behind_others(tmp_path: Path) -> None:
+    good = written(tmp_path / "good.jsonl", [{"text": row["body"]} for row in rows()])
+    other = written(tmp_path / "other.jsonl", [{"body": "x"}] * 3)
+    told = succeed([*RUN_LOCAL, good, other], tmp_path)
+    assert told.count("bad lines") == 3
+    late = tmp_path / "late.jsonl"
+    late.write_bytes(b'{"deleted": true}\n' * 30_000 + good.read_bytes())
+    assert "has no field 'text'" in run([*RUN_LOCAL, late], tmp_path).err
+    assert succeed([*RUN_LOCAL, "--max-bad=1", late], tmp_path).count("bad lines") == 30_000

@@ -82,6 +82,14 @@ IDS_OF_TYPES: dict[str, tuple[Any, list[str | int | None]]] = {
         lambda: arrow.array([1577934000123456789, None, None], arrow.timestamp("ns")),
         ["2020-01-02 03:00:00.123456789", None, None],
     ),
+    "whole microseconds": (
+        lambda: arrow.array([1577934000123456000, None, None], arrow.timestamp("ns")),
+        ["2020-01-02 03:00:00.123456", None, None],
+    ),
+    "whole seconds": (
+        lambda: arrow.array([90_000_000_000, None, None], arrow.duration("ns")),
+        ["0:01:30", None, None],
+    ),
     "in a zone": (
         lambda: arrow.array([1577934000123456789, None, None], arrow.timestamp("ns", "UTC")),
         ["2020-01-02 03:00:00.123456789Z", None, None],

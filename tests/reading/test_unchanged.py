@@ -64,3 +64,12 @@ def test_a_file_of_the_same_size_and_time_is_another_one(tmp_path: Path) -> None
     other.replace(data)
     with pytest.raises(StageError, match="data: changed while it was read"):
         unchanged.check()
+
+
+def test_a_touched_input_that_is_read_once_gives_its_answer(tmp_path: Path) -> None:
+    data = tmp_path / "data.txt"
+    data.write_text("a 1 2 3\nb 1 2 3\n")
+    sort = shutil.which("sort")
+    path = path_with_sort(tmp_path, f'#!/bin/sh\ntouch {data}\nexec {sort} "$@"\n')
+    for output in "pairs", "removed", "clusters":
+        assert succeed([*RUN_LOCAL, f"--output={output}", data], tmp_path, PATH=path).out

@@ -56,7 +56,8 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
         write = partial(write_to, removed) if removed else plan.answer.write
         write_sorted(workers, plan, reasons, write)
     workers.together()
-    plan.unchanged.check()
+    if output == "kept":
+        plan.unchanged.check()
 
 
 def write_sorted(

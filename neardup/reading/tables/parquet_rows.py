@@ -163,11 +163,22 @@ def _values(column: Any) -> list[Any]:
 
 
 def _printed(column: Any) -> Any:
-    """The same column; of times, what Python cannot hold as text, or as a number of nanoseconds."""
+    """The same column; of nanoseconds, which Python has no times of, microseconds where all are
+    whole ones, or else text, or of durations numbers."""
     types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
-    if not types.is_temporal(column.type) or getattr(column.type, "unit", "") != "ns":
+    kind = column.type
+    if not types.is_temporal(kind) or getattr(kind, "unit", "") != "ns":
         return column
-    return column.cast(arrow.int64() if types.is_duration(column.type) else arrow.string())
+    if types.is_timestamp(kind):
+        coarse, text = arrow.timestamp("us", kind.tz), arrow.string()
+    elif types.is_duration(kind):
+        coarse, text = arrow.duration("us"), arrow.int64()
+    else:
+        coarse, text = arrow.time64("us"), arrow.string()
+    try:
+        return column.cast(coarse)
+    except arrow.ArrowInvalid:
+        return column.cast(text)
 
 
 def _value(scalar: Any) -> Any:
