@@ -78,7 +78,7 @@ def edge_lines(records: int, smallest: bool = False) -> Iterator[bytes]:
         record = b"1%b\1%b" % (id_, place) if smallest else b"1%b%b" % (place, id_)
         yield format_presence(record)
         if i % FAMILY:
-            yield format_edge(record, before, b"0.912345")
+            yield format_edge(record, before, b"0.912345000000000000")
         before = record
 
 

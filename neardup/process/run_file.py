@@ -53,7 +53,9 @@ class RunFile:
         try:
             text = Path(name).read_bytes()
         except FileNotFoundError:
-            raise StageError(f"{name}: no such file; run_local.sh -o FILE writes it") from None
+            raise StageError(
+                f"{os.fspath(path)}: there is no {name}; run_local.sh -o FILE writes it"
+            ) from None
         try:
             return cls.parse(text)
         except ValueError as error:

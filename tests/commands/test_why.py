@@ -477,7 +477,7 @@ def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
         assert result.err.startswith(f"neardup why: {message}")
     for name, code, message in [
         ("", 2, "--run: expected the name of a file, got ''"),
-        ("gone", 1, ".gone.neardup.json: no such file; run_local.sh -o FILE writes it"),
+        ("gone", 1, "gone: there is no .gone.neardup.json; run_local.sh -o FILE writes it"),
     ]:
         result = run([*WHY, "--run", name, "b", "c"], tmp_path)
         assert (result.code, result.err) == (code, f"neardup why: {message}\n")

@@ -389,6 +389,11 @@ def waiting(tmp_path: Path) -> dict[str, str]:
     return fake_hadoop(tmp_path, hadoop)
 
 
+def _as_from_a_terminal() -> None:
+    """Tests may run under nohup, which has SIGHUP ignored."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @contextmanager
 def at_work(
     command: Command, tmp_path: Path, told: dict[str, str]
@@ -399,6 +404,7 @@ def at_work(
         process = subprocess.Popen(
             command,
             stderr=stderr,
+            preexec_fn=_as_from_a_terminal,
             env=environment(tmp_path, **told, PATH=f"{tmp_path}/bin:/usr/bin:/bin"),
         )
     try:

@@ -236,7 +236,9 @@ def test_an_index_gives_the_lines_that_its_files_give(kind: str, tmp_path: Path)
     by_index = succeed([*RUN_LOCAL, *flags, "--against", index, new], tmp_path).out
     assert by_files == by_index
     assert len(by_files.splitlines()) > 10
-    other = run([*RUN_LOCAL, *SURE["minhash"], "--against", index, new], tmp_path)
+    told = [*SURE["minhash"], "--against", index, new]
+    assert succeed([*RUN_LOCAL, *told], tmp_path).out == by_files  # by the options of the index
+    other = run([*RUN_LOCAL, f"--weights={'own' if kind == 'tf' else 'tf'}", *told], tmp_path)
     assert other.code == 2
     assert "--weights" in other.err
 

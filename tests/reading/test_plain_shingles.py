@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from hashlib import blake2b
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_lines import text_line_parser
+from neardup.reading.unspaced import MARKS, SCRIPTS
 from neardup.sets.hashing import GOLDEN, WORD
 
 
@@ -22,14 +24,37 @@ def mixed(value: int) -> int:
     return value ^ value >> 31
 
 
+def codes(ranges: str) -> Iterator[int]:
+    for piece in ranges.split():
+        low, _, high = piece.partition("-")
+        yield from range(int(low, 16), int(high or low, 16) + 1)
+
+
+UNSPACED = {chr(code) for ranges in SCRIPTS.values() for code in codes(ranges)}
+UNSPACED_MARKS = set(map(chr, codes(MARKS)))
+
+
+def plain_words(text: str) -> list[str]:
+    """Character by character: what is between blanks, and each letter of a script without them."""
+    words, last = [""], ""
+    for character in text:
+        ends = last in UNSPACED and character not in UNSPACED_MARKS
+        goes_on = character in UNSPACED_MARKS and last in UNSPACED
+        begins = character in UNSPACED and not goes_on
+        if ends or begins or character.isspace():
+            words.append("")
+        words[-1] += "" if character.isspace() else character
+        last = character
+    return list(filter(None, words))
+
+
 def plain_shingles(text: str, unit: str, width: int) -> list[int]:
     """In order and with repeats, of the text as it is."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-    words = folded.split()
     if unit == "char":
-        hashes = [mixed(ord(character)) for character in " ".join(words)]
+        hashes = [mixed(ord(character)) for character in " ".join(folded.split())]
     else:
-        digests = (blake2b(word.encode(), digest_size=8).digest() for word in words)
+        digests = (blake2b(word.encode(), digest_size=8).digest() for word in plain_words(folded))
         hashes = [int.from_bytes(digest, "little") for digest in digests]
     width = min(width, len(hashes))
     found = []
@@ -42,7 +67,11 @@ def plain_shingles(text: str, unit: str, width: int) -> list[int]:
 
 
 BLANKS = "\t \v\f\x1c\x1d\x1e\x1f\x85\u00a0\u2003\u2028\u3000"
-ODD = "aZzéE\u0301ßẞİıſK\u212aΣσς\ufb01한\u1100\u1161\u0345\0\x7f\x80\U0001f600\U00010400"
+UNSPACED_ONES = "東のไ\u0e48ក\u17d2"
+ODD = (
+    UNSPACED_ONES
+    + "aZzéE\u0301ßẞİıſK\u212aΣσς\ufb01한\u1100\u1161\u0345\0\x7f\x80\U0001f600\U00010400"
+)
 texts = st.text(st.sampled_from(BLANKS + ODD) | st.characters(exclude_categories=["Cs"]))
 FORMS = [("word", 1), ("word", 3), ("char", 1), ("char", 5)]
 
@@ -67,7 +96,7 @@ def test_every_character_is_folded_and_parted_as_in_the_plain_definition() -> No
     expected = [plain_shingles(text, "word", 1) for text in drawn]
     assert sizes.tolist() == [len(row) for row in expected]
     assert values.tolist() == [shingle for row in expected for shingle in row]
-    assert {1, 2} == set(sizes.tolist())
+    assert {1, 2, 3} == set(sizes.tolist())
 
 
 @pytest.mark.parametrize("form", ["word:1", "char:2", "spot:1:1"])
