@@ -63,7 +63,10 @@ def check_inputs(files: list[str]) -> None:
         if not mode:
             raise StageError(f"{name or 'an empty name'}: no such file")
         if stat.S_ISDIR(mode):
-            raise StageError(f"{name}: is a directory; name the files in it")
+            raise StageError(
+                f"{name}: is a directory; name the files in it, of which each line or row is a "
+                "record; files that are one document each cannot be read"
+            )
 
 
 def _mode(name: str) -> int:

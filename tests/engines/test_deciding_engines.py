@@ -240,7 +240,11 @@ def test_wrong_usage(flags: list[str], message: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("folder", "folder: is a directory; name the files in it"),
+        (
+            "folder",
+            "folder: is a directory; name the files in it, of which each line or row is a record; "
+            "files that are one document each cannot be read",
+        ),
         ("missing", "missing: no such file"),
         ("two\nlines", "'two\\nlines': has a line end in its name; rename it"),
     ],
