@@ -61,6 +61,8 @@ def kept_lines(
         if start < len(chunk):
             yield chunk[start:]
             last = chunk[-1]
+    if not whole and next_gone == first:  # the last line, without a line end
+        next(places, None)
     if last != LF:
         yield b"\n"
 

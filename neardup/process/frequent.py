@@ -45,7 +45,7 @@ class FrequentIds:
     >>> ids = FrequentIds()
     >>> ids.add([b"a", b"b", b"a"], size=24)
     >>> most_frequent([ids.as_dict()])
-    Frequent(id='a', times=2, at_least=False, records=3)
+    Frequent(id='a', times=2, at_least=False, records=3, of_rows=False)
     """
 
     def __init__(self) -> None:

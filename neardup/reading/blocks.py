@@ -125,7 +125,7 @@ def start_of_split() -> Start:
     Hadoop names a file and a position in it; only mrjob's local files are there to count lines in.
 
     >>> start_of_split()  # not in a task
-    Start(place='', line=1, of_file=True, byte=0)
+    Start(place='', line=1, of_file=True, byte=0, later=False)
     """
     uri = os.environ.get(TASK_FILE, "")
     start = int(os.environ.get("mapreduce_map_input_start") or 0)

@@ -16,6 +16,7 @@ from neardup.reading.blocks import read_files
 from neardup.reading.input_files import InputFile
 from neardup.reading.line_form import LineForm
 from neardup.reading.places import first_place
+from tests.support.engines import RUN_LOCAL, succeed
 
 LIMIT = 1 << 20
 HEADED = {
@@ -169,3 +170,11 @@ def test_those_that_cannot(tmp_path: Path) -> None:
         check(tmp_path, LineForm.of(None, None, None, names=names), a_csv=b"", a_jsonl=b"")
     with pytest.raises(StageError, match=r"a\.csv: row 1, of the names of the columns"):
         check(tmp_path, form_of("csv"), a_csv=b'id,"text\n', b_csv=b"id,text\n")
+
+
+@pytest.mark.parametrize("data", [b"a 1 2\nb 1 2", b"a 1 2\n\nb 1 2\r\n", b"a 1 2\nb 1 2\nc 1 2"])
+def test_the_last_line_may_go_and_have_no_end(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(data)
+    command = [*RUN_LOCAL, "--output=kept", path]
+    assert succeed(command, tmp_path).out.replace(b"\n\n", b"\n") == b"a 1 2\n"

@@ -21,6 +21,7 @@ from neardup.process.errors import StageError, UsageError
 from neardup.process.program import run, write_all
 from neardup.reading import blocks as blocks_module
 from neardup.reading.blocks import (
+    Start,
     blocks_of,
     check_inputs,
     count_lines,
@@ -246,7 +247,7 @@ def test_a_task_counts_the_lines_before_its_split(tmp_path, monkeypatch, size):
     monkeypatch.setattr(blocks_module, "BLOCK_BYTES", size)
     monkeypatch.setenv("mapreduce_map_input_file", f"file://{path}")
     monkeypatch.setenv("mapreduce_map_input_start", str(len(head)))
-    assert start_of_split() == (f"{path}: ", 6, False, 0)
+    assert start_of_split() == Start(f"{path}: ", 6, of_file=False)
 
 
 def test_a_byte_order_mark_inside_a_file_is_part_of_an_id(tmp_path, monkeypatch):

@@ -242,7 +242,6 @@ def test_names_that_are_none() -> None:
     for id_, text in (
         (None, "a,"),
         (None, ""),
-        ("", None),
         ("1", "text"),
         (None, "1,b"),
         ("0", "1"),
