@@ -86,7 +86,7 @@ class Manifest:
 
 
 def _misfit(told: dict[str, Any]) -> str:
-    """Why this is not what `write` writes, although its checksum is right; "" if it is."""
+    """Return what does not fit in a manifest whose checksum is right; "" if all of it fits."""
     segments, options, given = (told.get(name) for name in ("segments", "options", "given"))
     known = {each.name for each in fields(Manifest)}
     if not told.keys() <= known or not isinstance(told.get("probe"), str):

@@ -33,7 +33,7 @@ TEXT_BYTES = 1 << 20  # of records, decoded at once
 
 
 def misfit(told: Any, name: str) -> str:
-    """Why this is not what a manifest says of the segment of this name; "" if it is."""
+    """Return what does not fit in the entry of the segment of this name; "" if all of it fits."""
     kinds = {"name": str, "files": list, "records": int, "partitions": list, "sizes": dict}
     if not isinstance(told, dict) or not all(
         isinstance(told.get(what), kind) for what, kind in {**kinds, SUMS: list}.items()

@@ -117,7 +117,7 @@ def _as_list(values: Any) -> list[Any] | None:
 
 
 def _copied(record: Any) -> Any:
-    """What a record holds now, whatever becomes of it; also within a tuple (id, record)."""
+    """Return a copy of a record, or of the record within a tuple (id, record)."""
     if type(record) is tuple:
         return tuple(map(_copied, record))
     return record.copy() if hasattr(record, "copy") else record

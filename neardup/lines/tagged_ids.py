@@ -145,7 +145,7 @@ UNMARKED = Travel()  # plain pairs
 
 
 def all_ways() -> Iterator[Travel]:
-    """Every one that options can ask for."""
+    """Yield every way in which records can travel."""
     yield Travel("clusters")
     for against, between in (False, False), (True, False), (True, True):
         yield Travel("", "", against, between)

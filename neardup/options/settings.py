@@ -189,7 +189,7 @@ def counts_first(args: argparse.Namespace) -> bool:
 
 
 def stays_exact(args: argparse.Namespace) -> bool:
-    """Whether all pairs are found, and as similar, whatever records the token counts are of."""
+    """Whether token counts of other records leave all pairs and similarities as they are."""
     scheme = SCHEMES[_scheme_name(args)]
     return scheme.counting and scheme.keeps_recall
 

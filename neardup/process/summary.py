@@ -122,7 +122,7 @@ def _single(counts: dict[str, int]) -> list[str]:
 
 
 def _of_one_id(reports: list[dict]) -> int:
-    """How many records there are, where all have one id; else 0."""
+    """Return the number of records if all have one id, else 0."""
     most = most_frequent([report["ids"] for report in reports if "ids" in report])
     return most.times if most.too_frequent and most.times == most.records else 0
 

@@ -44,7 +44,7 @@ def typed_with_all(options: Mapping[str, str]) -> str:
 
 
 def typed_numbering() -> str:
-    """The same command on numbered rows; of tasks, which cannot, one to run first."""
+    """Return the command with numbered rows, or for tasks the command that numbers them first."""
     words = _words()
     if words[:1] not in ([], [ON_CLUSTER], [ON_SPARK], [JOB]):
         return typed_with("--id", "")

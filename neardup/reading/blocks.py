@@ -97,7 +97,7 @@ def files_named(names: list[str]) -> list[str]:
 
 
 class EndlessLineError(StageError):
-    """There are no line ends, as in /dev/zero."""
+    """Raised for input that has no line ends, such as /dev/zero."""
 
     def __init__(self, line: int):
         mebibytes = ENDLESS_BYTES >> 20
@@ -158,7 +158,7 @@ def opened_lines(path: str, name: str, start: Start) -> Iterator[Any]:
 
 @contextmanager
 def endless_named(place: str) -> Iterator[None]:
-    """Say of which file, as "videos.txt: ", a line has no end."""
+    """Name the file, as "videos.txt: ", in the error about a line without an end."""
     try:
         yield
     except EndlessLineError as error:
@@ -258,7 +258,7 @@ def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def with_line_ends(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same pieces of a file; StageError where it has no line ends, and so no end."""
+    """Pass on the pieces of a file; raise StageError if it has no line ends."""
     line, passed = 1, 0
     for piece in pieces:
         passed += len(piece)
@@ -270,7 +270,7 @@ def with_line_ends(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def lines_of_stage(stream: IO[bytes]) -> Iterator[bytes]:
-    """The same line by line, each with its LF."""
+    """Yield the lines of a stream, each with its LF."""
     return itertools.chain.from_iterable(map(io.BytesIO, blocks_of(stream)))
 
 
@@ -321,7 +321,7 @@ def whole_lines(
 
 
 def _has_line_end(data: bytes) -> bool:
-    """Faster than `LINE_END` where there is none."""
+    """Find the first line end; faster than `LINE_END` where there is none."""
     return b"\n" in data or b"\r" in data
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
-from neardup.process.errors import StageError, UsageError
+from neardup.process.errors import UsageError
 
 DEFAULT_ID, DEFAULT_TEXT = "id", "text"
 MOST_DIGITS = 20  # of the number of a column; int() itself refuses more than some thousands
-FirstRows = Callable[[], "list[dict[str, Any]]"]
 
 
 @dataclass(frozen=True)
@@ -55,14 +53,10 @@ class Fields:
         """Whether columns are told by number, and a table has no header."""
         return bool(self.texts) and self.texts[0].isdecimal()
 
-    def places(
-        self, header: Sequence[str] | None, name: str, rows: FirstRows = list
-    ) -> dict[str, int]:
-        """Field → column, from 0, of a table with this header; StageError where one is missing."""
+    def places(self, columns: Sequence[str]) -> dict[str, int]:
+        """Field → column, from 0, of a table with these, which `missing_fields` has checked."""
         if self.numbered:
             return {field: int(field) - 1 for field in self.names if field.isdecimal()}
-        columns = list(header or [])
-        self.check(columns, name, rows)
         return {field: columns.index(field) for field in self.of_columns(columns)}
 
     def of_columns(self, columns: Sequence[str]) -> list[str]:
@@ -72,20 +66,6 @@ class Fields:
         known = (name for name in self.names if name in columns or name.split(".")[0] in columns)
         return list(dict.fromkeys(known))
 
-    def check(self, columns: Sequence[str], name: str, rows: FirstRows = list) -> None:
-        """StageError where the table `name` has not the columns that are needed, or has two; its
-        first rows tell what to type instead."""
-        texts = [("--text", field) for field in self.texts]
-        for flag, field in [("--id", self.id)] * self.needs_id + texts:
-            if field not in columns:
-                from neardup.reading.missing_fields import line_to_type
-
-                told = f"{name}: has no column {field!r}; {_otherwise(columns, flag, name)}"
-                raise StageError(told + line_to_type(rows(), self, flag))
-        for field, count in Counter(columns).items():
-            if count > 1 and (field in self.names or not self.texts):
-                raise StageError(f"{name}: has {count} columns {field!r}; rename all but one")
-
     def value(self, row: dict[str, Any], name: str) -> Any:
         """What a row has there; None if nothing.  A dot goes into a field of fields."""
         if name and name in row:
@@ -94,18 +74,6 @@ class Fields:
         for part in name.split(".") if "." in name else ():
             value = value.get(part) if isinstance(value, dict) else None
         return None if value is row else value
-
-
-def _otherwise(columns: Sequence[str], flag: str, name: str) -> str:
-    """What to type instead."""
-    between = next((s for s in ";\t|" if s in columns[0]), "") if len(columns) == 1 else ""
-    if not between:
-        return f"name one with {flag}: {listed(columns)}"
-    return (
-        f"its fields are between {between!r}, and not commas; type: python3 -c 'import csv, sys; "
-        f'csv.writer(sys.stdout).writerows(csv.reader(sys.stdin, delimiter="{between}"))\' '
-        f"< {name} > commas.csv"
-    )
 
 
 def listed(columns: Sequence[str], limit: int = 20) -> str:

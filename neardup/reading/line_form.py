@@ -140,7 +140,7 @@ class LineForm(NamedTuple):
         return pieces
 
     def pieces_of_any(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-        """The same without that error, where most lines may be bad."""
+        """Read a file as `pieces` does, but accept rows without the fields."""
         return self.pieces(path, name, max_line, start._replace(later=True))
 
     def parser(self, repeats: bool = False, own: bool = False) -> Parser:

@@ -6,9 +6,10 @@ blanks that differs from row to row, first of all one whose name ends with id.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Callable
 
 from neardup.process.errors import StageError
 from neardup.process.typed import typed_with_all
@@ -57,8 +58,37 @@ def check_rows(lines: bytes, fields: Fields, name: str, in_task: bool = False) -
         raise StageError(told + line_to_type(rows, fields, flag))
 
 
+def check_columns(
+    columns: Sequence[str], fields: Fields, name: str, rows: Callable[[], Sequence[Row]]
+) -> None:
+    """StageError where the table `name` lacks a column that is needed, or has two of one name.
+
+    Its first `rows` are asked for then, to tell what to type.
+    """
+    texts = [("--text", field) for field in fields.texts]
+    for flag, field in [("--id", fields.id)] * fields.needs_id + texts:
+        if field not in columns:
+            told = f"{name}: has no column {field!r}; {_otherwise(columns, flag, name)}"
+            raise StageError(told + line_to_type(rows(), fields, flag))
+    for field, count in Counter(columns).items():
+        if count > 1 and (field in fields.names or not fields.texts):
+            raise StageError(f"{name}: has {count} columns {field!r}; rename all but one")
+
+
+def _otherwise(columns: Sequence[str], flag: str, name: str) -> str:
+    """What to type instead."""
+    between = next((s for s in ";\t|" if s in columns[0]), "") if len(columns) == 1 else ""
+    if not between:
+        return f"name one with {flag}: {listed(columns)}"
+    return (
+        f"its fields are between {between!r}, and not commas; type: python3 -c 'import csv, sys; "
+        f'csv.writer(sys.stdout).writerows(csv.reader(sys.stdin, delimiter="{between}"))\' '
+        f"< {name} > commas.csv"
+    )
+
+
 def _is_text(row: Row, fields: Fields, name: str) -> bool:
-    """Whether it may be one in other rows, too: null is."""
+    """Whether the field is a text or integers, or null, which may be a text in other rows."""
     value = fields.value(row, name)
     if isinstance(value, list):
         return all(type(each) is int for each in value)
@@ -80,7 +110,7 @@ def line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
 
 
 def _leaves(rows: Sequence[Row]) -> list[tuple[str, Any]]:
-    """Each field, in order, and a value; of a field of fields, these, as meta.body."""
+    """Return each field with one of its values; nested fields are named with dots, as meta.body."""
     found: dict[str, Any] = {}
     for row in rows:
         for name, value in _flat(row):

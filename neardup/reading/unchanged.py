@@ -11,7 +11,7 @@ from neardup.process.errors import StageError
 
 
 class FileState(NamedTuple):
-    """What differs between two files, or between a file and what it was before."""
+    """Tells whether a name still stands for the same, unmodified file."""
 
     device: int
     inode: int

@@ -59,7 +59,7 @@ class SmallestKey:
         return owned
 
     def ways_of(self, pile: Pile, sets: np.ndarray) -> list[Travel]:
-        """In which these sets may have travelled, by their keys."""
+        """Return the ways in which these sets may have travelled, judged by their keys."""
         mine, found = self.way, []
         for self.way in all_ways():
             if self.owned(pile, sets).all():

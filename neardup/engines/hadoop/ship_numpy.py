@@ -18,7 +18,7 @@ OPTION: dict[str, Any] = dict(
 
 
 def with_value(words: Sequence[str]) -> list[str]:
-    """The flag alone as one with an empty value; argparse would take the next word for it.
+    """Give the flag an empty value where it stands alone, so that argparse takes no word for it.
 
     >>> with_value(["--ship-numpy", "in.txt", "--", "--ship-numpy"])
     ['--ship-numpy=', 'in.txt', '--', '--ship-numpy']
@@ -29,7 +29,7 @@ def with_value(words: Sequence[str]) -> list[str]:
 
 
 def check_version(version: str | None) -> None:
-    """UsageError for what is neither absent, nor empty, nor such as 3.9."""
+    """Raise UsageError for a value that is not empty and not a version such as 3.9."""
     if version and not re.fullmatch(r"3\.(9|[1-9]\d)", version):
         raise UsageError(
             f"{FLAG}={version}: expected the nodes' Python, 3.9 or later, as {FLAG}=3.9"

@@ -63,7 +63,7 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
 def write_sorted(
     workers: Workers, plan: Plan, file: Path, write: Callable[[Iterable[bytes]], None]
 ) -> None:
-    """Start what writes the sorted lines of a file, as long as somebody reads them."""
+    """Start a process that writes the sorted lines of a file until nobody reads them."""
     lines = sort(workers, plan, [file])
 
     def show() -> None:

@@ -216,7 +216,7 @@ def _entries(plan: Plan, part: int) -> int:
 
 
 def indexed(source: Source) -> Source:
-    """The same records, which are written as a segment has them."""
+    """Yield the records of a batch as they are written to a segment."""
     return partial(_indexed, source)
 
 

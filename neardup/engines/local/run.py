@@ -180,7 +180,7 @@ def plain_names(words: list[str]) -> list[str]:
 
 
 def take_options(args: argparse.Namespace) -> list[str]:
-    """Give the run what indexes were made with and it does not say; a line of each, which."""
+    """Take options that the run does not give from its indexes; return a summary line for each."""
     lines = []
     for name in filter(is_index, args.against or []):
         from neardup.index import agreement

@@ -40,7 +40,7 @@ def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None
 
 
 def parsed_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
-    """The same, of which only the traits are kept."""
+    """Yield the records of a share of the input; only their sizes and bitmaps are kept on disk."""
     blocks = blocks_in_turn(plan, k)
     with open(plan.path("traits", k), "wb") as known:
         for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):

@@ -32,7 +32,7 @@ def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
 
 
 def _check_length(option: str, name: str) -> None:
-    """UsageError where the file system takes no name as long as this one."""
+    """Raise UsageError if the name is too long for the file system."""
     try:
         os.lstat(name)
     except OSError as error:
@@ -85,7 +85,7 @@ def half(option: str, name: str) -> Iterator[Path]:
 
 @contextmanager
 def half_folder(option: str, name: str, where: Path) -> Iterator[Path]:
-    """A hidden folder for what is not whole yet, beside where it is to be."""
+    """Make a hidden folder, beside the target, for a file that is still being written."""
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(swept_folder(where))

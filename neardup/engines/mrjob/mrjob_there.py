@@ -60,7 +60,7 @@ def fit(
 
 @contextmanager
 def ending_its_job(runner: Any) -> Iterator[None]:
-    """Whatever cuts the block short ends the job on the cluster, which mrjob would let go on."""
+    """Kill the job on the cluster if the block ends early; mrjob would let it go on."""
     job = Job([], runner.get_hadoop_bin())
 
     class Hear(logging.Handler):

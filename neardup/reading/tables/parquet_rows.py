@@ -26,6 +26,7 @@ import numpy as np
 from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
 from neardup.reading.fields import Fields
+from neardup.reading.missing_fields import check_columns
 
 SEEN_ROWS = 100  # where a column is missing
 MOST_ROWS = 1 << 16  # of a slice
@@ -47,7 +48,7 @@ def parquet_pieces(
         tops = file.schema_arrow.names
         columns = [field for field in fields.of_columns(tops) if _has(file, field)]
         nested = (f for f in fields.names if f not in tops and _has(file, f))
-        fields.check([*tops, *nested], name, partial(_first_rows, file))
+        check_columns([*tops, *nested], fields, name, partial(_first_rows, file))
         number, rows, total = 1, file.metadata.num_rows, _size(path)
         for group in range(file.num_row_groups):
             slices = Slices(file, group, columns, name)
@@ -58,7 +59,7 @@ def parquet_pieces(
 
 
 def _first_rows(file: Any) -> list[dict[str, Any]]:
-    """By the names of their columns."""
+    """Return the first rows as dictionaries, for messages."""
     batch = next(file.iter_batches(SEEN_ROWS), None)
     columns = map(_values, batch.columns) if batch else ()
     return [dict(zip(file.schema_arrow.names, row)) for row in zip(*columns)]
@@ -129,7 +130,7 @@ def batches(
 
 
 def _bytes(batch: Any) -> int:
-    """What it takes with each value by itself, also where a dictionary has them once."""
+    """Return the bytes of a batch whose dictionaries are decoded."""
     columns = zip(batch.schema.types, batch.columns)
     return sum((c.dictionary_decode() if _is("dictionary", t) else c).nbytes for t, c in columns)
 
@@ -218,7 +219,7 @@ def plain_value(value: Any, strings: bool = False) -> Any:
 
 
 def _string(value: bytes | None, always: bool) -> Any:
-    """Bytes as UTF-8; what is not UTF-8 as it is or, `always`, NOT_UTF8."""
+    """Decode UTF-8; return other bytes unchanged or, with `always`, NOT_UTF8."""
     try:
         return value and value.decode()
     except UnicodeDecodeError:
@@ -312,7 +313,7 @@ def kept_parquet(
 
 
 def _filtered(batch: Any, stays: list[bool]) -> list[Any]:
-    """The rows that stay; slices of them where pyarrow filters no such type, as string_view."""
+    """Return the rows that are kept, as slices if pyarrow cannot filter a type (string_view)."""
     arrow = importlib.import_module("pyarrow")
     try:
         return [batch.filter(arrow.array(stays, arrow.bool_()))]

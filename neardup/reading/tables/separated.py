@@ -35,6 +35,7 @@ from neardup.reading.blocks import (
 )
 from neardup.reading.fields import Fields
 from neardup.reading.json_lines import FLAW, ROW
+from neardup.reading.missing_fields import check_columns
 from neardup.reading.packed import position
 from neardup.reading.tables.quoted_rows import row_ends, whole_rows
 
@@ -69,7 +70,9 @@ def separated_pieces(
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
         header = next(split_rows(kind, table.header), [])
         first_rows = partial(_first_rows, kind, header, table)
-        columns = fields.places(header, name, first_rows) if table.header or fields.numbered else {}
+        if table.header and not fields.numbered:
+            check_columns(header, fields, name, first_rows)
+        columns = fields.places(header) if table.header or fields.numbered else {}
         width = 0 if fields.numbered else len(header)
         for number, data, flaw in table.rows:
             lines = partial(_lines_of, kind, data, columns, width)
@@ -82,7 +85,7 @@ def _lines_of(kind: str, data: bytes, columns: dict[str, int], width: int) -> It
 
 
 def _first_rows(kind: str, header: list[str], table: Table) -> list[dict[str, str]]:
-    """By the names of their columns."""
+    """Return the first rows as dictionaries, for messages."""
     _, data, flaw = next(table.rows, TableRows(1, b""))
     rows = islice(split_rows(kind, b"" if flaw else data), SEEN_ROWS)
     return [dict(zip(header, row)) for row in rows if row]
