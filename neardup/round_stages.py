@@ -27,14 +27,17 @@ from neardup.options.settings import Settings
 from neardup.process.counters import SHUFFLED, Counters
 from neardup.process.errors import StageError
 from neardup.reading.blocks import Block
+from neardup.rounds.digests import digests_of
+from neardup.rounds.key_blocks import KeyBlocks, entries_of
+from neardup.rounds.key_filter import MAPPED_BYTES, KeyFilter, filter_part, fingerprint
 from neardup.rounds.line_blocks import gathered
+from neardup.rounds.meeting_keys import meeting_keys
+from neardup.rounds.sorted_lines import sorted_lines
 from neardup.sets.ragged import Ragged
 from neardup.stages import keyed, reduce_buckets, tagged
 
 if TYPE_CHECKING:
     import mmap
-
-    from neardup.rounds.key_filter import KeyFilter
 
 AGAIN = {"records": "records of the other round", "keys": "keys of the other round"}
 
@@ -43,8 +46,6 @@ def send_keys(
     blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int
 ) -> Iterator[tuple[int, bytes]]:
     """Record lines → (partition, block of keys); at least one block for each partition."""
-    from neardup.rounds.key_blocks import KeyBlocks, entries_of
-
     gather = KeyBlocks(partitions, _options(settings))
 
     def of_batches() -> Iterator[tuple[int, bytes]]:
@@ -64,10 +65,6 @@ def share_keys(
 ) -> Iterator[bytes]:
     """The blocks of a partition, in any order → its part of the shared keys, as lines; all parts
     together have `most` bytes at most, or MAPPED_BYTES."""
-    from neardup.rounds.digests import digests_of
-    from neardup.rounds.key_filter import MAPPED_BYTES, filter_part
-    from neardup.rounds.meeting_keys import meeting_keys
-
     options = _options(settings)
     shared = map(digests_of, meeting_keys(blocks, partition, partitions, options))
     yield from filter_part(shared, partition, partitions, options, most or MAPPED_BYTES)
@@ -78,8 +75,6 @@ def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> KeyFilter | None
 
     None of no parts, as an empty input has: then all keys have lines.
     """
-    from neardup.rounds.key_filter import KeyFilter
-
     return KeyFilter.of(text, _options(settings))
 
 
@@ -116,8 +111,6 @@ def reduce_blocks(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
     """The blocks of a partition, in any order → pair lines, verified."""
-    from neardup.rounds.sorted_lines import sorted_lines
-
     return reduce_buckets(sorted_lines(blocks, counters), settings, counters)
 
 
@@ -150,8 +143,6 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 
 def _options(settings: Settings) -> bytes:
     """What the keys of an input depend on."""
-    from neardup.rounds.key_filter import fingerprint
-
     told = {"--against": str(settings.against), "fields": str(settings.form.fields)}
     told["version"] = settings.scheme.probe()
     return fingerprint({**settings.keys_of, **told})

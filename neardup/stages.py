@@ -25,6 +25,7 @@ from neardup.process.summary import OLD_RECORDS, SINGLE
 from neardup.process.verdict import OLD_BAD, OTHER
 from neardup.reading.bad_lines import NO_ROW, BadLine
 from neardup.reading.blocks import Block
+from neardup.reading.looks import LOOKED_AT, look_of
 from neardup.reading.places import NEW
 from neardup.reading.row_ids import with_row_ids
 from neardup.sets.batch import Batch
@@ -119,8 +120,6 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
     counters.bad_line(block.place, line, message, bad.reason)
     if block.first < NEW:
         counters.add(OLD_BAD, 1)
-    from neardup.reading.looks import LOOKED_AT, look_of  # most inputs have no bad line
-
     if sum(counters.looks.values()) < LOOKED_AT:
         # Of a row that is one, only its values are wrong; what stands here is JSON of our making.
         as_asked = settings.form.fields and bad.reason not in NO_ROW

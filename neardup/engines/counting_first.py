@@ -11,12 +11,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from neardup.options.settings import Settings, settings_before_counts
-
-if TYPE_CHECKING:
-    from neardup.token_counts.counts import TokenCounts
+from neardup.token_counts.counts import TokenCounts
 
 
 def first_settings(args: argparse.Namespace) -> Settings:

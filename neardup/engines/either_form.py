@@ -9,6 +9,7 @@ from typing import IO
 from neardup.options.settings import Settings
 from neardup.process.counters import Counters
 from neardup.reading.blocks import blocks_of
+from neardup.round_stages import reduce_blocks
 from neardup.rounds.block_text import is_block, parse_blocks
 from neardup.stages import reduce_buckets
 
@@ -19,7 +20,5 @@ def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> 
     if not is_block(first):
         yield from reduce_buckets(chain([first] if first else [], blocks), settings, counters)
         return
-    from neardup.round_stages import reduce_blocks  # a plain pipe needs none of it
-
     lines = chain.from_iterable(block.splitlines(keepends=True) for block in chain([first], blocks))
     yield from reduce_blocks((block for *_, block in parse_blocks(lines)), settings, counters)

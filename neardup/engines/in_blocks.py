@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from neardup.options.settings import Settings
 from neardup.process.counters import Counters
@@ -16,9 +15,7 @@ from neardup.process.errors import StageError
 from neardup.reading.blocks import Block
 from neardup.round_stages import send_keys, send_lines, share_keys
 from neardup.rounds.block_text import format_blocks, parse_blocks
-
-if TYPE_CHECKING:
-    from neardup.rounds.key_filter import KeyFilter
+from neardup.rounds.key_filter import KeyFilter
 
 
 def keys_in_blocks(

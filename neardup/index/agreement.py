@@ -10,8 +10,15 @@ from pathlib import Path
 from neardup.index.checked_file import damaged
 from neardup.index.manifest import Manifest
 from neardup.index.segment import COUNTS
-from neardup.options.common import DEFAULT_SCHEME, OUTPUT_OPTIONS, attribute, value_of
+from neardup.options.common import (
+    COMMON_OPTIONS,
+    DEFAULT_SCHEME,
+    OUTPUT_OPTIONS,
+    attribute,
+    value_of,
+)
 from neardup.options.settings import Settings, counts_first, stays_exact
+from neardup.options.table import given_arguments
 from neardup.process.errors import StageError, UsageError
 from neardup.reading.input_kinds import kind_by_name
 
@@ -38,8 +45,6 @@ def check_counts(args: argparse.Namespace) -> None:
 
 def given_options(args: argparse.Namespace) -> dict[str, str | bool]:
     """What an index was asked for, by flag, for runs to take over."""
-    from neardup.options.table import given_arguments  # with all schemes
-
     words = (word.partition("=") for word in given_arguments(args))
     return {flag: value or True for flag, _, value in words if flag not in _NOT_TAKEN}
 
@@ -91,8 +96,6 @@ def counts_in(index: Path) -> Path:
 
 
 def _default(flag: str) -> str | None:
-    from neardup.options.common import COMMON_OPTIONS
-
     return COMMON_OPTIONS.get(flag, {}).get("default")
 
 

@@ -20,7 +20,6 @@ from neardup.verification import OUTPUTS
 
 DEFAULT_SCHEME, DEFAULT_THRESHOLD, EXACT = "minhash", "0.9", "exact"
 MAX_LINE_MIB = 64
-OF_SCHEMES = "of_schemes"  # an attribute of parsed options: False where those of schemes are not
 
 # What is made of the pairs: nothing that two records have by themselves.
 OUTPUT_OPTIONS = {

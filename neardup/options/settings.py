@@ -9,21 +9,22 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from neardup.decisions import RULES, RuleKind
+from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, Travel
 from neardup.options.common import (
     DEFAULT_SCHEME,
     DEFAULT_THRESHOLD,
     EXACT,
     MAX_LINE_MIB,
-    OF_SCHEMES,
     fraction,
     integer,
     read,
     value_of,
 )
+from neardup.options.table import SCHEME_OPTIONS, measures
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.verdict import MAX_BAD
@@ -31,16 +32,17 @@ from neardup.reading.bad_lines import Parser
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_kinds import INPUTS
 from neardup.reading.line_form import LineForm
+from neardup.reading.shingling import Shingler
 from neardup.schemes import SCHEMES
 from neardup.schemes.request import Request, one_of
 from neardup.schemes.scheme import Scheme
+from neardup.schemes.sketched import Sketched
+from neardup.similarity.estimated import EstimatedJaccard, sample_size
 from neardup.similarity.measures import MEASURES, Measure
 from neardup.similarity.threshold import Threshold
+from neardup.token_counts.counts import TokenCounts
 from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
-
-if TYPE_CHECKING:
-    from neardup.token_counts.counts import TokenCounts
-    from neardup.verification.pair_join import PairJoin
+from neardup.verification.pair_join import PairJoin
 
 
 class Settings(NamedTuple):
@@ -70,8 +72,6 @@ class Settings(NamedTuple):
             if (name := value_of(args, flag)) == "" or (isinstance(name, list) and "" in name):
                 raise UsageError(f"{flag}: expected the name of a file, got ''")
         if counts is None and args.counts is not None:
-            from neardup.lines.count_lines import read_counts
-
             counts = read_counts(args.counts, bool(args.own_counts))
         form = form_of(args)
         name = _scheme_name(args)
@@ -124,13 +124,9 @@ class Settings(NamedTuple):
         pieces = form.pieces if self.max_bad <= MAX_BAD else form.pieces_of_any
         return read_files(list(files), self.max_line, pieces=pieces, **how)
 
-    def preload(self) -> None:
-        """Import what `join` needs, once for all processes that are forked from this one."""
-        _ = self.output.across if self.against and self.output.file_across else self.output.join
-
     def join(self, counters: Counters) -> PairJoin:
         """What verifies the buckets."""
-        if self.against and self.output.file_across:
+        if self.against and self.output.across:
             return self.output.across(self.scheme, self.measure, counters, self.between)
         return self.output.join(self.scheme, self.measure, counters)
 
@@ -149,8 +145,6 @@ class Settings(NamedTuple):
         text, suits = self.keys_of["--shingle"], self.scheme.suits_shingle
         if not text or suits is None:
             return lines
-        from neardup.reading.shingling import Shingler
-
         given, made_for = Shingler.parse(text), Shingler.parse(suits)
         if given == made_for or given.unit == made_for.unit == "spot":
             return lines
@@ -177,8 +171,6 @@ def settings_before_counts(args: argparse.Namespace) -> Settings:
     """As far as they are known before the tokens are counted, where a run counts them first."""
     if not counts_first(args):
         return Settings.of(args)
-    from neardup.token_counts.counts import TokenCounts
-
     return Settings.of(args, TokenCounts.empty())
 
 
@@ -205,8 +197,7 @@ def _scheme_name(args: argparse.Namespace) -> str:
         raise UsageError(f"--scheme: {name!r} is not one of {', '.join(SCHEMES)}")
     if args.exact and name != "exact":
         raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
-    if getattr(args, OF_SCHEMES, True):
-        _check_options(args, name)
+    _check_options(args, name)
     if args.own_counts and args.counts is None:
         raise UsageError("--own-counts says what --counts are, and there are none")
     return name
@@ -214,8 +205,6 @@ def _scheme_name(args: argparse.Namespace) -> str:
 
 def _check_options(args: argparse.Namespace, name: str) -> None:
     """UsageError for an option that another scheme owns."""
-    from neardup.options.table import SCHEME_OPTIONS  # with all schemes
-
     for flag, option in SCHEME_OPTIONS.items():
         if value_of(args, flag) is not None and option not in SCHEMES[name].options:
             users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
@@ -239,8 +228,8 @@ def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, Travel, 
     for flag in ("--rule", "--keep"):
         if value_of(args, flag) is not None and output.decides != RECORDS:
             raise UsageError(f"{flag} is for --output {users}, and --output is {kind}")
-    if args.against and not output.file_across:
-        able = " or ".join(name for name, other in OUTPUTS.items() if other.file_across)
+    if args.against and not output.across:
+        able = " or ".join(name for name, other in OUTPUTS.items() if other.across)
         raise UsageError(f"--against is for --output {able}, and --output is {kind}")
     if args.between and not args.against:
         raise UsageError("--between leaves out pairs of new records, and needs --against")
@@ -268,9 +257,6 @@ def _estimated(
     args: argparse.Namespace, scheme: Scheme, name: str, request: Request
 ) -> tuple[Scheme, Measure, Output]:
     """What --verify sketch makes of them, and of the output."""
-    from neardup.schemes.sketched import Sketched
-    from neardup.similarity.estimated import EstimatedJaccard, sample_size
-
     size = read("--verify", sample_size, args.verify)
     _check_estimates(args, scheme, name, request.measure)
     sketched = Sketched(scheme, size, request.seed)
@@ -329,8 +315,6 @@ def _request(args: argparse.Namespace, name: str, counts: TokenCounts | None) ->
 
 
 def _cannot_promise(measure: str, scheme: str) -> str:
-    from neardup.options.table import measures  # of all schemes
-
     able = [name for name, other in SCHEMES.items() if measure in other.measures]
     if not able:
         return f"--measure: {measure!r} is not one of {', '.join(measures())}"

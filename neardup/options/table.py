@@ -13,7 +13,6 @@ from typing import Any
 from neardup.options.common import (
     COMMON_OPTIONS,
     DEFAULT_SCHEME,
-    OF_SCHEMES,
     attribute,
     value_of,
 )
@@ -79,22 +78,6 @@ def parser(
         else:
             result.set_defaults(**{attribute(flag): spec.get("default")})
     return result
-
-
-def complete(parser: argparse.ArgumentParser, flags: Collection[str] | None) -> None:
-    """Add to a parser of `common` what it lacks, as if it had all from the beginning."""
-    places = {"-h": -1, **{flag: place for place, flag in enumerate(OPTIONS)}}
-    known = parser._option_string_actions
-    for flag, spec in OPTIONS.items():
-        if flag in known:
-            known[flag].help = spec["help"]
-        elif flags is None or flag in flags:
-            parser.add_argument(flag, **spec)
-        else:
-            parser.set_defaults(**{attribute(flag): spec.get("default")})
-    parser.set_defaults(**{OF_SCHEMES: True})
-    for actions in (parser._actions, parser._optionals._group_actions):
-        actions.sort(key=lambda each: places.get("".join(each.option_strings[:1]), len(places)))
 
 
 def as_arguments(args: argparse.Namespace) -> list[str]:

@@ -12,6 +12,7 @@ import sys
 import time
 
 from neardup.process.frequent import ON_CLUSTER, FrequentIds, frequent_in_words, most_frequent
+from neardup.process.reports import write_report
 from neardup.process.summary import REMOVED, REPEATED, describe, first_repeated
 from neardup.process.summary import SHUFFLED as SHUFFLED
 from neardup.process.verdict import LIKE, MAX_BAD, judged
@@ -104,8 +105,6 @@ class Counters:
         if self._on_terminal:
             self._show("")
         if folder := _reports():
-            from neardup.process.reports import write_report  # which a run has loaded
-
             write_report(folder, self.as_dict())
         elif self._in_hadoop:
             for name, count in self.told().items():

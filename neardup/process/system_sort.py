@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,16 +15,18 @@ from neardup.process.parent import end_with
 
 @contextmanager
 def system_sort(
-    source: IO[bytes] | int, result: IO[bytes], flags: Sequence[str], alive: Callable[[], None]
+    source: IO[bytes] | None, result: IO[bytes], flags: Sequence[str], alive: Callable[[], None]
 ) -> Iterator[IO[bytes] | None]:
     """Sort lines by their bytes, or as the flags say, while the block runs and after it.
 
-    `source`: a file, or subprocess.PIPE, whose end is yielded and closed here.  `alive` is called
+    `source`: a file, or None for a pipe, whose end is yielded and closed here.  `alive` is called
     every second of the waiting.  StageError where it fails.
     """
+    import subprocess  # which most runs never need
+
     sort = subprocess.Popen(
         ["sort", *flags],
-        stdin=source,
+        stdin=subprocess.PIPE if source is None else source,
         stdout=result,
         env={**os.environ, "LC_ALL": "C"},
         preexec_fn=partial(end_with, os.getpid()),

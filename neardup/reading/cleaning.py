@@ -14,18 +14,19 @@ between, so that equal texts stay equal however they are coded.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Callable
 
-from neardup.process.on_use import OnUse
+from neardup.reading.cleaning_steps import without_accents, without_digits, without_punctuation
+from neardup.reading.html_text import body_text
 
-_PLACES = {
-    "html": "html_text.body_text",
-    "accents": "cleaning_steps.without_accents",
-    "digits": "cleaning_steps.without_digits",
-    "punctuation": "cleaning_steps.without_punctuation",
+STEPS: Mapping[str, Callable[[str], str]] = {
+    "html": body_text,
+    "accents": without_accents,
+    "digits": without_digits,
+    "punctuation": without_punctuation,
 }
-STEPS: OnUse[Callable[[str], str]] = OnUse("neardup.reading", _PLACES)
 
 
 @dataclass(frozen=True)

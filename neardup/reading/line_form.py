@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from neardup.process.errors import UsageError
 from neardup.process.typed import NUMBER_ROWS
 from neardup.reading.bad_lines import Gather, Parser
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
+from neardup.reading.fields import Fields
 from neardup.reading.input_kinds import (
     CONVERT,
     INPUTS,
@@ -25,13 +26,17 @@ from neardup.reading.input_kinds import (
     kind_by_name,
     unknown_suffixes,
 )
+from neardup.reading.json_lines import json_line_parser, json_rows
+from neardup.reading.missing_fields import checked
 from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.reading.shingling import Shingler
+from neardup.reading.tables.parquet_rows import check_pyarrow, parquet_pieces
+from neardup.reading.tables.separated import separated_pieces
+from neardup.reading.text_lines import text_line_parser, text_lines
+from neardup.reading.texts import Text
+from neardup.reading.weighted_lines import parse_weighted_lines
+from neardup.sets.bags import bagged, counted
 from neardup.sets.ragged import Ragged
-
-if TYPE_CHECKING:
-    from neardup.reading.fields import Fields
-    from neardup.reading.shingling import Shingler
-    from neardup.reading.texts import Text
 
 DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
 
@@ -67,13 +72,9 @@ class LineForm(NamedTuple):
         kinds = {kind_by_name(name) or DEFAULT_INPUT for name in names} or {DEFAULT_INPUT}
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
         if "parquet" in (kind, *kinds):
-            from neardup.reading.tables.parquet_rows import check_pyarrow
-
             check_pyarrow()
         fields = None
         if kind not in LINES:
-            from neardup.reading.fields import Fields
-
             fields = Fields.of(id_, text)
         elif id_ is not None or text is not None:
             flag = "--text" if id_ is None else "--id"
@@ -88,8 +89,6 @@ class LineForm(NamedTuple):
                 )
             unknown = () if input_ else unknown_suffixes(filter(os.path.isfile, names))
             return cls(kind, None, Cleaning(), bag=shingle == BAG, unknown=unknown)
-        from neardup.reading.shingling import Shingler
-
         try:
             shingler = Shingler.parse(DEFAULT_SHINGLE if shingle is None else shingle)
         except ValueError as error:
@@ -125,17 +124,11 @@ class LineForm(NamedTuple):
         """
         kind = self.kind_of(name)
         if kind == "parquet" and self.fields:
-            from neardup.reading.tables.parquet_rows import parquet_pieces
-
             return parquet_pieces(self.fields, path, name, max_line, start)
         if kind in ("csv", "tsv") and self.fields:
-            from neardup.reading.tables.separated import separated_pieces
-
             return separated_pieces(kind, self.fields, path, name, max_line, start)
         pieces = line_pieces(path, name, max_line, start)
         if kind == "jsonl" and self.fields and start.of_file and not start.later:
-            from neardup.reading.missing_fields import checked
-
             return checked(pieces, self.fields, start.place[: -len(": ")] or name, in_task())
         return pieces
 
@@ -155,17 +148,11 @@ class LineForm(NamedTuple):
             if own:
                 raise UsageError(f"--weights own is for --input shingles, and --input is {self}")
             if not self.fields:
-                from neardup.reading.text_lines import text_line_parser
-
                 return text_line_parser(self.shingle, self.clean, gather)
-            from neardup.reading.json_lines import json_line_parser
-
             return json_line_parser(
                 self.fields, self.shingle, self.clean, gather, of_lists, needs_id=in_task()
             )
         if own:
-            from neardup.reading.weighted_lines import parse_weighted_lines
-
             return parse_weighted_lines
         return partial(parse_shingle_lines, gather=of_lists)
 
@@ -173,26 +160,18 @@ class LineForm(NamedTuple):
         """What makes sets of tokens: of texts, and of lists of shingles."""
         if not (repeats or self.bag):
             return Ragged.from_unsorted, Ragged.from_unsorted
-        from neardup.sets.bags import bagged, counted
-
         gather = counted if repeats else Ragged.from_unsorted
         return gather, bagged if self.bag else gather
 
     def texts(self, block: bytes) -> Iterator[Text]:
         """The id and the text of each line of a block that is a record; of shingles, these."""
-        from neardup.reading.texts import Text
-
         if self.fields:
-            from neardup.reading.json_lines import json_rows
-
             for row in json_rows(block, self.fields):
                 if not row.flaw:
                     content = row.content
                     text = content if isinstance(content, str) else " ".join(map(str, content))
                     yield Text(row.number, row.id, text)
         elif self.shingle is not None:
-            from neardup.reading.text_lines import text_lines
-
             for line in text_lines(block):
                 if not line.flaw:
                     yield Text(line.number, line.id, line.text)

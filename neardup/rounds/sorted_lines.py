@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 
@@ -17,7 +16,7 @@ def sorted_lines(blocks: Iterable[bytes], counters: Counters) -> Iterator[bytes]
     """Blocks of whole lines → blocks of the same lines, in order."""
     with tempfile.TemporaryFile() as result:
         flags = ["-S", SORT_MEMORY]
-        with system_sort(subprocess.PIPE, result, flags, counters.alive) as sink:
+        with system_sort(None, result, flags, counters.alive) as sink:
             assert sink
             for block in blocks:
                 counters.alive()

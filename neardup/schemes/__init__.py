@@ -1,7 +1,7 @@
 """Schemes: each gives a batch of records its keys.
 
-A scheme is one file here and one line in `SCHEMES`, which imports it when it is used; the tests
-that every scheme must pass take it from this table.
+A scheme is one class here and one line in `SCHEMES`; the tests that every scheme must pass take it
+from this table.
 
 In: sets, a threshold, and token counts where they are known.
 Out: keys, and what a run can promise.
@@ -10,23 +10,29 @@ May import: process, sets, token_counts, similarity, lines.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from neardup.process.on_use import OnUse
+from neardup.schemes.auto import Auto
+from neardup.schemes.exact import Exact
+from neardup.schemes.imatch import IMatch
+from neardup.schemes.minhash import MinHash
+from neardup.schemes.partition import Partition
+from neardup.schemes.prefix import Prefix
+from neardup.schemes.projection import Projection
+from neardup.schemes.scheme import Scheme
+from neardup.schemes.simhash import SimHash
+from neardup.schemes.spotsigs import SpotSigs
+from neardup.schemes.supershingle import SuperShingle
 
-if TYPE_CHECKING:
-    from neardup.schemes.scheme import Scheme
-
-_PLACES = {
-    "minhash": "minhash.MinHash",
-    "partition": "partition.Partition",
-    "prefix": "prefix.Prefix",
-    "auto": "auto.Auto",
-    "exact": "exact.Exact",
-    "supershingle": "supershingle.SuperShingle",
-    "simhash": "simhash.SimHash",
-    "projection": "projection.Projection",
-    "imatch": "imatch.IMatch",
-    "spotsigs": "spotsigs.SpotSigs",
+SCHEMES: Mapping[str, type[Scheme]] = {
+    "minhash": MinHash,
+    "partition": Partition,
+    "prefix": Prefix,
+    "auto": Auto,
+    "exact": Exact,
+    "supershingle": SuperShingle,
+    "simhash": SimHash,
+    "projection": Projection,
+    "imatch": IMatch,
+    "spotsigs": SpotSigs,
 }
-SCHEMES: OnUse[type[Scheme]] = OnUse(__name__, _PLACES)

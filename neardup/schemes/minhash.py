@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,13 +23,14 @@ from neardup.schemes import banding
 from neardup.schemes.request import Option, Request
 from neardup.schemes.scheme import Scheme, banded, shown
 from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts, weighted_seed
+from neardup.sets.bags import bags
 from neardup.sets.min_hashes import band_words
 from neardup.sets.ragged import Ragged
+from neardup.sets.weighted_minima import weighted_band_words
 from neardup.similarity.measures import Measure
 from neardup.similarity.threshold import NINE_TENTHS, Threshold
-
-if TYPE_CHECKING:
-    from neardup.similarity.weights import TokenWeights
+from neardup.similarity.weighted_measures import weighted_measure
+from neardup.similarity.weights import TokenWeights
 
 MAX_BANDS_ASKED = 16
 
@@ -88,8 +89,6 @@ class MinHash(Scheme):
     def measure(self, name: str, threshold: Threshold) -> Measure:
         if self.weights is None:
             return super().measure(name, threshold)
-        from neardup.similarity.weighted_measures import weighted_measure
-
         return weighted_measure(name, threshold, self.weights)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -104,9 +103,6 @@ class MinHash(Scheme):
         if self.weights is None:
             return band_words(sets, bands, self.rows, self.seed)
         # Most runs weigh nothing.
-        from neardup.sets.bags import bags
-        from neardup.sets.weighted_minima import weighted_band_words
-
         if self.weights.are_counts:
             return band_words(bags(sets), bands, self.rows, self.seed)
         weights = self.weights.of(sets)

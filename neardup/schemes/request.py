@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from neardup.similarity.threshold import Threshold
-
-if TYPE_CHECKING:
-    from neardup.token_counts.counts import TokenCounts
+from neardup.token_counts.counts import TokenCounts
 
 
 class Option(NamedTuple):

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from math import floor
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import MEASURES, Measure
 from neardup.similarity.threshold import Threshold
-
-if TYPE_CHECKING:
-    from neardup.similarity.weights import TokenWeights
+from neardup.similarity.weights import TokenWeights
 
 MILLION = 10**6
 PROBES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of sets

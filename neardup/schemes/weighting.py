@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from neardup.schemes.request import Option, Request, one_of
-
-if TYPE_CHECKING:
-    from neardup.similarity.weights import TokenWeights
-    from neardup.token_counts.counts import TokenCounts
+from neardup.similarity.weights import Idf, TokenWeights
+from neardup.token_counts.counts import TokenCounts
 
 
 class Weighing(NamedTuple):
@@ -21,8 +19,6 @@ class Weighing(NamedTuple):
 
     def weights(self, counts: TokenCounts | None) -> TokenWeights:
         """By these counts, where it takes any."""
-        from neardup.similarity.weights import Idf, TokenWeights
-
         idf = Idf(counts) if self.by_idf and counts else None
         return TokenWeights(self.repeats, self.own, idf)
 

@@ -12,7 +12,7 @@ above 0, and none that is 0.  The weights of a set are cut, where need be, to ad
 
 from __future__ import annotations
 
-from statistics import NormalDist
+from functools import cache
 
 import numpy as np
 
@@ -27,15 +27,16 @@ CACHE_TOKENS = 1 << 11
 DISTINCT_AT_ONCE = 1 << 16
 
 
-def _quantiles() -> np.ndarray:
+@cache
+def quantiles() -> np.ndarray:
     """float64 (4096,), whole numbers: of the middle of each step."""
+    from statistics import NormalDist  # which takes as long to import as all schemes
+
     normal, steps = NormalDist(), 1 << STEP_BITS
     above = [normal.inv_cdf((steps + 2 * i + 1) / (2 * steps)) for i in range(steps // 2)]
     whole = np.array([round(SCALE * quantile) for quantile in above], dtype=np.float64)
     return np.concatenate((-whole[::-1], whole))
 
-
-QUANTILES = _quantiles()
 
 
 def normal_sides(sets: Ragged, weights: np.ndarray, seed: int, low: int, high: int) -> np.ndarray:
@@ -75,7 +76,7 @@ def _numbers(mixed: np.ndarray, word: int, seed: int) -> np.ndarray:
     """float64 (V, 64): those of V tokens in the dimensions of a word."""
     draws = WORD_BITS // DRAWS
     random = mix(mixed[:, np.newaxis] + random_words(seed, (word + 1) * draws, stream=7)[-draws:])
-    return QUANTILES[random.astype("<u8").view("<u2") >> np.uint16(16 - STEP_BITS)]
+    return quantiles()[random.astype("<u8").view("<u2") >> np.uint16(16 - STEP_BITS)]
 
 
 def _packed(bits: np.ndarray) -> np.ndarray:

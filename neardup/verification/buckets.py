@@ -20,6 +20,7 @@ import numpy as np
 from neardup.lines.keyed_lines import lines_of
 from neardup.process.counters import Counters
 from neardup.process.errors import StageError
+from neardup.process.system_sort import system_sort
 from neardup.verification.pile import Pile
 
 PILE_BYTES = 1 << 20
@@ -183,7 +184,5 @@ def sort_lines(
     The system's sort needs little memory for any size.
     """
     file.seek(0)  # which also writes out what is buffered
-    from neardup.process.system_sort import system_sort
-
     with system_sort(file, result, ["-S", "32M", *flags], counters.alive):
         pass

@@ -11,7 +11,7 @@ from neardup.evaluation.intervals import clopper_pearson
 from neardup.schemes.equal_bits import agreement
 from neardup.sets import normal_sides as module
 from neardup.sets.hashing import mix, random_words
-from neardup.sets.normal_sides import QUANTILES, normal_sides
+from neardup.sets.normal_sides import normal_sides, quantiles
 from neardup.sets.ragged import Ragged
 from neardup.similarity.bitmaps import popcount
 
@@ -30,7 +30,7 @@ def slow_bit(tokens: list[int], weights: list[int], d: int, seed: int) -> int:
     first = mix(np.array(tokens, np.uint64) ^ random_words(seed, 1, stream=1))
     random = mix(first + random_words(seed, d // 4 + 1, stream=7)[-1]).tolist()
     steps = [word >> 16 * (d % 4) & 0xFFFF for word in random]
-    total = sum((w >> cut) * int(QUANTILES[step >> 4]) for w, step in zip(weights, steps))
+    total = sum((w >> cut) * int(quantiles()[step >> 4]) for w, step in zip(weights, steps))
     if total:
         return int(total > 0)
     smallest = mix(np.array(tokens, np.uint64)).min()
@@ -65,12 +65,12 @@ def test_some_dimensions_are_those_of_all() -> None:
 
 def test_numbers_are_normal() -> None:
     """Mean 0, variance 1 but for what is beyond the last step, and symmetric; none is 0."""
-    assert (-QUANTILES[::-1] == QUANTILES).all()
-    assert (np.diff(QUANTILES) >= 0).all()
-    assert QUANTILES.all()
-    assert abs((QUANTILES**2).mean() / module.SCALE**2 - 1) < 0.001
-    assert np.abs(QUANTILES).max() < 1 << 13
-    assert (QUANTILES.round() == QUANTILES).all()
+    assert (-quantiles()[::-1] == quantiles()).all()
+    assert (np.diff(quantiles()) >= 0).all()
+    assert quantiles().all()
+    assert abs((quantiles()**2).mean() / module.SCALE**2 - 1) < 0.001
+    assert np.abs(quantiles()).max() < 1 << 13
+    assert (quantiles().round() == quantiles()).all()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import IO, Callable
 
+from neardup.engines.local.decision import decide, finish
 from neardup.engines.local.folder import total_size
 from neardup.engines.local.plan import Plan, everywhere, sort
 from neardup.engines.local.steps import (
@@ -19,6 +20,7 @@ from neardup.engines.local.steps import (
     send,
     sieve,
 )
+from neardup.engines.local.token_steps import with_counts
 from neardup.engines.local.workers import Workers
 from neardup.options.settings import Settings, counts_first
 
@@ -34,8 +36,6 @@ def find_keys(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
     """The plan, as it is after counts, where a scheme asks for them."""
     source: Source = new_records
     if counts_first(args):
-        from neardup.engines.local.token_steps import with_counts
-
         plan, source = with_counts(workers, plan, args), kept_records
         plan.progress.stage("count", total_size(plan.paths("records")))
     else:
@@ -52,7 +52,6 @@ def find_pairs(workers: Workers, plan: Plan) -> None:
     everywhere(workers, plan, "mapper", lambda k: send(plan, k))
     sent = [plan.paths("buckets", part) for part in range(plan.reduced)]
     plan.progress.stage("reduce", sum(map(total_size, sent)))
-    plan.settings.preload()
     everywhere(workers, plan, "reducer", lambda k: reduce(plan, k))
 
 
@@ -60,8 +59,6 @@ def write_answer(workers: Workers, plan: Plan, output: str, removed: IO[bytes] |
     if not plan.settings.output.decides:
         sorted_pairs(workers, plan, dedup)
         return
-    from neardup.engines.local.decision import decide, finish
-
     sorted_pairs(workers, plan, decide)
     finish(workers, plan, output, removed)
 

@@ -32,12 +32,14 @@ from neardup.engines.local.plan import MOST_JOBS, Plan, everywhere, workers_for
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.sorted_entries import in_order
 from neardup.engines.local.steps import Source, count, kept_records, parsed_records
+from neardup.engines.local.token_steps import counted
 from neardup.engines.local.workers import Workers, turns
 from neardup.index.agreement import check_counts, given_options, opened, take_options
 from neardup.index.checked_file import write_checked
 from neardup.index.is_index import is_index
 from neardup.index.manifest import UNFINISHED, Manifest, sweep_unfinished, to_disk
 from neardup.index.segment import COUNTS, FENCE, FILES, HOLDER, KEY, MOST_RECORDS, SUMS
+from neardup.lines.count_lines import format_all
 from neardup.lines.set_text import encode_sets
 from neardup.options import common
 from neardup.options.settings import Settings, counts_first
@@ -193,9 +195,6 @@ def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace, file: Pa
 
     They are not the run's own: a token that has no count may be in records to come.
     """
-    from neardup.engines.local.token_steps import counted
-    from neardup.lines.count_lines import format_all
-
     counts = replace(counted(workers, plan), own=False)
     write_checked(file, format_all(counts))
     return plan._replace(settings=settings_with_counts(args, counts))

@@ -10,6 +10,7 @@ import os
 from typing import IO
 
 from neardup.options.settings import Settings, measure_name
+from neardup.options.table import as_arguments
 from neardup.process.program import write_to
 from neardup.process.run_file import RunFile
 from neardup.process.summary import seconds_of, total
@@ -24,8 +25,6 @@ def write_run_file(
     settings: Settings,
     reports: list[dict],
 ) -> None:
-    from neardup.options.table import as_arguments  # with all schemes
-
     counts = total(report["counts"] for report in reports)
     told = RunFile(
         options=as_arguments(_with_absolute_names(args)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.bucket_files import files_for
@@ -13,15 +13,13 @@ from neardup.engines.local.folder import STDIN, total_size
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.sieve import Traits
 from neardup.engines.local.workers import Workers, program
+from neardup.index.segment import Segment
 from neardup.options.settings import Settings
 from neardup.process.program import cores, naming
 from neardup.reading.blocks import BLOCK_BYTES
 from neardup.reading.input_files import InputFile
 from neardup.reading.places import NEW
 from neardup.reading.unchanged import NO_FILES, Unchanged
-
-if TYPE_CHECKING:
-    from neardup.index.segment import Segment
 
 MOST_JOBS = 999
 FEW_WORKERS = 8  # are not too many for any input

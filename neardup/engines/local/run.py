@@ -18,8 +18,12 @@ import re
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from neardup.decisions.keep_records import check_one_answer
+from neardup.index import agreement
+from neardup.index.agreement import opened
+from neardup.index.segment import Segment
 from neardup.process.interpreter import require
 
 if __name__ == "__main__":  # else the program that imports this has asked
@@ -44,7 +48,7 @@ from neardup.engines.local.progress import Progress
 from neardup.engines.local.removed_file import REMOVED_OPTION, check_removed, removed_file
 from neardup.engines.local.workers import Workers, turns
 from neardup.index.is_index import is_index, refuse_indexes
-from neardup.options import common, light_parser
+from neardup.options import common, table
 from neardup.options.settings import Settings
 from neardup.process.errors import UsageError
 from neardup.process.program import run
@@ -55,9 +59,6 @@ from neardup.reading.blocks import check_inputs
 from neardup.reading.input_files import file_places
 from neardup.reading.places import first_place
 from neardup.reading.unchanged import Unchanged
-
-if TYPE_CHECKING:
-    from neardup.index.segment import Segment
 
 NAME = "run_local.sh"
 DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.
@@ -115,8 +116,6 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             unchanged=unchanged,
         )
         if args.output == "kept" and not answer.folder:
-            from neardup.decisions.keep_records import check_one_answer
-
             check_one_answer(settings.form, plan.new_files())
         with plan.progress, Workers(name, plan.progress.fail) as workers:
             plan = find_keys(workers, plan, args)
@@ -131,7 +130,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
 
 
 def command_line(name: str, typed: str) -> argparse.Namespace:
-    parser = light_parser.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
+    parser = table.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
     parser.add_argument(
         "files",
         nargs="*",
@@ -183,8 +182,6 @@ def take_options(args: argparse.Namespace) -> list[str]:
     """Take options that the run does not give from its indexes; return a summary line for each."""
     lines = []
     for name in filter(is_index, args.against or []):
-        from neardup.index import agreement
-
         files = [old for old in args.against if not is_index(old)] + args.files
         if taken := agreement.take_options(args, Path(name), files):
             lines.append(f"{'options of the index':33} {name}: {' '.join(taken)}")
@@ -207,8 +204,6 @@ def old_ones(args: argparse.Namespace, settings: Settings) -> tuple[list[Numbere
     number = 0
     for name in args.against or []:
         if is_index(name):
-            from neardup.index.agreement import opened
-
             manifest = opened(Path(name), args, settings)
             segments += manifest.segments_at(Path(name), number)
             number += manifest.files

@@ -16,6 +16,7 @@ import numpy as np
 from neardup.engines.local.bucket_files import BucketWriter, buckets_of
 from neardup.engines.local.entries import ENTRY_BYTES, EntryWriter
 from neardup.engines.local.folder import STDIN, total_size
+from neardup.engines.local.index_lookup import keys_to_find, records_to_send, write_found
 from neardup.engines.local.kept_records import keep_batch, kept_batches, numbers
 from neardup.engines.local.plan import Plan
 from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
@@ -103,8 +104,6 @@ def find(plan: Plan, part: int, known: Traits) -> Iterator[Path]:
     """Files of those entries of indexes that have keys of new records, of a partition."""
     if not plan.segments:
         return
-    from neardup.engines.local.index_lookup import keys_to_find, write_found
-
     keys = keys_to_find(plan.paths("keys", part), known)
     for number, segment in enumerate(plan.segments, plan.jobs):
 
@@ -155,8 +154,6 @@ def of_segment(
     plan: Plan, k: int, number: int, counters: Counters
 ) -> Iterator[tuple[Batch, Ragged]]:
     """A share of a segment's, the same."""
-    from neardup.engines.local.index_lookup import records_to_send
-
     segment = plan.segments[number - plan.jobs]
     if k == 0:
         counters.add("records", len(segment))

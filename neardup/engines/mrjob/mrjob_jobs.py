@@ -23,7 +23,7 @@ from mrjob.step import MRStep
 from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.engines.deciding import decision
 from neardup.engines.either_form import reduce_either
-from neardup.engines.hadoop import ship_numpy
+from neardup.engines.hadoop import archives, ship_numpy
 from neardup.engines.hadoop.sizes import AUTO
 from neardup.engines.hadoop.splits import SAME_SPLITS, WHOLE_LINES
 from neardup.engines.in_blocks import (
@@ -125,8 +125,6 @@ class NearDuplicates(MRJob):
         version = self.options.ship_numpy
         if version is None:
             return []
-        from neardup.engines.hadoop import archives  # tasks need none of it
-
         return [f"{archives.numpy(version)}#{ship_numpy.NUMPY}"]
 
     def run_job(self) -> None:

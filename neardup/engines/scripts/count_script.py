@@ -7,8 +7,8 @@ from argparse import SUPPRESS
 
 from neardup.count_stages import map_counts, order_counts, sum_counts
 from neardup.engines.scripts.script_files import blocks_to_read, with_files
-from neardup.options.light_parser import parser
 from neardup.options.settings import Settings
+from neardup.options.table import parser
 from neardup.process.arguments import bare_parser
 from neardup.process.counters import Counters
 from neardup.process.program import run, write_all

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from neardup.engines.deciding import decision
-from neardup.options.light_parser import parser
 from neardup.options.settings import Settings
+from neardup.options.table import parser
 from neardup.process.counters import Counters
 from neardup.process.errors import UsageError
 from neardup.process.program import run, write_all

@@ -5,8 +5,8 @@ from __future__ import annotations
 from neardup.engines.kept_inputs import keep_of_files, kept_of_task
 from neardup.engines.scripts.script_files import with_files
 from neardup.options.common import MAX_LINE_MIB, integer
-from neardup.options.light_parser import parser
 from neardup.options.settings import form_of
+from neardup.options.table import parser
 from neardup.process.program import run, write_all
 from neardup.reading.blocks import check_inputs, in_task
 

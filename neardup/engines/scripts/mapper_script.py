@@ -6,12 +6,15 @@ from argparse import Namespace
 from collections.abc import Iterator
 
 from neardup.engines.counting_first import cost_told
+from neardup.engines.in_blocks import lines_in_blocks
 from neardup.engines.scripts.script_files import blocks_to_read, with_files
-from neardup.options.light_parser import parser
+from neardup.engines.shared_keys_file import read_shared_keys
 from neardup.options.settings import Settings
+from neardup.options.table import parser
 from neardup.process.counters import Counters
 from neardup.process.program import run, write_all
 from neardup.reading.blocks import Block
+from neardup.round_stages import map_shared
 from neardup.stages import map_records
 
 MAPPER = """Write each record once for each of its keys.
@@ -54,13 +57,8 @@ def _of_a_round(
     args: Namespace, settings: Settings, counters: Counters, blocks: Iterator[Block]
 ) -> Iterator[bytes]:
     # A plain pipe needs none of this.
-    from neardup.engines.in_blocks import lines_in_blocks
-    from neardup.round_stages import map_shared
-
     shared = None
     if args.shared_keys is not None:
-        from neardup.engines.shared_keys_file import read_shared_keys
-
         shared = read_shared_keys(args.shared_keys, settings)
     if args.blocks:
         return lines_in_blocks(blocks, settings, counters, shared)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from neardup.engines.either_form import reduce_either
-from neardup.options.light_parser import parser
 from neardup.options.settings import Settings
+from neardup.options.table import parser
 from neardup.process.counters import Counters
 from neardup.process.program import run, write_all
 
