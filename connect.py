@@ -8,16 +8,16 @@ import sys
 # taken from there.
 sys.path[:0] = [os.path.dirname(of(__file__)) for of in (os.path.realpath, os.path.abspath)]
 try:
-    import neardup.process  # noqa: F401
+    import neardup.runtime  # noqa: F401
 except ImportError:
     sys.exit(os.path.basename(__file__) + ": needs the folder neardup beside it; ship both")
 del sys.path[:2]
 
-from neardup.process.interpreter import require
+from neardup.runtime.interpreter import require
 
 require("numpy")
 
-from neardup.engines.scripts.connect_script import main
+from neardup.engines.steps import connect
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(connect())

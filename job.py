@@ -11,12 +11,12 @@ import sys
 # taken from there.
 sys.path[:0] = [os.path.dirname(of(__file__)) for of in (os.path.realpath, os.path.abspath)]
 try:
-    import neardup.process  # noqa: F401
+    import neardup.runtime  # noqa: F401
 except ImportError:
     sys.exit(os.path.basename(__file__) + ": needs the folder neardup beside it; ship both")
 del sys.path[:2]
 
-from neardup.process.interpreter import require
+from neardup.runtime.interpreter import require
 
 require("numpy", "mrjob")
 
@@ -24,7 +24,7 @@ from neardup.engines.mrjob.mrjob_shim import provide_dropped_modules
 
 provide_dropped_modules()
 
-from neardup.engines.mrjob.mrjob_main import main
+from neardup.engines.mrjob.mrjob_launcher import main
 
 if __name__ == "__main__":
     sys.exit(main(__file__))

@@ -22,7 +22,7 @@ from bench.workloads import WORKLOADS, prepare
 from neardup.joins import JOINS
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.sets.ragged import Ragged
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 
 PEER = "SetSimilaritySearch"
 LEFT_OUT = ("nested_loop",)  # hours

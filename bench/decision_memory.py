@@ -16,13 +16,12 @@ from collections.abc import Iterator
 
 from bench.measure import DONE, measured_apart
 from bench.workloads import FOLDER
-from neardup.decision_stages import decide_edges
-from neardup.lines.edge_lines import format_edge, format_presence
+from neardup.lines.answer_lines import format_edge, format_presence
 from neardup.options import table
 from neardup.options.settings import Settings
-from neardup.process.counters import Counters
-from neardup.reading.blocks import blocks_of
-from neardup.reading.places import NEW
+from neardup.reading.blocks import NEW, blocks_of
+from neardup.runtime.counters import Counters
+from neardup.stages.deciding import decide_edges
 
 ASKED = (
     ["--output", "removed", "--rule", "direct"],

@@ -13,9 +13,7 @@ from typing import NamedTuple
 
 from bench.workloads import ROOT
 from cluster import daemons
-from neardup.engines.hadoop.containers import DEFAULT_MEMORY
-from neardup.engines.hadoop.sizes import maps_for
-from neardup.engines.hadoop.splits import MAPS
+from neardup.engines.hadoop.sizes import DEFAULT_MEMORY, MAPS, maps_for
 
 SHUFFLED = "Reduce shuffle bytes"
 DISK = "FILE: Number of bytes read", "FILE: Number of bytes written"

@@ -2,7 +2,7 @@
 
 A *scheme* gives each record its keys; two records are a candidate pair exactly when they share a
 key.  The reducer turns the records of one key, a bucket, into pairs whose similarity it has
-verified exactly.  Start reading at `neardup.stages`, where the whole flow stands on one screen.
+verified exactly.  Start reading at `neardup.stages.pairs`, where the whole flow stands on one screen.
 
 A room of this house imports only from those before it, and its docstring says from which:
 
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neardup.library import Deduplicated, Pair, Removed, clusters, deduplicate, pairs
 
-from neardup.process.version import VERSION
+from neardup.runtime.version import VERSION
 
 __version__ = VERSION
 __all__ = ["Deduplicated", "Pair", "Removed", "__version__", "clusters", "deduplicate", "pairs"]

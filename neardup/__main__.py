@@ -10,14 +10,14 @@ from importlib import import_module
 if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):
     del sys.path[0]  # the current folder: the package has come, and nothing else shall from there
 
-from neardup.process.interpreter import require
+from neardup.runtime.interpreter import require
 
 require("numpy", name="neardup", module="neardup")
 
-from neardup.process.dashes import check_dashes
-from neardup.process.errors import UsageError
-from neardup.process.program import run
-from neardup.process.version import VERSION
+from neardup.runtime.arguments import check_dashes
+from neardup.runtime.errors import UsageError
+from neardup.runtime.program import run
+from neardup.runtime.version import VERSION
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {

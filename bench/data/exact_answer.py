@@ -27,10 +27,8 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from neardup.sets.hashing import mix
-from neardup.sets.ragged import Ragged, chunks, shared
-from neardup.sets.runs import spans
-from neardup.similarity.measures import six_decimals
-from neardup.similarity.threshold import Threshold
+from neardup.sets.ragged import Ragged, chunks, shared, spans
+from neardup.similarity.measures import Threshold, six_decimals
 
 BATCH = 20_000  # lines parsed at once
 STEP = 1 << 20  # candidate pairs looked at in one vector step

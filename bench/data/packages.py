@@ -41,7 +41,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from neardup.reading.line_form import DEFAULT_SHINGLE
+from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.shingling import Shingler
 
 LEFT_OUT = {"MD5sum", "SHA1", "SHA256", "SHA512", "Description-md5", "Build-Ids"}

@@ -12,7 +12,7 @@ import numpy as np
 
 from bench.peers.reading import Records, ranks
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 
 
 def unique(pairs: np.ndarray, records: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 
 STDERR = 2  # the descriptor
 

@@ -24,7 +24,7 @@ from itertools import combinations, groupby
 from typing import TextIO
 
 from bench.peers.command import options
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 
 MODULUS = 20_000
 SEED = 1

@@ -20,8 +20,7 @@ from bench.peers.answers import unique, verified, write_pairs
 from bench.peers.command import load, options
 from bench.peers.datasketch import tokens
 from bench.peers.reading import read_sets
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
+from neardup.sets.ragged import Batch, Ragged
 
 BANDS, ROWS = 15, 7
 

@@ -13,9 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
-from neardup.sets.runs import spans
+from neardup.sets.ragged import Batch, Ragged, spans
 
 BLOCK_BYTES = 1 << 18  # stays in the cache
 

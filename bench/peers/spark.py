@@ -21,7 +21,7 @@ from bench.peers.answers import write_pairs
 from bench.peers.command import load, options, quiet
 from bench.peers.reading import lists, ranks, read_sets
 from neardup.sets.ragged import Ragged
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 
 MEMORY = "4g"
 ROUNDING = 1e-9  # the distance is a float, and one at the limit is left out

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from bench.peers.reading import Records, ranks
-from neardup.sets.min_hashes import band_words
+from neardup.sets.hashing import band_words
 from neardup.sets.ragged import Ragged
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 
 Columns = dict[str, np.ndarray]
 SEED = 1

@@ -29,21 +29,20 @@ from neardup.evaluation.exact_options import (
     share,
     take_weights,
 )
-from neardup.evaluation.id_sample import IdSample
-from neardup.evaluation.pair_files import pair_lines, read_pairs
-from neardup.evaluation.precision_recall import interval, ratio, row
+from neardup.evaluation.intervals import interval, ratio, row
+from neardup.evaluation.pair_files import IdSample, pair_lines, read_pairs
 from neardup.joins.inverted_index import Index
-from neardup.lines.pair_lines import parse_pair
-from neardup.options.common import integer, value_of
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError
-from neardup.process.program import run
-from neardup.reading.unchanged import Unchanged
-from neardup.sets.batch import Batch
+from neardup.lines.answer_lines import parse_pair
+from neardup.options.table import integer, value_of
+from neardup.reading.input_files import Unchanged
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError
+from neardup.runtime.program import run
+from neardup.sets.ragged import Batch
+from neardup.sets.token_counts import TokenCounter
 from neardup.similarity.measures import Measure
 from neardup.similarity.weighted_measures import weighted_measure
-from neardup.stages import parsed
-from neardup.token_counts.in_memory import TokenCounter
+from neardup.stages.pairs import parsed
 
 NAME = "neardup audit"
 MOST_IDS = 10**6

@@ -10,17 +10,25 @@ from typing import Any
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
 from neardup.options.settings import Settings
-from neardup.process.counters import Counters
-from neardup.process.errors import UsageError
-from neardup.process.program import run, write_all
-from neardup.reading.bad_lines import NO_ID, BadLine
 from neardup.reading.blocks import Block, read_files
-from neardup.reading.fields import DEFAULT_ID, DEFAULT_TEXT, Fields
-from neardup.reading.json_lines import FLAW, OF_TABLES, ROW, FlawError, json_object
-from neardup.reading.line_form import LineForm
+from neardup.reading.input_check import NO_ID, BadLine
+from neardup.reading.input_format import LineForm
 from neardup.reading.row_ids import row_id
-from neardup.reading.text_lines import text_lines
-from neardup.stages import reject
+from neardup.reading.text_rows import (
+    DEFAULT_ID,
+    DEFAULT_TEXT,
+    FLAW,
+    OF_TABLES,
+    ROW,
+    Fields,
+    FlawError,
+    json_object,
+    text_lines,
+)
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import UsageError
+from neardup.runtime.program import run, write_all
+from neardup.stages.pairs import reject
 
 NAME = "neardup convert"
 FLAGS = ("--input", "--id", "--text", "--max-line", "--max-bad", "--strict")

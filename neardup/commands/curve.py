@@ -10,13 +10,12 @@ import argparse
 from math import nextafter
 from pathlib import Path
 
-from neardup.evaluation.areas import Areas, areas, shown_area
-from neardup.evaluation.svg import Mark, picture
+from neardup.evaluation.curve_plot import Areas, Mark, areas, picture, shown_area
 from neardup.options import table
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.options.table import SCHEME_OPTIONS
-from neardup.process.errors import UsageError
-from neardup.process.program import run
+from neardup.runtime.errors import UsageError
+from neardup.runtime.program import run
 from neardup.schemes.scheme import shown
 from neardup.similarity.measures import MEASURES
 

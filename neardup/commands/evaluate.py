@@ -17,10 +17,10 @@ from __future__ import annotations
 import sys
 
 from neardup.evaluation.exact_options import check_files, share
+from neardup.evaluation.intervals import interval, ratio, row
 from neardup.evaluation.pair_files import read_pairs
-from neardup.evaluation.precision_recall import interval, ratio, row
-from neardup.process.arguments import bare_parser
-from neardup.process.program import run
+from neardup.runtime.arguments import bare_parser
+from neardup.runtime.program import run
 
 NAME = "neardup evaluate"
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.

@@ -6,9 +6,9 @@ import sys
 
 from neardup.engines.local.index_build import build
 from neardup.engines.local.run import plain_names
-from neardup.index.agreement import OF_RUNS
 from neardup.options import table
-from neardup.process.program import cores, run
+from neardup.runtime.program import cores, run
+from neardup.stored.index_manifest import OF_RUNS
 
 NAME = "neardup index"
 DESCRIPTION = """Make an index of old records, for runs that ask what is new.

@@ -9,18 +9,26 @@ import argparse
 import os
 from pathlib import Path
 
-from neardup.engines.local.whole_file import whole_or_not
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
-from neardup.process.errors import StageError, UsageError
-from neardup.process.program import run, write_to
-from neardup.report.asked import FLAGS, NAME, Asked, asked_of_options, asked_of_run, file_of_run
-from neardup.report.audit_text import read_audit
 from neardup.report.facts import facts_of
-from neardup.report.material import Sources, gathered_material
+from neardup.report.material import (
+    FLAGS,
+    NAME,
+    Asked,
+    Sources,
+    asked_of_options,
+    asked_of_run,
+    file_of_run,
+    gathered_material,
+    read_audit,
+    read_removed,
+)
 from neardup.report.page import page
 from neardup.report.pair_graph import MILLION, PairGraph, read_found
-from neardup.report.removed_records import read_removed
+from neardup.runtime.atomic_write import whole_or_not
+from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import run, write_to
 
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 

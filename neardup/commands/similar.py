@@ -11,17 +11,17 @@ from fractions import Fraction
 import numpy as np
 
 from neardup.evaluation.exact_options import share
-from neardup.lines.pair_lines import format_estimate
-from neardup.options.common import DEFAULT_THRESHOLD
-from neardup.process.arguments import bare_parser
-from neardup.process.counters import Counters
-from neardup.process.errors import UsageError
-from neardup.process.program import run, write_all
+from neardup.lines.answer_lines import format_estimate
+from neardup.options.table import DEFAULT_THRESHOLD
 from neardup.reading.blocks import check_inputs
-from neardup.similarity.threshold import Threshold
-from neardup.sketch_files.kinds import CONTAINMENT, JACCARD
-from neardup.sketch_files.similar_pairs import Alike, Search, shown
-from neardup.sketch_files.sketch_file import SketchFile, check_agreement
+from neardup.runtime.arguments import bare_parser
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import UsageError
+from neardup.runtime.program import run, write_all
+from neardup.similarity.measures import Threshold
+from neardup.stored.similar_pairs import Alike, Search, shown
+from neardup.stored.sketch_file import SketchFile, check_agreement
+from neardup.stored.sketch_kinds import CONTAINMENT, JACCARD
 
 NAME = "neardup similar"
 DESCRIPTION = """Write all pairs whose similarity, estimated from sketches, reaches a threshold.

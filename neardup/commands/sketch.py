@@ -6,20 +6,19 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from neardup.engines.local.folder import working_folder
-from neardup.engines.local.whole_file import half
+from neardup.engines.local.workers import working_folder
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
-from neardup.options.common import OUTPUT_OPTIONS
 from neardup.options.settings import Settings
-from neardup.options.table import OPTIONS, SCHEME_OPTIONS
-from neardup.process.counters import Counters
-from neardup.process.errors import UsageError
-from neardup.process.program import run
-from neardup.sets.batch import Batch
-from neardup.sketch_files.kinds import kind_of
-from neardup.sketch_files.sketch_file import check_new, write_sketches
-from neardup.stages import parsed
+from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS
+from neardup.runtime.atomic_write import half
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import UsageError
+from neardup.runtime.program import run
+from neardup.sets.ragged import Batch
+from neardup.stages.pairs import parsed
+from neardup.stored.sketch_file import check_new, write_sketches
+from neardup.stored.sketch_kinds import kind_of
 
 NAME = "neardup sketch"
 OF_PAIRS = {"--scheme", "--exact", "--measure", "--threshold", "--counts", "--own-counts"}

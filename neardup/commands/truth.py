@@ -17,18 +17,15 @@ from neardup.evaluation.exact_options import (
 )
 from neardup.evaluation.pair_files import pair_lines
 from neardup.joins import JOINS, WEIGHTED_JOINS
-from neardup.joins.inverted_index import all_against_all
-from neardup.joins.joined import Joined
-from neardup.process.counters import Counters
-from neardup.process.errors import UsageError
-from neardup.process.program import run, write_all
+from neardup.joins.inverted_index import Joined, all_against_all
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import UsageError
+from neardup.runtime.program import run, write_all
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import Measure, SetMeasure
-from neardup.similarity.threshold import Threshold
-from neardup.similarity.weighted_measures import weighted_measure
-from neardup.similarity.weights import TokenWeights
-from neardup.stages import dedup_pairs, parsed
-from neardup.token_counts.counts import TokenCounts
+from neardup.sets.token_counts import TokenCounts
+from neardup.similarity.measures import Measure, SetMeasure, Threshold
+from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
+from neardup.stages.pairs import dedup_pairs, parsed
 
 NAME = "neardup truth"
 FASTEST, FASTEST_WEIGHTED = "ppjoin_plus", "merge_opt"

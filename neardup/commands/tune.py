@@ -6,29 +6,29 @@ import argparse
 import shlex
 from collections.abc import Iterable, Iterator
 
-from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
-from neardup.evaluation.precision_recall import row
-from neardup.options import common
-from neardup.process.errors import UsageError
-from neardup.process.program import cores, job_command, run
-from neardup.reading.line_form import LineForm
-from neardup.reading.missing_fields import check_rows
-from neardup.schemes.banding import DEFAULT_RECALL
-from neardup.schemes.scheme import shown
-from neardup.tuning.choices import (
+from neardup.evaluation.choices import (
     ENOUGH_SEEN,
     Cost,
     best,
     choices,
     cost,
     not_compared,
+    number,
+    short,
     worth_showing,
 )
-from neardup.tuning.lengths_in_words import few_seen, in_words
-from neardup.tuning.line_sample import LineSample, draw
-from neardup.tuning.shingle_lengths import Texts, best_length, compared
-from neardup.tuning.short_numbers import number, short
-from neardup.tuning.survey import Survey, check_readable
+from neardup.evaluation.estimates import Survey, check_readable
+from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
+from neardup.evaluation.intervals import row
+from neardup.evaluation.line_sample import LineSample, draw
+from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few_seen, in_words
+from neardup.options import table
+from neardup.reading.input_format import LineForm
+from neardup.reading.missing_fields import check_rows
+from neardup.runtime.errors import UsageError
+from neardup.runtime.program import cores, job_command, run
+from neardup.schemes.banding import DEFAULT_RECALL
+from neardup.schemes.scheme import shown
 
 NAME = "neardup tune"
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
@@ -68,8 +68,8 @@ def _tune() -> None:
     recall = share("--recall", args.recall)
     args.recall = None  # what follows is about similarity, not about schemes
     settings, measure = exact_settings(args)
-    seed = common.integer("--seed", args.seed, 0, 2**64 - 1)
-    size = common.integer("--sample", args.sample, 2, MOST_SAMPLED)
+    seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
+    size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
     check_files(args.files)
     sample = draw(args.files, size, seed, settings.form)
     if settings.form.fields:
@@ -125,8 +125,8 @@ def _asked(args: argparse.Namespace) -> list[str]:
     if args.measure != "jaccard":
         asked.append(f"--measure={args.measure}")
     for flag in ("--input", "--id", "--text", "--clean", "--shingle"):
-        if common.value_of(args, flag) is not None:
-            asked.append(f"{flag}={common.value_of(args, flag)}")
+        if table.value_of(args, flag) is not None:
+            asked.append(f"{flag}={table.value_of(args, flag)}")
     return asked
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from neardup.made_up.video_lines import lines
-from neardup.options.common import integer, read
-from neardup.process.arguments import bare_parser
-from neardup.process.errors import UsageError
-from neardup.process.program import run, write_all
+from neardup.options.table import integer, read
+from neardup.runtime.arguments import bare_parser
+from neardup.runtime.errors import UsageError
+from neardup.runtime.program import run, write_all
+from neardup.sets.synthetic_videos import lines
 
 NAME = "neardup videos"
 MOST_RECORDS = 10**9 - 1  # their ids have nine digits

@@ -8,23 +8,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.evaluation.exact_options import check_files, gathered
+from neardup.evaluation.exact_options import RUN, AskedRun, check_files, gathered
 from neardup.evaluation.explanation import explained
-from neardup.evaluation.missing_ids import missing
-from neardup.evaluation.pair_elements import WIDTH
-from neardup.evaluation.run_options import RUN, AskedRun
-from neardup.evaluation.shown_records import Texts, noting
+from neardup.evaluation.pair_elements import WIDTH, Texts, noting
+from neardup.evaluation.pair_files import missing
 from neardup.options import table
-from neardup.options.common import OUTPUT_OPTIONS
 from neardup.options.settings import Settings, counts_first, settings_before_counts
-from neardup.options.table import OPTIONS
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError, UsageError, shown
-from neardup.process.program import run
-from neardup.process.verdict import judged
-from neardup.sets.batch import Batch
-from neardup.stages import parsed
-from neardup.token_counts.in_memory import TokenCounter
+from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError, UsageError, shown
+from neardup.runtime.program import run
+from neardup.runtime.summary import judged
+from neardup.sets.ragged import Batch
+from neardup.sets.token_counts import TokenCounter
+from neardup.stages.pairs import parsed
 
 NAME = "neardup why"
 DESCRIPTION = """Explain two records: what they share, how similar they are, and whether they meet.

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from neardup.decisions.direct import Direct
-from neardup.decisions.rule import Rule
-from neardup.decisions.whole_clusters import WholeClusters
+from neardup.decisions.rules import Direct, Rule, WholeClusters
 
 
 class RuleKind(NamedTuple):

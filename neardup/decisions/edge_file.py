@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.lines.edge_lines import (
+from neardup.lines.answer_lines import (
     EDGE,
     MEMBER,
     SAME_SET,
@@ -24,9 +24,9 @@ from neardup.lines.edge_lines import (
     parse_edge_lines,
 )
 from neardup.lines.tagged_ids import Tag
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError, WireError
-from neardup.reading.places import NEW
+from neardup.reading.blocks import NEW
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError, WireError
 
 BATCH_BYTES = 1 << 16
 READ_BYTES = 1 << 12  # of one record

@@ -1,14 +1,25 @@
-"""What a script or a task reads: files that it was told, or its own part of a job's input."""
+"""What a script or a task reads: files that it was told, or its own part of a job's input.
+
+The files on a script's command line.
+
+What stays of the files that a script was told, or of a task's part of a job's input.
+"""
 
 from __future__ import annotations
 
+import sys
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from typing import IO
 
-from neardup.index.is_index import refuse_indexes
+from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, places_from
 from neardup.options.settings import Settings
-from neardup.process.errors import UsageError
-from neardup.reading.blocks import Block, check_inputs, in_task
-from neardup.reading.input_files import file_places, task_blocks
+from neardup.reading.blocks import BLOCK_BYTES, Block, check_inputs, in_task, start_of_split
+from neardup.reading.input_files import InputFile, file_places, task_blocks, task_place
+from neardup.reading.input_format import LineForm
+from neardup.runtime.errors import UsageError
+from neardup.runtime.program import STDOUT
+from neardup.stored.index_manifest import refuse_indexes
 
 
 def input_blocks(old: Sequence[str], files: Sequence[str], settings: Settings) -> Iterator[Block]:
@@ -34,3 +45,30 @@ def told_files(input_files: str | None) -> str:
             "run_hadoop.sh and job.py do"
         )
     return input_files
+
+
+def with_files(parser: ArgumentParser) -> ArgumentParser:
+    parser.add_argument("files", nargs="*", metavar="FILE", help="default: -, standard input")
+    return parser
+
+
+def blocks_to_read(args: Namespace, settings: Settings) -> Iterator[Block]:
+    return input_blocks(args.against or [], args.files or ["-"], settings)
+
+
+def keep_of_files(form: LineForm, decided: IO[bytes], files: Sequence[str], longest: int) -> None:
+    """Write to stdout what stays of some files."""
+    check_inputs(list(files))
+    places = file_places(0, len(files))
+    named = [InputFile(name, name, first) for name, first in zip(files, places)]
+    check_one_answer(form, named)
+    with open(STDOUT, "wb", closefd=False) as sink:
+        keep_in_one(form, named, longest, decided, sink)
+
+
+def kept_of_task(decided: IO[bytes], input_files: str | None) -> Iterator[bytes]:
+    """The lines that stay of a task's part of its input."""
+    first = task_place(told_files(input_files))
+    chunks = iter(lambda: sys.stdin.buffer.read(BLOCK_BYTES), b"")
+    whole = start_of_split().of_file
+    yield from kept_lines(chunks, first, places_from(decided, first), whole)

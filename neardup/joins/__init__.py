@@ -13,14 +13,11 @@ from __future__ import annotations
 
 from typing import Callable
 
-from neardup.joins.all_pairs import all_pairs
-from neardup.joins.joined import Joined
+from neardup.joins.inverted_index import Joined, nested_loop, weighted_nested_loop
 from neardup.joins.merge_opt import merge_opt, weighted_merge_opt
-from neardup.joins.nested_loop import nested_loop, weighted_nested_loop
-from neardup.joins.ppjoin import ppjoin
-from neardup.joins.ppjoin_plus import ppjoin_plus
+from neardup.joins.prefix_joins import all_pairs, ppjoin, ppjoin_plus
 from neardup.sets.ragged import Ragged
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 
 Join = Callable[[Ragged, Threshold], Joined]
 WeightedJoin = Callable[[Ragged, str, Threshold], Joined]  # by a measure: jaccard, dice or cosine

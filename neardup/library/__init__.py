@@ -8,10 +8,9 @@ No process is forked, no file is written, and nothing is printed: `in_memory` jo
 holds all records at once.
 """
 
-from neardup.process.program import interrupts_held
+from neardup.runtime.program import interrupts_held
 
 with interrupts_held():  # numpy, interrupted, stays half imported and cannot be imported again
-    from neardup.library.answers import Deduplicated, Pair, Removed
-    from neardup.library.calls import clusters, deduplicate, pairs
+    from neardup.library.calls import Deduplicated, Pair, Removed, clusters, deduplicate, pairs
 
 __all__ = ["Deduplicated", "Pair", "Removed", "clusters", "deduplicate", "pairs"]

@@ -1,4 +1,10 @@
-"""The three questions: which pairs are near-duplicates, how they cluster, and who stays.
+"""What the library answers: ids as they were given, or positions, and exact similarities.
+
+Keyword arguments → `Settings`: the options of the command line, with underscores.
+
+All complaints are those of the command line, as ValueError.
+
+The three questions: which pairs are near-duplicates, how they cluster, and who stays.
 
 Records are texts, or sets or lists of hashables, or (id, record) tuples of these; also a column of
 pandas, polars or Arrow.  Without ids, positions stand for them.  The threshold is 0.9
@@ -7,30 +13,135 @@ unless told.  Options are those of the command line, with underscores: shingle="
 
 from __future__ import annotations
 
+import argparse
 import io
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from numbers import Integral
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, NamedTuple, Union
 
 import numpy as np
 
-from neardup.decision_stages import decide_edges
-from neardup.decisions.whole_clusters import NO_PAIR
-from neardup.library.answers import Deduplicated, Pair, Removed
-from neardup.library.keywords import Value, arguments, as_value_errors
-from neardup.library.memory_engine import Meeting
-from neardup.library.silence import Silence
+from neardup.decisions.rules import NO_PAIR
+from neardup.library.memory_engine import Meeting, Silence
 from neardup.library.user_records import UserRecords
 from neardup.options.settings import Settings, counts_first, settings_before_counts
-from neardup.reading.line_form import LineForm
-from neardup.reading.places import NEW
-from neardup.sets.bags import bagged, counted
+from neardup.options.table import OPTIONS, parser
+from neardup.reading.blocks import NEW
+from neardup.reading.input_format import LineForm
+from neardup.runtime.errors import StageError, UsageError
 from neardup.sets.ragged import Ragged
-from neardup.similarity.weights import TokenWeights
-from neardup.token_counts.in_memory import TokenCounter
+from neardup.sets.token_counts import TokenCounter
+from neardup.sets.weighted_sets import bagged, counted
+from neardup.similarity.weighted_measures import TokenWeights
+from neardup.stages.deciding import decide_edges
+
+
+class Pair(NamedTuple):
+    """Two records that are near-duplicates, a before b.
+
+    By the measure containment, a is contained in b, and a pair may be there twice.  The cosine is
+    rounded to millionths; all others are exact.
+    """
+
+    a: Any
+    b: Any
+    similarity: Fraction
+
+
+class Removed(NamedTuple):
+    """A record that goes, and because of which one that stays; with the rule "cluster" the two may
+    be no pair, and there is no similarity."""
+
+    id: Any
+    because: Any
+    similarity: Fraction | None
+
+
+class Deduplicated(NamedTuple):
+    """The ids of the records that stay, and those that go, both in the order of the records."""
+
+    kept: list[Any]
+    removed: list[Removed]
+
+
+Value = Union[str, int, float, Fraction, Decimal, None]
+FOR_FILES = "is for files and programs; the library has its records in memory"
+ABSENT = {
+    "--input": "records are texts where they are str, and sets of shingles where they are not",
+    "--output": "call neardup.pairs, neardup.clusters or neardup.deduplicate",
+    "--counts": "the library counts the tokens of the records itself, where a scheme asks for it",
+    "--own-counts": "the library counts the tokens of the records itself",
+    "--verify": "sketches give estimates, and the library is exact; ./run_local.sh has --verify",
+    "--against": "the library has one collection; ./run_local.sh has --against",
+    "--between": "the library has one collection; ./run_local.sh has --between",
+    "--input-files": FOR_FILES,
+    "--max-line": FOR_FILES,
+    "--max-bad": "the library always stops at the first bad record",
+    "--id": "give (id, record) tuples",
+    "--text": "give the texts themselves, such as a column of a table",
+    "--strict": "the library always stops at the first bad record",
+}
+OWN_WEIGHTS = "--weights own: an element of a set has no weight here; ./run_local.sh takes a file"
+
+
+@contextmanager
+def as_value_errors() -> Iterator[None]:
+    """What ends a program is a ValueError in a library."""
+    try:
+        yield
+    except (UsageError, StageError) as error:
+        raise ValueError(str(error)) from None
+
+
+def arguments(
+    output: str, texts: bool, threshold: Value, options: Mapping[str, Value]
+) -> argparse.Namespace:
+    """As if they had been read from a command line; UsageError where one is none.
+
+    >>> args = arguments("pairs", True, 0.9, {"shingle": "char:5", "exact": True, "seed": 7})
+    >>> args.input, args.threshold, args.shingle, args.exact, args.seed
+    ('text', '0.9', 'char:5', True, '7')
+    """
+    args = parser("neardup", "").parse_args([])
+    for name, value in {"threshold": threshold, **options}.items():
+        flag = "--" + name.replace("_", "-")
+        if flag not in OPTIONS or "-" in name:  # which would be set, and never read
+            known = (known[2:].replace("-", "_") for known in OPTIONS if known not in ABSENT)
+            raise UsageError(f"{name}: no such option; there are {', '.join(known)}")
+        if flag in ABSENT:
+            raise UsageError(f"{flag}: {ABSENT[flag]}")
+        if value is not None:
+            switch = OPTIONS[flag].get("action") == "store_true"
+            setattr(args, name, _switch(flag, value) if switch else _text(flag, value))
+    if args.weights == "own":
+        raise UsageError(OWN_WEIGHTS)
+    args.output, args.input = output, "text" if texts else "shingles"
+    return args
+
+
+def _switch(flag: str, value: Value) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{flag}: {value!r} is not True or False")
+    return value
+
+
+def _text(flag: str, value: Value) -> str:
+    """As it would be typed."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, complex)) or not isinstance(value, (Real, Decimal)):
+        raise UsageError(f"{flag}: expected text or a number, got {value!r}")
+    if isinstance(value, (int, Fraction)):
+        return str(value)
+    if isinstance(value, float):  # of numpy, too, whose repr is longer
+        value = float(value)
+    text = str(value)  # the shortest decimals that are this number
+    return format(Decimal(text), "f") if "e" in text.lower() else text
 
 
 def pairs(records: Iterable[Any], threshold: Value = None, **options: Value) -> list[Pair]:

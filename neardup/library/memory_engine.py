@@ -1,4 +1,6 @@
-"""The engine of the library: the stages of run_local.sh in one process, and all in memory.
+"""Counters that are not told: a library says nothing on stderr, and there may be none.
+
+The engine of the library: the stages of run_local.sh in one process, and all in memory.
 
     records ── keys ── the keys where two may meet ── piles of buckets ── pairs, or edges
              with_keys           sifted                in_piles           a join
@@ -16,15 +18,27 @@ from itertools import chain
 
 import numpy as np
 
-from neardup.engines.local.sieve import Traits, keys_to_meet_at, sifted, traits
-from neardup.library.silence import Silence
-from neardup.lines.set_text import encode_sets
+from neardup.engines.local.key_pruning import Traits, keys_to_meet_at, sifted, traits
+from neardup.lines.keyed_lines import encode_sets
 from neardup.options.settings import Settings
-from neardup.reading.places import NEW
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
-from neardup.stages import portions, tagged, with_keys
-from neardup.verification.pile import Pile, in_piles
+from neardup.reading.blocks import NEW
+from neardup.runtime.counters import Counters
+from neardup.sets.ragged import Batch, Ragged
+from neardup.stages.pairs import portions, tagged, with_keys
+from neardup.verification.bucket_batch import Pile, in_piles
+
+
+class Silence(Counters):
+    """Counts, in memory."""
+
+    def __init__(self) -> None:
+        self.counts = {}
+        self.promise = ""
+        self.repeated = b""
+
+    def alive(self) -> None:
+        """Nobody waits for it."""
+
 
 Similarities = dict[tuple[int, int], Fraction]  # of positions
 

@@ -1,4 +1,4 @@
-"""Lines of token counts: parse beside format.  `neardup.token_counts.counts` shows where they go.
+"""Lines of token counts: parse beside format.  `neardup.sets.token_counts` shows where they go.
 
 partial count   t0…042 TAB 1                        of a token, and s0…035 of a size
                 r5…077 TAB 34o8                     a set of the sample, behind its hash
@@ -14,11 +14,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from neardup.lines.set_text import decode_sets, encode_sets
-from neardup.process.errors import StageError, WireError, shown
+from neardup.lines.keyed_lines import decode_sets, encode_sets
 from neardup.reading.blocks import blocks_of
+from neardup.runtime.errors import StageError, WireError, shown
 from neardup.sets.ragged import Ragged
-from neardup.token_counts.counts import MOST, TokenCounts
+from neardup.sets.token_counts import MOST, TokenCounts
 
 TOKEN_WIDTH = 20  # digits of 2^64 - 1
 ROWS_AT_ONCE = 1 << 16

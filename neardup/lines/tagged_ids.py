@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.lines.keys import HASH_BITS
-from neardup.process.errors import WireError, shown
-from neardup.reading.places import NEW
-from neardup.sets.batch import Batch
+from neardup.lines.keyed_lines import HASH_BITS
+from neardup.reading.blocks import NEW
+from neardup.runtime.errors import WireError, shown
+from neardup.sets.ragged import Batch
 
 OLD = b"0"
 _COLLECTIONS = {OLD, b"1"}

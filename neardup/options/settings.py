@@ -14,33 +14,32 @@ from typing import Any, NamedTuple
 from neardup.decisions import RULES, RuleKind
 from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, Travel
-from neardup.options.common import (
+from neardup.options.table import (
     DEFAULT_SCHEME,
     DEFAULT_THRESHOLD,
     EXACT,
     MAX_LINE_MIB,
+    SCHEME_OPTIONS,
     fraction,
     integer,
+    measures,
     read,
     value_of,
 )
-from neardup.options.table import SCHEME_OPTIONS, measures
-from neardup.process.counters import Counters
-from neardup.process.errors import UsageError
-from neardup.process.verdict import MAX_BAD
-from neardup.reading.bad_lines import Parser
 from neardup.reading.blocks import Block, read_files
-from neardup.reading.input_kinds import INPUTS
-from neardup.reading.line_form import LineForm
+from neardup.reading.compressed import INPUTS
+from neardup.reading.input_check import Parser
+from neardup.reading.input_format import LineForm
 from neardup.reading.shingling import Shingler
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import UsageError
+from neardup.runtime.summary import MAX_BAD
 from neardup.schemes import SCHEMES
-from neardup.schemes.request import Request, one_of
-from neardup.schemes.scheme import Scheme
-from neardup.schemes.sketched import Sketched
+from neardup.schemes.minhash import Sketched
+from neardup.schemes.scheme import Request, Scheme, one_of
+from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.estimated import EstimatedJaccard, sample_size
-from neardup.similarity.measures import MEASURES, Measure
-from neardup.similarity.threshold import Threshold
-from neardup.token_counts.counts import TokenCounts
+from neardup.similarity.measures import MEASURES, Measure, Threshold
 from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
 from neardup.verification.pair_join import PairJoin
 

@@ -1,4 +1,8 @@
-"""Every option, of all schemes too.
+"""The options of every scheme, each declared once, and what reads their values.
+
+What schemes own is declared where they are, and `table` has all.
+
+Every option, of all schemes too.
 
 `OPTIONS` is the table: scripts, job.py and run_local.sh take their options from it, so a flag means
 the same everywhere.  Each is declared once: in `common`, or where the scheme is that owns it.
@@ -8,21 +12,193 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from fractions import Fraction
+from typing import Any, Callable
 
-from neardup.options.common import (
-    COMMON_OPTIONS,
-    DEFAULT_SCHEME,
-    attribute,
-    value_of,
-)
-from neardup.process.arguments import bare_parser
+from neardup.decisions import RULES
+from neardup.lines.tagged_ids import PRIORITIES
 from neardup.reading.cleaning import STEPS
-from neardup.reading.fields import DEFAULT_ID, DEFAULT_TEXT
-from neardup.reading.line_form import DEFAULT_SHINGLE
+from neardup.reading.input_format import DEFAULT_SHINGLE
+from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
+from neardup.runtime.arguments import bare_parser
+from neardup.runtime.errors import UsageError
+from neardup.runtime.summary import MAX_BAD, in_words
 from neardup.schemes import SCHEMES
-from neardup.schemes.request import Option
+from neardup.schemes.scheme import Option, whole
 from neardup.similarity.estimated import DEFAULT_SIZE
+from neardup.verification import OUTPUTS
+
+DEFAULT_SCHEME, DEFAULT_THRESHOLD, EXACT = "minhash", "0.9", "exact"
+MAX_LINE_MIB = 64
+
+# What is made of the pairs: nothing that two records have by themselves.
+OUTPUT_OPTIONS = {
+    "--verify",
+    "--output",
+    "--rule",
+    "--keep",
+    "--against",
+    "--between",
+    "--input-files",
+}
+
+# Values stay text until `Settings.of` reads them, so that all complaints come from one place.  What
+# stands between braces in a help is filled in by `table`, from where it is declared.
+COMMON_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "--scheme": dict(
+        metavar="NAME",
+        help=f"how records meet: {', '.join(SCHEMES)}; minhash and projection find a pair with "
+        "probability --recall, partition, prefix, exact and spotsigs every pair, auto every pair "
+        "of small sets; supershingle, simhash and imatch find those that are nearly equal, for "
+        f"less (default: {DEFAULT_SCHEME})",
+    ),
+    "--exact": dict(
+        action="store_true",
+        help="miss no pair: for each size the cheaper of the exact schemes, as --scheme exact",
+    ),
+    "--measure": dict(
+        metavar="NAME",
+        help="how similar two records are: {measures}; one that the scheme cannot promise is "
+        "refused (default: {default_measures})",
+    ),
+    "--threshold": dict(
+        metavar="T",
+        help="the least similarity of a pair, 0 < T <= 1, as 0.9 or 9/10; a pair exactly "
+        f"at T counts (default: {DEFAULT_THRESHOLD})",
+    ),
+    "--seed": dict(metavar="N", help="draws the hash functions, 0 to 2^64-1 (default: 0)"),
+    "--counts": dict(
+        metavar="FILE",
+        help="token counts, as count_tokens.py makes them; run_local.sh, run_hadoop.sh and job.py "
+        "count by themselves where a scheme asks for it",
+    ),
+    "--own-counts": dict(
+        action="store_true",
+        help="the counts are of this very input, as those that are made by themselves: a shingle "
+        "that one record has is no key then; with counts of anything else, pairs would be lost",
+    ),
+    "--input": dict(
+        metavar="KIND",
+        help="what the files hold: lines of shingles (ID and integers, 0 to 2^64-1; with --weights "
+        "own each may be SHINGLE:WEIGHT) or text (ID, tab, text; without a tab the first blank), "
+        "or rows: jsonl, csv, tsv, parquet; names tell it that end with .jsonl .ndjson .json .csv "
+        ".tsv .parquet, and .gz .bz2 .xz or .zst behind that or not (default: by the names, else "
+        "shingles)",
+    ),
+    "--id": dict(
+        metavar="NAME",
+        help="of rows: the field that is the id, or of a table without a header the number of its "
+        "column; where there is none, or with '', rows are numbered (default: {id})",
+    ),
+    "--text": dict(
+        metavar="NAME[,NAME]",
+        help="of rows: the field that is the text, or several, read one after the other; one that "
+        "holds lists of integers is shingles (default: {text})",
+    ),
+    "--clean": dict(
+        metavar="WHAT",
+        help="of texts: what of them is not to count: {clean}, or several with "
+        "commas, as html,punctuation; html: tags and what is not body text, such as scripts and "
+        "navigation; accents: é counts as e; digits: numbers, with the marks inside them; "
+        "punctuation: marks and symbols",
+    ),
+    "--shingle": dict(
+        metavar="UNIT:K",
+        help="of texts: every run of K words or characters, as word:3 or char:5; with "
+        ":bag behind it, as word:1:bag, repeats count; or spot:C:D, after each stop word a chain "
+        "of C other words, each D words on.  So long that a random text seldom has a given one: "
+        "char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m neardup "
+        "tune --input text FILE` compares them (default: {shingle}).  With --input "
+        "shingles: bag, where repeats count",
+    ),
+    "--verify": dict(
+        metavar="HOW",
+        default=EXACT,
+        help="exact, or sketch:S for sets too large to send: of each travel its keys and its S "
+        "smallest hashes ({sample} unless told), and a pair has an interval, "
+        "~0.871123..0.953234, instead of a similarity; all are written whose interval reaches "
+        "--threshold (default: exact)",
+    ),
+    "--output": dict(
+        metavar="KIND",
+        default=next(iter(OUTPUTS)),
+        help="; ".join(f"{name}: {output.help}" for name, output in OUTPUTS.items())
+        + f" (default: {next(iter(OUTPUTS))})",
+    ),
+    "--rule": dict(
+        metavar="NAME",
+        help="who goes, with --output kept or removed; "
+        + "; ".join(f"{name}: {rule.help}" for name, rule in RULES.items())
+        + f" (default: {next(iter(RULES))})",
+    ),
+    "--keep": dict(
+        metavar="WHICH",
+        help="who stays of records that are alike, with --output kept or removed; "
+        + "; ".join(f"{name}: {tag.help}" for name, tag in PRIORITIES.items())
+        + f" (default: {next(iter(PRIORITIES))})",
+    ),
+    "--against": dict(
+        metavar="FILE",
+        action="append",
+        help="old records: pairs have one new record at least; --output kept or removed is of new "
+        "records, and old ones always stay; may come several times",
+    ),
+    "--between": dict(action="store_true", help="with --against: no pairs of two new records"),
+    "--input-files": dict(
+        metavar="FILE",
+        help="for tasks, that each read a part of the input: its files in order, a line each, old "
+        "or new, tab, name; run_hadoop.sh and job.py make it by themselves",
+    ),
+    "--max-line": dict(
+        metavar="MIB",
+        default="32",
+        help=f"longer lines are bad lines; in mebibytes, 1 to {MAX_LINE_MIB} (default: 32)",
+    ),
+    "--max-bad": dict(
+        metavar="SHARE",
+        help="a larger share of bad lines, 0 to 1, as 0.25 or 1/4, ends with exit code 1, after "
+        f"the answer; 0 is --strict (default: {in_words(MAX_BAD)})",
+    ),
+    "--strict": dict(action="store_true", help="stop at the first bad line instead of counting it"),
+}
+
+
+def integer(flag: str, text: str, low: int, high: int) -> int:
+    """The number that `text` is; UsageError where it is none from `low` to `high`."""
+    number: int = read(flag, whole(low, high), text)
+    return number
+
+
+def fraction(text: str) -> Fraction:
+    """The share, 0 to 1, that "0.25", "1/4" or "1" is; ValueError.
+
+    >>> fraction("1/3")
+    Fraction(1, 3)
+    """
+    try:
+        value = Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{text!r} is neither a decimal number nor a fraction") from None
+    if not 0 <= value <= 1:
+        raise ValueError(f"{text} is outside 0 <= SHARE <= 1")
+    return value
+
+
+def value_of(args: argparse.Namespace, flag: str) -> Any:
+    return getattr(args, attribute(flag), None)
+
+
+def attribute(flag: str) -> str:
+    return flag[2:].replace("-", "_")
+
+
+def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
+    """UsageError where `reader` raises ValueError."""
+    try:
+        return reader(text)
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}") from None
+
 
 # Of all schemes, each flag once.
 SCHEME_OPTIONS: Mapping[str, Option] = {

@@ -1,4 +1,16 @@
-"""Bytes in, bytes out: files and pipes as blocks of whole lines.
+"""Where a record stands: the number of its file, and of its line, as one number.
+
+    1 bit   19 bits         44 bits
+    ┌─────┬───────────────┬──────────────────────────────────┐
+    │ new │ file          │ line                             │   uint64
+    └─────┴───────────────┴──────────────────────────────────┘
+
+Places are in the order of the input: files as they are named (old ones before new ones, where there
+are two collections), and lines from 0, blank and bad ones too.  A task that has the split of a file
+which begins at byte b counts its lines from b on: every line has a byte at least, so that no line
+of another split has the same place.
+
+Bytes in, bytes out: files and pipes as blocks of whole lines.
 
 A line ends with LF, CRLF or CR, as in Hadoop, and is as long as it is without its end.
 """
@@ -19,11 +31,24 @@ from typing import IO, Any, Callable, NamedTuple
 
 import numpy as np
 
-from neardup.process.errors import StageError
-from neardup.reading.bad_lines import LINE_TOO_LONG
-from neardup.reading.magic import MAGIC_BYTES, refuse_no_lines
-from neardup.reading.packed import OPENERS, opened, position
-from neardup.reading.places import NEW, first_place
+from neardup.reading.compressed import MAGIC_BYTES, OPENERS, opened, position, refuse_no_lines
+from neardup.reading.input_check import LINE_TOO_LONG
+from neardup.runtime.errors import StageError
+
+LINE_BITS, FILE_BITS = 44, 19
+NEW = 1 << (LINE_BITS + FILE_BITS)
+
+
+def first_place(file: int, line: int = 0, new: bool = True) -> int:
+    """The place of a line of file number `file`; StageError where there are too many files.
+
+    >>> hex(first_place(2, 7)), hex(first_place(2, 7, new=False))
+    ('0x8000200000000007', '0x200000000007')
+    """
+    if file >> FILE_BITS:
+        raise StageError(f"more than {1 << FILE_BITS:,} files; name them in several runs")
+    return NEW * new | file << LINE_BITS | line
+
 
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
 LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")

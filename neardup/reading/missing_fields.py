@@ -11,12 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Callable
 
-from neardup.process.errors import StageError
-from neardup.process.typed import typed_with_all
 from neardup.reading.blocks import Piece
-from neardup.reading.fields import Fields, listed
-from neardup.reading.input_kinds import CONVERT
-from neardup.reading.json_lines import FlawError, json_object
+from neardup.reading.compressed import CONVERT
+from neardup.reading.text_rows import Fields, FlawError, json_object, listed
+from neardup.runtime.errors import StageError, typed_with_all
 
 SEEN_ROWS = 100
 LONGEST_ID = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neardup.reading.blocks import Block
-from neardup.sets.batch import Batch
+from neardup.sets.ragged import Batch
 
 
 def with_row_ids(batch: Batch, block: Block) -> list[bytes]:

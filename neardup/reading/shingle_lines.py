@@ -1,7 +1,14 @@
-"""Shingle lines, `VIDEO_7 12 5 12`, → batches.
+"""Decimal numbers in a block of text, all at once.
+
+Shingle lines, `VIDEO_7 12 5 12`, → batches.
 
 A record is an id and a set of integers from 0 to 2^64-1, in any order, repeats allowed.  Lines end
 with LF, CRLF or CR, as in Hadoop, and blank lines are no records.
+
+Lines of weighted shingles, `VIDEO_7 12:0.5 5:2 9`, → batches.
+
+A weight is a decimal number above 0, up to 1,000,000, and is read to six decimals; a shingle
+without one weighs 1.  What is kept are millionths, whole numbers.
 """
 
 from __future__ import annotations
@@ -11,21 +18,92 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
-from neardup.reading.bad_lines import (
+from neardup.reading.blocks import BLOCK_BYTES
+from neardup.reading.input_check import (
     NEGATIVE,
     NO_SHINGLES,
+    NOT_A_WEIGHT,
     NOT_AN_INTEGER,
     NUL_BYTE,
     TOO_LARGE,
+    TWO_WEIGHTS,
     UNASKED_WEIGHT,
     BadLine,
     Gather,
     flaw_in,
 )
-from neardup.reading.blocks import BLOCK_BYTES
-from neardup.reading.decimals import BEFORE, LONGEST, MOST, decimals
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
+from neardup.sets.ragged import Batch, Ragged, distinct, in_rows
+
+MOST = (1 << 64) - 1
+LONGEST = 20  # digits, but for leading zeros
+BEFORE = 8  # bytes that are looked at before the end of a number
+CACHE_NUMBERS = 1 << 16  # looked at together: a line may have millions
+ZEROS = np.uint64(0x3030303030303030)
+# Pairs of digits, pairs of pairs, and the halves: factor, shift, mask.  Of the bytes a, b of a pair
+# (times 10·2^8 + 1) b + 10·a is in the second one, and the shift brings it to the first.
+STEPS = (
+    (10 << 8 | 1, 8, 0x00FF00FF00FF00FF),
+    (100 << 16 | 1, 16, 0x0000FFFF0000FFFF),
+    (10000 << 32 | 1, 32, 0x00000000FFFFFFFF),
+)
+
+
+def decimals(
+    text: np.ndarray, ends: np.ndarray, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The runs of so many digits that end before `ends` as uint64, and which of them (int64) are
+    above 2^64-1.
+
+    text: uint8; ends, lengths: int64; eight bytes at least are before each end.  The value of a run
+    that is above, or of no digits, is anything.
+
+    Subtle: numbers are read eight digits at a time, from the right.  `windows[e]` is the eight
+    bytes before place e as one word, and one shift clears those left of the number:
+
+        … 1 7 ␣ 2 0 4 8 │      "2048" ends here: 0 0 0 0 2 0 4 8, then pairs of digits are added up,
+            └─ window ──┘      then pairs of pairs, then the two halves
+
+    >>> text = np.frombuffer(b"........7 2048", np.uint8)
+    >>> decimals(text, np.array([9, 14]), np.array([1, 4]))[0].tolist()
+    [7, 2048]
+    """
+    windows = np.ndarray((len(text) - BEFORE + 1,), "<u8", text, strides=(1,))
+    values = np.empty(len(ends), np.uint64)
+    for low in range(0, len(ends), CACHE_NUMBERS):
+        some = slice(low, low + CACHE_NUMBERS)
+        values[some] = _eight_digits(windows[ends[some] - BEFORE], lengths[some])
+    large: list[int] = []
+    longest = int(lengths.max(initial=0))
+    for place in range(8, min(longest, LONGEST), 8):
+        longer = np.flatnonzero(lengths > place)
+        higher = _eight_digits(windows[ends[longer] - place - BEFORE], lengths[longer] - place)
+        if place == 16:
+            bound, below = divmod(MOST, 10**place)
+            over = (higher > bound) | (higher == bound) & (values[longer] > below)
+            large += longer[over & (lengths[longer] <= LONGEST)].tolist()
+        values[longer] += higher * np.uint64(10**place)
+    for i in np.flatnonzero(lengths > LONGEST).tolist():  # nothing but leading zeros may be there
+        digits = text[ends[i] - lengths[i] : ends[i]].tobytes().lstrip(b"0")
+        if len(digits) <= LONGEST and int(digits or b"0") <= MOST:
+            values[i] = int(digits or b"0")
+        else:
+            large.append(i)
+    return values, np.array(large, np.int64)
+
+
+def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The last min(length, 8) characters of each word, all of them digits, as one number."""
+    outside = np.maximum(8 - lengths, 0).view(np.uint64)
+    outside <<= np.uint64(3)  # bits
+    words = words ^ ZEROS
+    words >>= outside
+    words <<= outside
+    for factor, shift, mask in STEPS:
+        words *= np.uint64(factor)
+        words >>= np.uint64(shift)
+        words &= np.uint64(mask)
+    return words
+
 
 BLANKS = re.compile(rb"([ \t\v\f])[ \t\v\f]+")
 FRONT = b"0" * BEFORE + b"\n"  # a line end, and before it nothing that would be looked at
@@ -198,3 +276,67 @@ def flaw_in_shingles(tokens: list[bytes]) -> str:
 def _is_shingle(token: bytes) -> bool:
     digits = token.lstrip(b"0")  # int() refuses very long strings
     return token.isdigit() and len(digits) <= LONGEST and int(digits or b"0") <= MOST
+
+
+ONE = 10**6
+MOST_WEIGHT = 10**6 * ONE
+NUMBER = re.compile(rb"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+WEIGHT_CACHE = 1 << 16
+
+
+class Millionths(dict[bytes, int]):
+    """The text of a weight → millionths, 0 where it is none; remembered for the next time."""
+
+    def __missing__(self, text: bytes) -> int:
+        if len(self) >= WEIGHT_CACHE:
+            self.clear()
+        number = float(text) if len(text) < 400 and NUMBER.fullmatch(text) else 0.0
+        millionths = round(number * ONE) if number <= MOST_WEIGHT // ONE else 0
+        self[text] = millionths
+        return millionths
+
+
+MILLIONTHS = Millionths()
+
+
+def parse_weighted_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
+    r"""Parse whole lines (the block ends with a line end) of `ID SHINGLE:WEIGHT…`.
+
+    >>> batch, bad = parse_weighted_lines(b"v1 7:0.5 3\nv2 3:0\nv3 1:2 1:3\n")
+    >>> batch.ids, batch.sets.row(0).tolist(), batch.sets.weights.tolist()
+    ([b'v1'], [3, 7], [1000000, 500000])
+    >>> [line.reason for line in bad]
+    ['weight outside 0 < W <= 1000000', 'shingle twice']
+    """
+    lines = split(block)
+    values, wrong = lines.shingles()
+    weighs = lines.stops < lines.ends
+    wrong |= weighs & (np.frombuffer(lines.text, np.uint8)[lines.stops] != ord(":"))
+    heavy = np.flatnonzero(weighs)
+    weights = np.full(len(values), ONE)
+    spans = zip((lines.stops[heavy] + 1).tolist(), lines.ends[heavy].tolist())
+    weights[heavy] = [MILLIONTHS[lines.text[a:b]] for a, b in spans]
+    owner = lines.owner
+    flawed = lines.with_any(wrong | (weights == 0))
+    flawed[_with_repeats(values, owner)] = True
+    good, bad = sorted_out(lines, flawed, _flaw)
+    kept = np.repeat(good, lines.sizes)
+    sets = Ragged.summed(values[kept], lines.sizes[good], weights[kept])
+    return batch_of(lines, good, sets), bad
+
+
+def _with_repeats(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
+    """Which rows have a value twice."""
+    order = in_rows(values, owner)
+    same = values[order][1:] == values[order][:-1]
+    same &= owner[order][1:] == owner[order][:-1]
+    return distinct(owner[order][1:][same])[0]
+
+
+def _flaw(tokens: list[bytes]) -> str:
+    """The first from left to right, of a line that has one."""
+    for token in tokens:
+        shingle, colon, weight = token.partition(b":")
+        if (reason := flaw_in_shingles([shingle])) or (colon and not MILLIONTHS[weight]):
+            return reason or NOT_A_WEIGHT
+    return TWO_WEIGHTS

@@ -1,4 +1,38 @@
-"""Text → shingles (Broder 1997): every run of k words, or of k characters, as a set or as a bag.
+"""Words → 64-bit hashes: BLAKE2b of what a word is in UTF-8.
+
+The hashes of many words are asked for as bytes, 8 for each, which costs half of what numbers would.
+
+Words of a text, also in scripts that put no blanks between them.
+
+    to be or not   →  to, be, or, not
+    東京に行く      →  東, 京, に, 行, く
+    ไปไหน         →  ไ, ป, ไ, ห, น        a vowel sign or tone mark is part of the letter before it
+
+Without this a whole sentence would be one word, and a copy with one letter changed would have no
+word in common with it.  The table does not depend on the Unicode version of the running Python:
+it is Scripts.txt and DerivedGeneralCategory.txt (M*) of Unicode 17.0.
+
+English stop words: those that spots begin after, and those that spots pass over.
+
+An antecedent is a word that running prose cannot do without and that headlines, menus and lists of
+links mostly lack, so that what follows it is likely to be the article itself (Theobald, Siddharth,
+Paepcke 2008): articles, forms of be, do, have and say, and words that point.  Every antecedent is
+a stop word.  Both lists are folded as `shingling.canonical` folds a text, and belong
+to the format: another list gives other shingles.
+
+Spots: shingles that begin at stop words (SpotSigs; Theobald, Siddharth, Paepcke 2008).
+
+A spot is an antecedent and the chain of the next C words after it: from the antecedent, and then
+from each word of the chain, go D words on in the text, and where that is a stop word, on to the
+next word that is none.  A chain that the end of the text cuts off gives no spot.  News articles
+with other navigation around them have nearly the same spots, since navigation has few antecedents.
+
+Words are taken without the punctuation around them, so that "the," is an antecedent too; what was
+punctuation alone is no word.
+
+Letters: n words, C words in a chain (2), D words from one to the next (1).
+
+Text → shingles (Broder 1997): every run of k words, or of k characters, as a set or as a bag.
 
     word:K  char:K          the set of all runs of K words or characters
     word:K:bag  char:K:bag  the bag: a run seen before is another shingle, run#2, run#3, …
@@ -16,19 +50,183 @@ are still found.
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
 from itertools import chain
 
 import numpy as np
 
-from neardup.reading.spots import bare_words, spots
-from neardup.reading.unspaced import words
-from neardup.reading.word_hashes import HASH_BYTES, WordHashes, numbers
-from neardup.sets.bags import numbered
 from neardup.sets.hashing import combine, mix
-from neardup.sets.runs import spans
+from neardup.sets.ragged import spans
+from neardup.sets.weighted_sets import numbered
+
+HASH_BYTES = 8
+MOST_WORDS = 1 << 16  # that are remembered: some 10 MB; those that are frequent soon are again
+_UNFED = blake2b(digest_size=HASH_BYTES)  # a copy of it takes half the time of another one
+
+
+class WordHashes(dict[bytes, bytes]):
+    """Word → its hash, remembered for the next time.
+
+    >>> hashes = WordHashes()
+    >>> numbers(hashes.of([b"to", b"be", b"to"])).tolist()
+    [17317425407431806273, 2924855485883047595, 17317425407431806273]
+    """
+
+    def __missing__(self, word: bytes) -> bytes:
+        if len(self) >= MOST_WORDS:
+            self.clear()
+        fed = _UNFED.copy()
+        fed.update(word)
+        hash_ = self[word] = fed.digest()
+        return hash_
+
+    def of(self, words: Iterable[bytes]) -> bytes:
+        """Those of all these words, end to end."""
+        return b"".join(map(self.__getitem__, words))
+
+
+def numbers(hashes: bytes) -> np.ndarray:
+    """uint64: hashes laid end to end."""
+    return np.frombuffer(hashes, "<u8").astype(np.uint64, copy=False)
+
+
+SCRIPTS = {
+    "Han": (
+        "2E80-2E99 2E9B-2EF3 2F00-2FD5 3005 3007 3021-3029 3038-303B 3400-4DBF 4E00-9FFF "
+        "F900-FA6D FA70-FAD9 16FE2-16FE3 16FF0-16FF6 20000-2A6DF 2A700-2B81E 2B820-2CEAD "
+        "2CEB0-2EBE0 2EBF0-2EE5D 2F800-2FA1D 30000-3134A 31350-33479"
+    ),
+    "Hiragana": ("3041-3096 309D-309F 1B001-1B11F 1B123 1B132 1B150-1B152 1F200"),
+    "Katakana": (
+        "30A1-30FA 30FD-30FF 31F0-31FF 32D0-32FE 3300-3357 FF66-FF6F FF71-FF9D 1AFF0-1AFF3 "
+        "1AFF5-1AFFB 1AFFD-1AFFE 1B000 1B120-1B122 1B124-1B128 1B155 1B164-1B168"
+    ),
+    "Thai": ("0E01-0E3A 0E40-0E5B"),
+    "Lao": (
+        "0E81-0E82 0E84 0E86-0E8A 0E8C-0EA3 0EA5 0EA7-0EBD 0EC0-0EC4 0EC6 0EC8-0ECE 0ED0-0ED9 "
+        "0EDC-0EDF"
+    ),
+    "Khmer": ("1780-17DD 17E0-17E9 17F0-17F9 19E0-19FF"),
+    "Myanmar": ("1000-109F A9E0-A9FE AA60-AA7F 116D0-116E3"),
+    "Tibetan": ("0F00-0F47 0F49-0F6C 0F71-0F97 0F99-0FBC 0FBE-0FCC 0FCE-0FD4 0FD9-0FDA"),
+}
+MARKS = (
+    "0E31 0E34-0E3A 0E47-0E4E 0EB1 0EB4-0EBC 0EC8-0ECE 0F18-0F19 0F35 0F37 0F39 0F3E-0F3F "
+    "0F71-0F84 0F86-0F87 0F8D-0F97 0F99-0FBC 0FC6 102B-103E 1056-1059 105E-1060 1062-1064 "
+    "1067-106D 1071-1074 1082-108D 108F 109A-109D 17B4-17D3 17DD A9E5 AA7B-AA7D 16FF0-16FF1"
+)
+
+
+def _class(ranges: str) -> str:
+    """Return ranges of code points as the inside of a regular expression's character class.
+
+    >>> _class("0E31 0E34-0E3A") == "\\u0e31\\u0e34-\\u0e3a"
+    True
+    """
+    return re.sub("[0-9A-F]+", lambda code: chr(int(code[0], 16)), ranges).replace(" ", "")
+
+
+# Other texts are told apart fast: by their bytes, or else by a few ranges that have no such letter.
+_ELSEWHERE = re.compile("[^\0-\u0e00\u2000-\u2e7f\uac00-\ud7ff]")
+_ONE_OR_TWO_BYTES = bytes(range(0xE0))  # of UTF-8: all letters up to U+07FF
+
+
+def words(text: str) -> list[str]:
+    """The words of a text; each letter of SCRIPTS is a word, with the marks behind it.
+
+    >>> words("Kafka: 海辺の Kafka"), words("ที่นี่")
+    (['Kafka:', '海', '辺', 'の', 'Kafka'], ['ที่', 'นี่'])
+    """
+    some = text.encode("utf-8", "surrogatepass").translate(None, _ONE_OR_TWO_BYTES)
+    return _word().findall(text) if some and _ELSEWHERE.search(text) else text.split()
+
+
+@lru_cache(maxsize=1)
+def _word() -> re.Pattern[str]:
+    """Compiled when the first such text is met: it takes milliseconds."""
+    unspaced = _class(" ".join(SCRIPTS.values()))
+    return re.compile(rf"[{unspaced}][{_class(MARKS)}]*|[^\s{unspaced}]+")
+
+
+_ANTECEDENTS = """
+a an the
+am are be been being is was were
+did do does doing done
+had has have having
+that there these this those said says
+"""
+
+_OTHERS = """
+can cannot could may might must shall should will would
+i me my mine myself we us our ours ourselves you your yours yourself yourselves
+he him his himself she her hers herself it its itself they them their theirs themselves
+who whom whose which what when where why how
+and but or nor so yet if then else than because as while although though unless until since
+about above across after against along among around at before behind below beneath beside
+between beyond by down during except for from in inside into near of off on onto out outside
+over through throughout to toward towards under up upon via with within without
+all any both each either every few less many more most much neither no none not only other
+others own same several some such
+again also always even ever further here just never now often once quite rather still too very
+"""
+
+ANTECEDENTS = frozenset(_ANTECEDENTS.split())
+STOP_WORDS = ANTECEDENTS | frozenset(_OTHERS.split())
+
+
+PUNCTUATION = string.punctuation + "“”„‟‘’‚‛«»‹›…–—―·•¿¡"
+
+
+def bare_words(words: Iterable[str]) -> list[str]:
+    """The same without the punctuation around them.
+
+    >>> bare_words("“the end,” she said - don't!".split())
+    ['the', 'end', 'she', 'said', "don't"]
+    """
+    return [bare for word in words if (bare := word.strip(PUNCTUATION))]
+
+
+def spots(
+    words: Sequence[str], ids: np.ndarray, sizes: np.ndarray, chain: int, distance: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The spots of texts of so many words (int64), laid end to end: in order and with repeats
+    (uint64), and how many each text has (int64); each is hashed as a run of its words.
+
+    `ids` (uint64, shape (n,)) holds the hashes of the words.  Here "a" is followed by rainy and
+    morning, "the" by tram and late, and the chain of "was" is cut off:
+
+    >>> words = "on a rainy morning the tram was late".split()
+    >>> spots(words, np.arange(8, dtype=np.uint64), np.array([8]), chain=2, distance=1)[1].tolist()
+    [2]
+    """
+    n = len(words)
+    at = np.flatnonzero([word in ANTECEDENTS for word in words])
+    text = np.repeat(np.arange(len(sizes)), sizes)[at]
+    following = _following(np.array([word in STOP_WORDS for word in words], dtype=bool))
+    places = [at]
+    for _ in range(chain):
+        places.append(following[np.minimum(places[-1] + distance, n)])
+    # Places ascend: where the last one is in the text of the first one, all are.
+    whole = places[-1] < np.cumsum(sizes)[text]
+    found = combine(np.stack([ids[place[whole]] for place in places]), seed=chain + 1)
+    return found, np.bincount(text[whole], minlength=len(sizes))
+
+
+def _following(is_stop: np.ndarray) -> np.ndarray:
+    """For each place 0 … n, the first from there on that holds no stop word; n if there is none.
+
+    >>> _following(np.array([True, False, True])).tolist()
+    [1, 1, 3, 3]
+    """
+    places = np.arange(len(is_stop) + 1)
+    places[:-1][is_stop] = len(is_stop)
+    return np.minimum.accumulate(places[::-1])[::-1]
+
 
 RUNS = re.compile("(word|char):([0-9]{1,3})(:bag)?")
 SPOTS = re.compile("spot:([0-9]{1,3}):([0-9]{1,3})")

@@ -1,18 +1,211 @@
-"""All that a page is made of, gathered: what was asked, the figures, the texts that are shown."""
+"""What was asked of a run: from the file that a run leaves beside its answer, or from options.
+
+What neither of them says is not known, and the page says so.
+
+What `audit` has printed, read again: the report computes no interval of its own.
+
+What --removed, or --output removed, has written: who went, and because of whom.
+
+All that a page is made of, gathered: what was asked, the figures, the texts that are shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import argparse
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
 
-from neardup.evaluation.shown_records import shown_records
-from neardup.process.summary import BAD
-from neardup.report.asked import Asked
-from neardup.report.audit_text import Audited
+from neardup.evaluation.exact_options import options_of
+from neardup.evaluation.pair_elements import shown_records
+from neardup.evaluation.pair_files import MAX_LINE
+from neardup.lines.answer_lines import parse_removed
+from neardup.options import table
+from neardup.options.settings import form_of, settings_before_counts
+from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
+from neardup.reading.blocks import read_files
+from neardup.reading.input_format import LineForm
 from neardup.report.facts import SHOWN, Facts
 from neardup.report.pair_graph import Found, Node
 from neardup.report.passages import Parts, shingle_difference, text_difference
-from neardup.report.removed_records import RemovedRecords
+from neardup.runtime.errors import StageError, UsageError, WireError
+from neardup.runtime.manifest import RunFile, run_file_name
+from neardup.runtime.summary import BAD
+from neardup.stored.index_manifest import is_index
+
+FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
+NAMING = {"--against", "--counts"}  # files, which may be called otherwise from here
+ANSWERS = ("pairs", "links")
+NAME = "neardup report"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """source: where this is known from; options: as they were given; form: of the lines of the
+    records.  What is "", None or empty is not known."""
+
+    source: str
+    options: list[str]
+    form: LineForm
+    threshold: Fraction | None = None
+    measure: str = ""
+    scheme: str = ""
+    promise: str = ""
+    links: bool = False
+    files: list[str] = field(default_factory=list)
+    old_files: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    indexed: bool = False  # whether there were old records in an index
+
+    def shown_options(self) -> list[str]:
+        """Without those that say no more than the default."""
+        return [each for each in self.options if each != _default(each.partition("=")[0])]
+
+
+def file_of_run(pairs: str) -> Path | None:
+    """The file that a run has left: in the folder that it wrote, or beside the file."""
+    path = Path(run_file_name(pairs))
+    return path if pairs != "-" and path.is_file() else None
+
+
+def asked_of_options(args: argparse.Namespace) -> Asked:
+    """From the command line: what was not given there is not known; UsageError."""
+    _check_output(args.output, "--output")
+    options = table.as_arguments(args)
+    form = form_of(args)
+    links = args.output == "links"
+    if args.threshold is None:
+        return Asked("", options, form, links=links)
+    settings = settings_before_counts(args)
+    return Asked(
+        "the options given to this command",
+        options,
+        form,
+        Fraction(settings.threshold.num, settings.threshold.den),
+        args.measure or "",
+        settings.keys_of["--scheme"] if args.scheme or args.exact else "",
+        settings.promise,
+        links,
+    )
+
+
+def asked_of_run(path: Path, args: argparse.Namespace) -> Asked:
+    """From a run's own file; UsageError where the command line says something else, StageError for
+    the file of another version."""
+    run = RunFile.of(path)
+    _check_output(run.output, f"{path}: --output")
+    for option in table.as_arguments(args):
+        flag = option.partition("=")[0]
+        if flag not in NAMING and option not in run.options and option != _default(flag):
+            raise UsageError(f"{option}: {path} says what was asked; leave {flag} out")
+    given = options_of(run, path)
+    given.files = run.files
+    return Asked(
+        path.name,
+        run.options,
+        form_of(given),
+        Fraction(run.threshold),
+        run.measure,
+        run.scheme,
+        run.promise,
+        run.output == "links",
+        run.files,
+        [name for name in given.against or () if not is_index(name)],  # which has no texts
+        run.counts,
+        any(map(is_index, given.against or ())),
+    )
+
+
+def _default(flag: str) -> str:
+    return f"{flag}={OPTIONS[flag].get('default')}"
+
+
+def _check_output(output: str, flag: str) -> None:
+    if output not in ANSWERS:
+        raise UsageError(
+            f"{flag}={output}: the report is of pairs; run with --output pairs, and name what "
+            "--output removed, or --removed, has written by --removed FILE"
+        )
+
+
+ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `precision_recall.row` writes it
+NEEDED = ("ids looked at", "recall", "precision")
+AUDIT_LINE = 1 << 20
+
+
+class Audited(NamedTuple):
+    value: str
+    note: str
+
+
+def read_audit(file: str) -> dict[str, Audited]:
+    """The rows of its table by name; StageError where a file is no such thing."""
+    lines: list[str] = []
+    for block in read_files([file], AUDIT_LINE):
+        lines += block.data.decode("utf-8", "replace").splitlines()
+    rows = audited(lines)
+    if not all(name in rows for name in NEEDED):
+        raise StageError(
+            f"{file}: is not what `python3 -m neardup audit` prints; write that to a file, and "
+            "name it by --audit"
+        )
+    return rows
+
+
+def audited(lines: Iterable[str]) -> dict[str, Audited]:
+    """
+    >>> audited(["recall                              0.997468  0.990885 to 0.999694", "", "x:"])
+    {'recall': Audited(value='0.997468', note='0.990885 to 0.999694')}
+    """
+    found = (ROW.fullmatch(line) for line in lines)
+    return {row[1]: Audited(row[2], row[3] or "") for row in found if row}
+
+
+FIRST = 20
+REASONS = 10
+
+
+class Gone(NamedTuple):
+    """similarity: as printed, `-` where the two are only chained."""
+
+    id: bytes
+    kept: bytes
+    similarity: str
+
+
+@dataclass(frozen=True)
+class RemovedRecords:
+    """count: all that went; chained: of them by a chain alone; first: some; kept: how many records
+    are a reason; reasons: the most frequent ones."""
+
+    count: int
+    chained: int
+    first: list[Gone]
+    kept: int
+    reasons: list[tuple[bytes, int]]
+
+
+def read_removed(file: str) -> RemovedRecords:
+    """In memory: the ids of those that stay, and are a reason."""
+    first: list[Gone] = []
+    chained, reasons = 0, Counter[bytes]()
+    for block in read_files([file], MAX_LINE):
+        for number, line in enumerate(block.data.splitlines(), block.line):
+            if line:
+                try:
+                    gone = Gone(*parse_removed(line))
+                except WireError as error:
+                    raise StageError(f"{block.place}{number}: {error}") from None
+                reasons[gone.kept] += 1
+                chained += gone.similarity == "-"
+                if len(first) < FIRST:
+                    first.append(gone)
+    most = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))[:REASONS]
+    return RemovedRecords(sum(reasons.values()), chained, first, len(reasons), most)
 
 
 @dataclass(frozen=True)

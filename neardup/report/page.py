@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from neardup.process.version import VERSION
-from neardup.report.bars import bars
-from neardup.report.examples import chains, clusters, least_similar, most_similar, removals
+from neardup.report.examples import (
+    chains,
+    clusters,
+    counted,
+    least_similar,
+    most_similar,
+    percent,
+    removals,
+    section,
+    similar,
+    threshold_words,
+)
+from neardup.report.facts import bars
 from neardup.report.material import Material
-from neardup.report.safe_html import safe
-from neardup.report.style import STYLE
-from neardup.report.words import counted, percent, section, similar, threshold_words
+from neardup.report.style import STYLE, safe
+from neardup.runtime.version import VERSION
 
 # Nothing but the style that is in it: whatever a text might smuggle in would be refused.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

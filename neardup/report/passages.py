@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from neardup.evaluation.word_difference import word_difference
-from neardup.report.safe_html import safe
+from neardup.evaluation.pair_elements import word_difference
+from neardup.report.style import safe
 
 RUN = 40  # words of one difference
 WORD = 200  # letters of a word

@@ -12,12 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from neardup.schemes.auto import Auto
-from neardup.schemes.exact import Exact
+from neardup.schemes.exact import Auto, Exact, Partition, Prefix
 from neardup.schemes.imatch import IMatch
 from neardup.schemes.minhash import MinHash
-from neardup.schemes.partition import Partition
-from neardup.schemes.prefix import Prefix
 from neardup.schemes.projection import Projection
 from neardup.schemes.scheme import Scheme
 from neardup.schemes.simhash import SimHash

@@ -1,4 +1,34 @@
-"""Exact: every pair, and by size the cheapest of the ways to find them all.
+"""Partition: two similar sets are equal in one of d+1 parts of the universe.
+
+Exact, and without any statistics: PartEnum (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li, Wen,
+Feng, VLDB 2015).  Sizes are in groups, and in the group of the smaller set a pair differs in d
+elements at most, which spoil d of d+1 parts; a key is what a set has in one part.
+
+Letters: n a record's size (35), t the least resemblance (0.9), d = ⌊(1-t)/t·n⌋ (3) at the end of
+its group: d+1 keys (4) in its own group, and some more where it may be the larger set of a pair of
+the group before.  So sets up to 8 elements have one key.  At low t there are many keys, and parts
+of a few elements, in which strangers are equal: see `neardup.schemes.exact`.
+
+Prefix: a key is one of a record's first tokens, in an order that has the rare ones first.
+
+Exact: every pair shares one of them (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma, Srikant,
+WWW 2007; see `prefix_filter`).  Without token counts it is exact too, and slow where some
+tokens are frequent.  Where a measure bounds no resemblance, as containment, all tokens are keys.
+
+Letters: n a record's size (35), t the least resemblance (0.9): n - ⌈t·n⌉ + 1 keys (4), but none
+for a token that is in no other record.
+
+Auto: by size, the cheaper of partition and MinHash at the recall that was asked for.
+
+Exact recall costs small sets less than MinHash does, and long ones more: at t = 0.9 a set of 35
+elements has 4 parts, and some 15 bands, while one of 300 has 34 parts.  A size group has parts
+where these are fewer keys, and strangers are seldom equal in one.  MinHash keys are the same in all
+groups that have them.
+
+Letters: as in `neardup.schemes.exact` and `neardup.schemes.minhash`.  Promise: that of
+MinHash, or better.
+
+Exact: every pair, and by size the cheapest of the ways to find them all.
 
 Partition costs a set of n elements some (1-t)/t·n keys; the prefix filter costs (1-t)·n, or fewer
 where tokens are in one record only, but strangers meet at frequent tokens; and a few large sets are
@@ -6,21 +36,174 @@ best all compared with each other, by a single key.  Which is cheapest depends o
 `by_size.costs` tells it from the token counts.  Without these, parts are taken where strangers
 hardly meet in them, and else tokens.
 
-Letters: as in `neardup.schemes.partition` and `neardup.schemes.prefix`.  Promise: recall 1.
+Letters: as in `neardup.schemes.exact` and `neardup.schemes.exact`.  Promise: recall 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from neardup.schemes.auto import MOST_BY_CHANCE
-from neardup.schemes.by_size.costs import ALL, PARTS, TOKENS, Costs, estimate
-from neardup.schemes.by_size.groups import by_chance, groups_of
-from neardup.schemes.by_size.scheme_by_size import BySize
-from neardup.schemes.by_size.ways_to_meet import MOST_BANDS, All, Parts, Tokens
-from neardup.schemes.request import Request
+from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.schemes import banding
+from neardup.schemes.by_size import (
+    MOST_BANDS,
+    All,
+    BySize,
+    Minima,
+    Parts,
+    Tokens,
+    by_chance,
+    first_tokens,
+    groups_of,
+    prefix_sizes,
+    token_keys,
+)
+from neardup.schemes.costs import ALL, PARTS, TOKENS, Costs, dearer_than_exact, estimate
+from neardup.schemes.minhash import MinHash
+from neardup.schemes.scheme import Request, Scheme
+from neardup.sets.ragged import Ragged
+from neardup.sets.token_counts import TokenCounts
+from neardup.similarity.measures import Threshold
+
+TYPICAL = 100  # elements of a set, where nothing is known of the records
+
+
+class Partition(BySize):
+    """
+    >>> from neardup.similarity.measures import Threshold
+    >>> from neardup.sets.ragged import Ragged
+    >>> t = Threshold.parse("0.8")
+    >>> sets = Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [11, 12, 13, 14]])
+    >>> keys = Partition.of(Request(t, t)).keys(sets)
+    >>> keys = [set(keys.row(i).tolist()) for i in range(3)]
+    >>> [len(row) for row in keys], len(keys[0] & keys[1]), len(keys[0] & keys[2])
+    ([2, 2, 2], 1, 0)
+    """
+
+    keeps_recall = True
+
+    @classmethod
+    def of(cls, request: Request) -> Partition:
+        assert request.resemblance is not None
+        groups = groups_of(request.resemblance)
+        # Where the bands do not suffice, parts would have so few elements that all meet anyway.
+        too_many = groups.differ >= MOST_BANDS
+        seed = request.key_seed("partition")
+        ways = Parts(groups, seed), All(seed)
+        return cls(groups, ways, np.where(too_many, 1, 0))
+
+    @property
+    def promise(self) -> str:
+        return "exact: every pair is equal in one part of the universe"
+
+    def cost(self) -> list[str]:
+        group = self.groups.own(np.array([TYPICAL]))[0]
+        chance = float(by_chance(self.groups)[group])
+        if chance < 1:
+            return []
+        return [
+            f"--scheme partition at a Jaccard similarity of {self.groups.threshold}: strangers of "
+            f"{TYPICAL} elements share about {chance:,.0f} keys, so that nearly all are compared, "
+            "again and again; --exact finds the same pairs for less"
+        ]
+
+    def recall(self, similarity: float) -> float:
+        return float(similarity >= float(self.groups.threshold))
+
+
+@dataclass(frozen=True)
+class Prefix(Scheme):
+    """All keys are of band 0.
+
+    >>> scheme = Prefix(Threshold.parse("0.8"), TokenCounts.of_sets(
+    ...     Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [4, 7, 8], [4, 9]])))
+    >>> keys = scheme.keys(Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4]]))
+    >>> keys.sizes.tolist()  # of 2 and 1 first tokens, but nobody else has 5
+    [1, 1]
+    """
+
+    resemblance: Threshold | None
+    counts: TokenCounts | None = None
+    seed: int = 0
+    measures: ClassVar[tuple[str, ...]] = ("jaccard", "dice", "cosine", "overlap", "containment")
+    counting: ClassVar[bool] = True
+    keeps_recall: ClassVar[bool] = True
+    one_a_band: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, request: Request) -> Prefix:
+        return cls(request.resemblance, request.counts, request.key_seed("prefix"))
+
+    @property
+    def promise(self) -> str:
+        return "exact: every pair shares one of its rarest tokens"
+
+    def recall(self, similarity: float) -> float:
+        return float(self.resemblance is None or similarity >= float(self.resemblance))
+
+    def cost(self) -> list[str]:
+        if self.resemblance is None or self.counts is None:
+            return []
+        return dearer_than_exact("prefix", TOKENS, self.resemblance, self.counts)
+
+    def probe(self) -> str:
+        """See `Scheme.probe`; counts of an input would refuse sets that it does not have."""
+        return super().probe() if self.counts is None else replace(self, counts=None).probe()
+
+    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
+        return prefix_sizes(sizes, self.resemblance)
+
+    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        """See `Scheme.keys`."""
+        if not low <= 0 < high:
+            return Ragged(np.empty(0, np.uint64), np.zeros(len(sets) + 1, np.int64))
+        tokens = first_tokens(sets, self.resemblance, self.counts)
+        return Ragged.from_unsorted(token_keys(tokens.values, self.seed), tokens.sizes)
+
+
+MOST_BY_CHANCE = 1e-3
+
+
+class Auto(BySize):
+    """Partition for some sizes, MinHash for the others: `choice` says which."""
+
+    options = banding.OPTIONS
+    keeps_recall = True
+
+    @classmethod
+    def of(cls, request: Request) -> Auto:
+        assert request.resemblance is not None
+        groups = groups_of(request.resemblance)
+        minhash = MinHash.of(request)
+        keys = 2 * (groups.differ + 1)  # in two groups
+        parts = (keys <= minhash.bands) & (by_chance(groups) <= MOST_BY_CHANCE)
+        ways = Parts(groups, request.key_seed("auto")), Minima(minhash)
+        return cls(groups, ways, np.where(parts & (groups.differ < MOST_BANDS), 0, 1))
+
+    @property
+    def minhash(self) -> MinHash:
+        return next(way.minhash for way in self.ways if isinstance(way, Minima))
+
+    @property
+    def promise(self) -> str:
+        long = np.flatnonzero(self.choice == 1)
+        if not len(long):
+            return "exact: every pair is equal in one part of the universe"
+        if not long[0]:
+            return self.minhash.promise
+        short = self.groups.highs[long[0] - 1]
+        return f"exact for a set of up to {short} in a pair, and else {self.minhash.promise}"
+
+    def cost(self) -> list[str]:
+        return self.minhash.cost()
+
+    def recall(self, similarity: float) -> float:
+        if similarity < float(self.groups.threshold):
+            return 0.0
+        return self.minhash.recall(similarity)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,12 +24,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.lines.keys import HASH_BITS, MAX_BANDS
-from neardup.schemes.request import Option, Request, whole
-from neardup.schemes.scheme import Scheme
+from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.schemes.scheme import Option, Request, Scheme, whole
 from neardup.sets.hashing import mix, random_words
 from neardup.sets.ragged import Ragged
-from neardup.token_counts.counts import TokenCounts
+from neardup.sets.token_counts import TokenCounts
 
 DROPPED = np.uint64((1 << 64) // 3)  # a token with a lower word is not in the lexicon
 HAIR = 1e-9  # machines may round a power differently; an idf exactly at an end is inside

@@ -8,6 +8,11 @@ Of weighted sets (--weights) s is Σ min / Σ max of the weights, and the minima
 of consistent weighted sampling where weights are large (`sets.bags`, `sets.weighted_minima`).
 
 Letters: b bands (15), r rows (7).
+
+Any scheme, for records that travel as samples (--verify sketch).
+
+The keys are made of the whole set, by the scheme itself, and travel with its sample: a reducer
+reads them off where it would make them again.  See `similarity.estimated`.
 """
 
 from __future__ import annotations
@@ -18,19 +23,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from neardup.lines.keys import MAX_BANDS
+from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
 from neardup.schemes import banding
-from neardup.schemes.request import Option, Request
-from neardup.schemes.scheme import Scheme, banded, shown
-from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts, weighted_seed
-from neardup.sets.bags import bags
-from neardup.sets.min_hashes import band_words
+from neardup.schemes.scheme import (
+    WEIGHTS,
+    Option,
+    Request,
+    Scheme,
+    asked_weights,
+    asks_for_counts,
+    banded,
+    shown,
+    weighted_seed,
+)
+from neardup.sets.hashing import band_words
 from neardup.sets.ragged import Ragged
-from neardup.sets.weighted_minima import weighted_band_words
-from neardup.similarity.measures import Measure
-from neardup.similarity.threshold import NINE_TENTHS, Threshold
-from neardup.similarity.weighted_measures import weighted_measure
-from neardup.similarity.weights import TokenWeights
+from neardup.sets.weighted_sets import bags, weighted_band_words
+from neardup.similarity.estimated import CONFIDENCE, DEFAULT_SIZE, keys_of, sampled
+from neardup.similarity.measures import NINE_TENTHS, Measure, Threshold
+from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 
 MAX_BANDS_ASKED = 16
 
@@ -107,3 +118,54 @@ class MinHash(Scheme):
             return band_words(bags(sets), bands, self.rows, self.seed)
         weights = self.weights.of(sets)
         return weighted_band_words(sets, weights, bands, self.bands, self.rows, self.seed)
+
+
+@dataclass(frozen=True)
+class Sketched(Scheme):
+    """`inner` makes the keys; of a set travel `size` hashes, drawn by `seed` (0 … 2^64-1).
+
+    >>> from neardup.similarity.measures import NINE_TENTHS
+    >>> scheme = Sketched.of(Request(NINE_TENTHS, NINE_TENTHS))
+    >>> sets = Ragged.from_rows([[*range(1000)], [*range(5)]])
+    >>> rows = scheme.travelling(sets)
+    >>> rows.sizes.tolist()
+    [272, 21]
+    >>> scheme.keys(rows).values.tolist() == scheme.inner.keys(sets).values.tolist()
+    True
+    """
+
+    inner: Scheme
+    size: int
+    seed: int
+    measures: ClassVar[tuple[str, ...]] = ("jaccard",)
+    one_a_band: ClassVar[bool] = False  # whatever the inner one's are: both ways are right
+
+    @classmethod
+    def of(cls, request: Request) -> Sketched:
+        """Of the usual scheme, with samples of the usual size."""
+        return cls(MinHash.of(request), DEFAULT_SIZE, request.seed)
+
+    @property
+    def promise(self) -> str:
+        return (
+            f"{self.inner.promise}; pairs are estimates from {self.size} hashes of each set, and "
+            f"a resemblance lies outside of its interval with P = {float(1 - CONFIDENCE):g} at most"
+        )
+
+    def travelling(self, sets: Ragged) -> Ragged:
+        return sampled(sets, self.inner.keys(sets), self.size, self.seed)
+
+    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        """Of sets as they travel."""
+        high = min(high, MAX_BANDS)
+        return keys_of(sets, self.size, low << HASH_BITS, high << HASH_BITS)
+
+    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
+        """Of sets as they are."""
+        return self.inner.key_counts(sizes)
+
+    def recall(self, similarity: float) -> float:
+        return self.inner.recall(similarity)
+
+    def cost(self) -> list[str]:
+        return self.inner.cost()

@@ -17,19 +17,33 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from neardup.lines.keys import MAX_BANDS
+from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.schemes.banding import MOST, STRANGERS
-from neardup.schemes.bit_keys import HAIR, Blocks, keys_of, most_blocks
-from neardup.schemes.equal_bits import BITS, MAX_BITS, EqualBits, agreement
-from neardup.schemes.request import Option, Request, whole
-from neardup.schemes.scheme import Scheme, shown
-from neardup.schemes.weighting import WEIGHTS, asked_weights, asks_for_counts, weighted_seed
+from neardup.schemes.bit_keys import (
+    BITS,
+    HAIR,
+    MAX_BITS,
+    Blocks,
+    EqualBits,
+    agreement,
+    keys_of,
+    most_blocks,
+)
+from neardup.schemes.scheme import (
+    WEIGHTS,
+    Option,
+    Request,
+    Scheme,
+    asked_weights,
+    asks_for_counts,
+    shown,
+    weighted_seed,
+    whole,
+)
 from neardup.sets.ragged import Ragged
-from neardup.sets.random_signs import signs
-from neardup.similarity.measures import Measure
-from neardup.similarity.threshold import Threshold
-from neardup.similarity.weighted_measures import weighted_measure
-from neardup.similarity.weights import TokenWeights
+from neardup.sets.random_hyperplanes import signs
+from neardup.similarity.measures import Measure, Threshold
+from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 
 DEFAULT_BITS = 64
 MAX_BANDS_ASKED = 16

@@ -22,16 +22,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.lines.keys import HASH_BITS, MAX_BANDS
-from neardup.schemes.by_size.costs import TOKENS, dearer_than_exact
-from neardup.schemes.prefix_filter import prefix_sizes, rarest
-from neardup.schemes.request import Request
-from neardup.schemes.scheme import Scheme
+from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.schemes.by_size import prefix_sizes, rarest
+from neardup.schemes.costs import TOKENS, dearer_than_exact
+from neardup.schemes.scheme import Request, Scheme
 from neardup.sets.hashing import combine, mix, random_words
-from neardup.sets.ragged import Ragged
-from neardup.sets.runs import first_of_run, spans
-from neardup.similarity.threshold import NINE_TENTHS, Threshold
-from neardup.token_counts.counts import TokenCounts
+from neardup.sets.ragged import Ragged, first_of_run, spans
+from neardup.sets.token_counts import TokenCounts
+from neardup.similarity.measures import NINE_TENTHS, Threshold
 
 
 @dataclass(frozen=True)

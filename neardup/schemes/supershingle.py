@@ -28,16 +28,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.lines.keys import MAX_BANDS
+from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.schemes import banding
-from neardup.schemes.binomial import at_least
+from neardup.schemes.banding import at_least
 from neardup.schemes.minhash import MAX_BANDS_ASKED
-from neardup.schemes.request import Option, Request
-from neardup.schemes.scheme import Scheme, banded, shown
-from neardup.sets.hashing import combine
-from neardup.sets.min_hashes import band_words
+from neardup.schemes.scheme import Option, Request, Scheme, banded, shown
+from neardup.sets.hashing import band_words, combine
 from neardup.sets.ragged import Ragged
-from neardup.similarity.threshold import NINE_TENTHS, Threshold
+from neardup.similarity.measures import NINE_TENTHS, Threshold
 
 MAX_MINIMA = 1024
 CHOSEN_AT_ONCE = 1 << 21  # words of super-shingles, when they are put together

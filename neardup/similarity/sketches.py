@@ -29,8 +29,7 @@ from __future__ import annotations
 import numpy as np
 
 from neardup.sets.hashing import mix, random_words
-from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, shared
-from neardup.sets.runs import first_of_run
+from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, first_of_run, shared
 
 SAMPLE_BITS = 48  # of a hash; and 16 above for the number of a row, so that plain sorts do all
 PAIR_HASHES = 32  # what a pair costs beside the comparison of its hashes: no step has 2^16 pairs

@@ -1,4 +1,15 @@
-"""Measures of weighted sets, exactly: sums of whole numbers, which are compared as fractions.
+"""Weights of tokens: by how often a record has them, by how rare they are, or as the record says.
+
+The idf weight of a token that df of N records have is 8·log2(N / df), rounded, from 1 to 255: its
+inverse document frequency (Spärck Jones 1972) in eighths of a bit.  A token in half of all records
+weighs 8, one in a thousandth of them 80.
+
+A weight is k or more where N / df ≥ 2^((k - 1/2) / 8).  That is compared in integers, so that no
+two processes, and no two machines, round to different weights.
+
+Where two rows hold the same value, for what is asked of both places: their weights.
+
+Measures of weighted sets, exactly: sums of whole numbers, which are compared as fractions.
 
     jaccard   Σ min(x_i, y_i) / Σ max(x_i, y_i)
     dice      2·Σ min(x_i, y_i) / (Σ x_i + Σ y_i)
@@ -12,23 +23,119 @@ share and Σ x_i for their sizes, the first two are the formulas of plain sets; 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import isqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from neardup.sets.common_places import common_places
-from neardup.sets.ragged import Ragged
-from neardup.sets.runs import starts_of_runs
+from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, spans, starts_of_runs
+from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import (
+    MAX_DENOMINATOR,
     MEASURES,
     Measure,
     SetMeasure,
+    Threshold,
     UnboundedMeasure,
     Verified,
     cosine_reached,
     millionths,
 )
-from neardup.similarity.threshold import MAX_DENOMINATOR, Threshold
-from neardup.similarity.weights import TokenWeights
+
+MOST_WEIGHT = 255
+
+
+@dataclass(frozen=True, eq=False)
+class Idf:
+    """Gives tokens their weights.
+
+    >>> counts = TokenCounts.of_sets(Ragged.from_rows([[5, 7], [5], [5, 9], [5, 7]]))
+    >>> Idf(counts).of(np.array([5, 7, 9, 100], np.uint64)).tolist()
+    [1, 8, 16, 16]
+    """
+
+    counts: TokenCounts
+
+    def of(self, tokens: np.ndarray) -> np.ndarray:
+        """int64, 1 … 255, of tokens (uint64)."""
+        below = np.searchsorted(self._limits, self.counts.of(tokens))
+        return np.maximum(len(self._limits) - below, 1)
+
+    @cached_property
+    def _limits(self) -> np.ndarray:
+        """Ascending: in how many records a token can be and still weigh 255, 254, … 1."""
+        power = self.counts.records**16
+        roots = [_root16(power >> 2 * k - 1) for k in range(MOST_WEIGHT, 0, -1)]
+        return np.array([root for root in roots if root], dtype=np.int64)
+
+
+def _root16(value: int) -> int:
+    """⌊value^(1/16)⌋, since the floors of roots of floors are those of the roots."""
+    return isqrt(isqrt(isqrt(isqrt(value))))
+
+
+@dataclass(frozen=True, eq=False)
+class TokenWeights:
+    """Those that a record gives its tokens, times their idf weights if these are known.
+
+    repeats: whether that is how often it has them; own: whether its line says what they weigh.
+
+    >>> sets = Ragged(np.array([5, 7], np.uint64), np.array([0, 2]), np.array([2, 1]))
+    >>> TokenWeights(repeats=True).of(sets).tolist()
+    [2, 1]
+    """
+
+    repeats: bool = False
+    own: bool = False
+    idf: Idf | None = None
+
+    def of(self, sets: Ragged) -> np.ndarray:
+        """int64 (T,), above 0."""
+        weights = sets.weighed()
+        return weights if self.idf is None else weights * self.idf.of(sets.values)
+
+    @property
+    def are_counts(self) -> bool:
+        """Whether they add up to no more than a line has tokens."""
+        return self.repeats and self.idf is None
+
+
+class CommonPlaces(NamedTuple):
+    """int64 arrays: the pair, and where its left row and its right row have the value."""
+
+    pair: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+
+
+def common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
+    """For each pair (left[p], right[p]) of row numbers, the places of all values both rows hold.
+
+    >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
+    >>> [column.tolist() for column in common_places(rows, np.array([0, 1]), np.array([2, 2]))]
+    [[0, 0, 1], [1, 2, 3], [4, 5, 4]]
+    """
+    found = [CommonPlaces(*(np.empty(0, np.int64) for _ in range(3)))]
+    for low, high in chunks(rows.sizes[left] + rows.sizes[right], PAIR_STEP):
+        step = _common_places(rows, left[low:high], right[low:high])
+        found.append(step._replace(pair=step.pair + low))
+    return CommonPlaces(*(np.concatenate(column) for column in zip(*found)))
+
+
+def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
+    """All in one sort: with the pair's number in front, equal values of a pair come together."""
+    sizes = [rows.sizes[side] for side in (left, right)]
+    places = np.concatenate([spans(rows.offsets[r], n) for r, n in zip((left, right), sizes)])
+    pair = np.concatenate([np.repeat(np.arange(len(left)), n) for n in sizes])
+    values = rows.values[places]
+    shift = 64 - len(left).bit_length()
+    if len(values) and int(values.max()) >> shift:  # no room for the number: ranks leave some
+        values = np.unique(values, return_inverse=True)[1].astype(np.uint64)
+    packed = values | pair.astype(np.uint64) << np.uint64(shift)
+    order = np.argsort(packed, kind="stable")  # of equals, that of the left row comes first
+    first = np.flatnonzero(packed[order[1:]] == packed[order[:-1]])
+    return CommonPlaces(pair[order[first]], places[order[first]], places[order[first + 1]])
 
 
 @dataclass(frozen=True)

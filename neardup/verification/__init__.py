@@ -11,12 +11,8 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple
 
-from neardup.verification.across_join import AcrossJoin
-from neardup.verification.edge_join import EdgeJoin, LinkEdgeJoin
-from neardup.verification.edges_across_join import edges_across
-from neardup.verification.link_join import LinkJoin
-from neardup.verification.pair_join import PairJoin
-from neardup.verification.sketch_join import SketchJoin
+from neardup.verification.edge_join import EdgeJoin, LinkEdgeJoin, LinkJoin, edges_across
+from neardup.verification.pair_join import AcrossJoin, PairJoin, SketchJoin
 
 
 class Output(NamedTuple):

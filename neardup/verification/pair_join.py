@@ -1,8 +1,27 @@
-"""The reducer's join: from the records of many buckets to the pairs that reach the threshold.
+r"""Where records meet: each pair is printed at the smallest key that both have.
+
+The sets themselves tell their keys, so nothing but shingles travels.  Near-copies share one of the
+first bands most of the time, and few others stay to be compared in many; so the keys of bands are
+made only as far as they are asked for: first of band 0, then 1, then 2-3, 4-7 …, and each time
+only of the sets of pairs that have not met so far.
+
+The reducer's join: from the records of many buckets to the pairs that reach the threshold.
 
 What it adds to the nested loop of `neardup.joins`: equal sets are compared once; the length filter
 is a window over the sets in order of size; a pair is verified in one bucket only, that of the
 smallest key both sets have, which the sets themselves tell; and all of it in vector steps.
+
+Pairs of two collections, old records and new ones (--against).
+
+    NEW TAB OTHER TAB SIMILARITY TAB new|old [TAB contained|contains]
+
+The first record is always a new one, and the fourth field says what the second is.  No two old ones
+are compared.  With a measure that has a direction the fifth field says which way a line goes: the
+new record is contained in the other one, or contains it.
+
+Ids come tagged here, old ones before new ones; see `lines.tagged_ids`.
+
+Pairs whose similarity is estimated (--verify sketch): an interval stands where it would.
 """
 
 from __future__ import annotations
@@ -12,16 +31,92 @@ from itertools import combinations, product
 
 import numpy as np
 
-from neardup.lines.pair_lines import format_pair
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError
-from neardup.process.summary import CANDIDATES, PAIRS, REPEATED
+from neardup.lines.answer_lines import format_interval, format_pair
+from neardup.lines.keyed_lines import HASH_BITS
+from neardup.lines.tagged_ids import COLLECTION, UNMARKED, Travel, all_ways, is_old
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError
+from neardup.runtime.summary import CANDIDATES, PAIRS, REPEATED
 from neardup.schemes.scheme import Scheme
-from neardup.similarity.bitmaps import may_reach
+from neardup.sets.ragged import Ragged, first_of_run, shared
 from neardup.similarity.measures import Measure, Verified, six_decimals
+from neardup.similarity.record_sketches import may_reach
+from neardup.verification.bucket_batch import Pile
 from neardup.verification.buckets import Spool
-from neardup.verification.pile import Pile
-from neardup.verification.smallest_key import SmallestKey
+
+
+class SmallestKey:
+    """What the keys of a pile's sets tell."""
+
+    def __init__(self, scheme: Scheme):
+        self.scheme = scheme
+        self.way = UNMARKED  # in which the lines of a pile have travelled
+
+    def first_at(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Whether sets left[p] and right[p] (int64, of one bucket each) share no smaller key."""
+        met = self._unmarked(pile.keys[left])
+        band = met >> np.uint64(HASH_BITS)
+        first = np.ones(len(left), dtype=bool)
+        low, high = 0, 1
+        own = int(not self.scheme.one_a_band)  # whether the key's own band may have a smaller one
+        asking = np.flatnonzero(band + np.uint64(own) > low)
+        while len(asking):
+            sets, place = np.unique((left[asking], right[asking]), return_inverse=True)
+            keys = self.scheme.keys(pile.sets.take(sets), low, high)
+            a, b = place.reshape(2, -1)
+            first[asking] = ~_share_below(keys, a, b, met[asking])
+            low, high = high, 2 * high
+            asking = np.flatnonzero(first & (band + np.uint64(own) > low))
+        return first
+
+    def alone_before(self, pile: Pile, sets: np.ndarray) -> np.ndarray:
+        """Whether the bucket's key is the smallest of all that these sets have."""
+        return self.first_at(pile, sets, sets)
+
+    def owned(self, pile: Pile, sets: np.ndarray) -> np.ndarray:
+        """Whether these sets have the key of their bucket."""
+        owned = np.zeros(len(sets), dtype=bool)
+        met = self._unmarked(pile.keys[sets])
+        bands = (met >> np.uint64(HASH_BITS)).astype(np.int64)
+        for band in np.unique(bands).tolist():
+            some = np.flatnonzero(bands == band)
+            keys = self.scheme.keys(pile.sets.take(sets[some]), band, band + 1)
+            same = keys.values == np.repeat(met[some], keys.sizes)
+            owned[some[np.repeat(np.arange(len(some)), keys.sizes)[same]]] = True
+        return owned
+
+    def ways_of(self, pile: Pile, sets: np.ndarray) -> list[Travel]:
+        """Return the ways in which these sets may have travelled, judged by their keys."""
+        mine, found = self.way, []
+        for self.way in all_ways():
+            if self.owned(pile, sets).all():
+                found.append(self.way)
+        self.way = mine
+        return found
+
+    def _unmarked(self, keys: np.ndarray) -> np.ndarray:
+        return keys ^ np.uint64(self.way.mark)
+
+
+def _share_below(keys: Ragged, a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Whether rows a[p] and b[p] share a key below bound[p].
+
+    >>> keys = Ragged.from_rows([[1, 5, 9], [5, 9], [9]])
+    >>> _share_below(keys, np.array([0, 0]), np.array([1, 2]), np.array([9, 9], np.uint64)).tolist()
+    [True, False]
+    """
+    width = int(keys.sizes[0])
+    if width and (keys.sizes == width).all():
+        table = keys.values.reshape(-1, width)
+        bands = table >> np.uint64(HASH_BITS)
+        if (bands == bands[0]).all() and first_of_run(bands[0]).all():  # a column for each band
+            return ((table[a] == table[b]) & (table[a] < bound[:, np.newaxis])).any(axis=1)
+    common = shared(keys, a, b)
+    below = common.values < np.repeat(bound, common.sizes)
+    found = np.zeros(len(a), dtype=bool)
+    found[np.repeat(np.arange(len(a)), common.sizes)[below]] = True
+    return found
+
 
 IDENTICAL = b"1.000000"
 SAMPLE = 16
@@ -175,3 +270,67 @@ class PairJoin:
     def _matches(self, ids: list[bytes], others: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         """The pairs of records with two matching sets."""
         return product(ids, others)
+
+
+class AcrossJoin(PairJoin):
+    """Pairs of which at least one record is new; `between`: and the other one old."""
+
+    def __init__(self, scheme: Scheme, measure: Measure, counters: Counters, between: bool = False):
+        super().__init__(scheme, measure, counters)
+        self.between = between
+
+    def _possible(
+        self, pile: Pile, left: np.ndarray, right: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        old, new = pile.has_old, pile.has_new
+        wanted = (old[left] & new[right]) | (new[left] & old[right])
+        if not self.between:
+            wanted |= new[left] & new[right]
+        return super()._possible(pile, left[wanted], right[wanted])
+
+    def _candidates(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> int:
+        old = pile.old_records
+        unwanted = np.dot(old[left], old[right])
+        if self.between:
+            new = pile.records - old
+            unwanted += np.dot(new[left], new[right])
+        return super()._candidates(pile, left, right) - int(unwanted)
+
+    def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
+        first_new = sum(map(is_old, ids))
+        pairs = list(product(ids[first_new:], ids[:first_new]))
+        if not self.between:
+            pairs += super()._copies(ids[first_new:])
+        self.counters.add(CANDIDATES, first_new * (len(ids) - first_new))
+        return pairs
+
+    def _matches(self, ids: list[bytes], others: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
+        return [pair for pair in product(ids, others) if self._wanted(*map(is_old, pair))]
+
+    def _wanted(self, old: bool, other_old: bool) -> bool:
+        return old != other_old or not (old or self.between)
+
+    def _again(self, id_: bytes) -> None:
+        super()._again(COLLECTION.id_of(id_))
+
+    def _text(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
+        # Of two new ones the smaller id is the first, and of a pair with a direction the contained.
+        swapped = is_old(a) or (not is_old(b) and b < a and not self.measure.directed)
+        first, second = (b, a) if swapped else (a, b)
+        fields = [*map(COLLECTION.id_of, (first, second)), similarity]
+        fields.append(b"old" if is_old(second) else b"new")
+        if self.measure.directed:
+            fields.append(b"contains" if swapped else b"contained")
+        return b"\t".join(fields) + b"\n"
+
+
+class SketchJoin(PairJoin):
+    """Turns keyed lines whose sets are samples into the lines of all pairs that may be ones."""
+
+    def _similarities(self, found: Verified) -> list[bytes]:
+        return [format_interval(*ends) for ends in zip(found.part.tolist(), found.whole.tolist())]
+
+    def _with_itself(self, pile: Pile, i: int) -> bytes:
+        """Equal samples are of equal sets for certain only where they are the sets."""
+        alone = np.array([i])
+        return self._similarities(self.measure.verified(pile.sets, alone, alone))[0]

@@ -19,7 +19,7 @@ from bench.data.exact_answer import Pairs, nested_loop, pair_lines, partition, r
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 
 ROOT = Path(__file__).resolve().parents[2]
 VIDEOS = ROOT / "data" / "videos.txt"

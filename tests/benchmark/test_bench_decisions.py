@@ -18,10 +18,10 @@ from bench.compare_decisions import Verdict, ids_of, judged, pairs_of, row_of_ou
 from bench.compare_increments import Program, pairs_in, row
 from bench.decision_memory import ASKED, edge_lines
 from bench.workloads import ROOT, Workload
-from neardup.decision_stages import decide_edges
 from neardup.options import table
 from neardup.options.settings import Settings
-from neardup.process.counters import Counters
+from neardup.runtime.counters import Counters
+from neardup.stages.deciding import decide_edges
 
 VIDEOS = Workload("data/videos.txt", "quick", "data/videos.txt", [], [])
 

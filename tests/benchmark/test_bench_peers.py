@@ -17,7 +17,7 @@ from bench.peers.answers import unique, write_verified
 from bench.peers.reading import Records, ranks, read_records, read_sets, read_texts
 from bench.workloads import ROOT
 from neardup.reading.shingle_lines import parse_shingle_lines
-from neardup.similarity.threshold import NINE_TENTHS
+from neardup.similarity.measures import NINE_TENTHS
 
 VIDEOS = ROOT / "data" / "videos.txt"
 LARGE = (1 << 64) - 1

@@ -18,7 +18,7 @@ import bench.data.packages
 import bench.data.sources
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_lines import text_line_parser
+from neardup.reading.text_rows import text_line_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 from neardup.commands import audit
-from neardup.evaluation.id_sample import IdSample
 from neardup.evaluation.intervals import clopper_pearson
+from neardup.evaluation.pair_files import IdSample
 from neardup.reading.shingle_lines import parse_shingle_lines
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
+from neardup.sets.ragged import Batch, Ragged
 from tests.support.engines import ANSWER, NEARDUP, RUN_LOCAL, VIDEOS, Result, run, succeed
 
 EVALUATE, AUDIT = [*NEARDUP, "evaluate"], [*NEARDUP, "audit"]

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neardup.engines.local import entries
-from neardup.engines.local.index_lookup import write_found
-from neardup.index.manifest import Manifest
-from neardup.index.segment import FILES
-from neardup.process.errors import StageError
+from neardup.engines.local import postings
+from neardup.engines.local.key_pruning import write_found
+from neardup.runtime.errors import StageError
 from neardup.schemes import SCHEMES
+from neardup.stored.index_manifest import Manifest
+from neardup.stored.segment import FILES
 from tests.support.engines import (
     COUNT_TOKENS,
     MAPPER,
@@ -506,7 +506,7 @@ def test_who_reads_no_index(files: Files, tmp_path: Path) -> None:
 def test_what_is_found_comes_in_files_in_order_of_records(
     at_once: int, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entries, "ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(postings, "ENTRIES_AT_ONCE", at_once)
     (segment,) = Manifest.of(files["index"]).segments_at(files["index"], 0)
     held = segment.files["keys"].array("<u8")
     holders = segment.files["holders"].array("<u4")
@@ -519,7 +519,7 @@ def test_what_is_found_comes_in_files_in_order_of_records(
 
     count = write_found(segment, keys, 2, 5, path)
     assert count >= 1
-    found = [entries.all_of(path(i)) for i in range(count)]
+    found = [postings.all_of(path(i)) for i in range(count)]
     for part in found:
         assert (np.diff(part[:, 1].astype(np.int64)) >= 0).all()
     mine = np.isin(held, wanted)

@@ -14,19 +14,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.made_up.video_lines import lines as videos
+from neardup.evaluation.choices import Cost, best, cost
+from neardup.evaluation.choices import choices as settings
+from neardup.evaluation.estimates import Survey, Weights, candidate_counts, common_tokens, likeness
+from neardup.evaluation.line_sample import MOST_BYTES, MOST_LINE_BYTES, draw
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_lines import text_line_parser
+from neardup.reading.text_rows import text_line_parser
 from neardup.sets.ragged import Ragged
+from neardup.sets.synthetic_videos import lines as videos
 from neardup.similarity.definitions import resemblance
-from neardup.similarity.measures import Cosine, Jaccard, SetMeasure
-from neardup.similarity.threshold import NINE_TENTHS, Threshold
-from neardup.tuning.choices import Cost, best, cost
-from neardup.tuning.choices import choices as settings
-from neardup.tuning.estimates import Weights, candidate_counts, common_tokens, likeness
-from neardup.tuning.line_sample import MOST_BYTES, MOST_LINE_BYTES, draw
-from neardup.tuning.survey import Survey
+from neardup.similarity.measures import NINE_TENTHS, Cosine, Jaccard, SetMeasure, Threshold
 from tests.support.drawn import mapped, settings_of
 from tests.support.engines import NEARDUP, RUN_LOCAL, VIDEOS, run, succeed
 

@@ -10,17 +10,29 @@ from pathlib import Path
 
 import pytest
 
-from neardup.process.errors import StageError
-from neardup.reading.line_form import LineForm
+from neardup.evaluation import shingle_lengths
+from neardup.evaluation.line_sample import draw
+from neardup.evaluation.shingle_lengths import (
+    MOST_TEXT,
+    Length,
+    Texts,
+    best_length,
+    compared,
+    in_words,
+)
+from neardup.reading.input_format import LineForm
 from neardup.reading.shingling import canonical
+from neardup.runtime.errors import StageError
 from neardup.schemes import banding
 from neardup.similarity.definitions import resemblance
-from neardup.similarity.measures import MEASURES, Containment, Jaccard, SetMeasure
-from neardup.similarity.threshold import NINE_TENTHS, Threshold
-from neardup.tuning import shingle_lengths
-from neardup.tuning.lengths_in_words import in_words
-from neardup.tuning.line_sample import draw
-from neardup.tuning.shingle_lengths import MOST_TEXT, Length, Texts, best_length, compared
+from neardup.similarity.measures import (
+    MEASURES,
+    NINE_TENTHS,
+    Containment,
+    Jaccard,
+    SetMeasure,
+    Threshold,
+)
 from tests.support.engines import NEARDUP, RUN_LOCAL, run, succeed
 
 TUNE = [*NEARDUP, "tune"]

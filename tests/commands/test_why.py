@@ -14,14 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.options import table
-from neardup.process.run_file import RunFile, run_file_name
+from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.schemes import SCHEMES
 from neardup.schemes.banding import recall
 from neardup.schemes.scheme import shown
+from neardup.sets import token_counts
 from neardup.sets.ragged import Ragged
-from neardup.token_counts import in_memory
-from neardup.token_counts.counts import TokenCounts
-from neardup.token_counts.in_memory import TokenCounter
+from neardup.sets.token_counts import TokenCounter, TokenCounts
 from tests.support.drawn import settings_of, shingle_sets
 from tests.support.engines import (
     ANSWER,
@@ -488,14 +487,14 @@ def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
     st.integers(1, 40),
 )
 def test_tokens_are_counted_as_if_all_were_at_hand(batches: list, at_once: int) -> None:
-    before, in_memory.TOKENS_AT_ONCE = in_memory.TOKENS_AT_ONCE, at_once
+    before, token_counts.TOKENS_AT_ONCE = token_counts.TOKENS_AT_ONCE, at_once
     try:
         counted = TokenCounter()
         for batch in batches:
             counted.add(Ragged.from_rows([[*x] for x in batch]))
         counts = counted.counts()
     finally:
-        in_memory.TOKENS_AT_ONCE = before
+        token_counts.TOKENS_AT_ONCE = before
     expected = TokenCounts.of_sets(Ragged.from_rows([[*x] for batch in batches for x in batch]))
     for name in ("sizes", "holders", "tokens", "frequencies"):
         found = getattr(counts, name)

@@ -14,16 +14,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from neardup.process.counters import Counters
-from neardup.process.summary import (
-    CHAINED,
-    CHAINED_AWAY,
-    CLUSTERS,
-    IN_CLUSTERS,
-    LARGEST,
-    REMOVED,
-)
-from neardup.reading.places import NEW
+from neardup.reading.blocks import NEW
+from neardup.runtime.counters import Counters
+from neardup.runtime.summary import CHAINED, CHAINED_AWAY, CLUSTERS, IN_CLUSTERS, LARGEST, REMOVED
 from tests.support.deciding import (
     SIZES,
     Decision,

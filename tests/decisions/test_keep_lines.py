@@ -13,11 +13,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.decisions.keep_lines import kept_lines, places_from
-from neardup.lines.decided_lines import format_decided
-from neardup.process.errors import StageError, WireError
-from neardup.reading.blocks import whole_lines
-from neardup.reading.places import NEW, first_place
+from neardup.decisions.kept_lines import kept_lines, places_from
+from neardup.lines.answer_lines import format_decided
+from neardup.reading.blocks import NEW, first_place, whole_lines
+from neardup.runtime.errors import StageError, WireError
 
 FIRST = 5  # the place of the first line in these tests
 ENDS = [b"\n", b"\r\n", b"\r"]

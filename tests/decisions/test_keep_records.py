@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from neardup.decisions.keep_records import check_one_answer, keep_file, keep_in_one
-from neardup.lines.decided_lines import format_decided
-from neardup.process.errors import StageError, UsageError
-from neardup.reading.blocks import read_files
+from neardup.decisions.kept_lines import check_one_answer, keep_file, keep_in_one
+from neardup.lines.answer_lines import format_decided
+from neardup.reading.blocks import first_place, read_files
 from neardup.reading.input_files import InputFile
-from neardup.reading.line_form import LineForm
-from neardup.reading.places import first_place
+from neardup.reading.input_format import LineForm
+from neardup.runtime.errors import StageError, UsageError
 from tests.support.engines import RUN_LOCAL, succeed
 
 LIMIT = 1 << 20

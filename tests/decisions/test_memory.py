@@ -12,11 +12,11 @@ from itertools import islice
 
 import pytest
 
-from neardup.decision_stages import decide_edges
-from neardup.lines.edge_lines import SAME_SET, format_edge, format_presence
-from neardup.process.counters import Counters
-from neardup.process.summary import LARGEST, REMOVED
-from neardup.reading.places import NEW
+from neardup.lines.answer_lines import SAME_SET, format_edge, format_presence
+from neardup.reading.blocks import NEW
+from neardup.runtime.counters import Counters
+from neardup.runtime.summary import LARGEST, REMOVED
+from neardup.stages.deciding import decide_edges
 from tests.support.drawn import settings_of
 
 SMALL, LARGE = 2_000, 30_000
@@ -74,7 +74,7 @@ def peak(count: int, flags: list[str]) -> tuple[int, Counters, int]:
 )
 def test_so_many_bytes_for_a_record(flags, monkeypatch):
     monkeypatch.setattr("neardup.decisions.edge_file.BATCH_BYTES", 1 << 12)
-    monkeypatch.setattr("neardup.decisions.components.AT_ONCE", 1 << 9)
+    monkeypatch.setattr("neardup.decisions.rules.AT_ONCE", 1 << 9)
     peak(SMALL, flags)  # once, so that what is loaded or cached for good is there
     small, _, _ = peak(SMALL, flags)
     large, counters, lines = peak(LARGE, flags)

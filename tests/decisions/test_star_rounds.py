@@ -17,18 +17,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.decision_stages import decide_edges
-from neardup.decisions.star_rounds import clusters_of, large_star, links_of, small_star
-from neardup.engines.connecting import Step, in_rounds
-from neardup.engines.scripts.connect_script import CONNECT, CONNECTING
-from neardup.lines.edge_lines import Member, format_edge, format_member, format_presence
-from neardup.lines.link_lines import format_link, parse_link
+from neardup.decisions.star_rounds import (
+    Step,
+    clusters_of,
+    in_rounds,
+    large_star,
+    links_of,
+    small_star,
+)
+from neardup.engines.steps import CONNECT, CONNECTING
+from neardup.lines.answer_lines import (
+    Member,
+    format_edge,
+    format_link,
+    format_member,
+    format_presence,
+    parse_link,
+)
 from neardup.lines.tagged_ids import PRIORITIES
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError
-from neardup.process.summary import CLUSTERS, IN_CLUSTERS, LINKS, UNSETTLED
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError
+from neardup.runtime.summary import CLUSTERS, IN_CLUSTERS, LINKS, UNSETTLED
+from neardup.sets.ragged import Batch, Ragged
+from neardup.stages.deciding import decide_edges
 from tests.support.drawn import settings_of
 from tests.support.programs import CONNECT as CONNECT_PY
 from tests.support.programs import (

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import neardup
-from neardup.process.run_file import RunFile
+from neardup.runtime.manifest import RunFile
 from neardup.verification import OUTPUTS
 from tests.support.engines import KEEP, RUN_LOCAL, VIDEOS, environment, run, succeed
 from tests.support.failing import needs_full

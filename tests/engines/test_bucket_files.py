@@ -10,17 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.engines.local import bucket_files
-from neardup.engines.local.bucket_files import BucketWriter, buckets_of
-from neardup.engines.local.record_runs import Run
-from neardup.lines.keyed_lines import parse_keyed_lines
-from neardup.lines.keys import KEY_BITS, parse_keys
-from neardup.lines.set_text import encode_sets
-from neardup.process.counters import Counters
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
+from neardup.engines.local import spilled_buckets
+from neardup.engines.local.spilled_buckets import BucketWriter, Run, buckets_of
+from neardup.lines.keyed_lines import KEY_BITS, encode_sets, parse_keyed_lines, parse_keys
+from neardup.runtime.counters import Counters
+from neardup.sets.ragged import Batch, Ragged
+from neardup.verification.bucket_batch import record_bytes
 from neardup.verification.buckets import SHARED_BUCKETS, Spool
-from neardup.verification.pile import record_bytes
 
 FILES = 4
 TOKENS = st.sampled_from([0, 7, 255, 256, 65_536, 1 << 32, (1 << 64) - 1])
@@ -72,7 +68,7 @@ def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
     buckets: list[int] = []
     spooled = 0
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bucket_files, "RUN_BYTES", run_bytes)
+        patch.setattr(spilled_buckets, "RUN_BYTES", run_bytes)
         folder = Path(name)
         expected = written(mappers, folder, weighted)
         for part in range(FILES):

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from neardup.joins import JOINS
-from neardup.made_up.video_lines import lines as videos
 from neardup.reading.shingle_lines import parse_shingle_lines
-from neardup.similarity.measures import six_decimals
-from neardup.similarity.threshold import Threshold
+from neardup.sets.synthetic_videos import lines as videos
+from neardup.similarity.measures import Threshold, six_decimals
 from tests.support.drawn import record_lines
 from tests.support.engines import RUN_LOCAL, VIDEOS, succeed
 

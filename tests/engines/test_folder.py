@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from neardup.engines.local import folder as life
-from neardup.engines.local.folder import working_folder
-from neardup.process import own_folders as module
-from neardup.process.own_folders import LOCKED, OWNER, new_folder, sweep
+from neardup.engines.local import workers as life
+from neardup.engines.local.workers import working_folder
+from neardup.runtime import atomic_write as module
+from neardup.runtime.atomic_write import LOCKED, OWNER, new_folder, sweep
 from tests.support.engines import ROOT
 
 MOST_LINES = 500  # far more than a folder's life has
@@ -115,7 +115,7 @@ def test_a_sweeper_that_has_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_what_a_dead_run_has_is_swept(tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from neardup.process import own_folders; "
+    code = "import sys; from pathlib import Path; from neardup.runtime import own_folders; "
     code += "(own_folders.new_folder(Path(sys.argv[1])) / 'file').write_text('x')"
     subprocess.run([sys.executable, "-c", code, tmp_path], check=True, cwd=ROOT, timeout=60)
     assert len(list(tmp_path.glob("*/file"))) == 1

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from neardup.process.run_file import RunFile
-from neardup.reading.packed import unpacked
+from neardup.reading.compressed import unpacked
+from neardup.runtime.manifest import RunFile
 from tests.support.corpus_in_forms import (
     CORPUS,
     FLAGS,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.engines.hadoop import archives, command_line
+from neardup.engines.hadoop import command_line, shipping
 from tests.support.engines import RUN_HADOOP, program, run
 from tests.support.fake_hadoop import (
     FILE,
@@ -59,11 +59,11 @@ def test_numpy_for_this_python_and_for_another(
 ) -> None:
     """What pip is asked for; the flag alone takes no INPUT for its value."""
     asked: list[tuple[str, ...]] = []
-    monkeypatch.setattr(archives, "folder", lambda: tmp_path)
-    monkeypatch.setattr(archives, "_run", lambda *command: asked.append(command))
+    monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
+    monkeypatch.setattr(shipping, "_run", lambda *command: asked.append(command))
     args = command_line.read([flag, "in.txt", "out"])
     assert (args.ship_numpy, args.inputs, args.output_folder) == (version, ["in.txt"], "out")
-    (shipped,) = {archives.numpy(args.ship_numpy), archives.numpy(args.ship_numpy)}
+    (shipped,) = {shipping.numpy(args.ship_numpy), shipping.numpy(args.ship_numpy)}
     assert shipped.is_file()
     (pip,) = asked
     assert pip[1:4] == ("-m", "pip", "install")

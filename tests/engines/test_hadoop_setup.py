@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cluster import daemons, install
-from neardup.process.counters import Counters
+from neardup.runtime.counters import Counters
 from tests.support import hadoop_cluster
 from tests.support.engines import ROOT, environment, program, run
 
@@ -143,11 +143,11 @@ def test_a_long_bucket_gives_signs_of_life(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1")
-    monkeypatch.setattr("neardup.process.counters.STATUS_SECONDS", 0)
+    monkeypatch.setattr("neardup.runtime.counters.STATUS_SECONDS", 0)
     counters = Counters("reducer", progress="pairs")
     counters.add("pairs", 1200)
     assert capsys.readouterr().err == "reporter:status:reducer: 1,200 pairs\n"
-    monkeypatch.setattr("neardup.process.counters.STATUS_SECONDS", 60)
+    monkeypatch.setattr("neardup.runtime.counters.STATUS_SECONDS", 60)
     counters.alive()
     assert capsys.readouterr().err == ""
 

@@ -14,8 +14,8 @@ PROGRAM = """
 from neardup.engines.mrjob.mrjob_shim import provide_dropped_modules
 provide_dropped_modules()
 from mrjob.hadoop import HadoopJobRunner
-from neardup.engines.hadoop.listing import File
-from neardup.engines.mrjob.mrjob_there import fit
+from neardup.engines.hadoop.sizes import File
+from neardup.engines.mrjob.mrjob_runners import fit
 from neardup.options.table import parser, OPTIONS
 from neardup.options.settings import settings_before_counts
 settings = settings_before_counts(parser("job.py", "", set(OPTIONS)).parse_args([]))

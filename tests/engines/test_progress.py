@@ -135,7 +135,7 @@ def test_which_stages_there_are(
 ) -> None:
     """Each comes in its turn, ends at all there is, and no other comes."""
     from neardup.engines.local.run import NAME, main
-    from neardup.process.program import run
+    from neardup.runtime.program import run
 
     told = tmp_path / "told"
     ends = Progress.stage

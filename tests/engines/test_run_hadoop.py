@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from neardup.engines.hadoop import archives
+from neardup.engines.hadoop import shipping
 from neardup.engines.hadoop.watching import Job
-from neardup.process.errors import StageError
-from neardup.process.own_folders import OWNER, machine
+from neardup.runtime.atomic_write import OWNER, machine
+from neardup.runtime.errors import StageError
 from tests.support import hadoop_cluster
 from tests.support.engines import (
     JOB,
@@ -40,16 +40,16 @@ from tests.support.fake_hadoop import FILE, LOOKED, fake_hadoop, last, listing, 
 def test_the_package_is_the_same_every_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archives, "folder", lambda: tmp_path)
-    first = archives.our_code().read_bytes()
+    monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
+    first = shipping.our_code().read_bytes()
     # Hadoop refuses a file that changes while it starts a job: so another run leaves it alone.
-    os.utime(archives.our_code(), (1, 1))
-    assert archives.our_code().read_bytes() == first
-    assert archives.our_code().stat().st_mtime == 1
-    with tarfile.open(archives.our_code()) as tar:
+    os.utime(shipping.our_code(), (1, 1))
+    assert shipping.our_code().read_bytes() == first
+    assert shipping.our_code().stat().st_mtime == 1
+    with tarfile.open(shipping.our_code()) as tar:
         names = set(tar.getnames())
         tar.extractall(tmp_path / "task")
-    assert {*archives.SCRIPTS, "neardup/stages.py"} <= names
+    assert {*shipping.SCRIPTS, "neardup/stages/pairs.py"} <= names
     assert {Path(name).suffix for name in names} == {".py"}
     mapper = [sys.executable, tmp_path / "task" / "mapper.py"]
     assert run(mapper, tmp_path, b"a 1 2 3\n", cwd=tmp_path).out.count(b"\n") == 15
@@ -334,11 +334,11 @@ def test_a_job_that_is_submitted_when_the_terminal_is_lost(
 def test_what_killed_runs_have_left_among_the_archives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archives, "folder", lambda: tmp_path)
+    monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
     for name, owner in ("neardup.run.dead", machine()), ("neardup.run.other", "another machine"):
         (tmp_path / name).mkdir()
         (tmp_path / name / OWNER).write_text(owner)
-    archives.our_code()
+    shipping.our_code()
     assert sorted(os.listdir(tmp_path)) == ["neardup.run.other", "neardup.tar.gz"]
 
 
@@ -420,14 +420,14 @@ def at_work(
 
 @pytest.fixture
 def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(archives, "ROOT", tmp_path / "project")
+    monkeypatch.setattr(shipping, "ROOT", tmp_path / "project")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "project").mkdir()
     return tmp_path / "project"
 
 
 def test_archives_are_kept_beside_the_code(installation: Path) -> None:
-    assert archives.folder() == installation / ".ship"
+    assert shipping.folder() == installation / ".ship"
     assert (installation / ".ship").stat().st_mode & 0o777 == 0o700
 
 
@@ -444,21 +444,21 @@ def test_archives_are_kept_where_nobody_else_writes(
     else:
         (tmp_path / "theirs").mkdir()
         (installation / ".ship").symlink_to(tmp_path / "theirs")
-    kept = archives.folder()
+    kept = shipping.folder()
     assert kept.parent == tmp_path / "cache" / "neardup"
     assert kept.stat().st_mode & 0o777 == 0o700
     (tmp_path / "cache" / "neardup" / kept.name).chmod(0o777)
     with pytest.raises(StageError, match="name another one: XDG_CACHE_HOME=FOLDER"):
-        archives.folder()
+        shipping.folder()
 
 
 def test_installations_that_share_a_cache(
     installation: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (installation / ".ship").touch()
-    first = archives.folder()
-    monkeypatch.setattr(archives, "ROOT", installation / ".ship")  # nothing can be below it
-    assert first != archives.folder()
+    first = shipping.folder()
+    monkeypatch.setattr(shipping, "ROOT", installation / ".ship")  # nothing can be below it
+    assert first != shipping.folder()
 
 
 def test_a_python_without_numpy(tmp_path: Path) -> None:

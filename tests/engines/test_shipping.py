@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from neardup.engines.hadoop import archives
+from neardup.engines.hadoop import shipping
 from tests.support.engines import JOB, MAPPER, REDUCER, ROOT, Result, in_order, run, succeed
 
-SHIPPED = [*archives.SCRIPTS, "neardup"]
+SHIPPED = [*shipping.SCRIPTS, "neardup"]
 RECORDS = b"a 1 2 3\nb 3 2 1\nbad\n\nc 1 x\nd 1 -2\n\xff 1\nc 1 2 3\n"
 TASK = {"mapreduce_task_attempt_id": "attempt_1_0001_m_000000_0"}
 

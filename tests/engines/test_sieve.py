@@ -17,19 +17,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.engines.local import entries as entries_module
-from neardup.engines.local import sieve
-from neardup.engines.local.entries import EntryWriter
-from neardup.engines.local.hot_keys import HotKeys
-from neardup.engines.local.sieve import SharedKeys, Traits, sift, traits
-from neardup.reading.places import NEW
+from neardup.engines.local import key_pruning
+from neardup.engines.local import postings as entries_module
+from neardup.engines.local.key_pruning import SharedKeys, Traits, sift, traits
+from neardup.engines.local.postings import EntryWriter, HotKeys
+from neardup.reading.blocks import NEW
 from neardup.schemes.minhash import MinHash
-from neardup.sets.batch import Batch
 from neardup.sets.hashing import mix
-from neardup.sets.ragged import Ragged
+from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.definitions import resemblance
-from neardup.similarity.measures import Jaccard
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Jaccard, Threshold
 from tests.support.engines import ROOT
 
 MAPPERS = 2
@@ -139,9 +136,9 @@ def test_of_two_collections_only_pairs_with_a_new_record_meet(
 ) -> None:
     rows, old = [row for row, _ in records], [is_old for _, is_old in records]
     known = np.tile(ANYTHING, (len(rows), 1))
-    known[np.array(old), 0] |= sieve.OLD
+    known[np.array(old), 0] |= key_pruning.OLD
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sieve, "LARGE_BUCKET", large)
+        patch.setattr(key_pruning, "LARGE_BUCKET", large)
         left = sifted(rows, 4, 3, known, between)
     for i, j in combinations(range(len(rows)), 2):
         wanted = old[i] != old[j] if between else not (old[i] and old[j])
@@ -154,7 +151,7 @@ def test_of_two_collections_only_pairs_with_a_new_record_meet(
 
 @pytest.mark.parametrize("rows_at_once", [1, 3])
 def test_files_are_read_in_small_pieces(rows_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sieve, "ROWS_AT_ONCE", rows_at_once)
+    monkeypatch.setattr(key_pruning, "ROWS_AT_ONCE", rows_at_once)
     rows = [{1, 2, 3 + i % 5} for i in range(40)]
     left = sifted(rows, partitions=2, batch=7)
     assert left == [{1, 3 + i % 5} for i in range(40)]
@@ -164,7 +161,7 @@ def test_files_are_read_in_small_pieces(rows_at_once: int, monkeypatch: pytest.M
 def test_a_large_partition_is_sifted_part_by_part(
     entries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sieve, "ENTRIES_AT_ONCE", entries)
+    monkeypatch.setattr(key_pruning, "ENTRIES_AT_ONCE", entries)
     monkeypatch.setattr(entries_module, "READ_BYTES", 5 * entries_module.ENTRY_BYTES)
     rows = [{1, 2, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(40)]
     at: dict[int, set[int]] = defaultdict(set)
@@ -181,10 +178,10 @@ def test_a_large_partition_is_sifted_part_by_part(
 def test_hot_keys_are_sifted_as_others_are(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is in memory together, and whoever meets at 1: everyone, or one half."""
     rows = [{1 + i % 2, 5, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(60)]
-    monkeypatch.setattr(sieve, "LARGE_BUCKET", 11)
+    monkeypatch.setattr(key_pruning, "LARGE_BUCKET", 11)
     at_once = sifted(rows, partitions=2, batch=7)
     assert {1, 5} < set().union(*at_once)
-    monkeypatch.setattr(sieve, "ENTRIES_AT_ONCE", entries)
+    monkeypatch.setattr(key_pruning, "ENTRIES_AT_ONCE", entries)
     monkeypatch.setattr(entries_module, "READ_BYTES", 5 * entries_module.ENTRY_BYTES)
     written: list[int] = []
     write = HotKeys.write
@@ -202,9 +199,9 @@ HOT_AND_OTHERS = """
 import resource, sys
 from pathlib import Path
 import numpy as np
-from neardup.engines.local.sieve import Traits, sift
+from neardup.engines.local.key_pruning import Traits, sift
 from neardup.similarity.measures import Jaccard
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 
 folder, records, others = Path(sys.argv[1]), 3_000_000, 4
 mine = np.arange(records, dtype=np.uint64)
@@ -256,7 +253,7 @@ def sifted_sets(sets: Rows) -> tuple[Rows, Rows]:
 @settings(max_examples=60, deadline=None)
 def test_pairs_at_the_threshold_meet_whatever_their_bitmaps(large: int, sets: Rows) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sieve, "LARGE_BUCKET", large)
+        patch.setattr(key_pruning, "LARGE_BUCKET", large)
         rows, left = sifted_sets(sets)
     for i, j in combinations(range(len(sets)), 2):
         if resemblance(sets[i], sets[j]) >= Fraction(7, 10) and rows[i] & rows[j]:

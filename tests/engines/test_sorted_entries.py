@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.engines.local import entries
-from neardup.engines.local.sorted_entries import in_order
+from neardup.engines.local import postings
+from neardup.engines.local.postings import in_order
 
 RNG = np.random.default_rng(2)
 HOT = (7 << 40) + 99
@@ -18,7 +18,7 @@ HOT = (7 << 40) + 99
 def test_all_entries_come_in_order(
     at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entries, "ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(postings, "ENTRIES_AT_ONCE", at_once)
     close = np.arange(HOT - 20, HOT + 20)
     keys = np.concatenate((RNG.integers(0, 1 << 52, 400), close, np.full(200, HOT), [0, 2**52 - 1]))
     given = np.column_stack((RNG.permutation(keys), np.arange(len(keys)))).astype(np.uint64)

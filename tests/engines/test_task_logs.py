@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from neardup.engines.hadoop.archives import ROOT, SCRIPTS
-from neardup.engines.hadoop.task_logs import first_message, first_of_ours, for_nodes
+from neardup.engines.hadoop.shipping import ROOT, SCRIPTS
+from neardup.engines.hadoop.watching import first_message, first_of_ours, for_nodes
 from tests.support.engines import program
 
 APPLICATION = "application_1_0001"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.process.counters import SHUFFLED, Counters
 from neardup.reading.blocks import Block
-from neardup.round_stages import map_shared, send_keys, send_lines, share_keys, shared_keys
-from neardup.stages import map_records
+from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.stages.pairs import map_records
+from neardup.stages.phases import map_shared, send_keys, send_lines, share_keys, shared_keys
 from tests.support.drawn import settings_of, shingle_sets
 from tests.support.engines import (
     ANSWER,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from neardup.engines.local.workers import Workers, program, turns
-from neardup.process.errors import StageError
-from neardup.process.program import write_all
+from neardup.runtime.errors import StageError
+from neardup.runtime.program import write_all
 
 
 def write(path: Path, text: str) -> None:

@@ -7,11 +7,10 @@ from math import acos, cos, pi
 import numpy as np
 import pytest
 
-from neardup.evaluation.angle import angle
-from neardup.evaluation.intervals import clopper_pearson
-from neardup.schemes.agreeing_bits import AgreeingBits
+from neardup.evaluation.intervals import angle, clopper_pearson
 from neardup.schemes.bit_keys import Blocks
-from neardup.similarity.threshold import Threshold
+from neardup.schemes.projection import AgreeingBits
+from neardup.similarity.measures import Threshold
 from tests.schemes.test_schemes import PAIRS, pairs_of_similarity
 
 BITS, ALPHA = 64, 0.05

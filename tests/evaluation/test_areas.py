@@ -8,10 +8,10 @@ from math import acos, comb, pi, sqrt
 
 import pytest
 
-from neardup.evaluation.areas import Areas, areas, integral, shown_area
+from neardup.evaluation.curve_plot import Areas, areas, integral, shown_area
 from neardup.schemes.banding import recall
 from neardup.schemes.supershingle import SuperShingle
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 from tests.support.drawn import settings_of
 
 CURVES = [(1, 1), (1, 5), (2, 1), (3, 4), (5, 3), (15, 7), (16, 16), (32, 32), (128, 2), (60, 40)]

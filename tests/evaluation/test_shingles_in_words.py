@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.evaluation.shingles_in_words import shingles_in_words
+from neardup.evaluation.pair_elements import shingles_in_words
 from neardup.reading.shingling import Shingler, canonical
 
 WORDS = ["to", "The", "be", "a", "tram", "Straße", "e\u0301t\u00e9", "“late,”", "was", "-"]

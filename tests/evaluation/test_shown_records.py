@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from neardup.evaluation.shown_records import Texts, noting, shown_records
+from neardup.evaluation.pair_elements import Texts, noting, shown_records
 from neardup.reading.blocks import read_files
-from neardup.reading.line_form import LineForm
+from neardup.reading.input_format import LineForm
 
 TEXT, SHINGLES = (LineForm.of(kind, None, None) for kind in ("text", "shingles"))
 LINES = "é 1\tto be  \né 2\tor not\r\n\nplain not to be\n\tno id\né\tother\né 1\tsecond\n".encode()

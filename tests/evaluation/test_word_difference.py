@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.evaluation import word_difference as module
-from neardup.evaluation.word_difference import word_difference
+from neardup.evaluation import pair_elements as module
+from neardup.evaluation.pair_elements import word_difference
 
 texts = st.lists(st.sampled_from(["a", "b", "c", "d", "ab"]), max_size=30).map(" ".join)
 

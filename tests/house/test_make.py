@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.engines.hadoop import archives
+from neardup.engines.hadoop import shipping
 from tests.support.engines import ROOT, Result, program, run
 
 RECORDS = b"a 1 2 3\nb 3 2 1\n"
@@ -185,6 +185,6 @@ def test_an_interpreter_with_numpy_is_kept(folder: Path, tmp_path: Path) -> None
 
 
 def test_scripts_can_be_executed() -> None:
-    for name in (*archives.SCRIPTS, "job.py", "run_local.sh"):
+    for name in (*shipping.SCRIPTS, "job.py", "run_local.sh"):
         assert os.access(ROOT / name, os.X_OK)
     subprocess.run(["bash", "-n", ROOT / "run_local.sh"], check=True)

@@ -19,8 +19,8 @@ SCHEME = '''"""Everyone: one key for all, so that every pair meets."""
 
 import numpy as np
 
-from neardup.lines.keys import MAX_BANDS
-from neardup.schemes.request import Option, Request, whole
+from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.schemes.scheme import Option, Request, whole
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.options.table import OPTIONS
-from neardup.process.errors import UsageError
-from neardup.reading.bad_lines import UNASKED_WEIGHT
+from neardup.reading.input_check import UNASKED_WEIGHT
+from neardup.runtime.errors import UsageError
 from neardup.verification import OUTPUTS
 from tests.support.drawn import settings_of
 

@@ -19,10 +19,10 @@ from typing import Callable
 
 import pytest
 
-from neardup.process.frequent import HELD, STAYING, FrequentIds, most_frequent
-from neardup.process.verdict import ADVICE, OTHER
 from neardup.reading.blocks import OPENERS
-from neardup.reading.looks import FIRST_LOOKS, LOOKED_AT, LOOKS, look_of
+from neardup.reading.input_check import FIRST_LOOKS, LOOKED_AT, LOOKS, look_of
+from neardup.runtime.frequent import HELD, STAYING, FrequentIds, most_frequent
+from neardup.runtime.summary import ADVICE, OTHER
 from tests.support.engines import (
     COUNT_TOKENS,
     INLINE,

@@ -13,19 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.joins import JOINS, nested_loop, positional_filters, ppjoin_plus
+from neardup.joins import JOINS, filters, inverted_index, prefix_joins
+from neardup.joins.filters import Ordered, indexing_prefix, overlap_needed, probing_prefix, ranks
 from neardup.joins.merge_opt import doubling_search
-from neardup.joins.token_order import Ordered, ranks
 from neardup.sets.ragged import Ragged
-from neardup.similarity.filters import (
-    indexing_prefix,
-    overlap_needed,
-    probing_prefix,
-)
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 from tests.support.drawn import TOP, shingle_sets
 
-PPJOIN_PLUS = sys.modules["neardup.joins.ppjoin_plus"]  # in the package, this name is the function
+PPJOIN_PLUS = sys.modules["neardup.joins.prefix_joins"]  # in the package, this name is the function
 FAST = [name for name in JOINS if name != "nested_loop"]
 THRESHOLDS = ["1/2", "2/3", "0.7", "0.8", "0.9", "0.95", "1"]
 every_join = pytest.mark.parametrize("name", FAST)
@@ -37,7 +32,7 @@ def triples(joined):
 
 
 def oracle(sets, t):
-    joined = nested_loop(Ragged.from_rows([list(x) for x in sets]), Threshold.parse(t))
+    joined = inverted_index(Ragged.from_rows([list(x) for x in sets]), Threshold.parse(t))
     assert 0 < joined.candidates["pairs"] < joined.candidates["all"]
     return triples(joined)
 
@@ -87,7 +82,7 @@ def test_the_pairs_are_those_of_the_nested_loop(name, t, universe, seed, largest
 @given(st.lists(shingle_sets, max_size=14), st.sampled_from([*THRESHOLDS, "0.05", "0.000000001"]))
 def test_any_sets_give_the_pairs_of_the_nested_loop(name, sets, t):
     rows = Ragged.from_rows([list(x) for x in sets])
-    assert join(name, sets, t) == triples(nested_loop(rows, Threshold.parse(t)))
+    assert join(name, sets, t) == triples(inverted_index(rows, Threshold.parse(t)))
 
 
 @every_join
@@ -126,11 +121,11 @@ def test_too_few_sets_make_no_pair(name, sets):
 @every_threshold
 def test_the_steps_of_ppjoin_plus_do_not_change_its_pairs(monkeypatch, step, t):
     sets = families(4, range(40), 12)
-    counts = ppjoin_plus(Ragged.from_rows(sets), Threshold.parse(t)).candidates
+    counts = prefix_joins(Ragged.from_rows(sets), Threshold.parse(t)).candidates
     monkeypatch.setattr(PPJOIN_PLUS, "STEP", step)
     monkeypatch.setattr(PPJOIN_PLUS, "PAIR_STEP", step)
     assert join("ppjoin_plus", sets, t) == oracle(sets, t)
-    assert ppjoin_plus(Ragged.from_rows(sets), Threshold.parse(t)).candidates == counts
+    assert prefix_joins(Ragged.from_rows(sets), Threshold.parse(t)).candidates == counts
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 5])
@@ -155,7 +150,7 @@ def test_each_filter_leaves_fewer_candidates():
     rng = random.Random(6)
     sets = [rng.sample(range(60), rng.randint(20, 30)) for _ in range(300)]
     sets += [x[:-1] for x in sets[:20]]
-    joined = ppjoin_plus(Ragged.from_rows(sets), Threshold.parse("0.7"))
+    joined = prefix_joins(Ragged.from_rows(sets), Threshold.parse("0.7"))
     filters_ = ["all", "length", "prefix", "positional", "suffix", "pairs"]
     assert list(joined.candidates) == filters_
     assert len(set(joined.candidates.values())) == len(filters_)
@@ -230,7 +225,7 @@ def test_positional_keeps_every_pair(t):
     t = Threshold.parse(t)
 
     def passes(x, y, i, j, met):
-        most = positional_filters.most_common(len(x), len(y), i, j, met)
+        most = filters.most_common(len(x), len(y), i, j, met)
         return most >= overlap_needed(t, len(x), len(y))
 
     keeps_pairs_and_drops_some(t, passes, CASES)
@@ -246,7 +241,7 @@ def least_apart(cases, depth):
     i, j = (np.array([case[k] for case in cases]) for k in (2, 3))
     x, y = (ends[:-1:2] + i, ends[1::2]), (ends[1:-1:2] + j, ends[2::2])
     step = np.full(len(cases), -(1 << shift)).astype(np.uint64)
-    return positional_filters.least_apart(np.array(keys, np.uint64), step, x, y, depth).tolist()
+    return filters.least_apart(np.array(keys, np.uint64), step, x, y, depth).tolist()
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])
@@ -262,8 +257,8 @@ def test_a_part_without_tokens_differs_in_all_of_the_other(depth):
     keys = np.array([1, 2, 16 + 1, 16 + 2], np.uint64)
     nothing, all_ = (np.array([0]), np.array([0])), (np.array([2]), np.array([4]))
     step = np.array([16], np.uint64)
-    assert positional_filters.least_apart(keys, step, all_, nothing, depth).tolist() == [2]
-    assert positional_filters.least_apart(keys, -step, nothing, all_, depth).tolist() == [2]
+    assert filters.least_apart(keys, step, all_, nothing, depth).tolist() == [2]
+    assert filters.least_apart(keys, -step, nothing, all_, depth).tolist() == [2]
 
 
 def test_a_deeper_suffix_bound_is_no_lower():
@@ -281,7 +276,7 @@ def test_suffix_keeps_every_pair(t, depth):
 
     def passes(*case):
         x, y, i, j, met = case
-        return bound[case] <= positional_filters.most_apart(t, len(x), len(y), i, j, met)
+        return bound[case] <= filters.most_apart(t, len(x), len(y), i, j, met)
 
     keeps_pairs_and_drops_some(t, passes, LONG_CASES)
 
@@ -321,7 +316,7 @@ def test_ranks_are_a_numbering_from_the_rare_to_the_frequent(values):
 
 def test_values_whose_hashes_agree_in_all_bits_that_count_are_kept_apart(monkeypatch):
     values = np.array([5, 6, 5, 6, 7, 5], np.uint64)
-    monkeypatch.setattr("neardup.joins.token_order.mix", np.zeros_like)
+    monkeypatch.setattr("neardup.joins.filters.mix", np.zeros_like)
     tokens, distinct = ranks(values)
     assert tokens.tolist() == [2, 1, 2, 1, 0, 2]
     assert distinct == 3

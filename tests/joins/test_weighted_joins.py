@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.joins import JOINS, WEIGHTED_JOINS
-from neardup.joins.sums import SUMS
+from neardup.joins.merge_opt import SUMS
 from neardup.sets.ragged import Ragged
-from neardup.similarity.threshold import Threshold
-from neardup.similarity.weighted_measures import weighted_measure
-from neardup.similarity.weights import TokenWeights
+from neardup.similarity.measures import Threshold
+from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 from tests.support.drawn import TOP
 
 MOST = 10**12

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import neardup
-from neardup.library.keywords import ABSENT, arguments
+from neardup.library.calls import ABSENT, arguments
 from neardup.options.table import OPTIONS
 from tests.support.programs import RUN_LOCAL, VIDEOS, run
 

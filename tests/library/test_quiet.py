@@ -118,7 +118,7 @@ assert len(neardup.pairs(["to load", "to load"])) == 1
 """
 
 
-@pytest.mark.parametrize("first", ["import neardup; neardup.pairs", "import neardup.spark"])
+@pytest.mark.parametrize("first", ["import neardup; neardup.pairs", "import neardup.library.spark"])
 def test_an_interrupt_while_it_is_loaded_leaves_it_usable(first: str) -> None:
     program = INTERRUPTED.format(first=first)
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)

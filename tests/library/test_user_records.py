@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import neardup
-from neardup.library.elements import Elements
-from neardup.library.user_records import UserRecords
+from neardup.library.user_records import Elements, UserRecords
 from tests.support.oracle import similarities
 
 TEXTS = ["to be or not to be", "the tram is late", "To BE or  not to be", "", "a b"]

@@ -9,19 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.decisions.edge_file import EdgeFile
-from neardup.lines.decided_lines import format_decided, parse_place, removed_line
-from neardup.lines.edge_lines import (
+from neardup.lines.answer_lines import (
     SAME_SET,
     Edge,
     Member,
+    format_decided,
     format_edge,
     format_member,
     format_presence,
     parse_edge_line,
+    parse_place,
+    removed_line,
 )
 from neardup.lines.tagged_ids import PRIORITIES
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError, WireError
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError, WireError
 
 ids = st.text(
     st.characters(exclude_characters="\0\t\r\n", exclude_categories=["Cs"]), min_size=1

@@ -7,19 +7,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from neardup.lines.answer_lines import format_pair, parse_pair
 from neardup.lines.keyed_lines import (
+    decode_sets,
+    encode_sets,
     flaw_in_line,
     format_keyed_lines,
+    format_keys,
     lines_of,
     parse_keyed_lines,
+    parse_keys,
 )
-from neardup.lines.keys import format_keys, parse_keys
-from neardup.lines.pair_lines import format_pair, parse_pair
-from neardup.lines.set_text import decode_sets, encode_sets
-from neardup.process.errors import StageError, shown
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
-from neardup.verification.pile import Pile
+from neardup.runtime.errors import StageError, shown
+from neardup.sets.ragged import Batch, Ragged
+from neardup.verification.bucket_batch import Pile
 from tests.support.drawn import shingle_sets
 
 KEYS = st.integers(0, (1 << 52) - 1)

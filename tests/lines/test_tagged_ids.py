@@ -10,10 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, is_old
-from neardup.process.errors import WireError
-from neardup.reading.places import NEW, first_place
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
+from neardup.reading.blocks import NEW, first_place
+from neardup.runtime.errors import WireError
+from neardup.sets.ragged import Batch, Ragged
 
 each_keep = pytest.mark.parametrize("keep", PRIORITIES)
 # What may end an id, or come before what does; and some that are read as more than one byte.

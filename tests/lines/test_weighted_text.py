@@ -7,12 +7,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.lines.keyed_lines import flaw_in_line, format_keyed_lines
-from neardup.lines.set_text import decode_sets, encode_sets, encoded_size
-from neardup.process.errors import StageError, WireError
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
-from neardup.verification.pile import Pile
+from neardup.lines.keyed_lines import (
+    decode_sets,
+    encode_sets,
+    encoded_size,
+    flaw_in_line,
+    format_keyed_lines,
+)
+from neardup.runtime.errors import StageError, WireError
+from neardup.sets.ragged import Batch, Ragged
+from neardup.verification.bucket_batch import Pile
 from tests.sets.test_ragged import as_dicts, with_weights
 from tests.support.drawn import shingles
 

@@ -12,8 +12,8 @@ from typing import IO
 import numpy as np
 import pytest
 
-from neardup.made_up import video_lines
-from neardup.made_up.video_lines import LARGEST, SMALLEST, UNIVERSE, lines
+from neardup.sets import synthetic_videos
+from neardup.sets.synthetic_videos import LARGEST, SMALLEST, UNIVERSE, lines
 from tests.support.engines import NEARDUP, ROOT, VIDEOS, run, succeed
 
 
@@ -89,7 +89,7 @@ def test_planted_sets_are_all_there_and_spread(records: int) -> None:
 
 def test_videos_are_what_the_stated_command_prints(tmp_path: Path) -> None:
     words = "videos --records 2000 --seed 1 --cluster 30"
-    assert f"python3 -m neardup {words} > data/videos.txt" in (video_lines.__doc__ or "")
+    assert f"python3 -m neardup {words} > data/videos.txt" in (synthetic_videos.__doc__ or "")
     assert succeed([*NEARDUP, *words.split()], tmp_path).out == VIDEOS.read_bytes()
     assert succeed([*NEARDUP, "videos", "--cluster=30"], tmp_path).out == VIDEOS.read_bytes()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cluster import daemons
-from neardup.made_up import video_lines
+from neardup.sets import synthetic_videos
 from tests.on_spark.test_spark_answers import counts
 from tests.support import hadoop_cluster
 from tests.support.engines import RUN_LOCAL, Result, environment, in_order, succeed
@@ -31,7 +31,7 @@ ENDED = {"FINISHED", "FAILED", "KILLED"}
 def videos(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two files, one of them packed, with copies across them."""
     folder = tmp_path_factory.mktemp("videos")
-    lines = list(video_lines.lines(20_000, seed=1, copies=0.1))
+    lines = list(synthetic_videos.lines(20_000, seed=1, copies=0.1))
     files = [folder / "a.txt", folder / "b c.txt.gz"]
     files[0].write_bytes(b"".join(lines[::2]))
     files[1].write_bytes(gzip.compress(b"".join(lines[1::2])))

@@ -16,7 +16,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """local[2], as run_spark.sh sets it up."""
     from pyspark.sql import SparkSession
 
-    from neardup.engines.spark.spark_properties import DEFAULTS
+    from neardup.engines.spark.spark_submit import DEFAULTS
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_LOCAL_IP", LOOPBACK)

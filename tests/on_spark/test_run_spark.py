@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from neardup.made_up import video_lines
+from neardup.sets import synthetic_videos
 from tests.on_spark.test_spark_answers import counts, written
 from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, Result, in_order, run, succeed
 from tests.support.programs import RUN_SPARK
@@ -57,7 +57,7 @@ def test_a_bad_line_ends_a_strict_run_in_a_line(cluster: SparkCluster, tmp_path:
 def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("videos") / "videos.txt"
     with file.open("wb") as out:
-        out.writelines(video_lines.lines(20_000, seed=1, copies=0.1))
+        out.writelines(synthetic_videos.lines(20_000, seed=1, copies=0.1))
     return file
 
 

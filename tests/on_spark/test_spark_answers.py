@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from neardup.process.errors import StageError, UsageError
+from neardup.runtime.errors import StageError, UsageError
 from tests.support.engines import RUN_LOCAL, VIDEOS, in_order, succeed
 
 pytestmark = pytest.mark.spark
@@ -26,7 +26,8 @@ ODD = (
 
 def answer(spark: Any, output: Path, *words: object) -> bytes:
     """What run_spark.sh writes with these options and inputs, in order."""
-    from neardup.engines.spark import spark_job, spark_options
+    from neardup.engines.spark import spark_job
+    from neardup.engines.spark import spark_submit as spark_options
 
     spark_job.answer(spark, spark_options.read([*map(str, words), str(output)]))
     return written(output)
@@ -131,7 +132,7 @@ def test_a_line_that_is_too_long_is_a_bad_line(spark: Any, tmp_path: Path, capsy
 def test_bad_lines(spark: Any, tmp_path: Path, flags: list[str], said: str, stays: bool) -> None:
     file, output = tmp_path / "bad.txt", tmp_path / "pairs"
     file.write_bytes(b"a 1 2\nb\nc 2 1\nd\ne x\n")
-    from neardup.engines.spark.spark_failures import in_a_line
+    from neardup.engines.spark.spark_flow import in_a_line
 
     with pytest.raises(StageError) as error, in_a_line():
         answer(spark, output, *flags, file)
@@ -152,7 +153,7 @@ def test_bad_lines(spark: Any, tmp_path: Path, flags: list[str], said: str, stay
 def test_what_cannot_be_read(
     spark: Any, tmp_path: Path, name: str, data: bytes | None, said: str
 ) -> None:
-    from neardup.engines.spark.spark_failures import in_a_line
+    from neardup.engines.spark.spark_flow import in_a_line
 
     if data is not None:
         (tmp_path / name).write_bytes(data)
@@ -165,7 +166,7 @@ def test_what_cannot_be_read(
 def test_zstd_is_read_or_refused_in_a_line(spark: Any, tmp_path: Path) -> None:
     """By what Hadoop's libraries the Spark has."""
     zstd = pytest.importorskip("backports.zstd")
-    from neardup.engines.spark.spark_failures import in_a_line
+    from neardup.engines.spark.spark_flow import in_a_line
 
     file = tmp_path / "a.txt.zst"
     file.write_bytes(zstd.compress(b"a 1 2\nb 1 2\n"))

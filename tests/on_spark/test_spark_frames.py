@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import neardup
-import neardup.spark
+import neardup.library.spark
 from tests.support.programs import ROOT, program
 
 pytestmark = pytest.mark.spark
@@ -31,7 +31,7 @@ def found(pairs: Any) -> list[tuple]:
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_texts_with_ids(spark: Any, rounds: int) -> None:
     frame = spark.createDataFrame(TEXTS, "url string, `the body` string")
-    pairs = neardup.spark.pairs(
+    pairs = neardup.library.spark.pairs(
         frame, 0.5, id="url", text="the body", shingle="word:1", rounds=rounds
     )
     assert pairs.schema.simpleString() == "struct<a:string,b:string,similarity:double>"
@@ -41,7 +41,7 @@ def test_texts_with_ids(spark: Any, rounds: int) -> None:
 
 def test_sets_with_numbers(spark: Any) -> None:
     frame = spark.range(40).selectExpr("id", "sequence(id div 2 * 100, id div 2 * 100 + 9) as text")
-    pairs = neardup.spark.pairs(frame.repartition(3), partitions=5)
+    pairs = neardup.library.spark.pairs(frame.repartition(3), partitions=5)
     assert pairs.schema.simpleString() == "struct<a:bigint,b:bigint,similarity:double>"
     low_high = sorted((min(a, b), max(a, b)) for a, b, _ in found(pairs))
     assert low_high == [(i, i + 1) for i in range(0, 40, 2)]
@@ -51,7 +51,7 @@ def test_sets_with_numbers(spark: Any) -> None:
 def test_a_row_without_a_text_ends_the_job(spark: Any) -> None:
     frame = spark.createDataFrame([("a", "to be"), ("b", None)], "id string, text string")
     with pytest.raises(Exception, match="no text"):
-        neardup.spark.pairs(frame).collect()
+        neardup.library.spark.pairs(frame).collect()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_another_python_is_noticed_before_the_first_job(
     monkeypatch.setattr(spark.sparkContext, "pythonExec", str(tmp_path / "python"))
     typed = r"spark.stop\(\); os.environ\['PYSPARK_PYTHON'\] = sys.executable; then make"
     with pytest.raises(ValueError, match=f"{said}.*{typed}"):
-        neardup.spark.pairs(frame)
+        neardup.library.spark.pairs(frame)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_another_python_is_noticed_before_the_first_job(
 )
 def test_what_is_refused(spark: Any, columns: str, asked: dict, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        neardup.spark.pairs(spark.createDataFrame([], columns), **asked)
+        neardup.library.spark.pairs(spark.createDataFrame([], columns), **asked)
 
 
 def test_the_document_says_what_comes(spark: Any) -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.__main__ import COMMANDS
-from neardup.process.dashes import DASHES, QUOTES, check_dashes
-from neardup.process.errors import UsageError
+from neardup.runtime.arguments import DASHES, QUOTES, check_dashes
+from neardup.runtime.errors import UsageError
 from tests.support.engines import (
     DEDUP,
     INLINE,

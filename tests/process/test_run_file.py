@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from neardup.process.errors import StageError
-from neardup.process.run_file import RunFile
+from neardup.runtime.errors import StageError
+from neardup.runtime.manifest import RunFile
 
 TOLD = RunFile(
     options=["--threshold=0.8", "--input=text"],

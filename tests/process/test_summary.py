@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from neardup.process import counters as counters_module
-from neardup.process.counters import SHOWN_BAD_LINES, Counters
-from neardup.process.reports import summarize
-from neardup.process.summary import describe, first_bad_lines
+from neardup.runtime import counters as counters_module
+from neardup.runtime.counters import SHOWN_BAD_LINES, Counters, summarize
+from neardup.runtime.summary import describe, first_bad_lines
 from tests.support.programs import INLINE, MAPPER, NEARDUP, REDUCER, RUN_LOCAL, in_order, run
 
 

@@ -16,9 +16,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.process import program as run_module
-from neardup.process.errors import StageError, UsageError
-from neardup.process.program import run, write_all
 from neardup.reading import blocks as blocks_module
 from neardup.reading.blocks import (
     Start,
@@ -26,13 +23,16 @@ from neardup.reading.blocks import (
     check_inputs,
     count_lines,
     files_named,
+    first_place,
     read_files,
     start_of_split,
     whole_lines,
 )
-from neardup.reading.packed import unpacked
-from neardup.reading.places import first_place
+from neardup.reading.compressed import unpacked
 from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.runtime import program as run_module
+from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import run, write_all
 
 FAR = 1 << 40
 LINE_END = re.compile(rb"\r\n|\n|\r")

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.process.errors import UsageError
-from neardup.reading.cleaning import STEPS, Cleaning
-from neardup.reading.cleaning_steps import LETTERS
+from neardup.reading.cleaning import LETTERS, STEPS, Cleaning
 from neardup.reading.shingling import Shingler, canonical
-from neardup.reading.text_lines import text_line_parser
+from neardup.reading.text_rows import text_line_parser
+from neardup.runtime.errors import UsageError
 from neardup.similarity.definitions import resemblance
 from tests.support.drawn import settings_of
 from tests.support.engines import (

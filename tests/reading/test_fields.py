@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from neardup.process.errors import StageError, UsageError
-from neardup.reading.fields import Fields
 from neardup.reading.missing_fields import check_columns
+from neardup.reading.text_rows import Fields
+from neardup.runtime.errors import StageError, UsageError
 
 ALL = Fields("id", (), needs_id=False)
 

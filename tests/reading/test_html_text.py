@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.reading.html_text import DROPPED, INLINE, RAW, body_text
+from neardup.reading.cleaning import DROPPED, INLINE, RAW, body_text
 
 # Pages are drawn as trees, and each knows its source and the words that a reader sees of it.
 Page = tuple[str, str]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from neardup.process.errors import UsageError
-from neardup.reading.input_kinds import (
+from neardup.reading.compressed import (
     BY_SUFFIX,
     INPUTS,
     OF_LINES,
+    OPENERS,
     check_names,
     kind_by_name,
     unknown_suffixes,
 )
-from neardup.reading.line_form import LineForm
-from neardup.reading.packed import OPENERS
+from neardup.reading.input_format import LineForm
+from neardup.runtime.errors import UsageError
 
 
 @pytest.mark.parametrize("packed", ["", *OPENERS])

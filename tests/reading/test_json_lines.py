@@ -11,15 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.process.errors import UsageError
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.cleaning import Cleaning
-from neardup.reading.fields import Fields
-from neardup.reading.json_lines import FLAW, ROW, json_line_parser, json_rows
-from neardup.reading.line_form import LineForm
+from neardup.reading.input_format import LineForm
 from neardup.reading.row_ids import with_row_ids
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_lines import text_line_parser
+from neardup.reading.text_rows import (
+    FLAW,
+    ROW,
+    Fields,
+    json_line_parser,
+    json_rows,
+    text_line_parser,
+)
+from neardup.runtime.errors import UsageError
 from neardup.sets.ragged import Ragged
 from tests.support.programs import MAPPER, run
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.reading.bad_lines import (
+from neardup.reading.input_check import (
     NEGATIVE,
     NO_ID,
     NO_SHINGLES,
@@ -20,7 +20,7 @@ from neardup.reading.bad_lines import (
 )
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_lines import text_line_parser
+from neardup.reading.text_rows import text_line_parser
 from tests.support.drawn import TOP, shingles
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -152,7 +152,7 @@ def test_every_length_of_number_is_read_exactly():
 
 @pytest.mark.parametrize("at_once", [1, 2, 7])
 def test_numbers_do_not_depend_on_how_many_are_read_at_once(monkeypatch, at_once):
-    monkeypatch.setattr("neardup.reading.decimals.CACHE_NUMBERS", at_once)
+    monkeypatch.setattr("neardup.reading.shingle_lines.CACHE_NUMBERS", at_once)
     rows = [[10**k + d for k in range(1, 20, step) for d in (-1, 0, 1)] for step in (1, 2, 3)]
     block = b"".join(b"a1b22\t%b\n" % b" ".join(b"%020d" % v for v in row) for row in rows)
     batch, bad = parse_shingle_lines(block)

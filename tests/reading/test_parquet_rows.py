@@ -11,15 +11,14 @@ from typing import Any, Callable
 
 import pytest
 
-from neardup.decisions.keep_records import keep_file
-from neardup.lines.decided_lines import format_decided
-from neardup.process.errors import StageError
-from neardup.reading.blocks import read_files
-from neardup.reading.fields import Fields
+from neardup.decisions.kept_lines import keep_file
+from neardup.lines.answer_lines import format_decided
+from neardup.reading import parquet_rows
+from neardup.reading.blocks import first_place, read_files
 from neardup.reading.input_files import InputFile
-from neardup.reading.line_form import LineForm
-from neardup.reading.places import first_place
-from neardup.reading.tables import parquet_rows
+from neardup.reading.input_format import LineForm
+from neardup.reading.text_rows import Fields
+from neardup.runtime.errors import StageError
 from tests.support.failing import MEASURED
 from tests.support.parquet_files import arrow, form_of, many, parquet, rows_of, writers
 from tests.support.programs import MAPPER, RUN_LOCAL, run, succeed

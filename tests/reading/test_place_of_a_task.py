@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from neardup.process.errors import StageError
+from neardup.reading.blocks import first_place
 from neardup.reading.input_files import format_input_files, task_place
-from neardup.reading.places import first_place
+from neardup.runtime.errors import StageError
 
 OLD, NEW = ["/old/a.txt"], ["/in/a.txt", "/in/\u00e9 b.txt", "in/c.txt", "/in/?.txt"]
 

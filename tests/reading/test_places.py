@@ -11,12 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError
-from neardup.reading.blocks import Block, read_files, whole_lines
-from neardup.reading.places import FILE_BITS, LINE_BITS, NEW, first_place
-from neardup.sets.batch import Batch
-from neardup.stages import parsed
+from neardup.reading.blocks import (
+    FILE_BITS,
+    LINE_BITS,
+    NEW,
+    Block,
+    first_place,
+    read_files,
+    whole_lines,
+)
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError
+from neardup.sets.ragged import Batch
+from neardup.stages.pairs import parsed
 from tests.support.drawn import settings_of
 
 files = st.integers(0, (1 << FILE_BITS) - 1)

@@ -11,9 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.reading.cleaning import Cleaning
-from neardup.reading.shingling import Shingler
-from neardup.reading.text_lines import text_line_parser
-from neardup.reading.unspaced import MARKS, SCRIPTS
+from neardup.reading.shingling import MARKS, SCRIPTS, Shingler
+from neardup.reading.text_rows import text_line_parser
 from neardup.sets.hashing import GOLDEN, WORD
 
 

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from neardup.process.errors import StageError
+from neardup.reading import separated_rows
 from neardup.reading.blocks import read_files
-from neardup.reading.line_form import LineForm
-from neardup.reading.tables import quoted_rows
-from neardup.reading.tables.quoted_rows import row_ends, whole_rows
-from neardup.reading.tables.separated import split_rows
+from neardup.reading.input_format import LineForm
+from neardup.reading.separated_rows import row_ends, split_rows, whole_rows
+from neardup.runtime.errors import StageError
 
 LIMIT = 1 << 20
 SOME = st.sampled_from(['"', '""', ",", "\n", "\r\n", "\r", "a", "bc", "é", " "])
@@ -27,7 +26,7 @@ sizes = st.integers(1, 9)
 def rows_of(given_: bytes, size: int, limit: int = LIMIT) -> list[tuple[int, bytes, str]]:
     """One by one: number, bytes, flaw."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quoted_rows, "BLOCK_BYTES", size)
+        patch.setattr(separated_rows, "BLOCK_BYTES", size)
         found = []
         for number, rows, flaw in whole_rows(io.BytesIO(given_), "a.csv", limit):
             ends = [len(rows)] if flaw else list(row_ends(rows))
@@ -75,7 +74,7 @@ def test_the_cuts_make_no_difference(given_: bytes, size: int) -> None:
 @given(data)
 @example(b'a,"b""c"\n"d"\r\ne"\n')
 def test_both_ways_to_find_the_ends_agree(given_: bytes) -> None:
-    by_fields = list(quoted_rows._by_fields(given_, len(given_)))
+    by_fields = list(separated_rows._by_fields(given_, len(given_)))
     assert row_ends(given_).tolist() == by_fields
 
 

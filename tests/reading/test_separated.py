@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.process.errors import StageError, UsageError
 from neardup.reading.blocks import read_files
-from neardup.reading.line_form import LineForm
-from neardup.reading.tables.separated import json_lines, kept_rows, opened_table, split_rows
+from neardup.reading.input_format import LineForm
+from neardup.reading.separated_rows import json_lines, kept_rows, opened_table, split_rows
+from neardup.runtime.errors import StageError, UsageError
 from tests.support.programs import MAPPER, RUN_LOCAL, run
 
 LIMIT = 1 << 20

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.reading import word_hashes
+from neardup.reading import shingling
 from neardup.reading.shingling import MAX_WIDTH, Shingler, canonical
 
 words_of_three = Shingler.parse("word:3")
@@ -123,7 +123,7 @@ def test_order_counts_and_repeats_are_kept():
 def test_a_full_word_cache_changes_nothing(monkeypatch):
     text = "to be or not to be that is the question to be"
     expected = Shingler.parse("word:2")(text).tolist()
-    monkeypatch.setattr(word_hashes, "MOST_WORDS", 3)
+    monkeypatch.setattr(shingling, "MOST_WORDS", 3)
     small = Shingler.parse("word:2")
     assert small(text).tolist() == small(text).tolist() == expected
     assert len(small.hashes) <= 3

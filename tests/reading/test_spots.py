@@ -7,10 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.reading.shingling import Shingler, canonical_words
-from neardup.reading.spots import bare_words, spots
-from neardup.reading.stopwords import ANTECEDENTS, STOP_WORDS
-from neardup.reading.text_lines import text_line_parser
+from neardup.reading.shingling import (
+    ANTECEDENTS,
+    STOP_WORDS,
+    Shingler,
+    bare_words,
+    canonical_words,
+    spots,
+)
+from neardup.reading.text_rows import text_line_parser
 from neardup.similarity.definitions import resemblance
 from tests.support.engines import INLINE, MAPPER, RUN_LOCAL, succeed
 

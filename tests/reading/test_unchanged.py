@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from neardup.process.errors import StageError
-from neardup.reading.unchanged import Unchanged
+from neardup.reading.input_files import Unchanged
+from neardup.runtime.errors import StageError
 from tests.support.engines import INLINE, LOCAL, RUN_LOCAL, Command, run, succeed
 from tests.support.sessions import path_with_sort
 

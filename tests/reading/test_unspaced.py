@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.reading.shingling import Shingler
-from neardup.reading.unspaced import SCRIPTS, words
+from neardup.reading.shingling import SCRIPTS, Shingler, words
 from tests.support.engines import INLINE, RUN_LOCAL, Command, succeed
 
 LETTERS = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.reading.bad_lines import (
+from neardup.reading.input_check import (
     NEGATIVE,
     NO_SHINGLES,
     NOT_A_WEIGHT,
@@ -20,8 +20,7 @@ from neardup.reading.bad_lines import (
     TWO_WEIGHTS,
     UNASKED_WEIGHT,
 )
-from neardup.reading.shingle_lines import parse_shingle_lines
-from neardup.reading.weighted_lines import parse_weighted_lines
+from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from tests.reading.test_lines_to_records import (
     BLANKS,
     LINE_END,
@@ -178,7 +177,7 @@ def test_weights_are_read_to_six_decimals(text, millionths):
 
 
 def test_more_weights_than_are_remembered(monkeypatch):
-    monkeypatch.setattr("neardup.reading.weighted_lines.WEIGHT_CACHE", 3)
+    monkeypatch.setattr("neardup.reading.shingle_lines.WEIGHT_CACHE", 3)
     batch, bad = parse_weighted_lines(
         b"v " + b" ".join(b"%d:0.%03d" % (k, k) for k in range(1, 99)) + b"\n"
     )

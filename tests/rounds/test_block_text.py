@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError
-from neardup.rounds import line_blocks
-from neardup.rounds.block_text import format_blocks, is_block, parse_blocks, reducer_of
-from neardup.rounds.sorted_lines import sorted_lines
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError
+from neardup.stages.candidate_keys import sorted_lines
+from neardup.stages.key_blocks import format_blocks, is_block, parse_blocks, reducer_of
+from neardup.stages.pairs import key_blocks
 
 ESCAPED = st.lists(st.sampled_from([b"\x1b", b"\n", b"\r", b"\t", b"0", b"1", b"\0", b"\xff"]))
 
@@ -46,12 +46,12 @@ def test_what_is_no_block_is_told(line):
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=9))), st.integers(1, 20))
 def test_gathered_lines_are_the_same(pieces, most):
-    before = line_blocks.BLOCK_BYTES, line_blocks.HELD_BYTES
-    line_blocks.BLOCK_BYTES, line_blocks.HELD_BYTES = most, 2 * most
+    before = key_blocks.BLOCK_BYTES, key_blocks.HELD_BYTES
+    key_blocks.BLOCK_BYTES, key_blocks.HELD_BYTES = most, 2 * most
     try:
-        found = list(line_blocks.gathered(iter(pieces)))
+        found = list(key_blocks.gathered(iter(pieces)))
     finally:
-        line_blocks.BLOCK_BYTES, line_blocks.HELD_BYTES = before
+        key_blocks.BLOCK_BYTES, key_blocks.HELD_BYTES = before
     expected, lines = defaultdict(bytes), defaultdict(bytes)
     for part, piece in pieces:
         expected[part] += piece

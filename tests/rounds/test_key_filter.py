@@ -12,18 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.process.errors import StageError
-from neardup.rounds import key_filter
-from neardup.rounds.digests import digests_of, partition_of
-from neardup.rounds.filter_text import (
+from neardup.runtime.errors import StageError
+from neardup.stages.bloom_filter import (
     HEAD_BYTES,
     LINE_WORDS,
+    MAPPED_BYTES,
+    KeyFilter,
     bit_in_word,
+    filter_part,
+    fingerprint,
+    mapped,
     place_in_text,
     words_in_text,
 )
-from neardup.rounds.key_filter import MAPPED_BYTES, KeyFilter, filter_part, fingerprint
-from neardup.rounds.mapped_files import mapped
+from neardup.stages.key_blocks import digests_of, partition_of
+from neardup.stages.pairs import bloom_filter
 
 OPTIONS = b"0123456789abcdef"
 RNG = np.random.default_rng(5)
@@ -93,14 +96,14 @@ def test_the_bound_of_all_parts_and_of_one(monkeypatch):
     heads = 7 * (HEAD_BYTES + 16)
     assert sum(map(len, parts_of(keys, 7))) == pytest.approx(100_000 * 32 / 6, rel=0.01)
     assert sum(map(len, parts_of(keys, 7, 80_000))) < 80_000 + heads
-    monkeypatch.setattr(key_filter, "PART_BYTES", 8000)
+    monkeypatch.setattr(bloom_filter, "PART_BYTES", 8000)
     assert max(map(len, parts_of(keys, 7))) < 8000 + heads
     assert max(map(len, parts_of(keys))) < 8000 + heads
 
 
 def test_a_part_is_made_in_its_own_memory(monkeypatch):
     """And not in that of its keys."""
-    monkeypatch.setattr(key_filter, "PART_BYTES", 1 << 20)
+    monkeypatch.setattr(bloom_filter, "PART_BYTES", 1 << 20)
     some = [np.sort(digests_of(random_keys(1 << 18))) for _ in range(8)]
     tracemalloc.start()
     try:

@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.process.errors import StageError
-from neardup.round_stages import share_keys, shared_keys
-from neardup.rounds import key_blocks, rows_by_word
-from neardup.rounds.digests import digests_of, partition_of
-from neardup.rounds.key_blocks import KeyBlocks, entries_of, pack, unpack
-from neardup.rounds.key_filter import MAPPED_BYTES, KeyFilter, filter_part
-from neardup.rounds.meeting_keys import meeting_keys
+from neardup.runtime.errors import StageError
 from neardup.sets.hashing import unmix
 from neardup.sets.ragged import Ragged
+from neardup.stages.bloom_filter import MAPPED_BYTES, KeyFilter, filter_part
+from neardup.stages.candidate_keys import meeting_keys
+from neardup.stages.key_blocks import KeyBlocks, digests_of, entries_of, pack, partition_of, unpack
+from neardup.stages.pairs import candidate_keys, key_blocks
+from neardup.stages.phases import share_keys, shared_keys
 from tests.support.drawn import settings_of
 
 OPTIONS = b"0123456789abcdef"
@@ -100,12 +99,12 @@ def test_blocks_come_back(entries):
 @given(MAPPERS, st.integers(1, 5), st.integers(1, 40))
 def test_records_meet_at_the_smallest_key_of_their_group(mappers, partitions, at_once):
     """Whether they have one mapper or two, and whether all entries fit in memory."""
-    kept = key_blocks.ENTRIES_AT_ONCE, rows_by_word.ROWS_AT_ONCE
-    key_blocks.ENTRIES_AT_ONCE = rows_by_word.ROWS_AT_ONCE = at_once
+    kept = key_blocks.ENTRIES_AT_ONCE, candidate_keys.ROWS_AT_ONCE
+    key_blocks.ENTRIES_AT_ONCE = candidate_keys.ROWS_AT_ONCE = at_once
     try:
         found = found_in(mappers, partitions)
     finally:
-        key_blocks.ENTRIES_AT_ONCE, rows_by_word.ROWS_AT_ONCE = kept
+        key_blocks.ENTRIES_AT_ONCE, candidate_keys.ROWS_AT_ONCE = kept
     assert [set(some) for some in found] == expected(mappers, partitions)
     assert all(len(set(some)) == len(some) for some in found)
 
@@ -136,7 +135,7 @@ def test_what_is_sent_twice_is_a_group_of_its_own():
 
 def test_a_reducer_holds_a_part_of_its_entries(monkeypatch):
     monkeypatch.setattr(key_blocks, "BLOCK_ENTRIES", 1 << 11)
-    monkeypatch.setattr(rows_by_word, "ROWS_AT_ONCE", 1 << 12)
+    monkeypatch.setattr(candidate_keys, "ROWS_AT_ONCE", 1 << 12)
     keys = RNG.integers(0, TOP, (1 << 18, 1)).astype(np.uint64)
     (blocks,) = sent([rows(*keys.tolist(), *keys[: 1 << 14].tolist())], 1)
     tracemalloc.start()
@@ -189,6 +188,6 @@ def test_other_keys_of_the_same_options_are_refused(monkeypatch):
     settings = settings_of("--scheme=minhash")
     text = b"".join(share_keys([], settings, 0, 1))
     assert shared_keys(text, settings) is not None
-    monkeypatch.setattr("neardup.sets.min_hashes.mix", unmix)
+    monkeypatch.setattr("neardup.sets.hashing.mix", unmix)
     with pytest.raises(StageError, match="another version"):
         shared_keys(text, settings)

@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 
 from neardup.evaluation.intervals import clopper_pearson
-from neardup.lines.keys import MAX_BANDS
-from neardup.process.errors import UsageError
-from neardup.schemes.agreeing_bits import SELDOM, AgreeingBits
-from neardup.schemes.bit_keys import Blocks, Drawn, keys_of
-from neardup.schemes.equal_bits import agreement
+from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.runtime.errors import UsageError
+from neardup.schemes.bit_keys import Blocks, Drawn, agreement, keys_of
+from neardup.schemes.projection import SELDOM, AgreeingBits
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 from tests.schemes.test_schemes import ALPHA, pairs_of_similarity
 from tests.support.drawn import COUNTS, job, settings_of
 

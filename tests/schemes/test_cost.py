@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neardup.schemes.by_size.costs import DEARER
+from neardup.schemes.costs import DEARER
 from neardup.sets.ragged import Ragged
-from neardup.token_counts.counts import TokenCounts
+from neardup.sets.token_counts import TokenCounts
 from tests.support.drawn import settings_of
 
 RNG = np.random.default_rng(7)

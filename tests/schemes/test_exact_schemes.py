@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.options.settings import Settings
-from neardup.process.errors import StageError, UsageError
+from neardup.runtime.errors import StageError, UsageError
 from neardup.schemes import SCHEMES
-from neardup.schemes.by_size.groups import groups_of
+from neardup.schemes.by_size import groups_of
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity.measures import MEASURES
-from neardup.similarity.threshold import Threshold
-from neardup.token_counts.counts import TokenCounts
+from neardup.sets.token_counts import TokenCounts
+from neardup.similarity.measures import MEASURES, Threshold
 from neardup.verification.buckets import BUCKET_BYTES
 from tests.support.drawn import (
     arguments_of,

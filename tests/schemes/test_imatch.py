@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.lines.keys import HASH_BITS
-from neardup.process.errors import UsageError
+from neardup.lines.keyed_lines import HASH_BITS
+from neardup.runtime.errors import UsageError
 from neardup.schemes.imatch import IMatch
 from neardup.sets.ragged import Ragged, shared
-from neardup.token_counts.counts import TokenCounts
+from neardup.sets.token_counts import TokenCounts
 from tests.schemes.test_family import interval
 from tests.schemes.test_schemes import PAIRS
 from tests.support.drawn import COUNTS, job, pairs_in, shingle_sets

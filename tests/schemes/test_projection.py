@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.process.errors import UsageError
+from neardup.runtime.errors import UsageError
 from neardup.schemes.projection import Projection, _bits
 from neardup.sets.ragged import Ragged
+from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Cosine, Jaccard
-from neardup.similarity.weighted_measures import WeightedCosine
-from neardup.similarity.weights import Idf, TokenWeights
-from neardup.token_counts.counts import TokenCounts
+from neardup.similarity.weighted_measures import Idf, TokenWeights, WeightedCosine
 from tests.schemes.test_family import interval
 from tests.schemes.test_schemes import PAIRS, pairs_of_similarity
 from tests.support.drawn import COUNTS, settings_of

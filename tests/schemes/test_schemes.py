@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.evaluation.intervals import clopper_pearson
-from neardup.lines.keys import HASH_BITS, KEY_BITS
+from neardup.lines.keyed_lines import HASH_BITS, KEY_BITS
 from neardup.schemes import banding
 from neardup.schemes.minhash import MinHash
 from neardup.sets.ragged import Ragged, shared
@@ -137,5 +137,5 @@ def test_a_large_set_has_the_keys_of_its_pieces_together(monkeypatch):
     """Min-hashes are minima, so it does not matter where a set is cut."""
     sets = Ragged.from_rows([list(range(0, 3000, 7)), [5], list(range(900))])
     whole = MinHash(4, 3, 0).keys(sets).values.tolist()
-    monkeypatch.setattr("neardup.sets.min_hashes.CACHE_TOKENS", 50)
+    monkeypatch.setattr("neardup.sets.hashing.CACHE_TOKENS", 50)
     assert MinHash(4, 3, 0).keys(sets).values.tolist() == whole

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.lines.keys import MAX_BANDS
-from neardup.process.errors import UsageError
+from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.runtime.errors import UsageError
 from neardup.schemes.bit_keys import keys_of, most_blocks
 from neardup.schemes.simhash import SimHash
-from neardup.sets import random_signs as signs_module
+from neardup.sets import random_hyperplanes as signs_module
 from neardup.sets.hashing import mix, random_words
 from neardup.sets.ragged import Ragged, shared
-from neardup.sets.random_signs import signs
-from neardup.similarity.bitmaps import popcount
-from neardup.similarity.threshold import NINE_TENTHS
-from neardup.similarity.weights import Idf, TokenWeights
+from neardup.sets.random_hyperplanes import signs
+from neardup.similarity.measures import NINE_TENTHS
+from neardup.similarity.record_sketches import popcount
+from neardup.similarity.weighted_measures import Idf, TokenWeights
 from tests.support.drawn import COUNTS, job, pairs_in, settings_of, shingle_sets
 
 SIZES = [1, 2, 3, 100, 254, 255, 256, 510, 511, 4000]  # a lane holds 255 tokens

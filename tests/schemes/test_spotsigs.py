@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.schemes import prefix_filter, spotsigs
-from neardup.schemes.prefix_filter import prefix_sizes, rarest
+from neardup.schemes import by_size, spotsigs
+from neardup.schemes.by_size import prefix_sizes, rarest
 from neardup.schemes.spotsigs import SpotSigs, first_sizes
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity.threshold import Threshold
-from neardup.token_counts.counts import TokenCounts
+from neardup.sets.token_counts import TokenCounts
+from neardup.similarity.measures import Threshold
 from tests.support.drawn import COUNTS, job, nested_loop, pairs_in, shingle_sets
 
 THRESHOLDS = [Threshold.parse(t) for t in ("1/2", "0.7", "0.8", "0.9", "0.95", "1")]
@@ -126,7 +126,7 @@ def test_the_rarest_do_not_depend_on_how_many_are_sorted_at_once(monkeypatch):
     rng = np.random.default_rng(0)
     sets = Ragged.from_unsorted(rng.integers(0, 500, 5000).astype(np.uint64), np.full(100, 50))
     whole = rarest(sets, TokenCounts.of_sets(sets), sets.sizes // 3)
-    monkeypatch.setattr(prefix_filter, "SORTED_TOKENS", 120)
+    monkeypatch.setattr(by_size, "SORTED_TOKENS", 120)
     pieces = rarest(sets, TokenCounts.of_sets(sets), sets.sizes // 3)
     assert pieces.values.tolist() == whole.values.tolist()
     assert whole.sizes.tolist() == (sets.sizes // 3).tolist()

@@ -12,13 +12,11 @@ from math import comb
 import numpy as np
 import pytest
 
-from neardup.process.errors import UsageError
+from neardup.runtime.errors import UsageError
 from neardup.schemes import supershingle as supershingle_module
-from neardup.schemes.banding import recall
-from neardup.schemes.binomial import at_least
+from neardup.schemes.banding import at_least, recall
 from neardup.schemes.supershingle import Supers, SuperShingle
-from neardup.sets.hashing import combine
-from neardup.sets.min_hashes import band_words
+from neardup.sets.hashing import band_words, combine
 from neardup.sets.ragged import Ragged, shared
 from tests.schemes.test_family import interval
 from tests.schemes.test_schemes import pairs_of_similarity

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.lines.keys import HASH_BITS
+from neardup.lines.keyed_lines import HASH_BITS
 from neardup.schemes import SCHEMES, banding
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.projection import Projection
-from neardup.schemes.weighting import KINDS, ONE, WEIGHTS
+from neardup.schemes.scheme import KINDS, ONE, WEIGHTS
 from neardup.sets.ragged import Ragged
-from neardup.similarity.weights import Idf, TokenWeights
+from neardup.similarity.weighted_measures import Idf, TokenWeights
 from tests.schemes.test_family import interval
 from tests.schemes.test_schemes import PAIRS
 from tests.sets.test_ragged import with_weights

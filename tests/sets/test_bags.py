@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.sets.bags import bagged, bags, counted, numbered
 from neardup.sets.ragged import Ragged
+from neardup.sets.weighted_sets import bagged, bags, counted, numbered
 from tests.support.drawn import TOP
 
 tokens = st.integers(0, 5) | st.integers(TOP - 3, TOP)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.sets import common_places as module
-from neardup.sets.common_places import common_places
 from neardup.sets.ragged import Ragged
+from neardup.similarity import weighted_measures as module
+from neardup.similarity.weighted_measures import common_places
 from tests.sets.test_ragged import row_lists
 
 

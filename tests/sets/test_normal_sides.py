@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from neardup.evaluation.intervals import clopper_pearson
-from neardup.schemes.equal_bits import agreement
-from neardup.sets import normal_sides as module
+from neardup.schemes.bit_keys import agreement
+from neardup.sets import random_hyperplanes as module
 from neardup.sets.hashing import mix, random_words
-from neardup.sets.normal_sides import normal_sides, quantiles
 from neardup.sets.ragged import Ragged
-from neardup.similarity.bitmaps import popcount
+from neardup.sets.random_hyperplanes import normal_sides, quantiles
+from neardup.similarity.record_sketches import popcount
 
 SIZES = [1, 2, 3, 40, 7, 300, 1, 1]
 
@@ -68,7 +68,7 @@ def test_numbers_are_normal() -> None:
     assert (-quantiles()[::-1] == quantiles()).all()
     assert (np.diff(quantiles()) >= 0).all()
     assert quantiles().all()
-    assert abs((quantiles()**2).mean() / module.SCALE**2 - 1) < 0.001
+    assert abs((quantiles() ** 2).mean() / module.SCALE**2 - 1) < 0.001
     assert np.abs(quantiles()).max() < 1 << 13
     assert (quantiles().round() == quantiles()).all()
 

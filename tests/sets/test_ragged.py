@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.sets import ragged
-from neardup.sets.ragged import Ragged, chunks, shared
-from neardup.sets.runs import spans
+from neardup.sets.ragged import Ragged, chunks, shared, spans
 from tests.support.drawn import TOP, shingle_sets, shingles
 
 small_sets = st.frozensets(st.integers(0, 15), max_size=12)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.sets.runs import distinct
+from neardup.sets.ragged import distinct
 
 
 @given(st.lists(st.integers(0, 50) | st.integers(0, 2**64 - 1)), st.booleans())

@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity import bitmaps as module
-from neardup.similarity.bitmaps import bitmaps, may_reach, popcount, wide_bitmaps
+from neardup.similarity import record_sketches as module
 from neardup.similarity.definitions import resemblance
-from neardup.similarity.measures import MEASURES, Jaccard
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import MEASURES, Jaccard, Threshold
+from neardup.similarity.record_sketches import bitmaps, may_reach, popcount, wide_bitmaps
 from tests.support.drawn import shingle_sets
 
 Maps = Callable[[Ragged], np.ndarray]

@@ -22,10 +22,9 @@ import numpy as np
 import pytest
 
 from neardup.evaluation.intervals import clopper_pearson
-from neardup.sets.hashing import mix, random_words
-from neardup.sets.min_hashes import band_words
+from neardup.sets.hashing import band_words, mix, random_words
 from neardup.sets.ragged import Ragged
-from neardup.sets.random_signs import signs
+from neardup.sets.random_hyperplanes import signs
 from neardup.similarity.definitions import (
     angular_distance,
     cosine,

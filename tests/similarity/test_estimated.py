@@ -22,8 +22,8 @@ from neardup.similarity.estimated import (
     sampled,
     samples_of,
 )
+from neardup.similarity.measures import Threshold
 from neardup.similarity.sketches import min_s
-from neardup.similarity.threshold import Threshold
 from tests.schemes.test_schemes import ALPHA, PAIRS, pairs_of_similarity
 from tests.support.drawn import shingle_sets
 

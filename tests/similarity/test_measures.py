@@ -12,8 +12,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import MEASURES, millionths, six_decimals
-from neardup.similarity.threshold import MAX_DENOMINATOR, Threshold
+from neardup.similarity.measures import (
+    MAX_DENOMINATOR,
+    MEASURES,
+    Threshold,
+    millionths,
+    six_decimals,
+)
 
 HUNDREDTHS = [Fraction(k, 100) for k in range(1, 101)]
 SIZES = np.arange(1, 201)

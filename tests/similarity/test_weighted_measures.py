@@ -10,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import MEASURES, Cosine, Jaccard, six_decimals
-from neardup.similarity.threshold import Threshold
-from neardup.similarity.weighted_measures import MinSum, WeightedCosine, weighted_measure
-from neardup.similarity.weights import Idf, TokenWeights
+from neardup.similarity.measures import MEASURES, Cosine, Jaccard, Threshold, six_decimals
+from neardup.similarity.weighted_measures import (
+    Idf,
+    MinSum,
+    TokenWeights,
+    WeightedCosine,
+    weighted_measure,
+)
 from tests.sets.test_ragged import with_weights
 from tests.support.drawn import COUNTS, TOP, shingle_sets
 from tests.support.weighted_oracle import dice, jaccard, millionths_of_root, squared_cosine

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.schemes.request import Request
-from neardup.schemes.weighting import WEIGHTS, asked_weights
+from neardup.schemes.scheme import WEIGHTS, Request, asked_weights
 from neardup.sets.ragged import Ragged
-from neardup.similarity.threshold import NINE_TENTHS
-from neardup.similarity.weights import Idf
-from neardup.token_counts.counts import TokenCounts
+from neardup.sets.token_counts import TokenCounts
+from neardup.similarity.measures import NINE_TENTHS
+from neardup.similarity.weighted_measures import Idf
 from tests.support.drawn import COUNTS, shingle_sets
 
 TOP = (1 << 64) - 1

@@ -15,14 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.evaluation.intervals import clopper_pearson
-from neardup.process.counters import Counters
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
-from neardup.similarity.threshold import Threshold
-from neardup.sketch_files import meeting_tokens, similar_pairs, sketch_file
-from neardup.sketch_files.kinds import CONTAINMENT, JACCARD, Kind, Signatures, kind_of
-from neardup.sketch_files.similar_pairs import Search, shown
-from neardup.sketch_files.sketch_file import SketchFile, write_sketches
+from neardup.runtime.counters import Counters
+from neardup.sets.ragged import Batch, Ragged
+from neardup.similarity.measures import Threshold
+from neardup.stored import similar_pairs, sketch_file
+from neardup.stored.similar_pairs import Search, shown
+from neardup.stored.sketch_file import SketchFile, write_sketches
+from neardup.stored.sketch_kinds import CONTAINMENT, JACCARD, Kind, Signatures, kind_of
 from tests.schemes.test_schemes import ALPHA, PAIRS, pairs_of_similarity
 
 KINDS = [
@@ -127,8 +126,8 @@ def pieces(request, monkeypatch) -> None:
 @pytest.fixture(params=[False, True], ids=["alone", "two and two"])
 def paired(request, monkeypatch) -> None:
     """How hashes meet."""
-    monkeypatch.setattr(meeting_tokens, "MANY_MEETINGS", -1 if request.param else 10**9)
-    monkeypatch.setattr(meeting_tokens, "MOST_PAIRED", 10**6)
+    monkeypatch.setattr(similar_pairs, "MANY_MEETINGS", -1 if request.param else 10**9)
+    monkeypatch.setattr(similar_pairs, "MOST_PAIRED", 10**6)
 
 
 @every_kind
@@ -183,7 +182,7 @@ def test_any_sets(tmp_path_factory, seed, kind, t, many):
     sets = drawn(seed, 24)
     file = written(tmp_path_factory.getbasetemp() / "any", sets, kind)
     sketches = sketched(sets, file.kind)
-    with patch.object(meeting_tokens, "MANY_MEETINGS", many):
+    with patch.object(similar_pairs, "MANY_MEETINGS", many):
         assert search(file, t) == all_pairs(file.kind, sketches, sketches, t, JACCARD, same=True)
 
 
@@ -195,7 +194,7 @@ def test_hashes_meet_two_and_two_where_none_is_rare(tmp_path, monkeypatch):
     file = written(tmp_path / "s", sets, "min:64")
     compared = []
     for many in (10**9, 10):
-        monkeypatch.setattr(meeting_tokens, "MANY_MEETINGS", many)
+        monkeypatch.setattr(similar_pairs, "MANY_MEETINGS", many)
         counters = Counters("test")
         found = Search(file, None, Threshold.parse("0.9"), JACCARD, None, counters).pairs()
         pairs = sum(len(each.asked) for each in found)

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import pytest
 from hypothesis import strategies as st
 
-from neardup.decision_stages import decide_edges
 from neardup.options.settings import Settings
-from neardup.process.counters import Counters
-from neardup.reading.blocks import Block
-from neardup.reading.places import first_place
-from neardup.stages import map_records
+from neardup.reading.blocks import Block, first_place
+from neardup.runtime.counters import Counters
+from neardup.stages.deciding import decide_edges
+from neardup.stages.pairs import map_records
 from neardup.verification.buckets import BUCKET_BYTES, piles_of_lines
 from tests.support.decision_oracle import Gone, Line, similarities
 from tests.support.drawn import blocks_of, settings_of

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from neardup.options import table
 from neardup.options.settings import Settings
-from neardup.process.counters import Counters
 from neardup.reading.blocks import Block
+from neardup.runtime.counters import Counters
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
-from neardup.stages import map_records
-from neardup.token_counts.counts import TokenCounts
+from neardup.sets.token_counts import TokenCounts
+from neardup.stages.pairs import map_records
 from neardup.verification.buckets import BUCKET_BYTES, piles_of_lines
 from tests.support.oracle import components as components  # whom many tests ask here
 from tests.support.oracle import nested_loop as nested_loop

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from neardup.similarity.definitions import resemblance
-from neardup.similarity.threshold import Threshold
+from neardup.similarity.measures import Threshold
 
 Pair = tuple[bytes, bytes]  # of ids, the smaller one first
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from neardup.reading.blocks import read_files
-from neardup.reading.line_form import LineForm
+from neardup.reading.input_format import LineForm
 
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

@@ -15,19 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.count_stages import map_counts, order_counts, sum_counts
-from neardup.engines.local import token_counts
+from neardup.engines.local import flow
 from neardup.lines import count_lines
 from neardup.lines.count_lines import read_counts
-from neardup.lines.set_text import encode_sets
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError
+from neardup.lines.keyed_lines import encode_sets
 from neardup.reading.blocks import Block
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError
+from neardup.sets import token_counts
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged
-from neardup.token_counts import counts, sample
-from neardup.token_counts.counts import MOST, TokenCounts, partial_counts
-from neardup.token_counts.sample import MOST_SETS, Sample
+from neardup.sets.token_counts import MOST, MOST_SETS, Sample, TokenCounts, partial_counts
+from neardup.stages.token_counting import map_counts, order_counts, sum_counts
 from tests.support.drawn import record_lines, settings_of, shingle_sets
 from tests.support.engines import COUNT_TOKENS, INLINE, JOB, RUN_LOCAL, in_order, run, succeed
 
@@ -79,7 +78,7 @@ def staged(lines: list[bytes]) -> bytes:
 @given(st.lists(shingle_sets.filter(len), min_size=1, max_size=9), st.integers(1, 20))
 def test_the_stages_count_as_counter_does(sets: Sets, at_once: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(counts, "TOKENS_AT_ONCE", at_once)
+        patch.setattr(token_counts, "TOKENS_AT_ONCE", at_once)
         patch.setattr(count_lines, "ROWS_AT_ONCE", 3)
         middle = len(sets) // 2
         pieces = [lines_of(some) for some in (sets[:middle], sets[middle:]) if some]
@@ -119,7 +118,7 @@ def test_lines_may_have_lost_their_end_or_won_a_tab() -> None:
 def test_the_most_frequent_stay_and_of_equals_the_smallest(
     most: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(counts, "MOST_TOKENS", most)
+    monkeypatch.setattr(token_counts, "MOST_TOKENS", most)
     sets = [frozenset({7, 9, TOP - 1, TOP}), frozenset({8, 9, TOP - 1, TOP}), frozenset({7, 8})]
     sets += some_sets(60)
     lines = mapped([lines_of(sets)])
@@ -223,15 +222,15 @@ def tallied(sets: Sets, folder: Path, jobs: int, partitions: int) -> TokenCounts
             sizes = stack.enter_context(open(path("sizes", k), "wb"))
             drawn = stack.enter_context(open(path("sample", k), "wb"))
             batches = map(ragged, ([x] for x in sets[k::jobs]))
-            written = token_counts.write_counts(batches, tokens, sizes, drawn)
+            written = flow.write_counts(batches, tokens, sizes, drawn)
         files = [*paths, path("sizes", k), path("sample", k)]
         assert written == sum(file.stat().st_size for file in files)
     for k in range(jobs):
         mine = range(k, partitions, jobs)
         sources = ([path("tokens", j, part) for j in range(jobs)] for part in mine)
-        token_counts.sum_counts(sources, path("best", k))
+        flow.sum_counts(sources, path("best", k))
     kinds = ("best", "sizes", "sample")
-    return token_counts.counts_of_all(*([path(kind, k) for k in range(jobs)] for kind in kinds))
+    return flow.counts_of_all(*([path(kind, k) for k in range(jobs)] for kind in kinds))
 
 
 @pytest.mark.parametrize("at_once", [10, 500, 10**6])
@@ -240,8 +239,8 @@ def test_the_tally_is_the_same_however_it_is_cut(
     jobs: int, partitions: int, at_once: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """In parts of ten entries too, of partitions that have hundreds."""
-    monkeypatch.setattr(token_counts, "ENTRIES_AT_ONCE", at_once)
-    monkeypatch.setattr(counts, "TOKENS_AT_ONCE", at_once)
+    monkeypatch.setattr(flow, "ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(token_counts, "TOKENS_AT_ONCE", at_once)
     sets = some_sets(120)
     assert same(tallied(sets, tmp_path, jobs, partitions), as_counts(naive(sets), tmp_path))
 
@@ -256,11 +255,11 @@ def test_a_large_partition_is_summed_part_by_part(
         seen.append(len(entries))
         return original(entries)
 
-    original = token_counts._summed
-    monkeypatch.setattr(token_counts, "_summed", summed)
-    monkeypatch.setattr(token_counts, "ENTRIES_AT_ONCE", 1000)
+    original = flow._summed
+    monkeypatch.setattr(flow, "_summed", summed)
+    monkeypatch.setattr(flow, "ENTRIES_AT_ONCE", 1000)
     sets = [frozenset(range(i, i + 50)) for i in range(0, 10_000, 25)]
-    monkeypatch.setattr(counts, "TOKENS_AT_ONCE", 50)
+    monkeypatch.setattr(token_counts, "TOKENS_AT_ONCE", 50)
     found = tallied(sets, tmp_path, jobs=1, partitions=1)
     assert len(found.tokens) == 9975
     assert set(found.frequencies.tolist()) == {2}
@@ -271,7 +270,7 @@ def test_a_large_partition_is_summed_part_by_part(
 
 
 def test_some_million_tokens_are_counted_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counts, "TOKENS_AT_ONCE", 100)
+    monkeypatch.setattr(token_counts, "TOKENS_AT_ONCE", 100)
     batches = [Ragged.from_rows([list(range(30)), list(range(20))])] * 5
     found = list(partial_counts(batches))
     assert [tokens[1].tolist() for _, tokens in found[:1]] == [[4] * 20 + [2] * 10]
@@ -357,8 +356,8 @@ def test_lines_that_nobody_has_sorted() -> None:
 
 def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even where a few large sets are all there is room for."""
-    monkeypatch.setattr(sample, "MOST_TOKENS", 60)
-    monkeypatch.setattr(sample, "WAITING", 15)
+    monkeypatch.setattr(token_counts, "MOST_TOKENS", 60)
+    monkeypatch.setattr(token_counts, "WAITING", 15)
     sets = some_sets(40)
     drawn = set()
     for seed in range(20):
@@ -373,7 +372,7 @@ def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatc
 
 def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be larger than all that is drawn from a batch."""
-    monkeypatch.setattr(sample, "MOST_SETS", 50)
+    monkeypatch.setattr(token_counts, "MOST_SETS", 50)
     made = 0
     choose = Sample._choose
 
@@ -392,8 +391,8 @@ def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPat
 
 def test_few_tokens_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many sets there may be, and however large."""
-    monkeypatch.setattr(sample, "MOST_TOKENS", 100)
-    monkeypatch.setattr(sample, "WAITING", 25)
+    monkeypatch.setattr(token_counts, "MOST_TOKENS", 100)
+    monkeypatch.setattr(token_counts, "WAITING", 25)
     one = Sample()
     for _ in one.watch(ragged([set(range(i, i + 10))]) for i in range(200)):
         assert one._new_tokens <= 25

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.lines.pair_lines import parse_pair
-from neardup.process.counters import Counters
-from neardup.process.summary import OLD_RECORDS, REPEATED
-from neardup.stages import dedup_pairs
+from neardup.lines.answer_lines import parse_pair
+from neardup.runtime.counters import Counters
+from neardup.runtime.summary import OLD_RECORDS, REPEATED
+from neardup.stages.pairs import dedup_pairs
 from tests.support.deciding import SIZES, USUAL, Sizes, copies, path, records, reduced
 from tests.support.decision_oracle import Line, jaccard, printed
 from tests.support.drawn import settings_of
@@ -136,9 +136,8 @@ def test_ids_that_repeat_are_told_without_a_tag(other):
 
 def test_old_records_are_counted():
     settings = settings_of("--exact", "--against=old")
-    from neardup.reading.blocks import Block
-    from neardup.reading.places import first_place
-    from neardup.stages import parsed
+    from neardup.reading.blocks import Block, first_place
+    from neardup.stages.pairs import parsed
 
     counters = Counters("test")
     blocks = [

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError
 from neardup.verification.buckets import SHARED_BUCKETS, Spool, shared_lines
 from tests.support.drawn import blocks_of
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.process.counters import Counters
-from neardup.verification import copies
+from neardup.runtime.counters import Counters
+from neardup.verification import buckets
 from neardup.verification.buckets import SHARED_BUCKETS, Spool, shared_lines
 from tests.support.drawn import blocks_of, mapped, pairs_in, record_lines, reduced, settings_of
 
@@ -54,8 +54,8 @@ def test_what_is_left_and_what_is_found_are_all(sets, known_bytes, piece_bytes, 
     result = BytesIO()
     spool = Spool(BytesIO(b"".join(lines)), piece_bytes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(copies, "KNOWN_BYTES", known_bytes)
-        found = list(copies.without_copies(spool, result, by_set=in_order_of_sets))
+        patch.setattr(buckets, "KNOWN_BYTES", known_bytes)
+        found = list(buckets.without_copies(spool, result, by_set=in_order_of_sets))
     left = result.getvalue().splitlines(keepends=True)
     behind: dict[Set, list[bytes]] = {}
     for some in found:
@@ -83,7 +83,7 @@ def test_the_lines_do_not_depend_on_how_much_is_remembered(output, order, monkey
         lines.sort(key=lambda line: line[:14])
     answers = []
     for known_bytes in KNOWN:
-        monkeypatch.setattr(copies, "KNOWN_BYTES", known_bytes)
+        monkeypatch.setattr(buckets, "KNOWN_BYTES", known_bytes)
         answers.append(sorted(reduced(lines, settings, bucket_bytes=1500, at_once=11)))
     assert len(answers[0]) > 100
     assert answers == [answers[0]] * len(KNOWN)

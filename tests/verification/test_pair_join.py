@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError
-from neardup.similarity.threshold import Threshold
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError
+from neardup.similarity.measures import Threshold
+from neardup.verification.bucket_batch import Pile
 from neardup.verification.pair_join import PairJoin
-from neardup.verification.pile import Pile
 from tests.support.drawn import (
     blocks_of,
     components,

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.lines.keyed_lines import format_keyed_lines
-from neardup.sets.batch import Batch
-from neardup.sets.ragged import Ragged
-from neardup.verification import pile
-from neardup.verification.pile import Pile, in_piles
+from neardup.sets.ragged import Batch, Ragged
+from neardup.verification import bucket_batch
+from neardup.verification.bucket_batch import Pile, in_piles
 
 KEYS = (3, 1 << 40, (7 << 40) + 5)
 NAMES = [b"v", b"v\x01", b"v\x08\x01", b"v1", b"w", "\u00e9".encode()]  # some bytes are below a tab
@@ -58,7 +57,7 @@ def test_a_pile_of_records_is_that_of_their_lines(rows, weighted):
 def test_buckets_stay_whole(pile_bytes, rows):
     keys, ids, sets = columns(rows, weighted=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pile, "TOGETHER_BYTES", pile_bytes)
+        patch.setattr(bucket_batch, "TOGETHER_BYTES", pile_bytes)
         piles = list(in_piles(keys, np.arange(len(keys)), ids, sets))
     found = [key for made in piles for key in np.unique(made.keys).tolist()]
     assert found == sorted(set(keys.tolist()))

@@ -7,14 +7,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from neardup.engines.hadoop import folders, ship_numpy
-from neardup.engines.hadoop.containers import DEFAULT_MEMORY
-from neardup.engines.hadoop.sizes import AUTO
-from neardup.engines.hadoop.streaming import command, flags, python
-from neardup.index.is_index import refuse_indexes
-from neardup.options import common, table
+from neardup.engines.hadoop import folders, shipping
+from neardup.engines.hadoop.jobs import command, flags, python
+from neardup.engines.hadoop.sizes import AUTO, DEFAULT_MEMORY
+from neardup.options import table
 from neardup.options.settings import settings_before_counts
-from neardup.process.errors import UsageError, shown
+from neardup.runtime.errors import UsageError, shown
+from neardup.stored.index_manifest import refuse_indexes
 
 DESCRIPTION = """Find the similar pairs of records in files on a Hadoop cluster.
 
@@ -57,7 +56,7 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     # What its nodes run.
     "--python": dict(metavar="PATH", help="the nodes' Python, with numpy (default: python3)"),
-    ship_numpy.FLAG: ship_numpy.OPTION,
+    shipping.FLAG: shipping.OPTION,
     "--ship-venv": dict(
         action="store_true",
         help="send a virtual environment with numpy along, to nodes with Python where it is here",
@@ -104,7 +103,7 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
 
 def read(given: list[str]) -> argparse.Namespace:
     """The options; UsageError for anything wrong or impossible."""
-    args = _parser().parse_intermixed_args(ship_numpy.with_value(given))
+    args = _parser().parse_intermixed_args(shipping.with_value(given))
     settings = settings_before_counts(args)
     settings.form.check_task()
     check_codecs([*(args.against or []), *args.inputs])
@@ -116,9 +115,9 @@ def read(given: list[str]) -> argparse.Namespace:
     if args.removed is not None and args.output != "kept":
         raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
     if args.reducers != AUTO:
-        common.integer("--reducers", args.reducers, 1, 999999)
-    args.memory = common.integer("--memory", args.memory, 512, 999999)
-    ship_numpy.check_version(args.ship_numpy)
+        table.integer("--reducers", args.reducers, 1, 999999)
+    args.memory = table.integer("--memory", args.memory, 512, 999999)
+    shipping.check_version(args.ship_numpy)
     if args.ship_venv and (args.python or args.ship_numpy is not None):
         raise UsageError("--ship-venv brings its own Python and numpy")
     for text in args.define:

@@ -4,11 +4,19 @@ A run makes OUTPUT and, where it is several jobs, one folder beside it for what 
 job: _neardup-ID.OUTPUT.  ID is drawn anew, so the folder is this run's and nobody else's.  Hadoop
 skips names that begin with `_` when it reads a folder or a pattern: what a killed run has left
 there is never taken for input.
+
+Of two runs on this machine that would write to one folder of the cluster, the later one stops.
+
+Hadoop itself refuses a folder that is there, but a job makes its own only when it begins: two that
+are submitted at the same time would mix their lines.  A claim is a lock on a byte of one file, so
+it ends with its process, whatever ends that.
 """
 
 from __future__ import annotations
 
+import fcntl
 import getpass
+import hashlib
 import itertools
 import os
 import posixpath
@@ -17,13 +25,15 @@ import secrets
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from neardup.engines.hadoop.installation import hadoop
-from neardup.engines.hadoop.listing import LISTED
-from neardup.engines.hadoop.watching import say
-from neardup.lines.pair_lines import parse_pair
-from neardup.process.errors import StageError, UsageError, WireError
+from neardup.engines.hadoop.shipping import folder
+from neardup.engines.hadoop.sizes import LISTED
+from neardup.engines.hadoop.watching import hadoop, say
+from neardup.lines.answer_lines import parse_pair
+from neardup.runtime.errors import StageError, UsageError, WireError
 
 SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # in patterns, and between names
 MOST_LINE = 1 << 20  # of two ids
@@ -234,3 +244,27 @@ def remove(folders: list[str], trash: bool = False) -> None:
     )
     if done.returncode:
         say(f"Still to be done: {shlex.join(command)}")
+
+
+PLACES = 1 << 62  # in a file that has no byte in it
+
+
+@contextmanager
+def claimed(outputs: Sequence[str]) -> Iterator[None]:
+    """For the block; StageError where another process has one of these folders."""
+    with (folder() / "outputs.lock").open("w") as file:
+        for output in outputs:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(output))
+            except BlockingIOError:
+                raise StageError(
+                    f"{output}: another run that was started here writes to it; wait for its end, "
+                    "or name another folder"
+                ) from None
+        yield
+
+
+def _place(output: str) -> int:
+    """Of a folder, by its path; no two have the same, as far as chance goes."""
+    digest = hashlib.sha256(path_of(output).encode("utf-8", "surrogateescape")).digest()
+    return int.from_bytes(digest[:8], "big") % PLACES

@@ -1,4 +1,20 @@
-"""How much work an input is for a cluster, and so how many maps and reducers share it.
+"""How Hadoop cuts its input, and what it does with lines.
+
+What a task's container holds, and how Hadoop's JVM in it uses its share: of all our jobs.
+
+    container (--memory) = JVM (sort buffer of a mapper | what a reducer has fetched) + Python
+
+YARN counts the pages of files that a task maps as its own, though the system has them once: where
+they are more than fits, a mapper's container is larger by them, and its JVM is not.
+
+Megabytes are 2^20 bytes, as Hadoop's.
+
+The files that a job will read, in order, with their sizes.
+
+Files are in order of their paths.  Those whose names begin with `_` or `.` are left out, as Hadoop
+leaves them out; what else it does not read may be in the list, and does no harm there.
+
+How much work an input is for a cluster, and so how many maps and reducers share it.
 
     bytes of files → of plain lines → of keyed lines → rounds, maps, reducers
 
@@ -9,14 +25,148 @@ All of it is a guess by the files' sizes, and nothing but speed depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import posixpath
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
 from math import isqrt
+from typing import NamedTuple, Union
 
 import numpy as np
 
-from neardup.engines.hadoop.containers import sort_buffer
-from neardup.engines.hadoop.listing import File
+from neardup.engines.hadoop.watching import hadoop
 from neardup.options.settings import Settings
+from neardup.runtime.errors import StageError, shown
+
+MAPS, REDUCERS = "mapreduce.job.maps", "mapreduce.job.reduces"
+
+# A line's place is told from where its split begins (`reading.places`), so two jobs that speak of
+# the same lines need the same splits.  By default these depend on how much all the input files
+# have, and on how many maps there should be; with this, on the blocks of each file alone.
+SAME_SPLITS = {MAPS: 1}
+
+# A mapper's lines become the output as they are: no part of them is a key, and no tab is added.
+WHOLE_LINES = {"stream.map.output": "keyonlytext"}
+
+
+Properties = dict[str, Union[str, int, float]]
+
+MAP_MEMORY = "mapreduce.map.memory.mb"
+DEFAULT_MEMORY = 2048
+JVM_SHARE = 0.45  # of a container; the rest is for Python
+SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
+SPARE = 0.25  # of a container: what JVM and Python leave of it in a mapper
+MOST_SORT = 2047  # Hadoop takes no more
+# A mapper's JVM mostly carries blocks for half a minute: it compiles longer than it gains by that.
+NO_SECOND_COMPILER = "-XX:TieredStopAtLevel=1"
+# Snappy comes with Hadoop from 3.3.1 on, as a library that needs nothing of the node; before, it is
+# one of those that a distribution has built.  Java's own (DefaultCodec) takes four times the CPU,
+# and zstd needs what is built.
+SNAPPY = "org.apache.hadoop.io.compress.SnappyCodec"
+
+
+def heap(memory: int) -> int:
+    """Of the JVM, in megabytes."""
+    return int(memory * JVM_SHARE)
+
+
+def sort_buffer(memory: int) -> int:
+    """Of a mapper's JVM, in megabytes."""
+    return min(MOST_SORT, int(heap(memory) * SORT_SHARE))
+
+
+def map_memory(memory: int, mapped: int) -> int:
+    """Of a container of `memory`, or larger, where Python maps files of so many bytes.
+
+    >>> map_memory(2048, 512 << 20), map_memory(2048, 2 << 30)
+    (2048, 3584)
+    """
+    return memory + max(0, -(-mapped >> 20) - int(memory * SPARE))
+
+
+def map_properties(memory: int, mapped: int = 0) -> Properties:
+    return {
+        MAP_MEMORY: map_memory(memory, mapped),
+        "mapreduce.map.java.opts": f"-Xmx{heap(memory)}m {NO_SECOND_COMPILER}",
+        "mapreduce.task.io.sort.mb": sort_buffer(memory),
+        "mapreduce.map.sort.spill.percent": 0.95,  # the fewer spills, the less there is to merge
+    }
+
+
+SHUFFLE_MILLISECONDS = 25_000  # three tries before a node is given up; Hadoop's own are 180 s each
+
+
+def reduce_properties(memory: int) -> Properties:
+    """With what a mapper does for its reducers."""
+    return {
+        "mapreduce.reduce.memory.mb": memory,
+        "mapreduce.reduce.java.opts": f"-Xmx{heap(memory)}m",
+        # The reducers' JVMs have no other use for their memory than to hold what they fetched.
+        "mapreduce.reduce.shuffle.merge.percent": 0.9,
+        "mapreduce.reduce.shuffle.connect.timeout": SHUFFLE_MILLISECONDS,
+        "mapreduce.reduce.shuffle.read.timeout": SHUFFLE_MILLISECONDS,
+        "mapreduce.reduce.input.buffer.percent": 0.7,
+        # Of a packed file, which is one split whatever its size, there are many spills: merge them
+        # at once, and not by tens, each time through the disk.
+        "mapreduce.task.io.sort.factor": 64,
+        "mapreduce.map.output.compress": "true",
+        "mapreduce.map.output.compress.codec": SNAPPY,
+    }
+
+
+# A line of `hadoop fs -ls`.
+LISTED = re.compile(
+    r"(?P<kind>[-d])\S+ .*? (?P<size>\d+) (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d) (?P<name>.+)"
+)
+
+
+class File(NamedTuple):
+    name: str
+    bytes: int
+    modified: str = ""  # to the minute, which is all that Hadoop lists
+
+
+def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
+    """The files that these names and patterns stand for, and those in folders.
+
+    By one question to Hadoop, whose command is `program`; StageError where there is no such file.
+    """
+    if not patterns:
+        return []
+    command = [*(program or [hadoop()]), "fs", "-ls", "-R", *patterns]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode:
+        sys.stderr.write(done.stderr.decode("utf-8", "backslashreplace"))
+        raise StageError(f"cannot list {' '.join(patterns)}; Hadoop said why above")
+    return files_in(done.stdout)
+
+
+def files_in(listing: bytes) -> list[File]:
+    """The files that a job reads of those in a listing, in order.
+
+    >>> files_in(b"-rw-r--r--   1 me us  5 2026-01-31 09:00 /in/a b.txt\\n")
+    [File(name='/in/a b.txt', bytes=5, modified='2026-01-31 09:00')]
+    """
+    files = []
+    for line in listing.split(b"\n"):
+        found = LISTED.fullmatch(line.decode("utf-8", "surrogateescape"))
+        if line and not found:
+            raise StageError(f"cannot read what Hadoop lists: {shown(line)}")
+        if not found or found["kind"] == "d":
+            continue
+        if not posixpath.basename(found["name"]).startswith(("_", ".")):
+            files.append(File(found["name"], int(found["size"]), found["time"]))
+    return sorted(files, key=lambda file: file.name.encode("utf-8", "surrogateescape"))
+
+
+def check_unchanged(before: Sequence[File], after: Sequence[File]) -> None:
+    """StageError unless two listings of the same names agree."""
+    if changed := sorted(set(before) ^ set(after)):
+        raise StageError(
+            f"{changed[0].name}: changed while it was read; run again when nobody writes to it"
+        )
+
 
 AUTO = "auto"
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")

@@ -18,28 +18,19 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from neardup.process.interpreter import require
+from neardup.runtime.interpreter import require
 
 require("numpy", name="run_hadoop.sh")
 
-from neardup.decision_stages import check_lines, decide_edges
-from neardup.engines.connecting import Step, in_rounds
-from neardup.engines.counting_first import first_settings, settings_with_counts
-from neardup.engines.hadoop import (
-    archives,
-    command_line,
-    decision_jobs,
-    folders,
-    jobs,
-    listing,
-    round_jobs,
-)
-from neardup.engines.hadoop.claims import claimed
-from neardup.engines.hadoop.containers import MAP_MEMORY
-from neardup.engines.hadoop.installation import hadoop
-from neardup.engines.hadoop.listing import File
+from neardup.decisions.star_rounds import Step, in_rounds
+from neardup.engines.hadoop import command_line, folders, jobs, shipping, sizes
+from neardup.engines.hadoop.folders import claimed
 from neardup.engines.hadoop.sizes import (
     AUTO,
+    MAP_MEMORY,
+    MAPS,
+    REDUCERS,
+    File,
     key_reducers_for,
     line_bytes,
     lines_sent,
@@ -47,25 +38,33 @@ from neardup.engines.hadoop.sizes import (
     reducers_for,
     rounds_for,
 )
-from neardup.engines.hadoop.splits import MAPS, REDUCERS
-from neardup.engines.hadoop.watching import Job, say
+from neardup.engines.hadoop.watching import Job, hadoop, say
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import counts_first, settings_before_counts
-from neardup.process.counters import SHUFFLED, Counters
-from neardup.process.errors import StageError
-from neardup.process.own_folders import LOCKED, swept_folder
-from neardup.process.program import end_on_signals, run
-from neardup.process.summary import CLUSTERS, IN_CLUSTERS, REMOVED, UNSETTLED, USED, describe
-from neardup.process.verdict import judged
 from neardup.reading.input_files import format_input_files
-from neardup.round_stages import AGAIN, check_rounds
-from neardup.token_counts.counts import TokenCounts
+from neardup.runtime.atomic_write import LOCKED, swept_folder
+from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.errors import StageError
+from neardup.runtime.program import end_on_signals, run
+from neardup.runtime.summary import (
+    CLUSTERS,
+    IN_CLUSTERS,
+    REMOVED,
+    UNSETTLED,
+    USED,
+    describe,
+    judged,
+)
+from neardup.sets.token_counts import TokenCounts
+from neardup.stages.deciding import check_lines, decide_edges
+from neardup.stages.phases import AGAIN, check_rounds
+from neardup.stages.token_counting import first_settings, settings_with_counts
 
 
 def main() -> None:
     end_on_signals()
     args = command_line.read(sys.argv[1:])
-    with swept_folder(archives.folder(), LOCKED) as temporary:
+    with swept_folder(shipping.folder(), LOCKED) as temporary:
         look_at_inputs(args, temporary)
         plan = planned(args)
         if args.show:
@@ -90,12 +89,12 @@ def look_at_inputs(args: argparse.Namespace, temporary: Path) -> None:
     old: list[File] = []
     new: list[File] = []
     if args.tagged:
-        old, new = listing.listed(args.against or []), listing.listed(args.inputs)
+        old, new = sizes.listed(args.against or []), sizes.listed(args.inputs)
         args.listed = new
         names = [[file.name for file in files] for files in (old, new)]
         args.places = _kept_until_the_end(format_input_files(*names), args, temporary)
     elif not _numbers_are_given(args):
-        new = listing.listed(together)
+        new = sizes.listed(together)
     lines = line_bytes([*old, *new], settings_before_counts(args))
     if args.rounds == AUTO:
         args.rounds = rounds_for(lines)
@@ -117,7 +116,7 @@ def _numbers_are_given(args: argparse.Namespace) -> bool:
 def _kept_until_the_end(names: bytes, args: argparse.Namespace, temporary: Path) -> str:
     """The path of a list of the input files; one that stays, where its command is only shown."""
     if args.show:
-        return str(archives.kept_bytes(names))
+        return str(shipping.kept_bytes(names))
     path = temporary / "input-files.tsv"
     path.write_bytes(names)
     return str(path)
@@ -176,13 +175,13 @@ def planned(args: argparse.Namespace) -> Commands:
     if args.dedup:
         return commands(pairing, [jobs.dedup_job(args, pairs, output)], [])
     if args.in_rounds:
-        rounds = round_jobs.one_round(args, pairs, between, output)
+        rounds = jobs.one_round(args, pairs, between, output)
         return commands(pairing, [], folders.marking(args.answers), rounds=rounds)
-    decide = partial(decision_jobs.decide_job, args, pairs, counts=counts)
+    decide = partial(jobs.decide_job, args, pairs, counts=counts)
     if args.output == "kept":
         pairing.append(decide(decided))
-        answering = [decision_jobs.keep_job(args, decided, output)]
-        answering += [decision_jobs.removed_job(args, decided, folder) for folder in removed]
+        answering = [jobs.keep_job(args, decided, output)]
+        answering += [jobs.removed_job(args, decided, folder) for folder in removed]
     else:
         answering = [decide(output)]
     return commands(pairing, answering, folders.marking(args.answers))
@@ -221,7 +220,7 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
             list(decide_edges([], settings, counters))
         if args.output == "kept":
             _check_lines(answering[0], counters.counts[REMOVED])
-            listing.check_unchanged(args.listed, listing.listed(args.inputs))
+            sizes.check_unchanged(args.listed, sizes.listed(args.inputs))
     except BaseException as error:
         made = {folder: job for folder, job in zip(args.answers, answering) if job.submitted}
         detach = args.detach and not isinstance(error, Exception)
@@ -245,7 +244,7 @@ def _connect(
     """From edges to clusters, round by round."""
 
     def run_step(step: Step) -> dict[str, int]:
-        job = Job(round_jobs.connecting_job(args, step))
+        job = Job(jobs.connecting_job(args, step))
         if step.target == args.output_folder:
             answering.append(job)
         _run(job, started)

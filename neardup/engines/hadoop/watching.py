@@ -1,20 +1,124 @@
-"""A job that runs on the cluster: its client's messages, its counters, its end."""
+"""What is installed of Hadoop on this machine: its commands, and the jar of Streaming.
+
+What the tasks of a job on YARN said, for the message that ends a failed run.
+
+A job that runs on the cluster: its client's messages, its counters, its end.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import takewhile
+from pathlib import Path
 from typing import IO
 
-from neardup.engines.hadoop.installation import hadoop, mapred
-from neardup.engines.hadoop.task_logs import first_message, first_of_ours, for_nodes
-from neardup.process.errors import StageError
+from neardup.engines.hadoop.shipping import FLAG, SCRIPTS
+from neardup.runtime.errors import StageError
+
+JARS = "hadoop-streaming*[0-9g].jar"  # not its sources, nor its tests
+JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
+
+
+def hadoop() -> str:
+    """The hadoop command; StageError if there is none."""
+    home = os.environ.get("HADOOP_HOME")
+    found = shutil.which("hadoop", path=f"{home}/bin" if home else None)
+    if not found:
+        where = f"in HADOOP_HOME ({home}/bin)" if home else "on the PATH; or set HADOOP_HOME"
+        raise StageError(f"there is no hadoop command {where}")
+    return found
+
+
+def mapred() -> str:
+    """The mapred command; where there is none, `hadoop` still takes what it took once."""
+    beside = os.path.dirname(hadoop())
+    return shutil.which("mapred", path=beside) or shutil.which("mapred") or hadoop()
+
+
+def streaming_jar() -> str:
+    """Where distributions of Hadoop keep it, unless HADOOP_STREAMING_JAR tells."""
+    if told := os.environ.get("HADOOP_STREAMING_JAR"):
+        return told
+    homes = [os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME")]
+    homes += [str(Path(hadoop()).resolve().parent.parent), "/usr/lib", "/usr/lib/hadoop"]
+    for home in filter(None, homes):
+        for folder in JAR_FOLDERS:
+            if jars := sorted(Path(home, folder).glob(JARS)):
+                return str(jars[-1])
+    raise StageError("there is no hadoop-streaming jar; say where it is: HADOOP_STREAMING_JAR")
+
+
+SECONDS = 60  # how long after a job's end its logs may take to appear
+OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))}): .*")
+OTHER_PYTHON = re.compile(r"made for another Python than \S+$")  # numpy that was sent along
+FOR_ONE_MACHINE = re.compile(r" has not; run make, or: .*")  # where a script lacks numpy
+STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")
+
+
+def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> str:
+    """The first of our messages in the logs of an application; "" if there is none.
+
+    Each node hands in its logs when all is over, and some do so later than others: so ask until
+    our message is there, or until YARN says that all nodes are done.
+    """
+    yarn = shutil.which("yarn", path=os.path.dirname(hadoop)) or shutil.which("yarn")
+    if not yarn or not application:
+        return ""
+    end = time.monotonic() + seconds
+    message, more = "", True
+    while not message and more and time.monotonic() < end:
+        time.sleep(0.2)
+        status = _said([yarn, "application", "-status", application], end)
+        more = not status or bool(STILL_COMING.search(status))
+        logs = _said([yarn, "logs", "-applicationId", application, "-log_files", "stderr"], end)
+        message = first_of_ours(logs.splitlines())
+    return message
+
+
+def first_of_ours(lines: Iterable[str]) -> str:
+    """
+    >>> first_of_ours(["LogType:stderr", "mapper.py: line 3: no shingles: 'd'"])
+    "mapper.py: line 3: no shingles: 'd'"
+    """
+    return next((line for line in lines if OUR_MESSAGE.match(line)), "")
+
+
+def for_nodes(message: str, advice: str) -> str:
+    """What a task said, with advice for a cluster where it lacks numpy.
+
+    >>> for_nodes("mapper.py: needs numpy, and /bin/python3 has not; run make, or: …", "type -x")
+    'mapper.py: needs numpy, and /bin/python3 of a node has not; type -x'
+    >>> for_nodes("mapper.py: …, or made for another Python than python3", "type -x")
+    'mapper.py: …, or made for another Python than python3 of a node; name its version, as \
+--ship-numpy=3.9'
+    """
+    message = OTHER_PYTHON.sub(rf"\g<0> of a node; name its version, as {FLAG}=3.9", message)
+    return FOR_ONE_MACHINE.sub(f" of a node has not; {advice}", message)
+
+
+def _said(command: list[str], end: float) -> str:
+    """The standard output of a command that has until `end`; a client of YARN takes seconds."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            errors="backslashreplace",
+            timeout=max(0.1, end - time.monotonic()),
+        ).stdout
+    return ""
+
 
 EXPLAINED = re.compile(
     r"Output directory .+ already exists|Input path does not exist: .*"

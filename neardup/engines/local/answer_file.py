@@ -1,4 +1,11 @@
-"""What -o names: the file, or the folder, of the answer."""
+"""What -o names: the file, or the folder, of the answer.
+
+The file that --removed names.
+
+The run's own file, beside what -o names: what was asked of the run, and what it counted.
+
+It is opened before the run, and has its name when the answer has.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +16,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from neardup.engines.local.whole_file import check_new, half_folder, whole_or_not
-from neardup.process.errors import UsageError
-from neardup.process.program import STDOUT, STDOUT_TOLD, naming
-from neardup.process.run_file import IN_FOLDER, check_run_file, run_file_name
-from neardup.reading.input_kinds import kind_by_name
-from neardup.reading.line_form import LineForm
-from neardup.reading.packed import packing, plain_name
+from neardup.options.settings import Settings, measure_name
+from neardup.options.table import as_arguments
+from neardup.reading.compressed import kind_by_name, packing, plain_name
+from neardup.reading.input_format import LineForm
+from neardup.runtime.atomic_write import check_new, half_folder, whole_or_not
+from neardup.runtime.errors import UsageError
+from neardup.runtime.manifest import IN_FOLDER, RunFile, check_run_file, run_file_name
+from neardup.runtime.program import STDOUT, STDOUT_TOLD, naming, write_to
+from neardup.runtime.summary import LIKE, seconds_of, total
+from neardup.runtime.version import VERSION
 
 ANSWER_OPTION: dict[str, Any] = dict(
     dest="answer",
@@ -177,3 +187,58 @@ def answer_folder(
         if not there:
             with suppress(OSError):  # unless it has files now
                 os.rmdir(name)
+
+
+REMOVED_OPTION: dict[str, Any] = dict(
+    metavar="FILE", help="with --output kept: what --output removed prints, into this file"
+)
+
+
+def check_removed(removed: str | None, output: str) -> None:
+    if removed == "":
+        raise UsageError("--removed: expected the name of a file, got ''")
+    if removed is not None and output != "kept":
+        raise UsageError(f"--removed is for --output kept, and --output is {output}")
+
+
+@contextmanager
+def removed_file(name: str | None, inputs: Sequence[str]) -> Iterator[IO[bytes] | None]:
+    """Where those records go, if anywhere; see `whole_or_not`."""
+    if name == "-":
+        raise UsageError("--removed -: the lines that stay go to standard output; name a file")
+    if name is None:
+        yield None
+    else:
+        with whole_or_not("--removed", name, inputs) as file:
+            yield file
+
+
+def write_run_file(
+    own: IO[bytes],
+    program: str,
+    args: argparse.Namespace,
+    settings: Settings,
+    reports: list[dict],
+) -> None:
+    counts = total(report["counts"] for report in reports)
+    told = RunFile(
+        options=as_arguments(_with_absolute_names(args)),
+        files=[file if file == "-" else os.path.abspath(file) for file in args.files],
+        output=args.output,
+        threshold=f"{settings.threshold.num}/{settings.threshold.den}",
+        measure=measure_name(args),
+        scheme=settings.keys_of["--scheme"],
+        promise=settings.promise,
+        counts={what: n for what, n in sorted(counts.items()) if not what.startswith(LIKE)},
+        seconds={stage: round(spent, 3) for stage, spent in seconds_of(reports).items()},
+        program=program,
+        version=VERSION,
+    )
+    write_to(own, [told.format()])
+
+
+def _with_absolute_names(args: argparse.Namespace) -> argparse.Namespace:
+    """The same options, which are read from other folders, too."""
+    against = args.against and [os.path.abspath(name) for name in args.against]
+    counts = args.counts and os.path.abspath(args.counts)
+    return argparse.Namespace(**{**vars(args), "against": against, "counts": counts})

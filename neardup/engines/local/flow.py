@@ -1,28 +1,254 @@
-"""The steps of a run in their order, and what progress tells of each; `run` draws them."""
+"""Token counts on one machine: `neardup.stages.token_counting` without lines and without sorts.
+
+    records → entries of partition 0, 1 … ─┬─ worker 1 ─ its best million ─┬─ the best of these
+                                           └─ worker 2 ─ its best million ─┘
+                  partial counts                sums                          TokenCounts
+
+An entry is a mixed token and a count.  A worker has one partition of them in memory at a time, or
+where that is too large, a part of it; as in `sieve`, which has files like these.
+
+The steps that count tokens, where a scheme asks how rare they are.
+
+The end of run_local.sh where a decision is asked for.
+
+    edges, sorted ── decide ──┬─ the records that go ── sort by place ── the lines that stay
+                              └─ with their reasons ─── sort by id ───── removed
+
+One process decides, while the reducers still write; `decision_stages` says what it holds.
+
+The steps of a run in their order, and what progress tells of each; `run` draws them.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
-from typing import IO, Callable
+import pickle
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
+from typing import IO, BinaryIO, Callable
 
-from neardup.engines.local.decision import decide, finish
-from neardup.engines.local.folder import total_size
-from neardup.engines.local.plan import Plan, everywhere, sort
-from neardup.engines.local.steps import (
+import numpy as np
+
+from neardup.decisions.kept_lines import keep_file, keep_in_one, nothing
+from neardup.engines.local.answer_file import STDOUT_ANSWER, Answer
+from neardup.engines.local.local_steps import (
+    Plan,
     Source,
     bytes_to_send,
     count,
     dedup,
+    everywhere,
     kept_records,
     new_records,
     reduce,
     send,
     sieve,
+    sort,
+    sort_to,
 )
-from neardup.engines.local.token_steps import with_counts
-from neardup.engines.local.workers import Workers
+from neardup.engines.local.postings import (
+    ENTRIES_AT_ONCE,
+    ENTRY_BYTES,
+    MOST_PARTITIONS,
+    EntryWriter,
+    all_of,
+    chosen_of,
+)
+from neardup.engines.local.workers import Workers, total_size
+from neardup.lines.answer_lines import removed_line
 from neardup.options.settings import Settings, counts_first
+from neardup.reading.blocks import blocks_of
+from neardup.reading.input_files import InputFile
+from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.program import write_to
+from neardup.sets.hashing import mix, unmix
+from neardup.sets.ragged import Ragged, starts_of_runs
+from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts
+from neardup.stages.deciding import decide_edges
+from neardup.stages.token_counting import settings_with_counts
+
+
+def write_counts(
+    batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
+) -> int:
+    """The partial counts of one mapper's records, a file for each partition of the tokens.
+
+    Returns how many bytes that were.
+    """
+    entries, sample, written = EntryWriter(list(tokens)), Sample(), 0
+    for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
+        sizes.write(np.stack((size, holders.astype(np.uint64)), axis=1).tobytes())
+        each_its_own = Ragged(mix(token), np.arange(len(token) + 1))
+        entries.add(each_its_own, frequency.astype(np.uint64))
+        written += ENTRY_BYTES * (len(size) + len(token))
+    pickle.dump((sample.hashes, sample.sets), drawn)
+    return written + drawn.tell()
+
+
+def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
+    """Of each partition all mappers' files: the most frequent tokens of all go to `target`."""
+    none = TokenCounts.empty()
+    best = none.tokens, none.frequencies
+    for sources in partitions:
+        count = sum(source.stat().st_size for source in sources) // ENTRY_BYTES
+        parts = 1 + count // ENTRIES_AT_ONCE
+        for part in range(parts):
+            entries = np.concatenate([_part_of(source, part, parts) for source in sources])
+            mixed, frequencies = _summed(entries)
+            best = _best(best, (unmix(mixed), frequencies))
+    target.write_bytes(np.stack((best[0], best[1].astype(np.uint64)), axis=1).tobytes())
+
+
+def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> TokenCounts:
+    """From what all workers have found."""
+    sample = Sample()
+    for path in drawn:
+        sample.draw(*pickle.loads(path.read_bytes()))
+    none = TokenCounts.empty()
+    best = none.tokens, none.frequencies
+    for path in tokens:
+        entries = all_of(path)
+        best = _best(best, (entries[:, 0], entries[:, 1].astype(np.int64)))
+    size, holders = _summed(np.concatenate([all_of(path) for path in sizes]))
+    return TokenCounts(size.astype(np.int64), holders, *best, sample.sets)
+
+
+def _part_of(source: Path, part: int, parts: int) -> np.ndarray:
+    if parts == 1:
+        return all_of(source)
+    return chosen_of(source, lambda mixed: mixed // MOST_PARTITIONS % parts == part)
+
+
+def _summed(entries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Entries (uint64 (n, 2)) → their distinct values, ascending, and the sums of their counts."""
+    entries = entries[np.argsort(entries[:, 0])]
+    starts = starts_of_runs(entries[:, 0])
+    sums = np.add.reduceat(entries[:, 1], starts)
+    return entries[starts, 0], sums.astype(np.int64)
+
+
+def _best(
+    some: tuple[np.ndarray, np.ndarray], more: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The most frequent tokens of both, by token."""
+    return most_frequent(*map(np.concatenate, zip(some, more)))
+
+
+def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
+    """The same plan, its scheme knowing the tokens of all records, which are parsed by now."""
+    return plan._replace(settings=settings_with_counts(args, counted(workers, plan)))
+
+
+def counted(workers: Workers, plan: Plan) -> TokenCounts:
+    """The tokens of all records."""
+    plan.progress.stage("tokens", plan.input_bytes(), together=True)
+    everywhere(workers, plan, "mapper", lambda k: count_tokens(plan, k))
+    everywhere(workers, plan, "counts", lambda k: sum_tokens(plan, k))
+    counts = counts_of_all(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
+    plan.progress.clear()  # for what the scheme will cost
+    return counts
+
+
+def count_tokens(plan: Plan, k: int) -> None:
+    """Count the tokens of a share of the records."""
+    counters = Counters("tokens")
+    with ExitStack() as stack:
+        records = stack.enter_context(closing(new_records(plan, k, counters)))
+        paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
+        tokens = [stack.enter_context(open(path, "wb")) for path in paths]
+        sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
+        sample = stack.enter_context(open(plan.path("sample", k), "wb"))
+        batches = (batch.sets for batch in records)
+        counters.add(SHUFFLED, write_counts(batches, tokens, sizes, sample))
+    counters.report()
+
+
+def sum_tokens(plan: Plan, k: int) -> None:
+    """Every N-th partition of the tokens of all mappers."""
+    mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
+    sum_counts(mine, plan.path("best", k))
+    for paths in mine:
+        for path in paths:
+            path.unlink()
+
+
+def decide(plan: Plan, edges: int) -> None:
+    counters = Counters("decide")
+    with open(edges, "rb") as lines, open(plan.path("decided"), "wb") as file:
+        blocks = plan.progress.counted(0, blocks_of(lines), len)
+        file.writelines(decide_edges(blocks, plan.settings, counters))
+    counters.report()
+
+
+def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None) -> None:
+    """From decided lines to what the user asked for."""
+    decided, reasons = plan.path("decided"), plan.path("reasons")
+    if output == "clusters":
+        write_sorted(workers, plan, decided, plan.answer.write)
+    elif output == "kept":
+        by_place = plan.path("by_place")
+        with open(by_place, "wb") as file:
+            sort_to(workers, plan, decided, file.fileno())
+            workers.together()
+        files = plan.new_files()
+        plan.unchanged.check()
+        plan.progress.stage("keep", total_size(file.path for file in files))
+        to, passed = plan.answer, plan.progress.of(0)
+        workers.start("keep", lambda: keep(plan.settings, by_place, files, to, passed))
+    if output == "removed" or removed:
+        without_places(decided, reasons)
+        write = partial(write_to, removed) if removed else plan.answer.write
+        write_sorted(workers, plan, reasons, write)
+    workers.together()
+    if output == "kept":
+        plan.unchanged.check()
+
+
+def write_sorted(
+    workers: Workers, plan: Plan, file: Path, write: Callable[[Iterable[bytes]], None]
+) -> None:
+    """Start a process that writes the sorted lines of a file until nobody reads them."""
+    lines = sort(workers, plan, [file])
+
+    def show() -> None:
+        with open(lines, "rb") as stream:
+            write(blocks_of(stream))
+
+    workers.start("print", show)
+    os.close(lines)  # so that the sort ends when nobody reads on
+
+
+def without_places(decided: Path, removed: Path) -> None:
+    """The lines of `--output removed`."""
+    with open(decided, "rb") as lines, open(removed, "wb") as file:
+        file.writelines(map(removed_line, lines))
+
+
+def keep(
+    settings: Settings,
+    by_place: Path,
+    files: Sequence[InputFile],
+    answer: Answer = STDOUT_ANSWER,
+    passed: Callable[[int], None] = nothing,
+) -> None:
+    """Write what stays of the files: one after the other, or each into a file of its own.
+
+    `passed` is as in `read_files`.
+    """
+    counters = Counters("keep")
+    form, longest = settings.form, settings.max_line
+    with open(by_place, "rb") as decided:
+        if not answer.folder:
+            with answer.opened() as sink:
+                keep_in_one(form, files, longest, decided, sink, passed)
+        for i, file in enumerate(files if answer.folder else ()):
+            with answer.opened_for(file.name) as sink:
+                keep_file(form, file, longest, decided, sink)
+            passed(total_size(other.path for other in files[: i + 1]))
+    counters.report()
 
 
 def stages(args: argparse.Namespace, settings: Settings) -> list[str]:

@@ -19,39 +19,61 @@ from typing import Any
 
 import numpy as np
 
-from neardup.engines.counting_first import first_settings, settings_with_counts
-from neardup.engines.local.entries import ENTRY_BYTES, READ_BYTES, partitions_for
-from neardup.engines.local.folder import (
+from neardup.engines.local.flow import counted
+from neardup.engines.local.local_steps import (
+    MOST_JOBS,
+    Plan,
+    Source,
+    count,
+    everywhere,
+    kept_records,
+    parsed_records,
+    workers_for,
+)
+from neardup.engines.local.postings import ENTRY_BYTES, READ_BYTES, in_order, partitions_for
+from neardup.engines.local.progress import Progress
+from neardup.engines.local.workers import (
+    Workers,
     check_read_once,
     kept,
     size_of,
     total_size,
+    turns,
     working_folder,
 )
-from neardup.engines.local.plan import MOST_JOBS, Plan, everywhere, workers_for
-from neardup.engines.local.progress import Progress
-from neardup.engines.local.sorted_entries import in_order
-from neardup.engines.local.steps import Source, count, kept_records, parsed_records
-from neardup.engines.local.token_steps import counted
-from neardup.engines.local.workers import Workers, turns
-from neardup.index.agreement import check_counts, given_options, opened, take_options
-from neardup.index.checked_file import write_checked
-from neardup.index.is_index import is_index
-from neardup.index.manifest import UNFINISHED, Manifest, sweep_unfinished, to_disk
-from neardup.index.segment import COUNTS, FENCE, FILES, HOLDER, KEY, MOST_RECORDS, SUMS
 from neardup.lines.count_lines import format_all
-from neardup.lines.set_text import encode_sets
-from neardup.options import common
+from neardup.lines.keyed_lines import encode_sets
+from neardup.options import table
 from neardup.options.settings import Settings, counts_first
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError, UsageError
-from neardup.process.own_folders import lock
-from neardup.process.reports import counts_in, summarize
-from neardup.process.verdict import judged
-from neardup.reading.blocks import check_inputs
-from neardup.reading.places import first_place
-from neardup.reading.unchanged import Unchanged
-from neardup.sets.batch import Batch
+from neardup.reading.blocks import check_inputs, first_place
+from neardup.reading.input_files import Unchanged
+from neardup.runtime.atomic_write import lock
+from neardup.runtime.counters import Counters, counts_in, summarize
+from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.summary import judged
+from neardup.sets.ragged import Batch
+from neardup.stages.token_counting import first_settings, settings_with_counts
+from neardup.stored.index_manifest import (
+    UNFINISHED,
+    Manifest,
+    check_counts,
+    given_options,
+    is_index,
+    opened,
+    sweep_unfinished,
+    take_options,
+    to_disk,
+)
+from neardup.stored.segment import (
+    COUNTS,
+    FENCE,
+    FILES,
+    HOLDER,
+    KEY,
+    MOST_RECORDS,
+    SUMS,
+    write_checked,
+)
 
 NAME = "neardup index"
 COPIED = 1 << 20
@@ -64,7 +86,7 @@ def build(args: argparse.Namespace) -> None:
         take_options(args, Path(args.to), args.files)
     check_counts(args)
     settings = first_settings(args)
-    asked = common.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
     check_inputs(args.files)
     check_read_once(args.files)
     unchanged = Unchanged(args.files)

@@ -20,45 +20,46 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.decisions.keep_records import check_one_answer
-from neardup.index import agreement
-from neardup.index.agreement import opened
-from neardup.index.segment import Segment
-from neardup.process.interpreter import require
+from neardup.decisions.kept_lines import check_one_answer
+from neardup.runtime.interpreter import require
+from neardup.stored import index_manifest
+from neardup.stored.index_manifest import opened
+from neardup.stored.segment import Segment
 
 if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_local.sh")
 
-from neardup.engines.counting_first import first_settings
 from neardup.engines.local.answer_file import (
     ANSWER_OPTION,
+    REMOVED_OPTION,
     answer_to,
     check_answer,
+    check_removed,
+    removed_file,
+    write_run_file,
 )
-from neardup.engines.local.entries import partitions_for
 from neardup.engines.local.flow import find_keys, find_pairs, stages, write_answer
-from neardup.engines.local.folder import check_read_once, kept, size_of, working_folder
-from neardup.engines.local.own_file import write_run_file
-from neardup.engines.local.plan import (
-    MOST_JOBS,
-    Plan,
-    workers_for,
-)
+from neardup.engines.local.local_steps import MOST_JOBS, Plan, workers_for
+from neardup.engines.local.postings import partitions_for
 from neardup.engines.local.progress import Progress
-from neardup.engines.local.removed_file import REMOVED_OPTION, check_removed, removed_file
-from neardup.engines.local.workers import Workers, turns
-from neardup.index.is_index import is_index, refuse_indexes
-from neardup.options import common, table
+from neardup.engines.local.workers import (
+    Workers,
+    check_read_once,
+    kept,
+    size_of,
+    turns,
+    working_folder,
+)
+from neardup.options import table
 from neardup.options.settings import Settings
-from neardup.process.errors import UsageError
-from neardup.process.program import run
-from neardup.process.reports import reports_in, summarize
-from neardup.process.summary import total
-from neardup.process.verdict import judged
-from neardup.reading.blocks import check_inputs
-from neardup.reading.input_files import file_places
-from neardup.reading.places import first_place
-from neardup.reading.unchanged import Unchanged
+from neardup.reading.blocks import check_inputs, first_place
+from neardup.reading.input_files import Unchanged, file_places
+from neardup.runtime.counters import reports_in, summarize
+from neardup.runtime.errors import UsageError
+from neardup.runtime.program import run
+from neardup.runtime.summary import judged, total
+from neardup.stages.token_counting import first_settings
+from neardup.stored.index_manifest import is_index, refuse_indexes
 
 NAME = "run_local.sh"
 DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.
@@ -82,7 +83,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     taken = take_options(args)
     settings = first_settings(args)
     check_answer(args, settings.form)
-    asked = None if args.jobs is None else common.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    asked = None if args.jobs is None else table.integer("--jobs", args.jobs, 1, MOST_JOBS)
     old, segments = old_ones(args, settings)
     names = [*(file.name for file in old), *args.files]
     check_inputs(names)
@@ -183,7 +184,7 @@ def take_options(args: argparse.Namespace) -> list[str]:
     lines = []
     for name in filter(is_index, args.against or []):
         files = [old for old in args.against if not is_index(old)] + args.files
-        if taken := agreement.take_options(args, Path(name), files):
+        if taken := index_manifest.take_options(args, Path(name), files):
             lines.append(f"{'options of the index':33} {name}: {' '.join(taken)}")
     return lines
 

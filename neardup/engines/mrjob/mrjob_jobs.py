@@ -20,31 +20,29 @@ from mrjob.job import MRJob
 from mrjob.parse import is_uri
 from mrjob.step import MRStep
 
-from neardup.count_stages import map_counts, order_counts, sum_counts
-from neardup.engines.deciding import decision
-from neardup.engines.either_form import reduce_either
-from neardup.engines.hadoop import archives, ship_numpy
-from neardup.engines.hadoop.sizes import AUTO
-from neardup.engines.hadoop.splits import SAME_SPLITS, WHOLE_LINES
-from neardup.engines.in_blocks import (
+from neardup.engines.hadoop import shipping
+from neardup.engines.hadoop.sizes import AUTO, SAME_SPLITS, WHOLE_LINES
+from neardup.engines.inputs import input_blocks, kept_of_task
+from neardup.engines.local.answer_file import REMOVED_OPTION
+from neardup.engines.mrjob.mrjob_runners import with_plain_names
+from neardup.options.settings import settings_before_counts
+from neardup.options.table import OPTIONS, given_arguments, value_of
+from neardup.reading.blocks import blocks_of
+from neardup.runtime.arguments import check_words
+from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.errors import UsageError
+from neardup.stages.deciding import decision
+from neardup.stages.pairs import dedup_pairs
+from neardup.stages.phases import (
+    counted_again,
     keys_in_blocks,
     lines_in_blocks,
+    map_shared,
+    read_shared_keys,
+    reduce_either,
     share_blocks,
 )
-from neardup.engines.inputs import input_blocks
-from neardup.engines.kept_inputs import kept_of_task
-from neardup.engines.local.removed_file import REMOVED_OPTION
-from neardup.engines.mrjob.mrjob_here import with_plain_names
-from neardup.engines.shared_keys_file import read_shared_keys
-from neardup.options.common import value_of
-from neardup.options.settings import settings_before_counts
-from neardup.options.table import OPTIONS, given_arguments
-from neardup.process.arguments import check_words
-from neardup.process.counters import SHUFFLED, Counters
-from neardup.process.errors import UsageError
-from neardup.reading.blocks import blocks_of
-from neardup.round_stages import counted_again, map_shared
-from neardup.stages import dedup_pairs
+from neardup.stages.token_counting import map_counts, order_counts, sum_counts
 
 GROUP = "neardup"  # of the counters
 RUNNERS = ("inline", "local", "hadoop")
@@ -76,7 +74,7 @@ class NearDuplicates(MRJob):
         for flag, spec in OPTIONS.items():
             (self.add_file_arg if flag in SENT_ALONG else self.add_passthru_arg)(flag, **spec)
         self.arg_parser.add_argument("--removed", **REMOVED_OPTION)
-        self.arg_parser.add_argument(ship_numpy.FLAG, **ship_numpy.OPTION)
+        self.arg_parser.add_argument(shipping.FLAG, **shipping.OPTION)
         self.add_passthru_arg("--rounds", choices=[AUTO, "1", "2"], default=AUTO, help=ROUNDS_HELP)
         self.add_passthru_arg("--blocks", action="store_true", help=argparse.SUPPRESS)
         for name in ("--decided", "--shared-keys"):
@@ -86,10 +84,10 @@ class NearDuplicates(MRJob):
 
     def load_args(self, args: list[str]) -> None:
         check_words(self.arg_parser, args)
-        self._cl_args = ship_numpy.with_value(args)  # which mrjob parses once more
+        self._cl_args = shipping.with_value(args)  # which mrjob parses once more
         super().load_args(with_plain_names(self._cl_args))
         if self.options.ship_numpy is not None:
-            there = {"PYTHONPATH": ship_numpy.NUMPY}
+            there = {"PYTHONPATH": shipping.NUMPY}
             self.options.cmdenv = combine_envs(there, self.options.cmdenv)
         for flag in OPTIONS:
             if value_of(self.options, flag) in ([], [[]]):  # what argparse makes of --flag=--
@@ -125,7 +123,7 @@ class NearDuplicates(MRJob):
         version = self.options.ship_numpy
         if version is None:
             return []
-        return [f"{archives.numpy(version)}#{ship_numpy.NUMPY}"]
+        return [f"{shipping.numpy(version)}#{shipping.NUMPY}"]
 
     def run_job(self) -> None:
         """What mrjob calls where this is no task."""

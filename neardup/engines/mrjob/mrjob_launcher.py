@@ -1,9 +1,18 @@
-"""What job.py does where it is no task: check before, run all jobs, sum up after.
+"""One job, by one of mrjob's runners: to its output, or to the reason why there is none.
+
+The end of job.py where a decision is asked for, as far as it is the launcher's.
+
+inline, local   edges ── decide ── removed, clusters, or the lines that stay
+hadoop          the last reducer decides; with --removed, here is a file of what it wrote
+
+What job.py does where it is no task: check before, run all jobs, sum up after.
 
 Where a scheme asks how rare tokens are, another job counts them first; and one finds the keys that
 two records share, where these alone are to have lines.  Where a decision is asked for, the job ends
 with edges: on a cluster one more reducer decides, and a job that has only mappers writes the lines
 that stay; on this machine the launcher does both.
+
+What job.py calls: a task of one of its jobs or, for the line that a user typed, the launcher.
 """
 
 from __future__ import annotations
@@ -12,24 +21,24 @@ import glob
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from neardup.count_stages import order_counts, sum_counts
-from neardup.engines.counting_first import cost_told
-from neardup.engines.hadoop.claims import claimed
-from neardup.engines.hadoop.listing import File, check_unchanged
-from neardup.engines.hadoop.ship_numpy import FLAG, check_version
-from neardup.engines.hadoop.sizes import AUTO, line_bytes, rounds_for
-from neardup.engines.local.folder import STDIN, working_folder
-from neardup.engines.local.removed_file import check_removed, removed_file
-from neardup.engines.mrjob.mrjob_decision import decide_here, write_removed
-from neardup.engines.mrjob.mrjob_here import end_tasks_with_workers, unpack_in_blocks
-from neardup.engines.mrjob.mrjob_inputs import Given
+from mrjob.step import StepFailedException
+
+from neardup.engines.hadoop.folders import claimed
+from neardup.engines.hadoop.shipping import FLAG, check_version
+from neardup.engines.hadoop.sizes import AUTO, File, check_unchanged, line_bytes, rounds_for
+from neardup.engines.hadoop.watching import first_message, for_nodes
+from neardup.engines.local.answer_file import check_removed, removed_file
+from neardup.engines.local.flow import keep
+from neardup.engines.local.workers import STDIN, working_folder
 from neardup.engines.mrjob.mrjob_jobs import (
     AS_HADOOP_SAYS,
     GROUP,
+    MARKED,
     CountTokens,
     Decide,
     FindEdges,
@@ -37,17 +46,115 @@ from neardup.engines.mrjob.mrjob_jobs import (
     NearDuplicates,
     ShareKeys,
 )
-from neardup.engines.mrjob.mrjob_run import JobRun
-from neardup.engines.mrjob.mrjob_there import files_of
-from neardup.options.settings import counts_first
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError, UsageError
-from neardup.process.reports import counts_in, summarize
-from neardup.process.summary import describe, total
-from neardup.process.verdict import judged
-from neardup.reading.input_files import format_input_files
-from neardup.reading.unchanged import Unchanged
-from neardup.round_stages import check_rounds
+from neardup.engines.mrjob.mrjob_runners import (
+    Given,
+    end_tasks_with_workers,
+    ending_its_job,
+    files_of,
+    fit,
+    said_by_a_task,
+    unpack_in_blocks,
+)
+from neardup.options.settings import Settings, counts_first
+from neardup.reading.input_files import InputFile, Unchanged, file_places, format_input_files
+from neardup.runtime.counters import Counters, counts_in, summarize
+from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import STDOUT_TOLD, run, write_all, write_to
+from neardup.runtime.summary import describe, judged, total
+from neardup.stages.deciding import decision, in_order, removed_of
+from neardup.stages.phases import check_rounds
+from neardup.stages.token_counting import cost_told, order_counts, sum_counts
+
+
+@dataclass
+class JobRun:
+    job: NearDuplicates
+    given: Given
+    files: list[File]  # the same with their sizes, on a cluster
+    rounds: str
+    runner: Any = field(init=False)
+
+    def run(self, name: str = STDOUT_TOLD) -> None:
+        """`name`, of where the output goes, is for messages; StageError with what a task said."""
+        job = self.job
+        with job.make_runner() as self.runner:
+            if job.on_cluster():
+                shared = job.options.shared_keys
+                mapped = Path(shared).stat().st_size if shared else 0
+                keys_alone = isinstance(job, ShareKeys)
+                fit(self.runner, job.settings, self.files, self.rounds, mapped, keys_alone)
+            if job.options.input_files:
+                self._list_input_files(Path(job.options.input_files))
+            try:
+                with ending_its_job(self.runner) if job.on_cluster() else nullcontext():
+                    self.runner.run()
+            except StepFailedException as error:
+                raise StageError(self._why_it_failed() or str(error)) from None
+            if job._should_cat_output():
+                write_to(job.stdout, self.runner.cat_output(), name)
+
+    def run_into(self, path: Path) -> Path:
+        """The same, with the output into this file of this machine."""
+        self.job.options.output_dir = self.job.options.step_output_dir = None
+        self.job.options.cat_output = True
+        with path.open("wb") as file:
+            self.job.sandbox(stdout=file, stderr=self.job.stderr)
+            self.run(str(path))
+        return path
+
+    def _list_input_files(self, path: Path) -> None:
+        old, new = (
+            [seen for n in names for seen in self._seen_by_tasks(n)] for names in self.given
+        )
+        path.write_bytes(format_input_files(old, new))
+
+    def _seen_by_tasks(self, name: str) -> list[str]:
+        """The names of a file, or of those that a pattern stands for, as tasks know them."""
+        if self.job.elsewhere(name):
+            return sorted(self.runner.fs.ls(name))
+        return [self.runner._upload_mgr.add(name) if self.job.on_cluster() else name]
+
+    def _why_it_failed(self) -> str:
+        if not self.job.on_cluster():
+            return said_by_a_task(self.job.options.local_tmp_dir)
+        steps = [log.get("step", {}) for log in self.runner._log_interpretations]
+        application = steps[-1].get("application_id", "") if steps else ""
+        reason = first_message(application, self.runner.get_hadoop_bin()[0])
+        reason = for_nodes(reason, "type --ship-numpy, or --python-bin PATH of one that has it")
+        return reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above"
+
+
+def decide_here(
+    edges: Path,
+    output: str,
+    settings: Settings,
+    files: list[str],
+    removed: IO[bytes] | None,
+    unchanged: Unchanged,
+) -> None:
+    """From edges in any order to stdout; with --output kept, `files` are read once more."""
+    counters = Counters("decide")
+    with open(edges, "rb") as lines:
+        decided = decision(in_order(lines, counters), output, settings, counters)
+        if output != "kept":
+            write_all(decided)
+        else:
+            by_place = edges.with_name("decided")
+            with open(by_place, "wb") as file:
+                file.writelines(decided)
+    counters.report()
+    if output == "kept":
+        write_removed(by_place, removed)
+        unchanged.check()
+        places = file_places(0, len(files))
+        keep(settings, by_place, list(map(InputFile, files, files, places)))
+
+
+def write_removed(decided: Path, removed: IO[bytes] | None) -> None:
+    """What --output removed prints, where it was asked for too."""
+    if removed:
+        with open(decided, "rb") as lines:
+            write_to(removed, removed_of(lines, Counters("removed")))
 
 
 class Launcher:
@@ -208,3 +315,17 @@ class Launcher:
 
     def working_file(self, name: str) -> Path:
         return Path(self.how.local_tmp_dir, name)
+
+
+def main(script: str) -> int:
+    """`script` is job.py."""
+    NearDuplicates.SCRIPT = os.path.realpath(script)
+    NearDuplicates.LAUNCH = launch
+    marked = [kind for kind in MARKED if kind.MARK[0] in sys.argv]
+    return run("job.py", (marked or [NearDuplicates])[0].run)
+
+
+def launch(typed: NearDuplicates) -> None:
+    pass  # tasks need none of it
+
+    Launcher(typed).run()

@@ -1,9 +1,9 @@
-"""run_spark.sh and `neardup.spark`: the job on Spark, in blocks of lines.
+"""run_spark.sh and `neardup.library.spark`: the job on Spark, in blocks of lines.
 
 In: files on any file system that Spark reads, or a DataFrame.
 Out: a folder of pair lines there, or a DataFrame of pairs.
 May import: as `engines`.
 
 Spark moves rows of a mebibyte, (partition, block), some thousand of them; what is in a block only
-the stages know.  Nothing but this folder and `neardup.spark` imports pyspark.
+the stages know.  Nothing but this folder and `neardup.library.spark` imports pyspark.
 """

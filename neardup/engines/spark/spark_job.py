@@ -11,19 +11,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from neardup.process.interpreter import require
+from neardup.runtime.interpreter import require
 
 if __name__ == "__main__":
     require("numpy", "pyspark", "pyarrow", "pandas", name="run_spark.sh")
 
 from pyspark.sql import SparkSession
 
-from neardup.decision_stages import check_lines, decide_edges
-from neardup.engines.counting_first import cost_told
-from neardup.engines.spark import spark_options
-from neardup.engines.spark.shipped_package import ship
-from neardup.engines.spark.spark_failures import in_a_line
-from neardup.engines.spark.spark_flow import SparkJob
+from neardup.engines.spark import spark_submit
+from neardup.engines.spark.spark_flow import SparkJob, in_a_line, ship
 from neardup.engines.spark.spark_lines import (
     check_unchanged,
     lines_of_files,
@@ -34,18 +30,19 @@ from neardup.engines.spark.spark_tasks import READ, WRITTEN, Tasks
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings
 from neardup.options.table import as_arguments
-from neardup.process.counters import Counters
-from neardup.process.errors import StageError
-from neardup.process.program import run
-from neardup.process.summary import REMOVED, describe, first_bad_lines, total
-from neardup.process.verdict import judged
-from neardup.round_stages import check_rounds
-from neardup.stages import dedup_pairs, map_records, reduce_buckets
-from neardup.token_counts.counts import TokenCounts
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError
+from neardup.runtime.program import run
+from neardup.runtime.summary import REMOVED, describe, first_bad_lines, judged, total
+from neardup.sets.token_counts import TokenCounts
+from neardup.stages.deciding import check_lines, decide_edges
+from neardup.stages.pairs import dedup_pairs, map_records, reduce_buckets
+from neardup.stages.phases import check_rounds
+from neardup.stages.token_counting import cost_told
 
 
 def main() -> None:
-    args = spark_options.read(sys.argv[1:])
+    args = spark_submit.read(sys.argv[1:])
     logging.getLogger().addHandler(logging.NullHandler())  # py4j tells it of Ctrl-C at length
     with in_a_line():
         spark = SparkSession.builder.getOrCreate()
@@ -139,4 +136,4 @@ def _when(report: dict) -> dict:
 
 
 if __name__ == "__main__":
-    sys.exit(run(spark_options.NAME, main))
+    sys.exit(run(spark_submit.NAME, main))

@@ -14,12 +14,11 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from neardup.process.errors import StageError, UsageError
-from neardup.reading.bad_lines import LINE_TOO_LONG
-from neardup.reading.blocks import BLOCK_BYTES, CUT_BYTES, Block
+from neardup.reading.blocks import BLOCK_BYTES, CUT_BYTES, NEW, Block
+from neardup.reading.compressed import MAGIC_BYTES, refuse_no_lines
+from neardup.reading.input_check import LINE_TOO_LONG
 from neardup.reading.input_files import file_places
-from neardup.reading.magic import MAGIC_BYTES, refuse_no_lines
-from neardup.reading.places import NEW
+from neardup.runtime.errors import StageError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

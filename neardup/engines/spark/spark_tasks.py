@@ -24,28 +24,18 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from neardup.engines.deciding import decision, in_order
-from neardup.engines.spark.spark_lines import (
-    blocks_of_batches,
-    lines_that_stay,
-    rows_of_batches,
-)
-from neardup.lines.decided_lines import parse_place
+from neardup.engines.spark.spark_lines import blocks_of_batches, lines_that_stay, rows_of_batches
+from neardup.lines.answer_lines import parse_place
 from neardup.options.settings import Settings
 from neardup.options.table import from_arguments
-from neardup.process.counters import Counters
 from neardup.reading.blocks import TASK_FILE
-from neardup.round_stages import (
-    counted_again,
-    reduce_blocks,
-    send_keys,
-    send_lines,
-    share_keys,
-)
-from neardup.rounds.key_filter import HELD_BYTES, KeyFilter
-from neardup.rounds.line_blocks import gathered
-from neardup.stages import dedup_pairs
-from neardup.token_counts.counts import TokenCounts
+from neardup.runtime.counters import Counters
+from neardup.sets.token_counts import TokenCounts
+from neardup.stages.bloom_filter import HELD_BYTES, KeyFilter
+from neardup.stages.deciding import decision, in_order
+from neardup.stages.key_blocks import gathered
+from neardup.stages.pairs import dedup_pairs
+from neardup.stages.phases import counted_again, reduce_blocks, send_keys, send_lines, share_keys
 
 ROW = "part int, block binary, report binary"
 READ, WRITTEN = "lines read", "lines written"  # of those from which some go

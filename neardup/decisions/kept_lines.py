@@ -1,0 +1,266 @@
+"""The lines of an input that stay: all of it, but for those at the places of records that go.
+
+Blank lines, bad ones and records without keys stay as they are.  Every line ends with LF here,
+since a task of Hadoop cannot know how it ended.  A line may be of any length: it is not held.
+
+The records of a file that stay, in the form that the file has: lines, rows with their header, or
+a Parquet file with all its columns.
+"""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Callable
+
+import numpy as np
+
+from neardup.lines.answer_lines import parse_decided
+from neardup.reading.blocks import LINE_BITS
+from neardup.reading.compressed import LINES, opened, position, unpacked
+from neardup.reading.input_files import InputFile
+from neardup.reading.input_format import LineForm
+from neardup.reading.parquet_rows import kept_parquet
+from neardup.reading.separated_rows import header_of, kept_rows, opened_table
+from neardup.runtime.errors import StageError, UsageError, shown
+from neardup.runtime.program import STDOUT
+
+LF = ord("\n")
+MOST_BYTES = 130 << 20  # of a decided line, which has two ids; what has no line end has none, too
+
+
+def kept_lines(
+    chunks: Iterable[bytes],
+    first: int,
+    gone: Iterable[int],
+    of_file: bool = True,
+    check: Callable[[bytes], None] | None = None,
+) -> Iterator[bytes]:
+    r"""The bytes of a file, or of a part of it, without the lines at the places `gone` (ascending).
+
+    `first` is the place of the first line; places before it, or after the last one, are of others.
+    `check` is given each line that goes and is whole in a chunk.
+
+    >>> b"".join(kept_lines([b"a\r", b"\nb\nc", b"d\n\ne"], 7, [3, 8, 11]))
+    b'a\ncd\n\n'
+    """
+    places = itertools.dropwhile(lambda place: place < first, gone)
+    next_gone = next(places, None)
+    last, whole = LF, True  # whether a line begins with the chunk
+    for chunk in _with_line_feeds(chunks, of_file):
+        start = 0
+        if next_gone is not None:  # after the last one that goes, no line needs to be found
+            ends = np.flatnonzero(np.frombuffer(chunk, dtype=np.uint8) == LF)
+            while next_gone is not None and next_gone <= first + len(ends):
+                line = next_gone - first
+                begin = int(ends[line - 1]) + 1 if line else 0
+                if begin > start:
+                    yield chunk[start:begin]
+                    last = chunk[begin - 1]
+                if line == len(ends):  # it goes on in the next chunk
+                    start = len(chunk)
+                    break
+                start = int(ends[line]) + 1
+                if check and (begin or whole):
+                    check(chunk[begin:start])
+                next_gone = next(places, None)
+            first += len(ends)
+        whole = chunk[-1:] == b"\n" or (whole and not chunk)
+        if start < len(chunk):
+            yield chunk[start:]
+            last = chunk[-1]
+    if not whole and next_gone == first:  # the last line, without a line end
+        next(places, None)
+    if last != LF:
+        yield b"\n"
+
+
+def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
+    """The same, each line ending with LF, and without a byte order mark at the start of a file."""
+    held = b""  # a CR, after which an LF may come, or what may become a byte order mark
+    for chunk in chunks:
+        chunk = held + chunk
+        held = b""
+        if of_file and len(chunk) < len(codecs.BOM_UTF8):
+            held = chunk
+            continue
+        chunk, of_file = chunk.removeprefix(codecs.BOM_UTF8) if of_file else chunk, False
+        if chunk.endswith(b"\r"):
+            chunk, held = chunk[:-1], b"\r"
+        yield _line_feeds(chunk)
+    yield _line_feeds(held)
+
+
+def _line_feeds(chunk: bytes) -> bytes:
+    return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
+
+
+def places_from(file: IO[bytes], place: int) -> Iterator[int]:
+    """The places on decided lines, from this one on; see `records_from`."""
+    return (found for found, _ in records_from(file, place))
+
+
+def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
+    """(place, id) of decided lines, from this place on, of a file in order of places.
+
+    It is found by halves, so that each task of many reads only what is of its own lines.
+    """
+    low, high = 0, os.fstat(file.fileno()).st_size  # the first such line begins in between
+    while low < high:
+        middle = (low + high) // 2
+        start, line = _line_after(file, middle)
+        if line and parse_decided(line)[0] < place:
+            low = start + len(line)
+        else:
+            high = middle
+    file.seek(_line_after(file, low)[0])
+    before = 0
+    for line in iter(lambda: file.readline(MOST_BYTES), b""):  # and not by blocks
+        found, id_ = parse_decided(line)
+        if found < before:
+            raise StageError("the records that go are not in order; put LC_ALL=C sort in front")
+        before = found
+        yield found, id_
+
+
+def _line_after(file: IO[bytes], position: int) -> tuple[int, bytes]:
+    """The first line that begins at this position or after it, and where it does."""
+    file.seek(max(0, position - 1))
+    if position:
+        file.readline(MOST_BYTES)
+    return file.tell(), file.readline(MOST_BYTES)
+
+
+FILE_PLACES = 1 << LINE_BITS  # from one file to the next
+AGAIN = "name the same files in the same order, or run all of it again"
+
+
+def nothing(_: int) -> None:
+    """For those who do not ask how far it is."""
+
+
+def keep_file(
+    form: LineForm,
+    file: InputFile,
+    max_line: int,
+    decided: IO[bytes],
+    sink: IO[bytes],
+    with_header: bool = True,
+    passed: Callable[[int], None] = nothing,
+) -> bool:
+    """Write what stays of a file; `decided` are the lines of those that go, in order of places.
+
+    Tells whether that was anything: of an empty file there is no header, which the next one has.
+    `max_line` and `passed` are as in `read_files`.
+    """
+    kind, (path, name, first) = form.kind_of(file.name), file
+    places = Places(decided, first)
+    gone: Iterator[int] = places
+    written = 0
+    if kind == "parquet":
+        kept_parquet(path, name, first, gone, sink, passed)
+        places.check(name)
+        return True
+    if kind == "csv":
+        with opened(path, name) as stream:
+            table = opened_table(kind, form.has_header, stream, name, max_line)
+            for rows in kept_rows(table, first, gone, with_header):
+                written += sink.write(rows)
+                passed(position(stream))
+    else:
+        if kind == "tsv" and form.has_header:  # it stands before the first record
+            first -= 1
+            gone = gone if with_header else itertools.chain([first], gone)
+        check = places.check_line if kind in LINES else None
+        lines = kept_lines(unpacked(path, passed), first, gone, check=check)
+        written = sum(map(sink.write, lines))
+    places.check(name)
+    return written > 0
+
+
+class Places:
+    """The places of the records that go, of one file, asked for in order."""
+
+    def __init__(self, decided: IO[bytes], first: int):
+        end = first + FILE_PLACES
+        records = records_from(decided, first)
+        self._left = itertools.takewhile(lambda record: record[0] < end, records)
+        self._given = self._ended = False
+        self._id = b""
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        found = next(self._left, None)
+        if found is None:
+            self._ended = True
+            raise StopIteration
+        self._given = True
+        place, self._id = found
+        return place
+
+    def check_line(self, line: bytes) -> None:
+        """StageError unless the line at the last place is of the record that goes."""
+        if not line.lstrip().startswith(self._id):
+            raise StageError(
+                f"expected a line of {shown(self._id)}, got {shown(line.rstrip())}: this is "
+                f"another file than that which was decided on; {AGAIN}"
+            )
+
+    def check(self, name: str) -> None:
+        """StageError where not all lines were found, after which the next place was asked for."""
+        if not self._ended and (self._given or next(self, None) is not None):
+            raise StageError(f"{name}: is shorter than the file that was decided on; {AGAIN}")
+
+
+def keep_in_one(
+    form: LineForm,
+    files: Sequence[InputFile],
+    max_line: int,
+    decided: IO[bytes],
+    sink: IO[bytes],
+    passed: Callable[[int], None] = nothing,
+) -> None:
+    """The same of several files, one after the other, with one header."""
+    header, before, done = True, 0, 0
+
+    def in_all(of_file: int) -> None:
+        nonlocal done
+        done = of_file
+        passed(before + done)
+
+    for file in files:
+        header = not keep_file(form, file, max_line, decided, sink, header, in_all) and header
+        before, done = before + done, 0
+    for _ in records_from(decided, files[-1].first + FILE_PLACES):
+        raise StageError(f"more files were decided on than these; {AGAIN}")
+
+
+def check_one_answer(form: LineForm, files: Sequence[InputFile]) -> None:
+    """UsageError where what stays of several files cannot be one file, or stdout is a terminal and
+    it is not text."""
+    instead = "write a file for each of them: -o FOLDER/"
+    kinds = {form.kind_of(name) for _, name, _ in files}
+    if len(files) > 1 and "parquet" in kinds:
+        raise UsageError(f"--output kept of several Parquet files is not one file; {instead}")
+    if "parquet" in kinds and os.isatty(STDOUT):
+        raise UsageError(
+            "--output kept of Parquet is not text for a terminal; write a file: > FILE.parquet"
+        )
+    if len(kinds) > 1:
+        names = " and ".join(sorted(kinds))
+        raise UsageError(f"--output kept of {names} is not one file; {instead}")
+    if kinds <= {"csv", "tsv"} and form.has_header and len(files) > 1:
+        headers = [(name, header) for name, header in _headers(form, files) if header]
+        for name, header in headers[1:]:
+            if header != headers[0][1]:
+                raise UsageError(f"{headers[0][0]} and {name} have other columns; {instead}")
+
+
+def _headers(form: LineForm, files: Sequence[InputFile]) -> Iterator[tuple[str, list[str]]]:
+    for path, name, _ in files:
+        with opened(path, name) as stream:
+            yield name, header_of(form.kind_of(name), stream, name)

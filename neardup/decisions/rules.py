@@ -1,0 +1,294 @@
+"""Which records the edges connect, and how many that makes.
+
+What a rule is: who stays, and because of whom another goes.
+
+--rule direct: the lexicographically first maximal independent set.
+
+In order of priority a record stays unless one that stays before it is a pair with it: then it goes,
+and its reason is the most similar one of these, of several the one with the best priority.  An old
+record always stays, and is a better reason than a new one.
+
+Copies of a set are tied to the first of them, and to nobody else.  If that stays, they go because
+of it.  If it goes, they go too: because of its reason, or of a better one that has come since.
+What is held of a record that goes is therefore its best reason so far.
+
+--rule cluster: of each connected component the first record stays.
+
+The others go because of it, also those that are no pair with it: these were only chained to it, and
+their line says `-` for the similarity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neardup.decisions.edge_file import IDENTICAL, EdgeFile, Head, Heads
+from neardup.sets.union_find import Forest
+
+AT_ONCE = 1 << 16
+
+
+class Components:
+    """The clusters of the records of an `EdgeFile`; four bytes are held for each record."""
+
+    def __init__(self, edges: EdgeFile):
+        self.forest = Forest(edges.count)
+        self.old = edges.old
+        self._of_crowd: dict[bytes, int] = {}  # a member of each
+
+    @classmethod
+    def of(cls, edges: EdgeFile) -> Components:
+        components = cls(edges)
+        for heads in edges.batches():
+            components.connect(heads)
+        return components
+
+    def connect(self, heads: Heads) -> None:
+        """Records with their neighbours."""
+        self.forest.join_all(heads.numbers[heads.owners()], heads.near)
+        for number, record in zip(heads.numbers.tolist(), heads.records) if heads.crowds else ():
+            for member in heads.crowds.get(record, []):
+                self.forest.join(number, self._of_crowd.setdefault(member.crowd, number))
+
+    def of_record(self, number: int) -> int:
+        """One number for all records of its cluster."""
+        return self.forest.root(number)
+
+    def of_records(self, numbers: np.ndarray) -> np.ndarray:
+        """The same of many (int64 arrays)."""
+        return self.forest.roots(numbers)
+
+    def count(self) -> int:
+        return self._roots_from(0)
+
+    def largest(self) -> int:
+        """How many records the largest has."""
+        sizes = np.zeros_like(self.forest.parents)
+        for numbers in self._pieces(0):
+            np.add.at(sizes, self.forest.roots(numbers), 1)
+        return int(sizes.max(initial=0))
+
+    def would_go(self) -> int:
+        """How many new records would go if one of each cluster stayed, and old ones."""
+        # The root of a cluster is its first record: one that has an old record has an old root.
+        return len(self.forest.parents) - self.old - self._roots_from(self.old)
+
+    def _roots_from(self, number: int) -> int:
+        """How many records from this one on are the root of a cluster."""
+        roots = (self.forest.roots(numbers) == numbers for numbers in self._pieces(number))
+        return sum(int(np.count_nonzero(some)) for some in roots)
+
+    def _pieces(self, number: int) -> Iterator[np.ndarray]:
+        """The numbers of all records from this one on, some at a time."""
+        count = len(self.forest.parents)
+        for low in range(number, count, AT_ONCE):
+            yield np.arange(low, min(low + AT_ONCE, count))
+
+
+class Reason(NamedTuple):
+    """The tagged id of the record that stays, and the similarity, or `-` if they are no pair."""
+
+    kept: bytes
+    similarity: bytes
+
+
+class Rule:
+    """Asked of one record after the other, in order of priority."""
+
+    # Whether `components` must be known before the first record.
+    components_first = False
+
+    def __init__(self, edges: EdgeFile, components: Components):
+        self.edges = edges
+        self.components = components
+
+    def at_once(self, heads: Heads) -> dict[int, Reason | None]:
+        """What becomes of some of these records as far as it follows from what is decided by now:
+        why they go, or None for those that stay; by their places among these."""
+        raise NotImplementedError
+
+    def may_stay(self, head: Head) -> bool:
+        """False if what is known by now rules out that this record stays."""
+        raise NotImplementedError
+
+    def decide(self, head: Head) -> Reason | None:
+        """Why this record goes; None if it stays."""
+        raise NotImplementedError
+
+    def stays(self, number: int) -> bool:
+        """Whether the record of this number was decided to stay."""
+        raise NotImplementedError
+
+
+@lru_cache(1 << 12)
+def as_decimals(similarity: int) -> bytes:
+    """Six decimals of a number from 0 to 10^18, rounded half-even.
+
+    >>> as_decimals(912345678901234567), as_decimals(5 * 10**11), as_decimals(15 * 10**11)
+    (b'0.912346', b'0.000000', b'0.000002')
+    """
+    millionths, rest = divmod(similarity, 10**12)
+    millionths += 2 * rest > 10**12 or (2 * rest == 10**12 and millionths % 2)
+    return b"%d.%06d" % divmod(millionths, 10**6)
+
+
+STAYS, COPY, OPEN = -1, -2, 0  # instead of a rank
+OLD_FIRST = 2 * IDENTICAL
+
+
+class Direct(Rule):
+    """For each record eight bytes, and eight: the rank of its reason, and where that is written."""
+
+    def __init__(self, edges: EdgeFile, components: Components):
+        super().__init__(edges, components)
+        self.ranks = np.full(edges.count, OPEN, np.int64)  # or STAYS, or COPY
+        self.places = np.zeros(edges.count, np.int64)  # or of a COPY, the number of the first one
+        self.rank, self.where = self.ranks.data, self.places.data  # whose items are read faster
+        self.old = edges.old
+
+    def stays(self, number: int) -> bool:
+        return self.rank[number] == STAYS
+
+    def may_stay(self, head: Head) -> bool:
+        return head.number < self.old or not any(
+            near.same or self.stays(near.number) for near in head.edges
+        )
+
+    def at_once(self, heads: Heads) -> dict[int, Reason | None]:
+        """Who has no edges stays.  Who has one to a record that stays goes, if what its other edges
+        lead to is decided too, and has another set.
+        """
+        edges = np.diff(heads.bounds)
+        alone = heads.alone()
+        staying = np.flatnonzero(alone & (edges == 0))
+        self.ranks[heads.numbers[staying]] = STAYS
+        later = np.flatnonzero(edges)
+        runs = heads.bounds[later]
+        ranks = self.ranks[heads.near]
+        stays = ranks == STAYS
+        known = stays | ((ranks != OPEN) & ~heads.same)
+        best, rank = _best(np.where(stays, self._rank(heads.similarity, heads.near), 0), runs)
+        goes = np.logical_and.reduceat(known, runs) & (rank > 0)
+        goes &= alone[later] & (heads.numbers[later] >= self.old)
+        later, best, rank = later[goes], best[goes], rank[goes]
+        self.ranks[heads.numbers[later]] = rank
+        self.places[heads.numbers[later]] = heads.near_positions[best]
+        kept = map(heads.near_records.__getitem__, best.tolist())
+        reasons = map(Reason, kept, map(as_decimals, (rank % OLD_FIRST).tolist()))
+        return {**dict.fromkeys(staying.tolist()), **dict(zip(later.tolist(), reasons))}
+
+    def decide(self, head: Head) -> Reason | None:
+        rank, where, kept, copy_of = 0, 0, b"", -1
+        for near in [] if head.number < self.old else head.edges:
+            if self.rank[near.number] == STAYS:
+                place, record = near.position, near.record
+                found = self._rank(near.similarity, near.number)
+            elif near.same:
+                copy_of = self._first(near.number)
+                found, place = self.rank[copy_of], self.where[copy_of]
+                record = self.edges.record_at(place)
+            else:
+                continue
+            if found > rank or (found == rank and record < kept):
+                rank, where, kept = found, place, record
+        if not rank:
+            self._stay(head)
+            return None
+        self.rank[head.number] = rank if copy_of < 0 else COPY
+        self.where[head.number] = where if copy_of < 0 else copy_of
+        return Reason(kept, as_decimals(rank % OLD_FIRST))
+
+    def _stay(self, head: Head) -> None:
+        self.rank[head.number] = STAYS
+        for near in head.edges:  # all go, and their copies to come may have a better reason now
+            first = self._first(near.number)
+            rank = self._rank(near.similarity, head.number)
+            if 0 < self.rank[first] < rank:
+                self.rank[first], self.where[first] = rank, head.position
+
+    def _first(self, number: int) -> int:
+        """The first of the copies of a set."""
+        return self.where[number] if self.rank[number] == COPY else number
+
+    def _rank(self, similarity: Any, kept: Any) -> Any:
+        """What makes a reason better: one or many."""
+        return similarity + OLD_FIRST * (kept < self.old)
+
+
+def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the first of the largest is in each run that begins at `starts`, and the largest.
+
+    >>> [column.tolist() for column in _best(np.array([3, 7, 7, 5]), np.array([0, 3]))]
+    [[1, 3], [7, 5]]
+    """
+    largest = np.maximum.reduceat(ranks, starts)
+    sizes = np.diff(starts, append=len(ranks))
+    places = np.where(ranks == np.repeat(largest, sizes), np.arange(len(ranks)), len(ranks))
+    return np.minimum.reduceat(places, starts), largest
+
+
+NOBODY, SMALLEST, UNKNOWN = -1, -1, -2
+NO_PAIR = b"-"
+
+
+class WholeClusters(Rule):
+    """For each record eight bytes, and eight: its similarity to who stays, and where that is."""
+
+    components_first = True
+
+    def __init__(self, edges: EdgeFile, components: Components):
+        super().__init__(edges, components)
+        self.similarity = np.full(edges.count, UNKNOWN, np.int64)  # 0 if they are no pair
+        self.kept = np.full(edges.count, NOBODY, np.int64)  # of the component of this number
+
+    def stays(self, number: int) -> bool:
+        return bool(self.similarity[number] == SMALLEST)
+
+    def may_stay(self, head: Head) -> bool:
+        return bool(self.kept[self.components.of_record(head.number)] == NOBODY)
+
+    def at_once(self, heads: Heads) -> dict[int, Reason | None]:
+        """All records, but for clusters with crowds and copies of records that are among these."""
+        component = self.components.of_records(heads.numbers)
+        alone = ~np.isin(component, component[~heads.alone()])
+        new = np.flatnonzero(alone & (self.kept[component] == NOBODY))
+        first = new[np.unique(component[new], return_index=True)[1]]
+        self.kept[component[first]] = heads.positions[first]
+        self.similarity[heads.numbers[first]] = SMALLEST
+
+        similarity = self.similarity[heads.near]
+        stays = similarity == SMALLEST
+        open_ = heads.same & (similarity == UNKNOWN)
+        found = np.where(stays, heads.similarity, np.where(heads.same, similarity, 0))
+        best = np.zeros(len(heads.records), np.int64)
+        np.maximum.at(best, heads.owners(), found)
+        alone[heads.owners()[open_]] = False
+        alone[first] = False
+        goes = np.flatnonzero(alone)
+        self.similarity[heads.numbers[goes]] = best[goes]
+        kept = map(self.edges.record_at, self.kept[component[goes]].tolist())
+        reasons = map(Reason, kept, map(_in_words, best[goes].tolist()))
+        return {**dict.fromkeys(first.tolist()), **dict(zip(goes.tolist(), reasons))}
+
+    def decide(self, head: Head) -> Reason | None:
+        component = self.components.of_record(head.number)
+        if self.may_stay(head):
+            self.similarity[head.number] = SMALLEST
+            self.kept[component] = head.position
+            return None
+        best = 0
+        for near in head.edges:
+            if self.stays(near.number):
+                best = max(best, near.similarity)
+            elif near.same:
+                best = max(best, int(self.similarity[near.number]))
+        self.similarity[head.number] = best
+        return Reason(self.edges.record_at(int(self.kept[component])), _in_words(best))
+
+
+def _in_words(similarity: int) -> bytes:
+    return as_decimals(similarity) if similarity else NO_PAIR

@@ -1,0 +1,187 @@
+"""--ship-numpy: numpy for nodes that lack it, for this machine's Python or for another version.
+
+What the nodes need, as archives that Hadoop unpacks into the folder of each task.
+
+They are kept, under the same name for the same content, so that the command which run_hadoop.sh
+prints can be run again as it stands: in .ship/ where this user may write there and nobody else, and
+otherwise in the user's cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import filecmp
+import gzip
+import hashlib
+import os
+import platform
+import re
+import stat
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from neardup.runtime.atomic_write import LOCKED, swept_folder
+from neardup.runtime.errors import StageError, UsageError
+
+FLAG = "--ship-numpy"
+NUMPY = "numpy-lib"  # in a task's folder
+OPTION: dict[str, Any] = dict(
+    metavar="",  # argparse would show it behind a blank, and there it is an INPUT
+    help="send numpy along, to nodes with this machine's system and Python version; as "
+    "--ship-numpy=3.9, to Linux nodes whose Python is 3.9",
+)
+
+
+def with_value(words: Sequence[str]) -> list[str]:
+    """Give the flag an empty value where it stands alone, so that argparse takes no word for it.
+
+    >>> with_value(["--ship-numpy", "in.txt", "--", "--ship-numpy"])
+    ['--ship-numpy=', 'in.txt', '--', '--ship-numpy']
+    """
+    cut = words.index("--") if "--" in words else len(words)
+    flags = [f"{word}=" if word == FLAG else word for word in words[:cut]]
+    return [*flags, *words[cut:]]
+
+
+def check_version(version: str | None) -> None:
+    """Raise UsageError for a value that is not empty and not a version such as 3.9."""
+    if version and not re.fullmatch(r"3\.(9|[1-9]\d)", version):
+        raise UsageError(
+            f"{FLAG}={version}: expected the nodes' Python, 3.9 or later, as {FLAG}=3.9"
+        )
+
+
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPTS = (
+    "mapper.py",
+    "reducer.py",
+    "dedup_reducer.py",
+    "count_tokens.py",
+    "decide_reducer.py",
+    "keep_mapper.py",
+    "connect.py",
+    "share_keys.py",
+)
+
+
+def our_code() -> Path:
+    """The scripts and neardup/, without what Python has compiled: the same bytes every time."""
+
+    def pack(path: Path) -> None:
+        with (
+            gzip.GzipFile(path, "wb", mtime=0) as file,
+            tarfile.open(fileobj=file, mode="w") as tar,
+        ):
+            for module in [*map(ROOT.joinpath, SCRIPTS), *sorted((ROOT / "neardup").rglob("*.py"))]:
+                entry = tarfile.TarInfo(str(module.relative_to(ROOT)))
+                entry.size = module.stat().st_size
+                with module.open("rb") as source:
+                    tar.addfile(entry, source)
+
+    return _made("neardup.tar.gz", pack)
+
+
+def numpy(version: str = "") -> Path:
+    """numpy for nodes that have the same system and Python as this machine, but lack numpy; with a
+    `version`, such as 3.9, for Linux nodes with that Python."""
+    machine = platform.machine() if sys.platform == "linux" else "x86_64"
+    system = f"manylinux2014_{machine}"  # what any Linux with glibc 2.17 or later can load
+    wheels = ["--python-version", version, "--platform", system, "--only-binary=:all:"]
+
+    def install(path: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="neardup.") as folder:
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder]
+            _run(*pip, *(wheels if version else []), "numpy")
+            with tarfile.open(path, "w:gz") as tar:
+                tar.add(folder, arcname=".")
+
+    python = f"cp{version.replace('.', '')}-{system}" if version else _python()
+    return _kept(f"numpy-{python}.tar.gz", install)
+
+
+def virtual_environment() -> Path:
+    """A virtual environment with numpy; the nodes need its Python in the same place as here."""
+
+    def install(path: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="neardup.") as folder:
+            _run(sys.executable, "-m", "venv", folder)
+            bin_ = os.path.join(folder, "bin")
+            pip = [f"{bin_}/python", "-m", "pip", "install", "--quiet", "numpy", "venv-pack"]
+            _run(*pip)
+            _run(f"{bin_}/venv-pack", "-p", folder, "-o", str(path), "--format", "tar.gz")
+
+    return _kept(f"venv-{_python()}.tar.gz", install)
+
+
+def kept_bytes(data: bytes) -> Path:
+    """A file of these bytes, that is called by what they are."""
+
+    def write(path: Path) -> None:
+        path.write_bytes(data)
+
+    return _kept(f"{hashlib.sha256(data).hexdigest()[:16]}.tsv", write)
+
+
+def _kept(name: str, make: Callable[[Path], None]) -> Path:
+    """The archive of that name, made if it is not there."""
+    path = folder() / name
+    return path if path.exists() else _made(name, make)
+
+
+def _made(name: str, make: Callable[[Path], None]) -> Path:
+    """A new archive of that name, whole or not at all; one with the same content stays as it is.
+
+    Hadoop gives up where a file changes, be it in date only, while another run sends it along.
+    """
+    ship = folder()
+    with swept_folder(ship, LOCKED) as temporary:
+        new, old = temporary / name, ship / name
+        make(new)
+        same = old.exists() and filecmp.cmp(new, old, shallow=False)
+        return old if same else new.replace(old)
+
+
+def folder() -> Path:
+    """Where archives are kept; StageError if there is no place for them."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    cache = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
+    # Several installations, in versions of their own, share a cache.
+    installation = hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:16]
+    places = (ROOT / ".ship", Path(cache, "neardup", installation))
+    for place in places:
+        with contextlib.suppress(OSError):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _is_private(place):
+            return place
+    raise StageError(
+        f"there is no folder that is writable for this user only, neither {places[0]} nor "
+        f"{places[1]}; name another one: XDG_CACHE_HOME=FOLDER"
+    )
+
+
+def _is_private(path: Path) -> bool:
+    """Whether nobody else can put there what the nodes then run on this user's behalf."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    private = found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(found.st_mode) and private and os.access(path, os.W_OK)
+
+
+def _python() -> str:
+    """As cp311-linux-x86_64: a cache may be in a home that machines share."""
+    version = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    return f"{version}-{sysconfig.get_platform()}"
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+    if done.returncode:
+        raise StageError(f"{' '.join(command)} ended with status {done.returncode}")

@@ -1,0 +1,358 @@
+"""The sieve: meet by keys first, so that shingles travel only where records can form a pair.
+
+Most keys belong to one record, and all that is ever done with their lines is to carry them.  Many
+others bring the same records together once more: near-copies share a dozen keys.  So run_local.sh
+first gathers bare *entries*, the key and the number of a record, sixteen bytes each, and beside
+them each record's size and bitmap:
+
+    key     records
+    000:a   1  7         sent
+    001:b   9            not sent: nobody to meet
+    002:c   1  7         not sent: the same group of records as at 000:a
+    003:d   1  7  9      sent
+    004:e   1  5         not sent, if sizes and bitmaps tell that 1 and 5 are no pair
+
+Where there are old records and new ones, two old ones are no partners either.
+
+No pair is lost by that.  It is printed at the smallest key it shares, where both have a partner;
+and a key is left out only if a smaller one has the same records with partners, so that it is the
+smallest of none of its pairs.  A group is known by the sum of its records' hashes: that two of one
+record's groups have the same sum by accident happens once in 2^64.
+
+Entries go to files by their key.  Each worker has one partition of these in memory at a time, or
+where that is too large, a part of it; those of a key that very many records share never are.
+
+Records of an index in a run: one more mapper, whose keys are looked up where others are read.
+
+    new keys of a partition ── segment 0 ── entries ─┐
+                            └─ segment 1 ── entries ─┴─ sieve ── what it kept ── lines
+
+Numbers of records are those of mappers: record i of segment j has number i · N + J + j, where J
+mappers and the segments are N together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Callable, NamedTuple, Protocol
+
+import numpy as np
+
+from neardup.engines.local import postings
+from neardup.engines.local.postings import (
+    ENTRIES_AT_ONCE,
+    ENTRY_BYTES,
+    KeyParts,
+    all_of,
+    group_hashes,
+    pieces_of,
+)
+from neardup.reading.blocks import NEW
+from neardup.sets.ragged import (
+    Batch,
+    Ragged,
+    chunks,
+    first_of_run,
+    later_in_run,
+    pairs_in_runs,
+    starts_of_runs,
+)
+from neardup.similarity.measures import Measure
+from neardup.similarity.record_sketches import bitmaps, may_reach
+from neardup.stored.segment import Segment
+
+MOST_FILES = 768  # open at once, of 1024 that systems allow
+ROWS_AT_ONCE = 1 << 12
+RECORDS_AHEAD = 1 << 12  # whose rows are read from all files at once, at most
+OLD = np.uint64(1 << 63)
+LARGE_BUCKET = 256  # records; smaller ones are looked at pair by pair
+PAIRS_AT_ONCE = 1 << 18
+ENTRIES_LOOKED_AT = 1 << 17
+
+
+def traits(batch: Batch) -> np.ndarray:
+    """uint64 (n, 2): what tells from afar that two records are no pair.
+
+    Their sizes, with a bit above for old ones, and their bitmaps.
+    """
+    sizes = batch.sets.sizes.astype(np.uint64)
+    sizes[batch.places < NEW] |= OLD
+    return np.column_stack((sizes, bitmaps(batch.sets)))
+
+
+class Rows(Protocol):
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray: ...
+
+
+class Known(NamedTuple):
+    """Of some records: whether each is old (bool); its size (int64) and bitmap (uint64 (n, 1))."""
+
+    old: np.ndarray
+    sizes: np.ndarray
+    bitmaps: np.ndarray
+
+
+class Traits:
+    """The traits of all records, from N mappers' files: record i is row i // N of file i % N.
+
+    `more` are rows that count as further files.  `against`: two old records are no pair; `between`:
+    nor are two new ones.
+    """
+
+    def __init__(
+        self,
+        files: list[Path],
+        more: Sequence[Rows] = (),
+        against: bool = False,
+        between: bool = False,
+    ):
+        self.against, self.between = against, between
+        self.rows: list[Rows] = [
+            np.memmap(file, dtype=np.uint64, mode="r").reshape(-1, 2)
+            if file.stat().st_size
+            else np.empty((0, 2), np.uint64)
+            for file in files
+        ]
+        self.rows += more
+
+    def of(self, records: np.ndarray) -> Known:
+        """Those of these records (uint64)."""
+        mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
+        found = np.empty((len(records), 2), dtype=np.uint64)
+        for number, rows in enumerate(self.rows):
+            mine = mapper == number
+            if mine.any():
+                found[mine] = rows[row[mine]]
+        sizes = (found[:, 0] & ~OLD).astype(np.int64)
+        return Known((found[:, 0] & OLD) > 0, sizes, found[:, 1:])
+
+    def may_pair(self, old: np.ndarray, other_old: np.ndarray) -> np.ndarray:
+        """Whether records may form pairs, by whether they are old (bool arrays)."""
+        return old ^ other_old if self.between else ~(old & other_old)
+
+
+def sift(
+    sources: list[Path],
+    targets: list[Path],
+    partitions: int,
+    known: Traits,
+    measure: Measure,
+) -> None:
+    """One partition of all mappers: of each one's entries, keep those where a pair may meet.
+
+    They go to the files TARGET.0, TARGET.1 …, as uint64 (key, record, group) in the same order:
+    to one file, unless the partition has too many to be in memory at once.
+    """
+    count = sum(source.stat().st_size for source in sources) // ENTRY_BYTES
+    if count <= ENTRIES_AT_ONCE:
+        _sift_part([all_of(source) for source in sources], _files(targets, 0), known, measure)
+        return
+    most = max(1, MOST_FILES // partitions - 1)
+    parts = KeyParts.of(sources, ENTRIES_AT_ONCE, most, LARGE_BUCKET)
+    for part in range(parts.parts):
+        pieces = [parts.entries(source, part) for source in sources]
+        _sift_part(pieces, _files(targets, part), known, measure)
+    for source, target in zip(sources, _files(targets, parts.parts)):
+        parts.hot.write(source, target)
+
+
+def _files(targets: list[Path], part: int) -> list[Path]:
+    return [Path(f"{target}.{part}") for target in targets]
+
+
+def _sift_part(
+    pieces: list[np.ndarray], targets: list[Path], known: Traits, measure: Measure
+) -> None:
+    ends = np.cumsum([len(piece) for piece in pieces])
+    entries = np.concatenate(pieces)
+    pieces.clear()
+    place, shared = sifted(entries, known, measure)
+    del entries
+    back = np.argsort(place)
+    bounds = [0, *np.searchsorted(place[back], ends).tolist()]
+    for target, low, high in zip(targets, bounds, bounds[1:]):
+        target.write_bytes(shared[back[low:high]].data)
+
+
+def sifted(entries: np.ndarray, known: Traits, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
+    """Which of all entries of some keys (uint64 (n, 2)) are kept (int64), by key; and these, as
+    uint64 (key, record, group)."""
+    place = np.argsort(entries[:, 0])
+    new = first_of_run(entries[place, 0])
+    place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
+    place = place[_with_partner(entries, place, known, measure)]
+    shared = np.empty((len(place), 3), dtype=np.uint64)
+    shared[:, :2] = entries[place]
+    starts = starts_of_runs(shared[:, 0])
+    if len(starts):
+        groups = np.add.reduceat(group_hashes(shared[:, 1]), starts)
+        shared[:, 2] = np.repeat(groups, np.diff(starts, append=len(shared)))
+    return place, shared
+
+
+def _with_partner(
+    entries: np.ndarray, place: np.ndarray, known: Traits, measure: Measure
+) -> np.ndarray:
+    """Which of entries[place], sorted by key, have another of the same key that may be a match.
+
+    Those of large buckets are all taken to have one, unless no two of a bucket may form a pair: the
+    reducer's window serves them better.
+    """
+    keys = entries[place, 0]
+    starts = starts_of_runs(keys)
+    members = np.diff(starts, append=len(keys))
+    wanted = np.repeat(members > LARGE_BUCKET, members)
+    small = np.flatnonzero(~wanted)
+    for bucket in np.flatnonzero(members > LARGE_BUCKET).tolist() if known.against else ():
+        low, high = int(starts[bucket]), int(starts[bucket] + members[bucket])
+        wanted[low:high] = _any_pair(entries, place[low:high], known)
+    members = members[members <= LARGE_BUCKET]
+    stops = np.cumsum(members)
+    for low, high in chunks(members, ENTRIES_LOOKED_AT):
+        some = small[stops[low] - members[low] : stops[high - 1]]
+        records = entries[place[some], 1]
+        wanted[some] = _may_match(records, members[low:high], known, measure)
+    return wanted
+
+
+def _any_pair(entries: np.ndarray, place: np.ndarray, known: Traits) -> bool:
+    """Whether any two of these may form a pair, as far as collections tell."""
+    steps = range(0, len(place), ENTRIES_LOOKED_AT)
+    parts = (known.of(entries[place[i : i + ENTRIES_LOOKED_AT], 1]).old for i in steps)
+    kinds = np.unique(np.concatenate([np.unique(old) for old in parts]))
+    return bool(known.may_pair(kinds[:1], kinds[-1:])[0] or known.may_pair(kinds, kinds).any())
+
+
+def _may_match(
+    records: np.ndarray, members: np.ndarray, known: Traits, measure: Measure
+) -> np.ndarray:
+    """Which of the records of some buckets, laid end to end, may match one of the same bucket."""
+    old, sizes, maps = known.of(records)
+    later = later_in_run(members)
+    wanted = np.zeros(len(records), dtype=bool)
+    for low, high in chunks(later, PAIRS_AT_ONCE):
+        left, right = (low + position for position in pairs_in_runs(later[low:high]))
+        if known.against:
+            asked_for = known.may_pair(old[left], old[right])
+            left, right = left[asked_for], right[asked_for]
+        possible = may_reach(measure, maps, sizes, left, right)
+        wanted[left[possible]] = True
+        wanted[right[possible]] = True
+    return wanted
+
+
+class SharedKeys:
+    """What `sift` kept of one mapper's entries, read back in order of record."""
+
+    def __init__(self, files: list[IO[bytes]]):
+        self.readers = [_Rows(file) for file in files]
+        self.ahead = np.empty((0, 3), np.uint64)  # in order of record: those below `until`
+        self.until = 0
+
+    def position(self) -> int:
+        """How many bytes of the files have been read."""
+        return sum(reader.file.tell() for reader in self.readers)
+
+    def keys(self, records: np.ndarray) -> Ragged:
+        """The keys to send of these records (uint64, ascending from call to call), a row each."""
+        below = int(records[-1]) + 1
+        if below > self.until:
+            # Some batches at once: there are hundreds of files, each with few rows of a batch.
+            span = below - int(records[0])
+            self._look_ahead(below + RECORDS_AHEAD // len(records) * span)
+        cut = int(np.searchsorted(self.ahead[:, 1], np.uint64(below)))
+        rows, self.ahead = self.ahead[:cut], self.ahead[cut:]
+        return keys_to_meet_at(rows, np.append(records, np.uint64(below)))
+
+    def _look_ahead(self, until: int) -> None:
+        pieces = [piece for reader in self.readers for piece in reader.below(until)]
+        rows = np.concatenate([self.ahead, *pieces])
+        self.ahead, self.until = rows[np.argsort(rows[:, 1], kind="stable")], until
+
+
+def keys_to_meet_at(rows: np.ndarray, records: np.ndarray) -> Ragged:
+    """Of what `sifted` kept, a row of keys for each of these records (uint64, ascending, and one
+    that is larger than all)."""
+    # By record, group and key: the first key of each group is the one to meet at.
+    rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
+    rows = rows[first_of_run(rows[:, 1]) | first_of_run(rows[:, 2])]
+    rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
+    return Ragged(rows[:, 0].copy(), np.searchsorted(rows[:, 1], records))
+
+
+class _Rows:
+    """A file of (key, record, group) in order of record."""
+
+    def __init__(self, file: IO[bytes]):
+        self.file = file
+        self.held = np.empty((0, 3), dtype=np.uint64)
+
+    def below(self, record: int) -> Iterator[np.ndarray]:
+        """The next rows with a record number below this one."""
+        while True:
+            cut = int(np.searchsorted(self.held[:, 1], np.uint64(record)))
+            yield self.held[:cut]
+            self.held = self.held[cut:]
+            if len(self.held):
+                return
+            data = self.file.read(ROWS_AT_ONCE * self.held.itemsize * 3)
+            if not data:
+                return
+            self.held = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)
+
+
+RECORDS_AT_ONCE = 1 << 15
+
+
+def keys_to_find(sources: list[Path], known: Traits) -> np.ndarray:
+    """uint64, ascending: the keys that new records have in these files of entries."""
+    found = np.empty(0, dtype=np.uint64)
+    for source in sources:
+        for piece in pieces_of(source):
+            new = piece[~known.of(piece[:, 1]).old, 0]
+            found = np.sort(np.concatenate((found, new)))
+            found = found[first_of_run(found)]
+    return found
+
+
+def write_found(
+    segment: Segment, keys: np.ndarray, number: int, of: int, path: Callable[[int], Path]
+) -> int:
+    """Entries of a segment with these keys, to files path(0), path(1) …: how many files it took.
+
+    Each is in order of records, and small enough to be sorted in memory.
+    """
+    held: list[np.ndarray] = []
+    size = files = 0
+
+    def write() -> None:
+        together = np.concatenate(held)
+        path(files).write_bytes(together[np.argsort(together[:, 1])].tobytes())
+
+    for found, records in segment.find(keys):
+        numbers = records.astype(np.uint64) * np.uint64(of) + np.uint64(number)
+        held.append(np.column_stack((found, numbers)))
+        size += len(found)
+        if size >= postings.ENTRIES_AT_ONCE:
+            write()
+            held, size, files = [], 0, files + 1
+    if held:
+        write()
+        files += 1
+    return files
+
+
+def records_to_send(
+    segment: Segment, shared: SharedKeys, number: int, of: int, turn: int, turns: int
+) -> Iterator[tuple[Batch, Ragged]]:
+    """Records of a segment that the sieve has kept, and their keys; every `turns`-th share."""
+    for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
+        high = min(low + RECORDS_AT_ONCE, len(segment))
+        numbers = np.arange(low, high, dtype=np.uint64) * np.uint64(of) + np.uint64(number)
+        keys = shared.keys(numbers)
+        if share % turns == turn:
+            some = np.flatnonzero(keys.sizes)
+            keys = keys.take(some)
+            for first, batch in segment.batches(low + some):
+                yield batch, keys.take(np.arange(first, first + len(batch.ids)))

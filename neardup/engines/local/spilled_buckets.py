@@ -1,0 +1,242 @@
+"""Runs: records beside keys, in order of these, in a file; a range of keys is one slice of each.
+
+A run lies there as a pickled head and, behind it, its tokens, weights and ids.
+
+What mappers send to reducers on one machine: records beside the keys they meet at, as arrays.
+
+    batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as piles
+                   └─ partition 1: run, run …       └─ a large one as lines in a file: a spool
+
+A mapper gathers some mebibytes, and writes a run of these to each file.  A reducer looks at the
+keys of all runs of a partition, and then reads so many buckets as memory may hold, a slice of each
+run.  Nothing is written as text, sorted as text and parsed again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import resource
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, Callable, NamedTuple
+
+import numpy as np
+
+from neardup.lines.keyed_lines import format_keyed_lines
+from neardup.runtime.counters import Counters
+from neardup.sets.ragged import Batch, Ragged, chunks, starts_of_runs
+from neardup.verification.bucket_batch import Pile, in_piles, lengths_of, record_bytes
+from neardup.verification.buckets import BUCKET_BYTES, SHARED_BUCKETS, Spool, sort_lines
+
+_WEIGHTS = np.dtype(np.int64)
+
+
+class Keyed(NamedTuple):
+    """Record i, of id ids[i] and set sets.row(i), at keys[i] (uint64 below 2^52, ascending)."""
+
+    keys: np.ndarray
+    ids: list[bytes]
+    sets: Ragged
+
+    @classmethod
+    def end_to_end(cls, parts: Iterable[Keyed]) -> Keyed:
+        """All of them; no longer in order of keys."""
+        keys, ids, sets = zip(*parts)
+        return cls(
+            np.concatenate(keys), [id_ for some in ids for id_ in some], Ragged.end_to_end([*sets])
+        )
+
+
+def write_run(file: BinaryIO, records: Keyed) -> int:
+    """How many bytes the records take."""
+    keys, ids, sets = records
+    sizes, lengths = sets.sizes.astype(np.uint32), lengths_of(ids)
+    columns = [sets.values] if sets.weights is None else [sets.values, sets.weights]
+    head = keys, sizes, lengths, sets.values.dtype, sets.weights is not None
+    pickle.dump(head, file, protocol=5)
+    file.writelines([*(column.data for column in columns), *ids])
+    return _sum(lengths) + sum(each.nbytes for each in (keys, sizes, lengths, *columns))
+
+
+class Run(NamedTuple):
+    """keys: uint64 (n,), ascending; sizes: uint32 (n,), of the sets; lengths: uint32 (n,), of ids
+    in bytes; kind: of tokens; weighted: whether there are weights; start: where the head ends."""
+
+    file: BinaryIO
+    keys: np.ndarray
+    sizes: np.ndarray
+    lengths: np.ndarray
+    kind: np.dtype
+    weighted: bool
+    start: int
+
+    @classmethod
+    def all_of(cls, file: BinaryIO) -> Iterator[Run]:
+        """Those of a file, in order."""
+        while True:
+            try:
+                keys, sizes, lengths, kind, weighted = pickle.load(file)
+            except EOFError:
+                return
+            run = cls(file, keys, sizes, lengths, kind, weighted, file.tell())
+            yield run
+            file.seek(run.ids_start + _sum(run.lengths))
+
+    @property
+    def weights_start(self) -> int:
+        return self.start + _sum(self.sizes) * self.kind.itemsize
+
+    @property
+    def ids_start(self) -> int:
+        return self.weights_start + _sum(self.sizes) * _WEIGHTS.itemsize * self.weighted
+
+    def between(self, first: int, last: int) -> Keyed | None:
+        """The records whose keys are in this range, both ends with it; None if there are none."""
+        low, high = np.searchsorted(self.keys, np.array([first, last + 1], np.uint64)).tolist()
+        if low == high:
+            return None
+        offsets, bounds = (_ends(each[low:high]) for each in (self.sizes, self.lengths))
+        before, count = _sum(self.sizes[:low]), int(offsets[-1])
+        values = self._column(self.start, self.kind, before, count).astype(np.uint64)
+        weights = None
+        if self.weighted:
+            weights = self._column(self.weights_start, _WEIGHTS, before, count)
+        self.file.seek(self.ids_start + _sum(self.lengths[:low]))
+        names = self.file.read(int(bounds[-1]))
+        ids = [names[start:end] for start, end in zip(bounds.tolist(), bounds[1:].tolist())]
+        return Keyed(self.keys[low:high], ids, Ragged(values, offsets, weights))
+
+    def _column(self, start: int, kind: np.dtype, before: int, count: int) -> np.ndarray:
+        self.file.seek(start + before * kind.itemsize)
+        return np.frombuffer(self.file.read(count * kind.itemsize), kind)
+
+
+def _sum(counts: np.ndarray) -> int:
+    return int(counts.sum(dtype=np.int64))
+
+
+def _ends(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
+
+
+RUN_BYTES = 8 << 20  # gathered by a mapper, and of one run
+READ_BYTES = 16 << 20  # of buckets that a reducer holds; a larger one goes to a spool
+FILES = 4  # for a file of bare keys
+MOST_FILES = 256
+
+
+def files_for(partitions: int, jobs: int) -> int:
+    """How many files each mapper writes: a power of two, and some for each reducer if possible.
+
+    >>> files_for(1, 1), files_for(1, 8)
+    (4, 16)
+    """
+    may_be_open = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    most = MOST_FILES
+    while most > 1 and 0 < may_be_open < 3 * most:
+        most //= 2
+    return min(max(FILES * partitions, 1 << (2 * jobs - 1).bit_length()), most)
+
+
+class BucketWriter:
+    """The records of one mapper, a file for each partition of the keys.
+
+    written: how many bytes of records.
+    """
+
+    def __init__(self, files: Sequence[BinaryIO]):
+        self.files = files
+        self.written = 0
+        self._held: list[tuple[Batch, Ragged]] = []
+        self._size = 0
+
+    def add(self, batch: Batch, keys: Ragged) -> None:
+        """Each record at each of its keys (a row of `keys`)."""
+        self._held.append((batch, keys))
+        self._size += int(np.dot(record_bytes(batch.sets.sizes, lengths_of(batch.ids)), keys.sizes))
+        if self._size >= RUN_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is held."""
+        if not self._held:
+            return
+        ids = [id_ for batch, _ in self._held for id_ in batch.ids]
+        sets = Ragged.end_to_end([batch.sets for batch, _ in self._held])
+        keys = Ragged.end_to_end([keys for _, keys in self._held])
+        weights = record_bytes(sets.sizes, lengths_of(ids))
+        sets = _narrow(sets)
+        self._held, self._size = [], 0
+        owner = np.repeat(np.arange(len(keys)), keys.sizes)
+        parts = keys.values & np.uint64(len(self.files) - 1)
+        order = np.lexsort((keys.values, parts))
+        bounds = np.searchsorted(parts[order], np.arange(len(self.files) + 1)).tolist()
+        for file, start, stop in zip(self.files, bounds, bounds[1:]):
+            mine = order[start:stop]
+            for low, high in chunks(weights[owner[mine]], RUN_BYTES):
+                some = mine[low:high]
+                records = owner[some]
+                names = [ids[i] for i in records.tolist()]
+                run = Keyed(keys.values[some], names, sets.take(records))
+                self.written += write_run(file, run)
+
+
+def _narrow(sets: Ragged) -> Ragged:
+    """The same, in the narrowest integers that hold all tokens."""
+    kind = np.min_scalar_type(int(sets.values.max(initial=0)))
+    return Ragged(sets.values.astype(kind), sets.offsets, sets.weights)
+
+
+def buckets_of(
+    paths: Sequence[Path],
+    counters: Counters,
+    read_bytes: int = READ_BYTES,
+    passed: Callable[[float], None] = lambda _: None,
+) -> Iterator[Pile | Spool]:
+    """The buckets of a partition, that of all mappers: many at a time, or a large one in a file.
+
+    A spool is gone with the next step.  passed: is told what share of all has been done, each time.
+    """
+    counters.add(SHARED_BUCKETS, 0)
+    with ExitStack() as stack:
+        files = [stack.enter_context(open(path, "rb")) for path in paths]
+        runs = [run for file in files for run in Run.all_of(file)]
+        if not runs:
+            return
+        keys, sizes = _buckets(runs, counters)
+        whole = int(sizes.sum())
+        for low, high in chunks(sizes, read_bytes):
+            first, last = int(keys[low]), int(keys[high - 1])
+            if sizes[low] > read_bytes:
+                yield from _spools(runs, first, counters)
+            else:
+                records = Keyed.end_to_end(filter(None, (run.between(first, last) for run in runs)))
+                yield from in_piles(records.keys, np.arange(len(records.keys)), *records[1:])
+            passed(int(sizes[low:high].sum()) / whole)
+
+
+def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarray]:
+    """The keys (uint64, ascending) of all buckets, and how many bytes each takes (int64)."""
+    keys = np.concatenate([run.keys for run in runs])
+    weights = np.concatenate([record_bytes(run.sizes, run.lengths) for run in runs])
+    order = np.argsort(keys)
+    keys = keys[order]
+    starts = starts_of_runs(keys)
+    several = np.diff(starts, append=len(keys)) > 1
+    counters.add("keyed lines", len(keys))
+    counters.add(SHARED_BUCKETS, int(np.count_nonzero(several)))
+    return keys[starts], np.add.reduceat(weights[order], starts)
+
+
+def _spools(runs: list[Run], key: int, counters: Counters) -> Iterator[Spool]:
+    """The bucket of a key, as lines."""
+    with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
+        for records in filter(None, (run.between(key, key) for run in runs)):
+            own = Ragged(records.keys, np.arange(len(records.keys) + 1))
+            for _, some in format_keyed_lines(Batch(records.ids, records.sets), own):
+                unsorted.write(some)
+            counters.alive()
+        sort_lines(unsorted, lines, counters, ["-u"])  # a record that comes again is the same one
+        yield Spool(lines, BUCKET_BYTES // 2)

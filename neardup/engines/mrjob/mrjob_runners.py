@@ -1,0 +1,223 @@
+"""What mrjob's runners on this machine, inline and local, lack.
+
+What mrjob's runner on a cluster lacks: memory, maps and reducers as run_hadoop.sh has them.
+
+The files of an mrjob job, old ones and new ones, under the names that they are given.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Callable, NamedTuple
+
+from neardup.engines.hadoop.sizes import (
+    DEFAULT_MEMORY,
+    MAPS,
+    REDUCERS,
+    File,
+    Properties,
+    key_reducers_for,
+    line_bytes,
+    lines_sent,
+    listed,
+    map_properties,
+    maps_for,
+    reduce_properties,
+    reducers_for,
+)
+from neardup.engines.hadoop.watching import SUBMITTED, Job
+from neardup.options.settings import Settings
+from neardup.reading.blocks import (
+    BLOCK_BYTES,
+    STDIN_COPY,
+    endless_named,
+    files_named,
+    with_line_ends,
+)
+from neardup.reading.compressed import unpacked
+from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import FAILED
+from neardup.stored.index_manifest import refuse_indexes
+
+
+def unpack_in_blocks() -> None:
+    """Compressed files are read as everywhere here: all their parts, in blocks, or an error.
+
+    mrjob's own way takes the first part of a file for all of it, a damaged one for a short one, and
+    as much memory as a kilobyte may unpack to.
+    """
+
+    def decompress(_: IO[bytes], path: str) -> Iterator[bytes]:
+        return unpacked(path)
+
+    simulated_hadoop: Any = importlib.import_module("mrjob.sim")
+    simulated_hadoop.decompress = decompress
+
+
+def end_tasks_with_workers() -> None:
+    """The local runner forks workers, and ends them with SIGTERM: so they must end their tasks.
+
+    A worker that leaves by an exception kills the task that it waits for.  Ctrl-C is for the
+    launcher, which ends the workers then.
+    """
+
+    def end(*_: object) -> None:
+        sys.exit(FAILED)
+
+    def in_a_worker() -> None:
+        signal.signal(signal.SIGTERM, end)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+
+    os.register_at_fork(after_in_child=in_a_worker)
+
+
+def with_plain_names(arguments: list[str]) -> list[str]:
+    """What stands behind `--` as names that no parser takes for options.
+
+    Between Python 3.7 and 3.12, `parse_intermixed_args` forgets the `--`.
+
+    >>> with_plain_names(["-q", "--", "a", "-x", "-"])
+    ['-q', 'a', './-x', '-']
+    """
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    names = arguments[cut + 1 :]
+    plain = [f"./{name}" if name.startswith("-") and name != "-" else name for name in names]
+    return [*arguments[:cut], *plain]
+
+
+def said_by_a_task(folder: str) -> str:
+    """The message of the task that failed, from the `stderr` files below a folder; "" if none.
+
+    That is the one line that `process.program` writes, and otherwise all that is no counter.
+    """
+    said = []
+    for path in sorted(Path(folder).rglob("stderr")):
+        for line in path.read_text("utf-8", "backslashreplace").splitlines():
+            if line.startswith("job.py: "):
+                return line[len("job.py: ") :]
+            if not line.startswith("reporter:"):
+                said.append(line)
+    return "\n".join(said)
+
+
+def fit(
+    runner: Any,
+    settings: Settings,
+    files: list[File],
+    rounds: str,
+    mapped: int = 0,
+    keys_alone: bool = False,
+) -> None:
+    """Set all that neither -D nor mrjob.conf sets, before a runner (HadoopJobRunner) runs.
+
+    `mapped`: how many bytes of files the tasks map; `keys_alone`: for the first of two rounds.
+    """
+    compat: Any = importlib.import_module("mrjob.compat")
+    given = runner._opts["jobconf"]
+    lines = line_bytes(files, settings)
+    sent = lines_sent(lines, rounds)
+    reducers = reducers_for(sent)
+    wanted: Properties = {
+        **map_properties(DEFAULT_MEMORY, mapped),
+        **reduce_properties(DEFAULT_MEMORY),
+        MAPS: maps_for(sent, DEFAULT_MEMORY),
+        REDUCERS: key_reducers_for(lines, reducers) if keys_alone else reducers,
+    }
+    runner._opts["jobconf"] = {
+        # Some have other names in other versions.
+        **{name: wanted[name] for name in wanted if compat.jobconf_from_dict(given, name) is None},
+        **given,
+    }
+
+
+@contextmanager
+def ending_its_job(runner: Any) -> Iterator[None]:
+    """Kill the job on the cluster if the block ends early; mrjob would let it go on."""
+    job = Job([], runner.get_hadoop_bin())
+
+    class Hear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            line = record.getMessage()
+            if SUBMITTED.search(line):
+                job.said.clear()  # of the step before
+            job.said.append(line)
+
+    log, hear = logging.getLogger("mrjob"), Hear()
+    if not log.isEnabledFor(logging.INFO):  # with --quiet, where nobody shows it
+        log.setLevel(logging.INFO)
+    log.addHandler(hear)
+    try:
+        yield
+    except BaseException:
+        job.kill()
+        raise
+    finally:
+        log.removeHandler(hear)
+
+
+def files_of(runner: Any, here: Sequence[str], there: Sequence[str]) -> list[File]:
+    """The files of this machine, and those that the cluster has by these names and patterns."""
+    found = [File(name, os.path.getsize(name)) for name in here]
+    return [*found, *listed(there, runner.get_hadoop_bin())]
+
+
+class Given(NamedTuple):
+    """The names of old files and of new ones."""
+
+    old: list[str]
+    new: list[str]
+
+    @classmethod
+    def of(cls, old: Sequence[str], new: Sequence[str], elsewhere: Callable[[str], bool]) -> Given:
+        """Absolute names, but for `-` and what is `elsewhere`; of this machine no patterns.
+
+        A file of this machine that is named twice has two names, as /data/a.txt and /data/./a.txt.
+        UsageError and StageError for what cannot be read.
+        """
+        refuse_indexes([*old, *new])
+        if [*old, *new].count("-") > 1:
+            raise UsageError("-: standard input can be read only once")
+        found = [_found(names, elsewhere) for names in (old, new)]
+        names = _distinct([name for some in found for name in some], elsewhere)
+        return cls(names[: len(found[0])], names[len(found[0]) :])
+
+    def with_copy(self, stdin: IO[bytes], copy: Path) -> Given:
+        """The same with a copy of standard input, which jobs can read several times."""
+        if "-" not in [*self.old, *self.new]:
+            return self
+        with open(copy, "wb") as file:
+            pieces = iter(lambda: stdin.read(BLOCK_BYTES), b"")
+            with endless_named("standard input: "):
+                file.writelines(with_line_ends(pieces))
+        os.environ[STDIN_COPY] = str(copy)
+        return Given(*([str(copy) if name == "-" else name for name in names] for names in self))
+
+
+def _found(names: Sequence[str], elsewhere: Callable[[str], bool]) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        found += [name] if elsewhere(name) else files_named([name])
+    for name in found:
+        if name != "-" and not elsewhere(name) and not os.path.isfile(name):
+            raise StageError(f"{name}: not a regular file; name - and redirect it")
+    return found
+
+
+def _distinct(names: Sequence[str], elsewhere: Callable[[str], bool]) -> list[str]:
+    """As absolute ones."""
+    distinct: list[str] = []
+    for name in names:
+        if name != "-" and not elsewhere(name):
+            name = os.path.abspath(name)
+            while name in distinct:
+                name = f"{os.path.dirname(name)}/./{os.path.basename(name)}"
+        distinct.append(name)
+    return distinct

@@ -1,0 +1,212 @@
+"""Numbers as tables show them.
+
+Settings of the job that keep a promise, and what each would find and cost, by a survey.
+
+Seconds are those of run_local.sh on this machine: parsing and the scheme's keys are timed on the
+sample, and all that follows has a price.  Letters: b bands, r rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.engines.local.postings import ENTRY_BYTES
+from neardup.evaluation.estimates import CandidateCounts, Survey, candidate_counts, seconds
+from neardup.lines.keyed_lines import format_keyed_lines
+from neardup.options import table
+from neardup.options.settings import Settings, counts_first
+from neardup.schemes import SCHEMES, banding
+from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
+from neardup.schemes.scheme import Scheme
+from neardup.sets.ragged import Ragged
+from neardup.similarity.measures import SetMeasure
+
+
+def number(value: float) -> str:
+    """With three digits that count.
+
+    >>> number(63096.66), number(2.345), number(0)
+    ('63,100', '2.35', '0')
+    """
+    digits = float(f"{value:.3g}")
+    return f"{digits:,.0f}" if digits >= 100 or digits == int(digits) else f"{digits:g}"
+
+
+def short(value: float) -> str:
+    """The same in little room.
+
+    >>> short(27_012_345), short(381.5), short(5.04e9)
+    ('27M', '382', '5.04G')
+    """
+    for unit, letter in (10**9, "G"), (10**6, "M"), (10**4, "k"):
+        if value >= unit * 0.9995:
+            scale = 1000 if letter == "k" else unit
+            return f"{float(f'{value / scale:.3g}'):g}{letter}"
+    return number(value)
+
+
+MOST_BANDS = 64
+ENOUGH_MET = 100  # pairs of the sample; with fewer, banding goes by the mean of all seeds
+ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, a model stands for them
+MODEL = 1000  # steps
+NEARLY = 1.1  # so much slower is as fast
+
+# Seconds of one core (AMD EPYC, as in docs/benchmarks.md), fitted to runs of run_local.sh on
+# made-up videos and package descriptions with 4 to 64 bands.
+RUN = 0.35  # of all cores: to start, and to end
+ENTRY = 2.5e-7  # to write, sort and look at a key's entry
+MET = 4e-8  # to look at the sizes and bitmaps of a pair
+VERIFIED, TOKEN = 1e-8, 2e-9  # to verify it, and for each token of the two
+LINE_BYTE = 6e-9  # to send, sort and decode a byte of the lines that are left
+COUNTED = 1.5e-7  # to count a token
+
+
+class Choice(NamedTuple):
+    """A setting: its name in the table, and the options that choose it."""
+
+    name: str
+    flags: list[str]
+
+
+class Cost(NamedTuple):
+    """What a setting finds and costs in the whole input.
+
+    at_threshold, of_pairs: recall, of a pair at the threshold and of all that there are; met,
+    verified: pairs, see `CandidateCounts`; shuffled: bytes that mapper.py writes; entries: bytes
+    of the entries of run_local.sh.
+    """
+
+    choice: Choice
+    at_threshold: float
+    of_pairs: float
+    records: float
+    keys: float
+    met: float
+    verified: float
+    shuffled: float
+    entries: float
+    seconds: float
+
+
+def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
+    """All settings that promise this recall by a measure of this name.
+
+    >>> from neardup.similarity.measures import NINE_TENTHS
+    >>> from neardup.similarity.measures import Jaccard
+    >>> found = list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))
+    >>> found[2]
+    Choice(name='8 × 3', flags=['--bands=8', '--rows=3'])
+    """
+    least = measure.resemblance
+    if name in MinHash.measures and least is not None:
+        for rows in range(1, banding.MAX_ROWS + 1):
+            bands = banding.bands_needed(float(least), rows, recall)
+            if bands <= MOST_BANDS:
+                yield Choice(f"{bands} × {rows}", [f"--bands={bands}", f"--rows={rows}"])
+    for other, scheme in SCHEMES.items():
+        if scheme is not MinHash and scheme.keeps_recall and name in scheme.measures:
+            if banding.RECALL not in scheme.options:
+                yield Choice(other, ["--exact" if other == "exact" else f"--scheme={other}"])
+            elif least and banding.bands_needed(float(least), 1, recall) <= MAX_BANDS_ASKED:
+                yield Choice(other, [f"--scheme={other}", f"--recall={recall}"])
+
+
+def not_compared(name: str) -> list[str]:
+    """The schemes that have no such promise by a measure of this name.
+
+    >>> not_compared("jaccard")
+    ['supershingle', 'simhash', 'projection', 'imatch']
+    """
+    return [
+        other
+        for other, scheme in SCHEMES.items()
+        if not (scheme.keeps_recall and name in scheme.measures)
+    ]
+
+
+def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
+    """What a choice comes to, with the options that say what a pair is."""
+    args = table.parser("", "").parse_args([*asked, *choice.flags])
+    part, counts = survey, None
+    if counts_first(args):
+        part, counts = survey.counted()
+    scheme = Settings.of(args, counts).scheme
+    keys = scheme.keys(part.batch.sets)
+    block = part.block
+    keying = seconds(lambda: scheme.keys(block.sets)) / len(block.ids) * survey.records
+    met = _candidate_counts(part, scheme, keys)
+    each = part.weights.records
+    shuffled = sum(len(lines) for _, lines in format_keyed_lines(part.batch, keys)) * each
+    line = shuffled / max(len(keys.values) * each, 1)
+    entries = len(keys.values) * each + survey.records
+    work = survey.parsing + keying + ENTRY * entries + MET * met.candidates
+    work += (VERIFIED + TOKEN * 2 * survey.tokens / survey.records) * met.verified
+    work += LINE_BYTE * line * 2 * min(met.verified, survey.records)  # a line or two a record
+    if counts is not None:
+        work += survey.parsing + COUNTED * survey.tokens
+    return Cost(
+        choice,
+        *_recall(scheme, survey),
+        survey.records,
+        len(keys.values) * each,
+        met.candidates,
+        met.verified,
+        shuffled,
+        ENTRY_BYTES * entries,
+        RUN + work / cores,
+    )
+
+
+def _candidate_counts(survey: Survey, scheme: Scheme, keys: Ragged) -> CandidateCounts:
+    found = candidate_counts(survey.batch.sets, keys, survey.measure, survey.weights)
+    known = survey.likeness
+    if survey.whole and found:
+        return found
+    if isinstance(scheme, MinHash) and (found is None or found.seen < ENOUGH_MET):
+        b, r = scheme.bands, scheme.rows
+        met, verified = known.meet(known.window, b, r), known.meet(known.possible, b, r)
+    elif found is None:  # nearly all of them meet
+        met = verified = float(known.window.sum())
+    else:
+        met, verified = found.candidates, found.verified
+    pairs = float(known.matches.sum())  # all of them are found
+    return CandidateCounts(max(met, pairs), max(verified, pairs), 0)
+
+
+def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
+    """Of a pair at the threshold, and of the pairs of the input."""
+    least = survey.measure.resemblance
+    if least is None:
+        return scheme.recall(0.0), scheme.recall(0.0)
+    known, t = survey.likeness, float(least)
+    if known.seen >= ENOUGH_SEEN:
+        some = np.flatnonzero(known.matches)
+        similarity, pairs = np.maximum(known.resemblance[some], t), known.matches[some]
+    else:
+        similarity = np.linspace(t, 1, MODEL)
+        pairs = np.ones(MODEL)
+    missed = float(pairs @ [1 - scheme.recall(s) for s in similarity.tolist()] / pairs.sum())
+    return scheme.recall(t), min(1 - missed, banding.NEARLY_ONE) if missed else 1.0
+
+
+def best(costs: list[Cost]) -> Cost:
+    """The fastest; of those that are nearly as fast, the one that sends the least."""
+    limit = NEARLY * min(each.seconds for each in costs)
+    return min((each for each in costs if each.seconds <= limit), key=lambda each: each.shuffled)
+
+
+def worth_showing(costs: list[Cost], how_many: int, always: Cost) -> list[Cost]:
+    """In their order: the fastest that no other beats in keys and in pairs alike."""
+    front = [each for each in costs if not any(_beats(other, each) for other in costs)]
+    fastest = sorted(front, key=lambda each: each.seconds)[:how_many]
+    return [each for each in costs if each in fastest or each is always]
+
+
+def _beats(one: Cost, other: Cost) -> bool:
+    """More keys are worth it where they save a twentieth of the pairs."""
+    if one.keys == other.keys:
+        return one.met < other.met
+    return one.keys < other.keys and one.met <= 1.05 * other.met

@@ -1,0 +1,248 @@
+"""A sample of the lines of files, all equally likely, in bounded time whatever the files' size.
+
+Plain files are thought of as cut into *cells* of 4 KiB.  A line belongs to the cell in which it
+begins, however long it is; so a cell drawn at random brings a long line no sooner than a short one:
+
+    │ ine 1␊line 2␊lin │ e 3␊line 4␊a lo │ ng line that goes on │  and on␊line 6␊
+                          └── drawn: line 4 and all of the long line, not the rest of line 3
+
+Neighbours in a file are often near-copies, and a cell brings them together.  A pair from one cell
+is seen with probability k/C, k cells drawn of C, and another one with about (k/C)²: `pairs` says
+how many pairs of the files a pair of the sample stands for (Horvitz, Thompson 1952).
+
+Compressed files and pipes can only be read from the start, and are, up to a limit.
+
+Letters: C cells, k of them drawn (750 or more); N lines in the files, n in the sample (3,000).
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from neardup.reading.blocks import LINE_END, Start, count_lines
+from neardup.reading.compressed import MAGIC_BYTES, OPENERS, refuse_no_lines
+from neardup.reading.input_format import LineForm
+from neardup.runtime.errors import StageError
+from neardup.sets.ragged import distinct
+
+CELL_BYTES = 1 << 12  # nothing less is read from a disk
+LEAST_CELLS = 750  # so that short lines too come from all over the file
+MOST_BYTES = 16 << 20  # read in all
+MOST_LINE_BYTES = 1 << 20  # of one line
+OF_LINES = LineForm.of("shingles", None, None)
+
+
+@dataclass(frozen=True)
+class LineSample:
+    """Lines, and what they stand for.
+
+    lines: each with its line end, none blank; cells: int64 (n,), the number of the cell of each;
+    total: how many lines the files have, if `whole` exactly, else by their bytes; too_long: how
+    many lines were left out; origin: where they come from, in words; within, between: for how many
+    pairs of lines one stands, of one cell and of two.
+    """
+
+    lines: list[bytes]
+    cells: np.ndarray
+    total: float
+    whole: bool
+    too_long: int
+    origin: str
+    within: float
+    between: float
+
+
+def draw(files: list[str], lines: int, seed: int, form: LineForm = OF_LINES) -> LineSample:
+    """At most this many lines of all the files (`-` is stdin); of tables, their rows as JSON."""
+    dice = np.random.default_rng(seed)
+    for name in files:
+        if _is_plain(name) and form.is_of_lines(name):
+            with open(name, "rb") as file:
+                refuse_no_lines(file.read(MAGIC_BYTES), name, OPENERS)
+    if all(_is_plain(name) and form.is_of_lines(name) for name in files):
+        return _from_cells(files, lines, dice)
+    return _from_start(files, lines, dice, form)
+
+
+def _is_plain(name: str) -> bool:
+    plain = name != "-" and Path(name).suffix not in OPENERS
+    return plain and stat.S_ISREG(os.stat(name).st_mode)
+
+
+def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> LineSample:
+    sizes = np.array([os.path.getsize(name) for name in files], dtype=np.int64)
+    ends = np.cumsum(-(-sizes // CELL_BYTES))  # file f has the cells ends[f-1] … ends[f]-1
+    count = int(ends[-1])
+    found: list[bytes] = []
+    cells: list[int] = []
+    drawn = bytes_read = line_bytes = too_long = 0
+    for cell in _shuffled(count, dice):
+        enough = len(found) >= lines and drawn >= LEAST_CELLS
+        if enough or bytes_read >= MOST_BYTES:
+            break
+        file = int(np.searchsorted(ends, cell, side="right"))
+        first = int(ends[file - 1]) if file else 0
+        here, long, read = _lines_of_cell(files[file], (cell - first) * CELL_BYTES)
+        found += [line for line in here if line.strip()]
+        cells += [cell] * (len(found) - len(cells))
+        line_bytes += sum(map(len, here))
+        too_long += long
+        bytes_read += read
+        drawn += 1
+    whole = drawn == count
+    if whole or not line_bytes:
+        total = float(len(found))
+    elif too_long:  # whose bytes are unknown, so that the cells must tell
+        total = len(found) * count / drawn
+    else:
+        total = len(found) * int(sizes.sum()) / line_bytes
+    within = count / max(drawn, 1)
+    between = within * (count - 1) / max(drawn - 1, 1)
+    kept = np.sort(dice.permutation(len(found))[:lines])
+    its_cells = np.array(cells, dtype=np.int64)[kept]
+    in_one = int(_pairs(distinct(its_cells)[1]).sum())
+    in_two = int(_pairs(len(kept))) - in_one
+    scale = _pairs(total) / max(within * in_one + between * in_two, 1)
+    places = "everything was read" if whole else f"{drawn:,} places all over the input were read"
+    return LineSample(
+        [found[i] for i in kept.tolist()],
+        its_cells,
+        total,
+        whole,
+        too_long,
+        places,
+        within * scale,
+        between * scale,
+    )
+
+
+def _shuffled(count: int, dice: np.random.Generator) -> Iterator[int]:
+    """0 … count-1 in random order, without holding them all where they are many."""
+    if count <= 1 << 20:
+        yield from dice.permutation(count).tolist()
+        return
+    seen: set[int] = set()
+    while True:  # never a large share of them: the bytes are bounded
+        number = int(dice.integers(count))
+        if number not in seen:
+            seen.add(number)
+            yield number
+
+
+def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
+    """(the lines that begin in a cell, how many are too long, the bytes read)."""
+    with open(name, "rb", buffering=0) as file:
+        before = min(start, 1)  # the byte before tells whether a line begins with the cell
+        file.seek(start - before)
+        data = file.read(before + CELL_BYTES)
+        limit = len(data)
+        begins = [match.end() for match in LINE_END.finditer(data) if match.end() < limit]
+        if not start:
+            begins.insert(0, len(data) - len(data.removeprefix(codecs.BOM_UTF8)))
+        if not begins:
+            return [], 0, limit
+        last = begins[-1]
+        end = LINE_END.search(data, last)
+        while not end and len(data) - last <= MOST_LINE_BYTES:
+            more = file.read(max(CELL_BYTES, len(data) - last))
+            if not more:
+                break
+            data += more
+            end = LINE_END.search(data, last)
+    stop = end.end() if end else len(data)
+    lines = [data[a:b] for a, b in zip(begins, [*begins[1:], stop])]
+    lines[-1] = _ended(lines[-1])
+    too_long = len(lines[-1]) > MOST_LINE_BYTES
+    return lines[: len(lines) - too_long], int(too_long), len(data)
+
+
+def _from_start(
+    files: list[str], lines: int, dice: np.random.Generator, form: LineForm
+) -> LineSample:
+    """Of the first bytes of each file, as many from each."""
+    found: list[bytes] = []
+    total, too_long = 0.0, 0
+    shares = []
+    for name in files:
+        first = _first_lines if form.is_of_lines(name) else partial(_first_rows, form)
+        here, long, share = first(name, MOST_BYTES // len(files))
+        found += here
+        too_long += long
+        total += len(here) / (share or 1)
+        shares.append(share)
+    kept = np.sort(dice.permutation(len(found))[:lines])
+    stands_for = _pairs(total) / max(_pairs(len(kept)), 1)
+    whole = all(share == 1 for share in shares)
+    origin = "everything was read"
+    if not whole:
+        origin = "only the start was read, as packed files, tables and pipes allow"
+    if None in shares:
+        origin += "; how much more a pipe holds is unknown, and not in these figures"
+    return LineSample(
+        [found[i] for i in kept.tolist()], kept, total, whole, too_long, origin, *[stands_for] * 2
+    )
+
+
+def _first_rows(form: LineForm, name: str, limit: int) -> tuple[list[bytes], int, float | None]:
+    """The same of a table, from which rows come in pieces."""
+    found: list[bytes] = []
+    rows = held = 0
+    size = os.stat(name).st_size if name != "-" else 0
+    for piece in form.pieces(name, name, MOST_LINE_BYTES, Start(name, 1)):
+        for lines in () if piece.flaw else piece.data():
+            rows += count_lines(lines)
+            if held <= limit:  # a piece may be a hundred times as large as it is in the file
+                found += lines.splitlines(keepends=True)
+                held += len(lines)
+        if held > limit:
+            behind = piece.behind * len(found) / rows
+            return found, 0, behind / size if size and behind else None
+    return [row for row in found if row.strip()], 0, 1
+
+
+def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]:
+    """(lines, how many are too long, the share of the file that was read; None: nobody knows)."""
+    with open(sys.stdin.fileno() if name == "-" else name, "rb", closefd=name != "-") as raw:
+        stream = OPENERS.get(Path(name).suffix, _as_it_is)(raw)
+        try:
+            data = stream.read(limit)
+            more = stream.read(1)
+        except (EOFError, zlib.error, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise StageError(f"{name}: damaged: {error}") from error
+        status = os.fstat(raw.fileno())
+        known = stat.S_ISREG(status.st_mode) and raw.tell() / max(status.st_size, 1)
+    refuse_no_lines(data[:MAGIC_BYTES], name, OPENERS)
+    lines = data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
+    if more:
+        lines = lines[:-1]  # which may have no end yet
+    elif lines:
+        lines[-1] = _ended(lines[-1])
+    short = [line for line in lines if len(line) <= MOST_LINE_BYTES]
+    found = [line for line in short if line.strip()]
+    return found, len(lines) - len(short), (known or None) if more else 1
+
+
+def _ended(line: bytes) -> bytes:
+    return line if line.endswith((b"\n", b"\r")) else line + b"\n"
+
+
+def _as_it_is(stream: IO[bytes]) -> IO[bytes]:
+    return stream
+
+
+def _pairs(n: Any) -> Any:
+    """How many pairs n lines form."""
+    return n * (n - 1) / 2

@@ -1,0 +1,226 @@
+"""What two sets of resemblance t or more must have: sizes, prefixes and an overlap, in integers.
+
+Letters: t the threshold (9/10), x and y the sizes of two sets (35 and 38).
+
+The filters of the joins: what two sets must have, or cannot have, if they are a pair.
+
+Letters: t the threshold; x, y the sizes of two sets, such as 9 and 10; α the overlap that they
+need, ⌈t/(1+t)·(x+y)⌉: 9 at t = 0.9.  Both sets are in one order of all tokens.
+
+    length       a partner of y has at least ⌈t·y⌉ tokens
+    prefix       two sets with an overlap of α share a token in their first x-α+1 and y-α+1
+    positional   what they share so far, and all that is left of the shorter, must come to α
+    suffix       what is left of both must not differ in more tokens than α allows
+
+All but the last take plain integers or int64 arrays, element by element.  No floats: ⌈t·n⌉ of a
+float is wrong for some t and n.  The suffix filter is of Xiao, Wang, Lin, Yu (WWW 2008).
+
+Records and tokens in the order of the joins: small records first, and in each rare tokens first.
+
+A token is a shingle's rank by document frequency (ties: by a hash of the shingle), so the first
+tokens of a record are those that it shares with few others.
+
+Cost: two sorts of one word for each token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neardup.sets.hashing import mix
+from neardup.sets.ragged import Ragged, first_of_run
+from neardup.similarity.measures import Size, Threshold
+
+
+def probing_prefix(t: Threshold, size: Size) -> Size:
+    """Prefix: so many first tokens of a set meet each pair of it, whatever the pair's size.
+
+    >>> probing_prefix(Threshold.parse("0.9"), 35)
+    4
+    """
+    return size - t.smallest_partner(size) + 1
+
+
+def indexing_prefix(t: Threshold, size: Size) -> Size:
+    """Prefix: so many are enough in a set that only sets of its size or above ask for.
+
+    >>> indexing_prefix(Threshold.parse("0.9"), 35)
+    2
+    """
+    return size - overlap_needed(t, size, size) + 1
+
+
+def overlap_needed(t: Threshold, x: Size, y: Size) -> Size:
+    """α: the least overlap of a pair of these sizes.
+
+    >>> overlap_needed(Threshold.parse("0.9"), 9, 10)
+    9
+    """
+    return -(-(x + y) * t.num // (t.num + t.den))
+
+
+def most_common(x: Size, y: Size, i: Size, j: Size, met: Size) -> Size:
+    """Positional: the largest overlap of two sets that share `met` of their first i and j tokens.
+
+    >>> int(most_common(10, 9, 4, 2, 1))
+    7
+    """
+    return met + np.minimum(x - i, y - j)
+
+
+def most_apart(t: Threshold, x: Size, y: Size, i: Size, j: Size, met: Size) -> Size:
+    """H_max: in so many tokens may differ what follows the first i and j, which share `met`.
+
+    A pair differs in x+y-2α tokens at most, and i+j-2·met of them are among the first.
+
+    >>> most_apart(Threshold.parse("0.8"), 10, 10, 2, 1, 1)
+    1
+    """
+    return x + y - 2 * overlap_needed(t, x, y) - (i + j - 2 * met)
+
+
+Parts = tuple[np.ndarray, np.ndarray]  # from, to: positions among the keys (int64), for each pair
+
+
+def least_apart(keys: np.ndarray, step: np.ndarray, x: Parts, y: Parts, depth: int) -> np.ndarray:
+    """Suffix: in so many tokens, or more, differ the parts x and y of two records.
+
+    keys: record·2^k + token for all records, ascending (uint64); step: the record of x minus that
+    of y, times 2^k (uint64, wrapping).  Depth 0 compares lengths.  Else the middle token of y cuts
+    both parts in two, and what differs on either side of it adds up:
+
+        y   2 3 4 [6] 7 8 9             of 7 tokens each: they may be equal
+        x       5 [6] 7 8 9 10 11       left of 6 are 3 and 1, right of it 3 and 5: 4 differ
+
+    >>> y, x = [2, 3, 4, 6, 7, 8, 9], [5, 6, 7, 8, 9, 10, 11]
+    >>> keys = np.array(y + [16 + token for token in x], np.uint64)
+    >>> parts = np.array([[7], [14]]), np.array([[0], [7]])
+    >>> [least_apart(keys, np.array([16], np.uint64), *parts, depth).tolist() for depth in (0, 1)]
+    [[0], [4]]
+    """
+    (x_from, x_to), (y_from, y_to) = x, y
+    if depth == 0:
+        return np.abs((x_to - x_from) - (y_to - y_from))
+    filled = y_from < y_to
+    y_cut = (y_from + y_to) // 2
+    middle = keys[np.where(filled, y_cut, 0)] + step
+    x_cut = np.clip(np.searchsorted(keys, middle), x_from, x_to)
+    found = filled & (x_cut < x_to)
+    found[found] = keys[x_cut[found]] == middle[found]
+    left = least_apart(keys, step, (x_from, x_cut), (y_from, y_cut), depth - 1)
+    right = least_apart(keys, step, (x_cut + found, x_to), (y_cut + filled, y_to), depth - 1)
+    return left + right + (filled & ~found)
+
+
+BLOCK = 1 << 15  # values hashed at once: they stay in the cache
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """The rows that are not empty as records 0 … n-1, by size (ties: by row number).
+
+    keys: uint64 array of shape (T,), record · 2^bits + token, ascending: all records end to end.
+    offsets: int64 array of shape (n+1,), as in Ragged; row: the row number of each record.
+
+    >>> records = Ordered.of(Ragged.from_rows([[7, 8, 9], [], [7, 9], [9]]))
+    >>> records.row.tolist(), records.tokens()
+    ([3, 2, 0], [[2], [1, 2], [0, 1, 2]])
+    """
+
+    keys: np.ndarray
+    bits: int
+    offsets: np.ndarray
+    row: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Ragged) -> Ordered:
+        tokens, distinct = ranks(rows.values)
+        bits = distinct.bit_length()
+        sizes = rows.sizes
+        row = np.argsort(sizes, kind="stable")
+        row = row[sizes[row] > 0]
+        record = np.zeros(len(rows), np.uint64)
+        record[row] = np.arange(len(row))
+        keys = np.repeat(record << np.uint64(bits), sizes)
+        keys |= tokens
+        keys.sort()
+        return cls(keys, bits, offsets_of(sizes[row]), row)
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """int64 array of shape (n,), ascending."""
+        return np.diff(self.offsets)
+
+    def tokens(self) -> list[list[int]]:
+        """The tokens of each record, rare first."""
+        tokens = token_of(self.keys, self.bits).tolist()
+        ends = self.offsets.tolist()
+        return [tokens[low:high] for low, high in zip(ends, ends[1:])]
+
+    def first_partner(self, t: Threshold) -> np.ndarray:
+        """The length filter: as partners of record y, records first[y] … y-1 are large enough.
+
+        >>> records = Ordered.of(Ragged.from_rows([[1], [1, 2], [1, 2, 3]]))
+        >>> records.first_partner(Threshold.parse("0.6")).tolist()
+        [0, 1, 1]
+        """
+        return np.searchsorted(self.sizes, t.smallest_partner(self.sizes))
+
+    def counts(self, first: np.ndarray) -> dict[str, int]:
+        """How many pairs there are, and how many the length filter leaves."""
+        n = len(self)
+        return {"all": n * (n - 1) // 2, "length": int((np.arange(n) - first).sum())}
+
+
+def token_of(keys: np.ndarray, bits: int) -> np.ndarray:
+    return keys & np.uint64((1 << bits) - 1)
+
+
+def offsets_of(sizes: np.ndarray) -> np.ndarray:
+    """Where rows of these sizes begin, end to end, and where the last one ends.
+
+    >>> offsets_of(np.array([3, 2])).tolist()
+    [0, 3, 5]
+    """
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+
+
+def ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """The rank of each value (uint64), those that come rarely first, and how many are distinct.
+
+    >>> tokens, distinct = ranks(np.array([7, 8, 9, 7, 9, 9], np.uint64))
+    >>> tokens.tolist(), distinct
+    ([1, 0, 2, 1, 2, 2], 3)
+    """
+    order, first = _runs(values)
+    counts = np.diff(first, append=len(values))
+    rank = np.empty(len(first), np.uint64)
+    rank[np.argsort(counts, kind="stable")] = np.arange(len(first))
+    tokens = np.empty(len(values), np.uint64)
+    tokens[order] = np.repeat(rank, counts)
+    return tokens, len(first)
+
+
+def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """An order in which equal values are neighbours, and where in it each value begins.
+
+    Subtle: a hash and a position in one word make a plain sort an argsort, in a third of the time.
+    Should two values share the bits of the hash that are left, argsort itself decides.
+    """
+    bits = np.uint64(len(values).bit_length())
+    packed = np.arange(len(values), dtype=np.uint64)
+    for low in range(0, len(values), BLOCK):
+        packed[low : low + BLOCK] |= mix(values[low : low + BLOCK]) >> bits << bits
+    packed.sort()
+    order = token_of(packed, int(bits)).view(np.int64)
+    new = first_of_run(values[order])
+    packed >>= bits
+    if not np.array_equal(new, first_of_run(packed)):
+        order = np.argsort(values)
+        new = first_of_run(values[order])
+    return order, np.flatnonzero(new)

@@ -1,0 +1,61 @@
+"""For those who live in Spark's notebooks: a DataFrame in, a DataFrame of pairs out.
+
+    pairs = neardup.library.spark.pairs(articles, id="url", text="body", threshold=0.8, shingle="word:3")
+
+Options are those of the command line, with underscores.  The stages and the promise are those of
+run_spark.sh, which works on files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neardup.library.calls import Value, arguments, as_value_errors
+from neardup.options import table
+from neardup.options.settings import counts_first, settings_before_counts
+from neardup.runtime.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+INSTALL = "python3 -m pip install 'neardup-mapreduce[spark]'"
+
+
+def pairs(
+    df: DataFrame,
+    threshold: Value = None,
+    *,
+    id: str = "id",
+    text: str = "text",
+    partitions: int | None = None,
+    rounds: int = 2,
+    **options: Value,
+) -> DataFrame:
+    """DataFrame(a, b, similarity): all pairs at the threshold (0.9) or above, each once.
+
+    `id` names a column of strings or integers, of which a and b have the type; `text` one of
+    strings, or of arrays of integers, which are shingles.  a comes before b, as strings.
+    ValueError for anything wrong with what is asked, and where the executors' Python lacks numpy or
+    pyarrow; a row without an id or a text ends the job.
+
+    With two rounds the first one is carried out in this call, so `df` is read twice, and must be
+    the same both times: cache() what is drawn at random, or dear.
+    """
+    try:
+        from neardup.engines.spark.spark_flow import PairFrames, check_python
+    except ImportError as error:
+        raise ImportError(f"{error}; {INSTALL}") from None
+    with as_value_errors():
+        args = arguments("pairs", True, threshold, options)
+        args.input, args.strict = "jsonl", True
+        settings = settings_before_counts(args)
+        if counts_first(args):
+            raise UsageError(
+                f"--scheme {args.scheme or 'exact'} counts the tokens of all records first, and "
+                "Spark does not; take the default, scheme='minhash'"
+            )
+        if rounds not in (1, 2):
+            raise UsageError(f"rounds: {rounds!r} is not 1 or 2")
+        frames = PairFrames.of(df, id, text)
+        check_python(df.sparkSession.sparkContext)
+    return frames.pairs(table.as_arguments(args), settings, partitions, rounds)

@@ -1,0 +1,155 @@
+"""Why a line is no record, and what a parser makes of a block of lines.
+
+What a line that cannot be read looks like, by its bytes: for the message that says what to type.
+
+Every one of these is some other input's good line; `process.verdict` decides by the most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
+from typing import Callable, NamedTuple
+
+import numpy as np
+
+from neardup.runtime.summary import (
+    CSV,
+    CSV_HEADER,
+    JSON_ARRAY,
+    JSON_PART,
+    JSONL,
+    LIKE,
+    NUMBERS,
+    OTHER,
+    SHINGLES,
+    TEXT,
+    TSV,
+    TSV_HEADER,
+    WEIGHTED,
+)
+from neardup.sets.ragged import Batch, Ragged
+
+NO_ID = "no id"
+NO_SHINGLES = "no shingles"
+NOT_AN_INTEGER = "not an integer"
+NEGATIVE = "negative shingle"
+TOO_LARGE = "shingle over 2^64-1"
+NOT_A_WEIGHT = "weight outside 0 < W <= 1000000"
+TWO_WEIGHTS = "shingle twice"
+UNASKED_WEIGHT = "weight, without --weights own"
+NOT_UTF8 = "not UTF-8"
+NOT_JSON = "not a JSON object"
+NO_TEXT = "no text"
+NOT_A_TEXT = "text is no string"
+NOT_AN_ID = "id is no string and no whole number"
+BLANK_IN_ID = "tab or line end in the id"
+WRONG_FIELDS = "another number of fields than the header"
+TOO_FEW_FIELDS = "too few fields"
+NOT_CLOSED = "quote is not closed"
+NUL_BYTE = "NUL byte"
+LINE_TOO_LONG = "line too long"
+REASONS = (
+    NO_ID,
+    NO_SHINGLES,
+    NOT_AN_INTEGER,
+    NEGATIVE,
+    TOO_LARGE,
+    NOT_A_WEIGHT,
+    TWO_WEIGHTS,
+    UNASKED_WEIGHT,
+    NOT_UTF8,
+    NOT_JSON,
+    NO_TEXT,
+    NOT_A_TEXT,
+    NOT_AN_ID,
+    BLANK_IN_ID,
+    WRONG_FIELDS,
+    TOO_FEW_FIELDS,
+    NOT_CLOSED,
+    NUL_BYTE,
+    LINE_TOO_LONG,
+)
+NO_ROW = (NOT_JSON, WRONG_FIELDS, TOO_FEW_FIELDS, NOT_CLOSED, LINE_TOO_LONG)
+
+
+class BadLine(NamedTuple):
+    """A line that is no record: its number in its block, from 0, its first bytes, and why."""
+
+    number: int
+    text: bytes
+    reason: str
+
+
+Parser = Callable[[bytes], "tuple[Batch, list[BadLine]]"]
+# From the tokens of rows laid end to end (uint64), with repeats, and how many each has (int64).
+Gather = Callable[[np.ndarray, np.ndarray], Ragged]
+
+
+def flaw_in(text: bytes) -> str | None:
+    """Why this is no id and no text."""
+    if b"\0" in text:
+        return NUL_BYTE
+    try:
+        str(text, "utf-8")
+    except UnicodeDecodeError:
+        return NOT_UTF8
+    return None
+
+
+LOOKED_AT = 100  # bad lines of each process
+SEEN_BYTES = 1000
+LOOKS = {  # the first that fits
+    JSONL: rb'\s*\{\s*"',
+    JSON_PART: rb'\s*(?:[][{}]|"[^"]*"\s*:)',
+    SHINGLES: rb"\S+(?:\s+[0-9]+)+\s*",
+    WEIGHTED: rb"\S+(?:\s+[0-9]+(?::[0-9.eE+-]+)?)+\s*",
+    NUMBERS: rb"[^\s,;]+(?:[,;]\s*[0-9]+)+\s*",
+    TSV: rb"[^\t]*\t[^\t]*\t",
+    CSV: rb'(?:"[^"]*"|[^\s,;"]+)[,;]\S',
+    TEXT: rb"\S+\s.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])",
+}
+FIRST_LOOKS = {  # of the first line of a file
+    JSON_ARRAY: rb"\s*\[",
+    CSV_HEADER: rb'"?[^\W\d]\w*"?(?:[,;]"?[^\W\d]\w*"?)+\s*',
+    TSV_HEADER: rb"[^\W\d]\w*(?:\t[^\W\d]\w*){2,}\s*|id\ttext\s*|text\tid\s*",
+}
+WHOLE = (SHINGLES, WEIGHTED, NUMBERS, CSV_HEADER, TSV_HEADER)
+TAKES = {"csv": (CSV, CSV_HEADER), "tsv": (TSV, TSV_HEADER)}  # an input, where not by its name
+
+
+def _compiled(looks: dict[str, bytes]) -> dict[str, re.Pattern[bytes]]:
+    return {
+        look: re.compile(pattern + (rb"\Z" if look in WHOLE else b""), re.DOTALL)
+        for look, pattern in looks.items()
+    }
+
+
+_LOOKS, _FIRST_LOOKS = _compiled(LOOKS), _compiled(FIRST_LOOKS)
+
+
+def looks_of(lines: Iterable[bytes], input_: str) -> dict[str, int]:
+    """How many of the first of some lines have each look, as counters call it."""
+    looks = Counter(look_of(line, 0, input_) for line in islice(lines, LOOKED_AT))
+    return {LIKE + look: n for look, n in looks.items()}
+
+
+def look_of(line: bytes, number: int, input_: str) -> str:
+    """Which of the looks a line has, of that number in its file; OTHER: none, or what --input is.
+
+    >>> look_of(b"0ad\tA game of ancient warfare", 5, "shingles")
+    'text'
+    >>> look_of(b"id,text", 1, "shingles"), look_of(b"id,text", 1, "csv")
+    ('a csv header', 'nothing known')
+    """
+    seen = line[:SEEN_BYTES].strip(b"\r\n")
+    if len(line) > SEEN_BYTES:
+        seen = seen[: max(seen.rfind(b" "), seen.rfind(b"\t"), 1)]  # whole words
+    tables = [_FIRST_LOOKS, _LOOKS] if number == 1 else [_LOOKS]
+    fitting = (look for table in tables for look, form in table.items() if form.match(seen))
+    look = next(fitting, OTHER)
+    if look == TEXT and flaw_in(seen):  # noise, or a program
+        return OTHER
+    return OTHER if look in TAKES.get(input_, (input_,)) else look

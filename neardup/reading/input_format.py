@@ -1,0 +1,218 @@
+"""What is read, --input, --id, --text, --shingle and --clean, and how: where blocks come from, and
+the parser of a block.
+
+A run reads one kind of file or two, and only what reads those is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from neardup.reading.blocks import Piece, Start, in_task, line_pieces
+from neardup.reading.cleaning import Cleaning
+from neardup.reading.compressed import (
+    CONVERT,
+    INPUTS,
+    LINES,
+    ROWS,
+    check_names,
+    kind_by_name,
+    unknown_suffixes,
+)
+from neardup.reading.input_check import Gather, Parser
+from neardup.reading.missing_fields import checked
+from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
+from neardup.reading.separated_rows import separated_pieces
+from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
+from neardup.reading.shingling import Shingler
+from neardup.reading.text_rows import (
+    Fields,
+    Text,
+    json_line_parser,
+    json_rows,
+    text_line_parser,
+    text_lines,
+)
+from neardup.runtime.errors import NUMBER_ROWS, UsageError
+from neardup.sets.ragged import Ragged
+from neardup.sets.weighted_sets import bagged, counted
+
+DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
+
+
+class LineForm(NamedTuple):
+    """As on the command line; UsageError from `of` for what is no such thing.
+
+    >>> LineForm.of("text", "char:5", None).told()
+    {'--input': 'text', '--clean': '', '--shingle': 'char:5'}
+    """
+
+    input: str | None  # of all files; None where each has its own, by its name
+    shingle: Shingler | None  # of text
+    clean: Cleaning
+    bag: bool  # of shingles: whether repeats are shingles of their own
+    fields: Fields | None = None  # of rows
+    unknown: tuple[str, ...] = ()  # suffixes that tell nothing, where nothing else does
+
+    @classmethod
+    def of(
+        cls,
+        input_: str | None,
+        shingle: str | None,
+        clean: str | None,
+        id_: str | None = None,
+        text: str | None = None,
+        names: Sequence[str] = (),
+    ) -> LineForm:
+        """`names` are those of the files, which tell what `input_` does not."""
+        if input_ not in (None, *INPUTS):
+            raise UsageError(f"--input: {input_!r} is not one of {', '.join(INPUTS)}")
+        check_names(input_, names)
+        kinds = {kind_by_name(name) or DEFAULT_INPUT for name in names} or {DEFAULT_INPUT}
+        kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
+        if "parquet" in (kind, *kinds):
+            check_pyarrow()
+        fields = None
+        if kind not in LINES:
+            fields = Fields.of(id_, text)
+        elif id_ is not None or text is not None:
+            flag = "--text" if id_ is None else "--id"
+            raise UsageError(f"{flag} is for --input {' or '.join(ROWS)}, and --input is {kind}")
+        if kind == "shingles":
+            if clean is not None:
+                raise UsageError("--clean is for texts, and --input is shingles")
+            if shingle not in (None, BAG):
+                raise UsageError(
+                    f"--shingle {shingle} is for texts, and --input is shingles, which take "
+                    f"--shingle {BAG}"
+                )
+            unknown = () if input_ else unknown_suffixes(filter(os.path.isfile, names))
+            return cls(kind, None, Cleaning(), bag=shingle == BAG, unknown=unknown)
+        try:
+            shingler = Shingler.parse(DEFAULT_SHINGLE if shingle is None else shingle)
+        except ValueError as error:
+            raise UsageError(f"--shingle: {error}") from None
+        try:
+            cleaning = Cleaning() if clean is None else Cleaning.parse(clean)
+        except ValueError as error:
+            raise UsageError(f"--clean: {error}") from None
+        return cls(kind, shingler, cleaning, bag=shingler.bag, fields=fields)
+
+    def kind_of(self, name: str) -> str:
+        """What the file of this name holds."""
+        return self.input or kind_by_name(name) or DEFAULT_INPUT
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first row of a CSV or TSV names the columns."""
+        return self.fields is not None and not self.fields.numbered
+
+    @property
+    def of_runs(self) -> bool:
+        """Whether shingles are runs of words or characters, of which a short text has only one."""
+        return self.shingle is not None and self.shingle.unit != "spot"
+
+    def is_of_lines(self, name: str) -> bool:
+        """Whether a file is read as its lines stand there."""
+        return self.kind_of(name) in (*LINES, "jsonl")
+
+    def pieces(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
+        """A file, some of it at a time; lines, or rows as JSON lines.
+
+        StageError where no row at the start of the first file has the fields.
+        """
+        kind = self.kind_of(name)
+        if kind == "parquet" and self.fields:
+            return parquet_pieces(self.fields, path, name, max_line, start)
+        if kind in ("csv", "tsv") and self.fields:
+            return separated_pieces(kind, self.fields, path, name, max_line, start)
+        pieces = line_pieces(path, name, max_line, start)
+        if kind == "jsonl" and self.fields and start.of_file and not start.later:
+            return checked(pieces, self.fields, start.place[: -len(": ")] or name, in_task())
+        return pieces
+
+    def pieces_of_any(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
+        """Read a file as `pieces` does, but accept rows without the fields."""
+        return self.pieces(path, name, max_line, start._replace(later=True))
+
+    def parser(self, repeats: bool = False, own: bool = False) -> Parser:
+        """repeats: a token weighs as often as a record has it; own: as the line says."""
+        if self.bag and (repeats or own):
+            raise UsageError(
+                "--shingle: in a bag repeats are tokens of their own, which weigh nothing more; "
+                "leave out bag, or --weights"
+            )
+        gather, of_lists = self._gathering(repeats)
+        if self.shingle is not None:
+            if own:
+                raise UsageError(f"--weights own is for --input shingles, and --input is {self}")
+            if not self.fields:
+                return text_line_parser(self.shingle, self.clean, gather)
+            return json_line_parser(
+                self.fields, self.shingle, self.clean, gather, of_lists, needs_id=in_task()
+            )
+        if own:
+            return parse_weighted_lines
+        return partial(parse_shingle_lines, gather=of_lists)
+
+    def _gathering(self, repeats: bool) -> tuple[Gather, Gather]:
+        """What makes sets of tokens: of texts, and of lists of shingles."""
+        if not (repeats or self.bag):
+            return Ragged.from_unsorted, Ragged.from_unsorted
+        gather = counted if repeats else Ragged.from_unsorted
+        return gather, bagged if self.bag else gather
+
+    def texts(self, block: bytes) -> Iterator[Text]:
+        """The id and the text of each line of a block that is a record; of shingles, these."""
+        if self.fields:
+            for row in json_rows(block, self.fields):
+                if not row.flaw:
+                    content = row.content
+                    text = content if isinstance(content, str) else " ".join(map(str, content))
+                    yield Text(row.number, row.id, text)
+        elif self.shingle is not None:
+            for line in text_lines(block):
+                if not line.flaw:
+                    yield Text(line.number, line.id, line.text)
+        else:
+            for number, record in enumerate(block.splitlines()):
+                id_, *shingles = record.strip().split(None, 1) or [b""]
+                if shingles:
+                    yield Text(number, id_, shingles[0].decode("utf-8", "backslashreplace"))
+
+    def check_task(self) -> None:
+        """UsageError for what tasks, which read some lines of a file, cannot read."""
+        if self.input is None:
+            raise UsageError(
+                "files of several kinds: name one with --input, or run them one by one"
+            )
+        if self.input in ("csv", "parquet"):
+            raise UsageError(
+                f"--input {self.input}: a task reads some lines of a file, and a row of it is not "
+                f"a line; convert it: {CONVERT}"
+            )
+        if self.fields and not self.fields.id:
+            raise UsageError(
+                "--id '': a task reads some lines of a file, and cannot number rows; type: "
+                + NUMBER_ROWS
+            )
+        if self.input == "tsv" and self.fields and not self.fields.numbered:
+            raise UsageError(
+                "--input tsv: a task cannot see the names of the columns; name them by number, "
+                f"such as --id 1 --text 2, or convert: {CONVERT}"
+            )
+
+    def told(self) -> dict[str, str]:
+        """What keys depend on, by flag: a text is a text, whatever it was read from."""
+        shingle = BAG if self.bag else ""
+        return {
+            "--input": "shingles" if self.shingle is None else "text",
+            "--clean": str(self.clean),
+            "--shingle": shingle if self.shingle is None else str(self.shingle),
+        }
+
+    def __str__(self) -> str:
+        return self.input or "of several kinds"

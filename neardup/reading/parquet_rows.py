@@ -1,0 +1,337 @@
+"""Parquet → pieces of JSON lines, by pyarrow; and its rows that stay.
+
+A row group is read a slice at a time, and only if one of its slices is asked for: mappers that
+share a file each decode what is theirs, and in a row group of several slices what comes before.
+
+Slices are the same for all mappers, so they are sized by the file's own figures, which count a
+string that repeats only once.  What is decoded at once is bounded by itself: see `batches`.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import importlib.util
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import IO, Any, Callable
+
+import numpy as np
+
+from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
+from neardup.reading.missing_fields import check_columns
+from neardup.reading.text_rows import Fields
+from neardup.runtime.errors import StageError, UsageError
+
+SEEN_ROWS = 100  # where a column is missing
+MOST_ROWS = 1 << 16  # of a slice
+FIRST_ROWS = 16  # of a row group, to see how large its rows are
+GROWTH = 8  # batches of more rows are made in steps: the rows behind may be larger ones
+READ_BYTES = 1 << 20  # of a column, at once
+WRITTEN_BYTES = 64 << 20  # of a row group that is written
+NOT_UTF8 = "\udcff"  # what stands for a byte that is in no UTF-8
+quote = json.encoder.encode_basestring
+
+
+def parquet_pieces(
+    fields: Fields, path: str, name: str, max_line: int, start: Start
+) -> Iterator[Piece]:
+    """A file of rows, some at a time; only the columns of `fields` are read."""
+    if fields.numbered:
+        raise UsageError("--id and --text are names of columns in Parquet, and not numbers")
+    with opened_parquet(path, name) as file:
+        tops = file.schema_arrow.names
+        columns = [field for field in fields.of_columns(tops) if _has(file, field)]
+        nested = (f for f in fields.names if f not in tops and _has(file, f))
+        check_columns([*tops, *nested], fields, name, partial(_first_rows, file))
+        number, rows, total = 1, file.metadata.num_rows, _size(path)
+        for group in range(file.num_row_groups):
+            slices = Slices(file, group, columns, name)
+            for at in range(0, slices.rows, slices.size):
+                lines = partial(slices.lines, at, fields)
+                yield Piece(number + at, lines, "", "row", total * (number + at) // rows)
+            number += slices.rows
+
+
+def _first_rows(file: Any) -> list[dict[str, Any]]:
+    """Return the first rows as dictionaries, for messages."""
+    batch = next(file.iter_batches(SEEN_ROWS), None)
+    columns = map(_values, batch.columns) if batch else ()
+    return [dict(zip(file.schema_arrow.names, row)) for row in zip(*columns)]
+
+
+class Slices:
+    """The slices of a row group, `size` rows each, asked for in order."""
+
+    def __init__(self, file: Any, group: int, columns: list[str], name: str):
+        about = file.metadata.row_group(group)
+        chunks = [about.column(i) for i in range(about.num_columns)]
+        names = [chunk.path_in_schema.split(".")[0] for chunk in chunks]
+        tops = {column.split(".")[0] for column in columns}
+        read = sum(c.total_uncompressed_size for c, top in zip(chunks, names) if top in tops)
+        self.rows: int = about.num_rows
+        self.size = max(1, min(MOST_ROWS, BLOCK_BYTES * self.rows // max(read, 1)))
+        self.name = name
+        self._open = partial(batches, file, self.size, columns, group, 4 * BLOCK_BYTES)
+        self._batches: Iterator[Any] = iter(())
+        self._next = 0  # the first row that `_batches` has not given yet
+        self._rest: Any = None  # of the last batch that it has given
+
+    def lines(self, at: int, fields: Fields) -> Iterator[bytes]:
+        """The rows of the slice from number `at` of the group on, as JSON lines."""
+        end = min(at + self.size, self.rows)
+        with damage_named(self.name):
+            if not self._next:
+                self._batches = self._open()
+            while at < end:
+                batch = self._batch_with(at)
+                yield json_lines(some := batch.slice(0, end - at), fields)
+                at += some.num_rows
+                self._rest = batch.slice(some.num_rows)
+
+    def _batch_with(self, at: int) -> Any:
+        """Rows from number `at` on: what is left of a batch, or the next one that has it."""
+        while self._next <= at:
+            self._rest = next(self._batches)
+            self._next += self._rest.num_rows
+        return self._rest.slice(max(0, self._rest.num_rows - (self._next - at)))
+
+
+def batches(
+    file: Any, most_rows: int, columns: list[str] | None, group: int, most_bytes: int
+) -> Iterator[Any]:
+    """The rows of a row group in record batches of some `most_bytes`, decoded, at most.
+
+    pyarrow reads batches of one number of rows.  For another number it begins anew and passes over
+    what was read: first with more rows each time, and after that only with fewer.
+    """
+    rows: int = file.metadata.row_group(group).num_rows
+    size, done, grows = min(FIRST_ROWS, most_rows), 0, True
+    while done < rows:
+        end = 0
+        for batch in file.iter_batches(
+            size, row_groups=[group], columns=columns, use_threads=False
+        ):
+            begin, end = end, end + batch.num_rows
+            if end <= done:
+                continue
+            yield batch.slice(max(0, done - begin))
+            done = end
+            fitting = max(1, min(most_rows, most_bytes * batch.num_rows // max(_bytes(batch), 1)))
+            if fitting < size // 2 or (grows and fitting > size):
+                grows = fitting > size
+                size = min(fitting, size * GROWTH)
+                break
+
+
+def _bytes(batch: Any) -> int:
+    """Return the bytes of a batch whose dictionaries are decoded."""
+    columns = zip(batch.schema.types, batch.columns)
+    return sum((c.dictionary_decode() if _is("dictionary", t) else c).nbytes for t, c in columns)
+
+
+def _is(kind: str, of: Any) -> bool:
+    """Return whether a type is of this kind, as pyarrow.types calls it, if it knows the kind."""
+    test = getattr(importlib.import_module("pyarrow").types, f"is_{kind}", None)
+    return bool(test and test(of))
+
+
+def json_lines(batch: Any, fields: Fields) -> bytes:
+    """A line for each row of a record batch; fields without a value are left out."""
+    types = importlib.import_module("pyarrow.types")
+    pieces = []
+    for name, column in zip(batch.schema.names, batch.columns):
+        head, values = f"{quote(name)}:", _values(column)
+        if types.is_binary(column.type) or types.is_large_binary(column.type):
+            values = [_string(value, bool(fields.texts)) for value in values]
+        plain = _as_text if name == fields.id else partial(_as_json, strings=bool(fields.texts))
+        pieces.append([None if v is None else head + plain(v) for v in values])
+    rows = (f"{{{','.join(filter(None, row))}}}\n" for row in zip(*pieces))
+    return "".join(rows).encode("utf-8", "surrogateescape")
+
+
+def _values(column: Any) -> list[Any]:
+    try:
+        values: list[Any] = _printed(column).to_pylist()
+        return values
+    except UnicodeDecodeError:
+        return [_value(scalar) for scalar in column]
+
+
+def _printed(column: Any) -> Any:
+    """The same column; of nanoseconds, which Python has no times of, microseconds where all are
+    whole ones, or else text, or of durations numbers."""
+    types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
+    kind = column.type
+    if not types.is_temporal(kind) or getattr(kind, "unit", "") != "ns":
+        return column
+    if types.is_timestamp(kind):
+        coarse, text = arrow.timestamp("us", kind.tz), arrow.string()
+    elif types.is_duration(kind):
+        coarse, text = arrow.duration("us"), arrow.int64()
+    else:
+        coarse, text = arrow.time64("us"), arrow.string()
+    try:
+        return column.cast(coarse)
+    except arrow.ArrowInvalid:
+        return column.cast(text)
+
+
+def _value(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return NOT_UTF8
+
+
+def _as_json(value: Any, strings: bool = False) -> str:
+    return quote(value) if isinstance(value, str) else json.dumps(plain_value(value, strings))
+
+
+def _as_text(value: Any) -> str:
+    """An id, which may be a date or the like; NaN is none."""
+    if isinstance(value, (str, int)) or value != value:
+        return _as_json(value)
+    return _as_json(value.hex() if isinstance(value, bytes) else str(value))
+
+
+def plain_value(value: Any, strings: bool = False) -> Any:
+    """A value of a column as JSON has it; what has no form there is text.
+
+    Bytes are base64, or with `strings` UTF-8, as Spark and Hive have written strings.
+    """
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else None  # NaN and infinity
+    if isinstance(value, dict):
+        return {str(key): plain_value(each, strings) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_value(each, strings) for each in value]
+    if not isinstance(value, bytes):
+        return str(value)
+    return _string(value, strings) if strings else base64.b64encode(value).decode()
+
+
+def _string(value: bytes | None, always: bool) -> Any:
+    """Decode UTF-8; return other bytes unchanged or, with `always`, NOT_UTF8."""
+    try:
+        return value and value.decode()
+    except UnicodeDecodeError:
+        return NOT_UTF8 if always else value
+
+
+# Files.
+
+
+def check_pyarrow() -> None:
+    """StageError where it is missing; it is loaded by those who read, after workers are forked."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise StageError("Parquet needs the package pyarrow: python3 -m pip install pyarrow")
+
+
+@contextmanager
+def opened_parquet(path: str, name: str) -> Iterator[Any]:
+    """A pyarrow.parquet.ParquetFile; StageError for what is none."""
+    parquet = importlib.import_module("pyarrow.parquet")
+    with damage_named(name), open(_source(path), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise StageError(
+                f"{name}: Parquet is read from its end, and a pipe has none; name a file"
+            )
+        yield parquet.ParquetFile(
+            file, buffer_size=READ_BYTES, pre_buffer=False, page_checksum_verification=True
+        )
+
+
+def _has(file: Any, field: str) -> bool:
+    """Whether there is such a column, or a field of fields in one, as meta.body."""
+    paths = (file.schema.column(i).path for i in range(len(file.schema)))
+    return field in file.schema_arrow.names or any(f"{p}.".startswith(f"{field}.") for p in paths)
+
+
+def _size(path: str) -> int:
+    return os.stat(sys.stdin.fileno() if path == "-" else path).st_size
+
+
+def _source(path: str) -> int | str:
+    return os.dup(sys.stdin.fileno()) if path == "-" else path
+
+
+@contextmanager
+def damage_named(name: str) -> Iterator[None]:
+    """What pyarrow finds wrong is wrong with this file."""
+    arrow = importlib.import_module("pyarrow")
+    try:
+        yield
+    except (arrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        told = str(error).split("\n")[0]
+        raise StageError(f"{name}: is no Parquet file, or damaged: {told}") from None
+
+
+def kept_parquet(
+    path: str,
+    name: str,
+    first: int,
+    gone: Iterator[int],
+    sink: IO[bytes],
+    passed: Callable[[int], None],
+) -> None:
+    """Write the rows that are not at the places `gone` (ascending): all columns, all types.
+
+    `first` is the place of the first row; `passed` is told how many bytes are behind.
+    """
+    arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
+    with opened_parquet(path, name) as file:
+        schema = file.schema_arrow
+        with parquet.ParquetWriter(sink, schema, compression=_codec(file)) as writer:
+            held: list[Any] = []
+            next_gone, done, size = next(gone, None), 0, 0
+            rows, total = file.metadata.num_rows, _size(path)
+            for batch in _all_batches(file):
+                stays = [True] * batch.num_rows
+                while next_gone is not None and next_gone < first + batch.num_rows:
+                    stays[next_gone - first] = False
+                    next_gone = next(gone, None)
+                first += batch.num_rows
+                done += batch.num_rows
+                passed(total * done // max(rows, 1))
+                held += _filtered(batch, stays)
+                size += _bytes(batch) * sum(stays) // max(len(stays), 1)
+                if size > WRITTEN_BYTES:
+                    writer.write_table(arrow.Table.from_batches(held, schema))
+                    held, size = [], 0
+            if held:
+                writer.write_table(arrow.Table.from_batches(held, schema))
+
+
+def _filtered(batch: Any, stays: list[bool]) -> list[Any]:
+    """Return the rows that are kept, as slices if pyarrow cannot filter a type (string_view)."""
+    arrow = importlib.import_module("pyarrow")
+    try:
+        return [batch.filter(arrow.array(stays, arrow.bool_()))]
+    except arrow.ArrowNotImplementedError:
+        ends = np.flatnonzero(np.diff([False, *stays, False])).tolist()
+        return [batch.slice(low, high - low) for low, high in zip(ends[::2], ends[1::2])]
+
+
+def _codec(file: Any) -> str:
+    """That of its first column."""
+    if not (file.num_row_groups and file.metadata.num_columns):
+        return "snappy"
+    name: str = file.metadata.row_group(0).column(0).compression.lower()
+    return "none" if name == "uncompressed" else name
+
+
+def _all_batches(file: Any) -> Iterator[Any]:
+    for group in range(file.num_row_groups):
+        about = file.metadata.row_group(group)
+        size = max(1, min(MOST_ROWS, READ_BYTES * about.num_rows // max(about.total_byte_size, 1)))
+        yield from batches(file, size, None, group, 4 * READ_BYTES)

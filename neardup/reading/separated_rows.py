@@ -1,0 +1,290 @@
+r"""The rows of a CSV file, some at a time, where a quoted field may hold line ends.
+
+    1,"to be,⏎or not"⏎2,plain⏎     two rows: a quote counts where a field begins, and up to the
+                                    next one that is not doubled
+
+A quote that is never closed would make one row of all that follows.  So a row longer than the limit
+ends at its first line end, and is none; what follows is read as rows again.
+
+CSV and TSV, rows of fields, → pieces of JSON lines.
+
+The first row names the columns, unless these are told by number.
+
+    csv   fields with commas between them; one that begins with a quote goes on to the next single
+          one, over commas and line ends, and two quotes in it are one (RFC 4180)
+    tsv   lines of fields with tabs between them; quotes around a whole field are taken away, but
+          no line end is in one, so that a row is a line
+
+What is cut into rows stays as it was, byte for byte, so that it can be written again.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import IO, NamedTuple
+
+import numpy as np
+
+from neardup.reading.blocks import BLOCK_BYTES, LINE_END, Piece, Start, opened_lines, whole_lines
+from neardup.reading.compressed import position
+from neardup.reading.input_check import LINE_TOO_LONG, NOT_CLOSED, TOO_FEW_FIELDS, WRONG_FIELDS
+from neardup.reading.missing_fields import check_columns
+from neardup.reading.text_rows import FLAW, ROW, Fields
+from neardup.runtime.errors import StageError
+
+QUOTE = b'"'
+MOST_BYTES = 4 * BLOCK_BYTES  # of which all quotes are looked at at once
+END_OF_FIELD = re.compile(rb",|\r\n|\n|\r")
+BESIDE_QUOTES = np.frombuffer(b',\r\n"', np.uint8)  # outside of a quoted field, or doubled
+
+
+def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int, bytes, str]]:
+    """(number of the first row, whole rows, ""), some at a time; or one row alone that is none, and
+    why.  Blank rows count.  A last row without a line end is given one.
+
+    StageError for one line longer than the limit, which is no CSV.
+    """
+    number, held = 1, stream.read(BLOCK_BYTES).removeprefix(codecs.BOM_UTF8)
+    ended = False
+    while held or not ended:
+        if not ended:
+            more = stream.read(max(BLOCK_BYTES, len(held)))  # a long row is scanned few times
+            ended = not more
+            held += more
+            if ended and held and not held.endswith((b"\n", b"\r")):
+                held += b"\n"
+        ends = row_ends(held, ended)
+        if too_long := np.flatnonzero(np.diff(ends, prepend=0) > max_row).tolist():
+            ends = ends[: too_long[0]]
+        for count, data in _portions(held, ends):
+            yield number, data, ""
+            number += count
+        if len(ends):
+            held = held[int(ends[-1]) :]
+        elif held and (ended or len(held) > max_row):
+            line = LINE_END.search(held)
+            if not line:
+                raise StageError(f"{name}: row {number}: {LINE_TOO_LONG}; is this CSV?")
+            flaw = LINE_TOO_LONG if len(held) > max_row else NOT_CLOSED
+            yield number, held[: line.end()], flaw
+            number, held = number + 1, held[line.end() :]
+
+
+def _portions(data: bytes, ends: np.ndarray) -> Iterator[tuple[int, bytes]]:
+    """Rows that end there, in blocks: (how many, they)."""
+    first = begin = 0
+    while first < len(ends):
+        last = max(int(np.searchsorted(ends, begin + BLOCK_BYTES, "right")), first + 1)
+        end = int(ends[last - 1])
+        yield last - first, data[begin:end]
+        first, begin = last, end
+
+
+def row_ends(data: bytes, ended: bool = True) -> np.ndarray:
+    r"""int64: where each whole row ends; unless `ended`, more may follow.
+
+    >>> row_ends(b'1,"a\nb"\r\n2,"c\n').tolist()
+    [9]
+    """
+    stop = len(data) - (not ended and data.endswith(b"\r"))  # an LF may follow
+    if stop > MOST_BYTES:
+        return np.fromiter(_by_fields(data, stop), np.int64)
+    bytes_ = np.frombuffer(data, np.uint8)[:stop]
+    quotes = np.flatnonzero(bytes_ == ord(QUOTE))
+    if not _plainly_quoted(bytes_, quotes):
+        return np.fromiter(_by_fields(data, stop), np.int64)
+    ends = np.flatnonzero(bytes_ == ord("\n"))
+    if b"\r" in data:
+        returns = np.flatnonzero(bytes_ == ord("\r"))
+        alone = returns[bytes_[np.minimum(returns + 1, stop - 1)] != ord("\n")]
+        ends = np.sort(np.concatenate((ends, alone)))
+    outside = np.searchsorted(quotes, ends) % 2 == 0
+    return ends[outside] + 1
+
+
+def _plainly_quoted(data: np.ndarray, quotes: np.ndarray) -> bool:
+    """Whether quotes are only around fields, or doubled in them: then every other one opens."""
+    opening, closing = quotes[0::2], quotes[1::2]
+    before = data[opening[opening > 0] - 1]
+    after = data[closing[closing < len(data) - 1] + 1]
+    return bool(np.isin(before, BESIDE_QUOTES).all() and np.isin(after, BESIDE_QUOTES).all())
+
+
+def _by_fields(data: bytes, stop: int) -> Iterator[int]:
+    """The same for any data, field by field."""
+    at = 0
+    while (end := _end_of_field(data, at, stop)) is not None:
+        at = end.end()
+        if end[0] != b",":
+            yield at
+
+
+def _end_of_field(data: bytes, at: int, stop: int) -> re.Match[bytes] | None:
+    if data[at : at + 1] == QUOTE:
+        at = data.find(QUOTE, at + 1, stop) + 1
+        while at and data[at : at + 1] == QUOTE:  # doubled
+            at = data.find(QUOTE, at + 1, stop) + 1
+        if not at:
+            return None
+    return END_OF_FIELD.search(data, at, stop)
+
+
+WHOLE = Start("", 1)  # file
+SEEN_ROWS = 100
+LARGEST_FIELD = (1 << 31) - 1
+QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pythons reads no NUL
+quote = json.encoder.encode_basestring
+
+
+class TableRows(NamedTuple):
+    """Some rows of a table as they are in its file: the number of the first one, from 1."""
+
+    number: int
+    data: bytes
+    flaw: str = ""  # why it is none, as in Piece
+
+
+class Table(NamedTuple):
+    """An open table: its first row, b"" without one, and the others."""
+
+    header: bytes
+    rows: Iterator[TableRows]
+
+
+def separated_pieces(
+    kind: str, fields: Fields, path: str, name: str, max_line: int, start: Start
+) -> Iterator[Piece]:
+    """A file of rows, some at a time; of a TSV that has no header, maybe a split of one."""
+    with opened_lines(path, name, start) as stream:
+        table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
+        header = next(split_rows(kind, table.header), [])
+        first_rows = partial(_first_rows, kind, header, table)
+        if table.header and not fields.numbered:
+            check_columns(header, fields, name, first_rows)
+        columns = fields.places(header) if table.header or fields.numbered else {}
+        width = 0 if fields.numbered else len(header)
+        for number, data, flaw in table.rows:
+            lines = partial(_lines_of, kind, data, columns, width)
+            shown = partial(iter, (data.rstrip(b"\r\n"),))
+            yield Piece(number, shown if flaw else lines, flaw, "row", position(stream))
+
+
+def _lines_of(kind: str, data: bytes, columns: dict[str, int], width: int) -> Iterator[bytes]:
+    yield json_lines(kind, data, columns, width)
+
+
+def _first_rows(kind: str, header: list[str], table: Table) -> list[dict[str, str]]:
+    """Return the first rows as dictionaries, for messages."""
+    _, data, flaw = next(table.rows, TableRows(1, b""))
+    rows = islice(split_rows(kind, b"" if flaw else data), SEEN_ROWS)
+    return [dict(zip(header, row)) for row in rows if row]
+
+
+def opened_table(
+    kind: str,
+    has_header: bool,
+    stream: IO[bytes],
+    name: str,
+    max_line: int,
+    start: Start = WHOLE,
+) -> Table:
+    """StageError for a table that has no first row, but something that is none."""
+    if kind == "csv":
+        found = (TableRows(*some) for some in whole_rows(stream, name, max_line))
+    else:
+        lines = whole_lines(stream, max_line, start.line, start.of_file)
+        found = (TableRows(n, data, LINE_TOO_LONG if cut else "") for n, data, cut in lines)
+    if not has_header:
+        return Table(b"", found)
+    first = next(found, TableRows(1, b""))
+    if first.flaw:
+        raise StageError(f"{name}: row 1, of the names of the columns: {first.flaw}")
+    end = _ends(kind, first.data)
+    rest = TableRows(1, first.data[end:])
+    others = (TableRows(number - 1, data, flaw) for number, data, flaw in found)
+    return Table(first.data[:end], chain([rest] if rest.data else [], others))
+
+
+def _ends(kind: str, data: bytes) -> int:
+    """Where the first row ends."""
+    if kind == "csv":
+        return int(np.append(row_ends(data), len(data))[0])
+    line = LINE_END.search(data)
+    return line.end() if line else len(data)
+
+
+def header_of(kind: str, stream: IO[bytes], name: str) -> list[str]:
+    """The names of the columns; [] of an empty file."""
+    table = opened_table(kind, True, stream, name, BLOCK_BYTES)
+    return next(split_rows(kind, table.header), [])
+
+
+def kept_rows(
+    table: Table, first: int, gone: Iterator[int], with_header: bool = True
+) -> Iterator[bytes]:
+    """The bytes of a CSV without the rows at the places `gone` (ascending).
+
+    `first` is the place of the first row.
+    """
+    if with_header:
+        yield table.header
+    next_gone = next(gone, None)
+    for number, data, flaw in table.rows:
+        place, kept, begin = first + number - 1, 0, 0
+        for end in [len(data)] if flaw or next_gone is None else row_ends(data).tolist():
+            if place == next_gone:
+                yield data[kept:begin]
+                kept, next_gone = end, next(gone, None)
+            place, begin = place + 1, end
+        yield data[kept:]
+
+
+def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
+    r"""The fields of each row, [] of a blank one; bytes that are not UTF-8 are lone surrogates.
+
+    >>> list(split_rows("csv", b'a,"b, ""c"" d"\n\nd,e\n'))
+    [['a', 'b, "c" d'], [], ['d', 'e']]
+    >>> list(split_rows("tsv", b'a\t"b ""c"" d"\n"d\te\n'))
+    [['a', 'b "c" d'], ['"d', 'e']]
+    """
+    text = data.decode("utf-8", "surrogateescape").replace("\0", NUL)
+    if kind == "csv":
+        csv.field_size_limit(LARGEST_FIELD)
+        yield from csv.reader(io.StringIO(text, newline=""))
+        return
+    for line in re.split("\r\n|\n|\r", text)[:-1]:
+        fields = line.split("\t") if line.strip() else []
+        yield [_unquoted(field) if field[:1] == '"' else field for field in fields]
+
+
+def _unquoted(field: str) -> str:
+    found = QUOTED.fullmatch(field)
+    return found[1].replace('""', '"') if found else field
+
+
+def json_lines(kind: str, data: bytes, columns: dict[str, int], width: int) -> bytes:
+    """A line for each row, blank for a blank one; `width` is how many fields it has, if known."""
+    heads = [(f"{quote(name)}:", column) for name, column in columns.items()]
+    least = max(columns.values(), default=0) + 1
+    lines = []
+    for row in split_rows(kind, data):
+        if not row:
+            lines.append("")
+        elif len(row) != width if width else len(row) < least:
+            lines.append(_flawed(row, WRONG_FIELDS if width else TOO_FEW_FIELDS))
+        else:
+            lines.append(f"{{{','.join([head + quote(row[c]) for head, c in heads])}}}")
+    lines.append("")
+    return "\n".join(lines).replace(NUL, "\\u0000").encode("utf-8", "surrogateescape")
+
+
+def _flawed(row: Sequence[str], flaw: str) -> str:
+    return json.dumps({FLAW: flaw, ROW: ",".join(row)}, ensure_ascii=True)

@@ -1,0 +1,108 @@
+"""The interpreter a script needs, before anything is imported that might be missing."""
+
+import codecs
+import importlib.util
+import os
+import signal
+import sys
+from types import TracebackType
+
+TRIED = "NEARDUP_PYTHON"  # the environment variable that keeps one exec from leading to another
+# numpy starts a thread for each core when it is loaded, and what is done here never asks for them.
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+
+
+def require(*packages: str, name: str = "", module: str = "") -> None:
+    """Go on only under a Python that has these packages, with all three standard streams.
+
+    A script called as ./mapper.py runs under the system's python3.  Where that lacks a package, the
+    virtual environment that `make` puts beside the script takes over; beside the package, where
+    it is python3 -m `module`, or the command that pip has made of it.
+    """
+    _end_quietly_on_ctrl_c()
+    os.environ.setdefault(*ONE_THREAD)
+    script = os.path.realpath(sys.argv[0])
+    name = name or os.path.basename(script)
+    _open_streams(name)
+    _print_whatever_there_is()
+    missing = [package for package in packages if not _is_there(package)]
+    if sys.version_info >= (3, 9) and not missing:
+        _say_why_imports_fail(name)
+        return
+    folder = _beside_the_package() if module else os.path.dirname(script)
+    python = os.path.join(folder, ".venv", "bin", "python")
+    if os.path.exists(python) and TRIED not in os.environ:
+        os.environ[TRIED] = python
+        os.execv(python, [python] + (["-m", module] + sys.argv[1:] if module else sys.argv))
+    need = "Python 3.9 or later" if sys.version_info < (3, 9) else " and ".join(missing)
+    sys.exit(
+        "%s: needs %s, and %s has not; run make, or: python3 -m pip install %s"
+        % (name, need, sys.executable, " ".join(missing) or "numpy")
+    )
+
+
+def _beside_the_package() -> str:
+    return os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+
+
+def _is_there(package: str) -> bool:
+    """Whether it can be imported; any folder of its name could, but as an empty package."""
+    spec = importlib.util.find_spec(package)
+    return spec is not None and spec.has_location
+
+
+def _end_quietly_on_ctrl_c() -> None:
+    """While modules are loaded; `neardup.runtime.program.run` handles it from then on."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _open_streams(name: str) -> None:
+    """Some schedulers start programs with standard streams closed."""
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(_opened_for_all(os.O_RDONLY))
+    if sys.stdout is None:
+        sys.exit("%s: standard output is closed" % name)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(_opened_for_all(os.O_WRONLY), "w")
+
+
+def _opened_for_all(how: int) -> int:
+    """Nothing, in the place of a closed stream: for programs that this one starts, too."""
+    descriptor = os.open(os.devnull, how)
+    os.set_inheritable(descriptor, True)
+    return descriptor
+
+
+def _print_whatever_there_is() -> None:
+    """On any terminal: bytes of a file's name as they are, other letters that it lacks as \\x…."""
+    as_bytes, as_text = map(codecs.lookup_error, ("surrogateescape", "backslashreplace"))
+
+    def written(error: UnicodeError) -> tuple:
+        try:
+            return as_bytes(error)
+        except UnicodeError:
+            return as_text(error)
+
+    codecs.register_error("neardup", written)
+    if sys.version_info >= (3, 7):
+        sys.stdout.reconfigure(errors="neardup")  # type: ignore[union-attr]
+
+
+def _say_why_imports_fail(name: str) -> None:
+    """In a line: memory may not suffice for them, and a numpy be made for another Python."""
+
+    def say(
+        kind: "type[BaseException]", error: BaseException, trace: "TracebackType | None"
+    ) -> None:
+        if issubclass(kind, MemoryError):
+            sys.stderr.write("%s: out of memory\n" % name)
+        elif issubclass(kind, ImportError):
+            while error.__cause__ is not None:  # what numpy says itself fills a page
+                error = error.__cause__
+            why = "too little memory, or made for another Python than %s" % sys.executable
+            sys.stderr.write("%s: cannot be loaded: %s; %s\n" % (name, error, why))
+        else:
+            sys.__excepthook__(kind, error, trace)
+
+    sys.excepthook = say

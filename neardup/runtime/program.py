@@ -1,0 +1,250 @@
+"""How this process deals with the memory it has freed.
+
+Around every program: whatever ends it becomes a message and an exit code here.
+
+Processes that end with the one that has started them, however that ends.
+
+The system's sort, which needs little memory for any number of lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import select
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Callable
+
+from neardup.runtime.errors import StageError, UsageError
+
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # malloc.h
+
+
+def keep_freed_memory() -> None:
+    """Use freed memory again, instead of giving it back to the system and asking for new pages.
+
+    Arrays of some mebibytes come and go all the time, and glibc maps each one anew: a fifth of
+    the run time went into page faults.  Other C libraries have no `mallopt`, and lose nothing.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        mallopt = ctypes.CDLL(None).mallopt
+        for parameter, mebibytes in (
+            (M_MMAP_THRESHOLD, 32),
+            (M_TRIM_THRESHOLD, 128),
+            (M_TOP_PAD, 16),
+        ):
+            mallopt(parameter, mebibytes << 20)
+
+
+OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+STDOUT = 1  # the descriptor
+STDOUT_TOLD = "standard output"  # in messages
+
+
+def run(name: str, main: Callable[[], None]) -> int:
+    """Run `main` and turn whatever ends it into a message on stderr and an exit code."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    keep_freed_memory()
+    gc.freeze()  # no collection looks at what is loaded, and not the last one, at exit
+    try:
+        _and_flush(main)
+        return OK
+    except BrokenPipeError:
+        # The reader of stdout may have all it wants; a reader of stderr must not cost lines.
+        return _end(OK if _reader_gone() else FAILED)
+    except KeyboardInterrupt:
+        return _end(INTERRUPTED)
+    except UsageError as error:
+        return _end(WRONG_USAGE, f"{name}: {error}")
+    except StageError as error:
+        return _end(FAILED, f"{name}: {error}")
+    except MemoryError:
+        return _end(FAILED, f"{name}: out of memory")
+    except OSError as error:
+        where = error.filename or "standard input or output"
+        return _end(FAILED, f"{name}: {where}: {_reason(error)}")
+
+
+def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
+    """SIGTERM, and SIGHUP of a lost connection, call `end` with the exit code, but only once.
+
+    Under nohup SIGHUP is ignored, and stays so.
+    """
+    ending = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+
+    def handler(number: int, _: object) -> None:
+        for each in ending:
+            signal.signal(each, signal.SIG_IGN)
+        end(128 + number)
+
+    for number in ending:
+        signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits until the end of the block; in a thread, which gets none, nothing changes."""
+    came: list[int] = []
+    try:
+        before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
+def _and_flush(main: Callable[[], None]) -> None:
+    try:
+        main()
+    except SystemExit:  # as after --help, which nobody but the interpreter would flush
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+
+
+def _reason(error: OSError) -> str:
+    """
+    >>> _reason(OSError(28, "No space left on device")), _reason(OSError("damaged"))
+    ('No space left on device', 'damaged')
+    >>> _reason(BlockingIOError())
+    'BlockingIOError'
+    """
+    said = [error.strerror, *error.args, type(error).__name__]
+    return str(next(filter(None, said)))
+
+
+def _end(code: int, message: str = "") -> int:
+    # Another process that failed too may be silent because this one speaks: so it must.
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if message and _first_to_fail():
+        with contextlib.suppress(OSError):  # if nobody hears it, the exit code still tells
+            print(message, file=sys.stderr)
+    signal.signal(signal.SIGTERM, before)
+    # What stdout, or stderr, could not take must not be tried again at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+    try:
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    return code
+
+
+def _reader_gone() -> bool:
+    """Whether nobody reads the pipe at stdout any more."""
+    stdout = select.poll()
+    stdout.register(STDOUT, select.POLLOUT)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in stdout.poll(0))
+
+
+def _first_to_fail() -> bool:
+    """Whether no other process of the same run has said why it ends: one message is enough."""
+    folder = os.environ.get("NEARDUP_REPORT", "")
+    if not os.path.isdir(folder):
+        return True
+    try:
+        os.mkdir(os.path.join(folder, "failed"))
+    except FileExistsError:
+        return False
+    except OSError:  # a full disk: say so, even if more than once
+        return True
+    return True
+
+
+def write_all(pieces: Iterable[bytes]) -> None:
+    """To stdout, which may be closed or full: both are raised here, not at exit."""
+    with open(STDOUT, "wb", closefd=False) as stdout:
+        write_to(stdout, pieces, STDOUT_TOLD)
+
+
+def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
+    """Write the pieces; an OSError of the sink, as that of a full disk, has its name."""
+    name = name or sink.name
+    for piece in pieces:
+        with naming(name):
+            sink.write(piece)
+    with naming(name):
+        sink.flush()
+
+
+@contextlib.contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """An OSError in here that names no file, as that of a full disk, is about this one."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+def cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def job_command() -> list[str]:
+    """What one types for the job: the script beside the package, if it lies there."""
+    beside = os.path.join(os.path.dirname(__file__), "..", "..", "run_local.sh")
+    return ["./run_local.sh"] if os.path.exists(beside) else ["neardup", "run"]
+
+
+PR_SET_PDEATHSIG = 1  # sys/prctl.h
+
+
+def end_with(parent: int) -> None:
+    """To be called in a new process: be killed when `parent` has ended, also after an exec.
+
+    Linux does that; elsewhere a process goes on until it writes to a pipe that nobody reads.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it had ended before
+        os._exit(FAILED)
+
+
+@contextmanager
+def system_sort(
+    source: IO[bytes] | None, result: IO[bytes], flags: Sequence[str], alive: Callable[[], None]
+) -> Iterator[IO[bytes] | None]:
+    """Sort lines by their bytes, or as the flags say, while the block runs and after it.
+
+    `source`: a file, or None for a pipe, whose end is yielded and closed here.  `alive` is called
+    every second of the waiting.  StageError where it fails.
+    """
+    import subprocess  # which most runs never need
+
+    sort = subprocess.Popen(
+        ["sort", *flags],
+        stdin=subprocess.PIPE if source is None else source,
+        stdout=result,
+        env={**os.environ, "LC_ALL": "C"},
+        preexec_fn=partial(end_with, os.getpid()),
+    )
+    with sort:
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it says why below
+                yield sort.stdin
+                if sort.stdin:
+                    sort.stdin.close()
+            while sort.poll() is None:
+                alive()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    sort.wait(1)
+        except BaseException:  # Ctrl-C, which a worker's children may be deaf to
+            sort.kill()
+            raise
+    if sort.returncode:
+        raise StageError(f"cannot sort: sort ended with status {sort.returncode}")

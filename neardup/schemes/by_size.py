@@ -1,0 +1,373 @@
+"""The prefix filter: two similar sets share one of their first tokens, in any order of all tokens.
+
+Sets of n elements that share ⌈t·n⌉ of them cannot keep all of these out of their first
+n-⌈t·n⌉+1 (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma, Srikant, WWW 2007).  Any order will
+do; with the rare tokens first, few strangers have one in common.
+
+Size groups: a pair belongs to the group of its smaller set.
+
+At t = 0.9, sets of 50 to 55 elements are a group.  Partners that are larger have 61 at most, so
+they are in the same group or in the next one, and a set has to be looked for in two groups:
+
+    sizes    … 45 ── 49 │ 50 ──── 55 │ 56 ───── 62 │ …
+                         own group g   its larger partners: to 61
+
+How much a pair of group g may differ decides what an exact scheme costs there.  If |x| ≤ |y| and
+|x∩y| ≥ t·|x∪y|, then |x△y| ≤ (1-t)/(1+t)·(|x|+|y|), which is 6 here.  As long as that does not
+grow, a group goes on: all sizes to 8 allow no difference, and are one group.
+
+Letters: t the resemblance of a pair, as num/den; d how many elements a pair may differ in.
+
+Ways to meet inside a size group: what the schemes that go by size are put together from.
+
+    parts    equal in one of d+1 parts of the universe: exact, and d+1 keys
+    tokens   one of the first tokens in common: exact, and (1-t)·n keys, see `prefix_filter`
+    minima   MinHash banding: the recall that was asked for, and as many keys as bands
+    all      everybody meets everybody: exact, and one key
+
+A way gives (row, key) for some rows and the groups in which they are looked for.  The keys of
+`tokens` and `all` are of band 0, those of part k of band 1 + 2·k, or one more in every second
+group: the two groups of a set have different bands.
+
+Schemes that go by size: each size group has its own way to meet.
+
+A pair is looked for in the group of its smaller set (`groups`), where both meet the same way; so a
+group may have any way (`ways_to_meet`), and nothing is missed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.runtime.errors import StageError
+from neardup.schemes.minhash import MinHash
+from neardup.schemes.scheme import Scheme
+from neardup.sets.hashing import combine, mix, random_words
+from neardup.sets.ragged import Ragged, chunks, spans
+from neardup.sets.token_counts import TokenCounts
+from neardup.similarity.measures import Threshold
+
+SORTED_TOKENS = 1 << 16  # at once, so that the number of a set fits 16 bits
+
+
+def prefix_sizes(sizes: np.ndarray, threshold: Threshold | None) -> np.ndarray:
+    """How many first tokens sets of these sizes (int64) need; all of them without a threshold.
+
+    >>> prefix_sizes(np.array([1, 9, 10, 35]), Threshold.parse("0.9")).tolist()
+    [1, 1, 2, 4]
+    """
+    if threshold is None:
+        return sizes
+    return sizes + 1 - threshold.smallest_partner(sizes)
+
+
+def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged:
+    """The `take[i]` (int64) rarest tokens of each set i; in order of a hash without counts.
+
+    >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
+    >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()
+    [2, 3]
+    """
+    ranks = mix(sets.values)
+    if counts is not None:  # of tokens equally frequent, and equal in 32 bits, the smaller first
+        ranks >>= np.uint64(32)
+        frequencies = np.minimum(counts.of(sets.values), (1 << 32) - 1).astype(np.uint64)
+        ranks |= frequencies << np.uint64(32)
+    chosen = np.zeros(len(sets.values), dtype=bool)
+    for low, high in chunks(sets.sizes, SORTED_TOKENS):
+        start, stop = sets.offsets[low], sets.offsets[high]
+        sizes = sets.sizes[low:high]
+        owner = np.repeat(np.arange(high - low), sizes).astype(np.uint16)
+        order = np.argsort(ranks[start:stop], kind="stable")
+        order = order[np.argsort(owner[order], kind="stable")]  # 16 bits: a radix sort
+        first = sets.offsets[low:high] - start
+        chosen[start + order[spans(first, take[low:high])]] = True
+    return sets.where(chosen)
+
+
+def first_tokens(sets: Ragged, threshold: Threshold | None, counts: TokenCounts | None) -> Ragged:
+    """The prefix of each set, without the tokens that the counts know to be in one record only.
+
+    Nobody meets there.  So the counts must be of all records that are to meet; StageError where
+    they cannot be.
+    """
+    prefixes = rarest(sets, counts, prefix_sizes(sets.sizes, threshold))
+    if counts is None or not counts.complete:
+        return prefixes
+    strange = np.setdiff1d(sets.sizes, counts.sizes)
+    if len(strange):
+        raise StageError(
+            f"--counts: not the counts of this input, which has a record of {strange[0]} "
+            "shingles; count_tokens.py makes them"
+        )
+    return prefixes.where(counts.of(prefixes.values) > 1)
+
+
+def token_keys(tokens: np.ndarray, seed: int) -> np.ndarray:
+    """uint64: keys of band 0."""
+    return mix(tokens ^ random_words(seed, 1, stream=3)) >> np.uint64(64 - HASH_BITS)
+
+
+LARGEST = 1 << 26  # more elements than a line can have
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """highs: int64 (G,), the last size of each group, ascending; differ: int64 (G,), d of each.
+
+    >>> groups = groups_of(Threshold.parse("0.9"))
+    >>> groups.highs[:5].tolist(), groups.differ[:5].tolist()
+    ([8, 17, 26, 35, 44], [0, 1, 2, 3, 4])
+    >>> groups.own(np.array([8, 9, 18])).tolist(), groups.reaches(np.array([8, 9, 18])).tolist()
+    ([0, 1, 2], [False, False, True])
+    """
+
+    threshold: Threshold
+    highs: np.ndarray
+    differ: np.ndarray
+
+    def own(self, sizes: np.ndarray) -> np.ndarray:
+        """The group of each size (int64 arrays)."""
+        return np.searchsorted(self.highs, sizes)
+
+    def meetings(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(row, group), int64: each row in its own group, and then where it may be the larger one.
+
+        >>> groups = groups_of(Threshold.parse("0.9"))
+        >>> [column.tolist() for column in groups.meetings(np.array([8, 9, 18]))]
+        [[0, 1, 2, 2], [0, 1, 2, 1]]
+        """
+        own = self.own(sizes)
+        larger = np.flatnonzero(self.reaches(sizes))
+        return np.append(np.arange(len(sizes)), larger), np.append(own, own[larger] - 1)
+
+    def reaches(self, sizes: np.ndarray) -> np.ndarray:
+        """Whether sets of these sizes may be the larger ones of pairs of the group before."""
+        before = self.highs[np.maximum(self.own(sizes) - 1, 0)]
+        return (sizes > self.highs[0]) & (sizes <= self.threshold.largest_partner(before))
+
+
+@lru_cache
+def groups_of(threshold: Threshold) -> Groups:
+    """Those of sets whose pairs have this resemblance at least."""
+    highs, differ = [], []
+    size = 1
+    while size <= LARGEST:
+        high = max(size * threshold.den // threshold.num, _last_alike(threshold, size))
+        high = min(_last_alike(threshold, high), LARGEST)
+        highs.append(high)
+        differ.append(min(_most_apart(threshold, high), LARGEST))
+        size = high + 1
+    return Groups(threshold, np.array(highs), np.array(differ))
+
+
+def _most_apart(t: Threshold, size: int) -> int:
+    """d: the most elements in which a pair differs whose smaller set has `size`."""
+    return (t.den - t.num) * (size + size * t.den // t.num) // (t.den + t.num)
+
+
+def _last_alike(t: Threshold, size: int) -> int:
+    """The largest size with the same d."""
+    low, high = size, 2 * size + LARGEST
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _most_apart(t, middle) == _most_apart(t, size):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def by_chance(groups: Groups) -> np.ndarray:
+    """About how often two sets with nothing in common are both empty in a part (float64 (G,)).
+
+    That is for the smallest sets of each group:
+
+    >>> from neardup.similarity.measures import Threshold
+    >>> ["%.0e" % chance for chance in by_chance(groups_of(Threshold.parse("0.9")))[:3]]
+    ['0e+00', '2e-04', '2e-05']
+    """
+    smallest = np.concatenate(([1], groups.highs[:-1] + 1))
+    parts = groups.differ + 1
+    return np.where(parts > 1, parts * np.exp(-2 * smallest / parts), 0.0)
+
+
+MOST_BANDS = (MAX_BANDS - 1) // 2
+SLOTS_AT_ONCE = 1 << 20
+Entries = tuple[np.ndarray, np.ndarray]
+
+
+class Way(Protocol):
+    """One of the above."""
+
+    name: str
+    grouped: bool  # whether the keys of two groups differ
+
+    def entries(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> Entries:
+        """(row, key), int64 and uint64, of the bands low … high-1; row i meets in group[i]."""
+        ...
+
+    def key_counts(self, sizes: np.ndarray, group: np.ndarray) -> np.ndarray:
+        """How many keys sets of these sizes have in these groups, at most."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """PartEnum's first level (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li, Wen, Feng, VLDB 2015).
+
+    A hash cuts the universe into d+1 parts.  The elements in which two sets differ, d at most, lie
+    in d of them at most, so in one part the two sets are equal; both may have nothing there.  A
+    key stands for what a set has in one part: the sum of its elements' hashes.
+    """
+
+    groups: Groups
+    seed: int
+    name = "parts"
+    grouped = True
+
+    def key_counts(self, sizes: np.ndarray, group: np.ndarray) -> np.ndarray:
+        return self.groups.differ[group] + 1
+
+    def entries(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> Entries:
+        odd = group % 2
+        parts = self.groups.differ[group] + 1
+        first = np.maximum((low - odd) // 2, 0)  # … last: those of the bands low … high-1
+        last = np.maximum(np.minimum((high - odd) // 2, parts), first)
+        found = [(np.empty(0, np.int64), np.empty(0, np.uint64))]
+        for a, b in chunks(sets.sizes + last - first, SLOTS_AT_ONCE):
+            some = sets.take(np.arange(a, b))
+            row, key = self._slots(some, group[a:b], parts[a:b], first[a:b], last[a:b])
+            found.append((row + a, key))
+        rows, keys = zip(*found)
+        return np.concatenate(rows), np.concatenate(keys)
+
+    def _slots(
+        self,
+        sets: Ragged,
+        group: np.ndarray,
+        parts: np.ndarray,
+        first: np.ndarray,
+        last: np.ndarray,
+    ) -> Entries:
+        """The keys of parts first[i] … last[i]-1 of each row i."""
+        row = np.repeat(np.arange(len(sets)), sets.sizes)
+        hashes = mix(sets.values ^ random_words(self.seed, 1, stream=4))
+        part = (hashes >> np.uint64(32)) * parts[row].astype(np.uint64) >> np.uint64(32)
+        part = part.astype(np.int64)
+        inside = np.flatnonzero((part >= first[row]) & (part < last[row]))
+        row = row[inside]
+        slots = last - first
+        starts = np.cumsum(slots) - slots
+        # A sum of 32-bit hashes is exact as a float; and equal sets add up in the same order.
+        content = np.bincount(
+            starts[row] + part[inside] - first[row],
+            weights=(hashes[inside] & np.uint64(0xFFFFFFFF)).astype(np.float64),
+            minlength=int(slots.sum()),
+        ).astype(np.uint64)
+        row, part = np.repeat(np.arange(len(sets)), slots), spans(first, slots)
+        return row, in_group(part, group[row], mix(content))
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """The prefix filter; its keys are the same in all groups."""
+
+    resemblance: Threshold
+    counts: TokenCounts | None
+    seed: int
+    name = "tokens"
+    grouped = False
+
+    def key_counts(self, sizes: np.ndarray, group: np.ndarray) -> np.ndarray:
+        return prefix_sizes(sizes, self.resemblance)
+
+    def entries(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> Entries:
+        if not low <= 0 < high:
+            return np.empty(0, np.int64), np.empty(0, np.uint64)
+        tokens = first_tokens(sets, self.resemblance, self.counts)
+        row = np.repeat(np.arange(len(sets)), tokens.sizes)
+        return row, token_keys(tokens.values, self.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Minima:
+    """MinHash banding; its keys are the same in all groups."""
+
+    minhash: MinHash
+    name = "minhash"
+    grouped = False
+
+    def key_counts(self, sizes: np.ndarray, group: np.ndarray) -> np.ndarray:
+        return self.minhash.key_counts(sizes)
+
+    def entries(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> Entries:
+        keys = self.minhash.keys(sets, low, high)
+        return np.repeat(np.arange(len(sets)), keys.sizes), keys.values
+
+
+@dataclass(frozen=True, eq=False)
+class All:
+    """The reducer's windows and filters do all the work."""
+
+    seed: int
+    name = "all"
+    grouped = True
+
+    def key_counts(self, sizes: np.ndarray, group: np.ndarray) -> np.ndarray:
+        return np.ones(len(sizes), dtype=np.int64)
+
+    def entries(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> Entries:
+        row = np.arange(len(sets) if low <= 0 < high else 0)
+        key = combine(group[np.newaxis, row].astype(np.uint64), seed=self.seed)
+        return row, key >> np.uint64(64 - HASH_BITS)
+
+
+def in_group(number: np.ndarray, group: np.ndarray, content: np.ndarray) -> np.ndarray:
+    """Keys (uint64) with the band of part or band `number` (int64) in these groups (int64)."""
+    words = np.stack((group.astype(np.uint64), number.astype(np.uint64), content))
+    digest = combine(words, seed=0) >> np.uint64(64 - HASH_BITS)
+    return digest | (1 + 2 * number + group % 2).astype(np.uint64) << np.uint64(HASH_BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class BySize(Scheme):
+    """ways: all that are in use; choice: int64 (G,), which of them each group has."""
+
+    groups: Groups
+    ways: tuple[Way, ...]
+    choice: np.ndarray
+    one_a_band: ClassVar[bool] = False
+
+    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        """See `Scheme.keys`."""
+        found = [(np.empty(0, np.int64), np.empty(0, np.uint64))]
+        for way, rows, group in self._meetings(sets.sizes):
+            row, key = way.entries(sets.take(rows), group, low, high)
+            found.append((rows[row], key))
+        rows, keys = map(np.concatenate, zip(*found))
+        order = np.argsort(rows, kind="stable")
+        return Ragged.from_unsorted(keys[order], np.bincount(rows, minlength=len(sets)))
+
+    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
+        counts = np.zeros(len(sizes), dtype=np.int64)
+        for way, rows, group in self._meetings(sizes):
+            np.add.at(counts, rows, way.key_counts(sizes[rows], group))  # a row may come twice
+        return counts
+
+    def _meetings(self, sizes: np.ndarray) -> list[tuple[Way, np.ndarray, np.ndarray]]:
+        """(way, rows, groups): which rows meet in which groups, and how."""
+        rows, group = self.groups.meetings(sizes)
+        way = self.choice[group]
+        meetings = []
+        for number in np.unique(way).tolist():
+            mine = np.flatnonzero(way == number)
+            if not self.ways[number].grouped:  # the keys for one group are those for both
+                mine = mine[np.unique(rows[mine], return_index=True)[1]]
+            meetings.append((self.ways[number], rows[mine], group[mine]))
+        return meetings

@@ -1,0 +1,254 @@
+r"""A sample of the records, drawn by a hash: the sets whose hashes are smallest.
+
+Who reads which record does not matter: the smallest of all are among the smallest of each part.
+Equal sets count as one.
+
+Token counts: how many records have each token, and how many have each size.
+
+Some schemes ask how rare a token is: the prefix filter looks at the rarest tokens of a record
+first, and I-Match drops the rarest and the most frequent.  Two map-reduce steps count before them:
+
+    record lines → t0…042 TAB 1    → (shuffle) → 999999999982:t0…042 TAB 17 → (shuffle) → counts
+                   s0…035 TAB 1                   000000000000:s0…035 TAB 1200
+                   r5…077 TAB 34o8                000000000000:r5…077 TAB 34o8
+             map                         sum                                     order
+
+`t` is a token, `s` a size, and `r` a set of the sample behind its hash (`sample`).  The
+second key begins with what is left to 10^12 - 1, so that the most frequent tokens come first, and
+of them the first million stays.  A token that is not among the counts has one record, or where a
+million are, no more than the last of them.
+
+Token counts of records that stream by, where a scheme asks for them and no --counts are given.
+
+run_local.sh and the cluster count in pieces on disk; here all distinct tokens are in memory, at 16
+bytes each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from neardup.sets.hashing import mix
+from neardup.sets.ragged import Ragged, distinct, first_of_run, starts_of_runs
+
+MOST_SETS = 1000
+SAMPLE_TOKENS = 1 << 21  # of all together: a few sets may be as large as all others
+WAITING = SAMPLE_TOKENS // 4  # tokens drawn, before some of them and of those held are chosen
+
+MOST_HASH = (1 << 64) - 1
+
+NO_SETS = Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
+
+
+class Sample:
+    """The sets drawn so far (`sets`, n rows) by their hashes (uint64 (n,), ascending).
+
+    >>> sample = Sample()
+    >>> for sets in sample.watch([Ragged.from_rows([[1, 2], [3]]), Ragged.from_rows([[2, 1]])]):
+    ...     pass
+    >>> sorted(sample.sets.sizes.tolist())
+    [1, 2]
+    """
+
+    def __init__(self) -> None:
+        self._hashes, self._sets = np.empty(0, np.uint64), NO_SETS
+        self._bound = np.uint64(MOST_HASH)  # above which nothing is kept any more
+        self._new: list[tuple[np.ndarray, Ragged]] = []  # drawn, and not yet among the others
+        self._new_sets = self._new_tokens = 0
+
+    @property
+    def hashes(self) -> np.ndarray:
+        self._choose()
+        return self._hashes
+
+    @property
+    def sets(self) -> Ragged:
+        self._choose()
+        return self._sets
+
+    def watch(self, batches: Iterable[Ragged]) -> Iterator[Ragged]:
+        """Pass the batches on, and draw from them.  No set may be empty."""
+        for sets in batches:
+            self.draw(np.add.reduceat(mix(sets.values), sets.offsets[:-1]), sets)
+            yield sets
+
+    def draw(self, hashes: np.ndarray, sets: Ragged) -> None:
+        """Keep the smallest of those held and these."""
+        some = np.flatnonzero(hashes < self._bound)
+        if len(some):
+            drawn = sets.bare().take(some)
+            self._new.append((hashes[some], drawn))
+            self._new_sets += len(drawn)
+            self._new_tokens += len(drawn.values)
+            # Not each time: the sample is copied as a whole, and may be larger than a batch.
+            if self._new_sets > MOST_SETS or self._new_tokens > WAITING:
+                self._choose()
+
+    def _choose(self) -> None:
+        if not self._new:
+            return
+        hashes = np.concatenate([self._hashes, *(some for some, _ in self._new)])
+        sets = Ragged.end_to_end([self._sets, *(some for _, some in self._new)])
+        self._new, self._new_sets, self._new_tokens = [], 0, 0
+        order = np.argsort(hashes, kind="stable")
+        order = order[first_of_run(hashes[order])]
+        kept = int(np.searchsorted(np.cumsum(sets.sizes[order]), SAMPLE_TOKENS, side="right"))
+        kept = min(max(1, kept), MOST_SETS)
+        if kept < len(order):
+            self._bound = hashes[order[kept]]
+        self._hashes, self._sets = hashes[order[:kept]], sets.take(order[:kept])
+
+
+MOST_TOKENS = 1_000_000
+TOKENS_AT_ONCE = 1 << 21  # counted in memory by a mapper, at some 40 bytes each
+MOST = 10**12 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class TokenCounts:
+    """sizes: int64 (m,), ascending; holders: int64 (m,), how many records have each; tokens: uint64
+    (k,), ascending; frequencies: int64 (k,), in how many records each is, 2 or more; sample: some
+    of the sets, drawn by a hash; own: whether they are of the very records that are to meet.
+
+    >>> counts = TokenCounts.of_sets(Ragged.from_rows([[5, 7], [5], [5, 9]]))
+    >>> counts.records, counts.of(np.array([5, 7, 100], np.uint64)).tolist()
+    (3, [3, 1, 1])
+    """
+
+    sizes: np.ndarray
+    holders: np.ndarray
+    tokens: np.ndarray
+    frequencies: np.ndarray
+    sample: Ragged = NO_SETS
+    own: bool = True
+
+    @classmethod
+    def empty(cls) -> TokenCounts:
+        """Of no records; what a scheme has before the counting step."""
+        none = np.empty(0, np.int64)
+        return cls(none, none, none.astype(np.uint64), none)
+
+    @classmethod
+    def of_sets(cls, sets: Ragged) -> TokenCounts:
+        """Of records that are all at hand, none of them empty."""
+        sample = Sample()
+        for _ in sample.watch([sets] if len(sets) else []):
+            pass
+        counted = *distinct(sets.sizes), *most_frequent(*distinct(sets.values))
+        return cls(*counted, sample.sets)
+
+    @property
+    def records(self) -> int:
+        return int(self.holders.sum())
+
+    @property
+    def complete(self) -> bool:
+        """Whether a token without a count is known to be in one record only."""
+        return self.own and len(self.tokens) < MOST_TOKENS
+
+    def digest(self) -> tuple[int, ...]:
+        """The same for the same counts, and hardly for others."""
+        weighed = (self.tokens * self.frequencies.astype(np.uint64)).sum()
+        return self.records, len(self.tokens), int(weighed), int(self.own)
+
+    def told(self) -> str:
+        """In words, the same for the same counts only."""
+        columns = self.sizes, self.holders, self.tokens, self.frequencies, self.sample.values
+        sum_ = 0
+        for column in columns:
+            sum_ = crc32(column.astype("<u8").tobytes(), sum_)
+        own = " and --own-counts" if self.own else ""
+        return f"of {self.records:,} records (checksum {sum_:08x}){own}"
+
+    def of(self, tokens: np.ndarray) -> np.ndarray:
+        """int64: in how many records each of these tokens (uint64) is, 1 for those not listed."""
+        if not len(self.tokens):
+            return np.ones(len(tokens), dtype=np.int64)
+        place = np.minimum(np.searchsorted(self.tokens, tokens), len(self.tokens) - 1)
+        return np.where(self.tokens[place] == tokens, self.frequencies[place], 1)
+
+
+def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The most frequent of those that are in several records, by token."""
+    several = np.flatnonzero(frequencies > 1)
+    best = several[np.lexsort((tokens[several], -frequencies[several]))[:MOST_TOKENS]]
+    best = best[np.argsort(tokens[best])]
+    return tokens[best], frequencies[best]
+
+
+Column = tuple[np.ndarray, np.ndarray]  # values (uint64), ascending, and how often each is there
+
+
+def partial_counts(batches: Iterable[Ragged]) -> Iterator[tuple[Column, Column]]:
+    """(sizes, tokens) of a few million tokens at a time, and in how many records each is."""
+    held: list[Ragged] = []
+    size = 0
+    for sets in batches:
+        held.append(sets)
+        size += len(sets.values)
+        if size >= TOKENS_AT_ONCE:
+            yield _counted(held)
+            held, size = [], 0
+    if held:
+        yield _counted(held)
+
+
+def _counted(held: list[Ragged]) -> tuple[Column, Column]:
+    sizes = np.concatenate([sets.sizes for sets in held]).astype(np.uint64)
+    return distinct(sizes), distinct(np.concatenate([sets.values for sets in held]))
+
+
+class TokenCounter:
+    """
+    >>> counter = TokenCounter()
+    >>> counter.add(Ragged.from_rows([[5, 7], [5]]))
+    >>> counter.add(Ragged.from_rows([[5, 9]]))
+    >>> counts = counter.counts()
+    >>> counts.records, counts.of(np.array([5, 7], np.uint64)).tolist()
+    (3, [3, 1])
+    """
+
+    def __init__(self) -> None:
+        self._sizes, self._tokens = ValueCounter(np.int64), ValueCounter(np.uint64)
+        self._sample = Sample()
+
+    def add(self, sets: Ragged) -> None:
+        for watched in self._sample.watch([sets]):
+            self._sizes.add(watched.sizes)
+            self._tokens.add(watched.values)
+
+    def counts(self) -> TokenCounts:
+        tokens = most_frequent(*self._tokens.total())
+        return TokenCounts(*self._sizes.total(), *tokens, self._sample.sets)
+
+
+class ValueCounter:
+    """How often each value has come."""
+
+    def __init__(self, kind: type) -> None:
+        self._values: np.ndarray = np.empty(0, kind)
+        self._counts: np.ndarray = np.empty(0, np.int64)
+        self._waiting: list[np.ndarray] = []
+        self._room = TOKENS_AT_ONCE
+
+    def add(self, values: np.ndarray) -> None:
+        self._waiting.append(values)
+        self._room -= len(values)
+        if self._room < 0:
+            self.total()
+
+    def total(self) -> tuple[np.ndarray, np.ndarray]:
+        """The distinct values, ascending, and how often each has come (int64)."""
+        new, often = distinct(np.concatenate([self._values[:0], *self._waiting]))
+        values = np.concatenate((self._values, new))
+        order = np.argsort(values, kind="stable")
+        starts = starts_of_runs(values[order])
+        counts = np.concatenate((self._counts, often))[order]
+        self._values = values[order][starts]
+        self._counts = np.add.reduceat(counts, starts)
+        self._waiting, self._room = [], max(TOKENS_AT_ONCE, len(starts))
+        return self._values, self._counts

@@ -1,0 +1,243 @@
+"""Bags as sets: the second, third … of equal values are values of their own.
+
+A value that is there w times becomes w elements, value, value#2 … value#w, so that bags share the
+smaller of two counts of each value: the Jaccard similarity of the sets is Σ min / Σ max of the
+counts, and so it is where a weight is a whole number.
+
+Consistent weighted sampling: two weighted sets agree in a sample with probability Σ min / Σ max.
+
+Over each token lies a half-plane of random points, a Poisson process: across, what weighs; up, its
+rank; and each point bears the number of one of K hash functions.  A set sees the points that lie
+within the weights of its tokens.  Its sample for a hash function is the lowest with that number.
+
+    rank │    ·   2   |            x weighs 5 here, y weighs 3.  Of what either sees, both see the
+         │  1      ·  | 3     ·    lowest point where it is not in the strip that x alone has: with
+         │     3      |   1        probability 3/5, and Σ min / Σ max over all tokens.
+         └────────────┴──────────
+         0     y = 3  x = 5        The points of each number are a process by themselves.
+
+(Manasse, McSherry, Talwar, "Consistent weighted sampling", 2010; Ioffe, ICDM 2010.)  That all hash
+functions share one process, so that a set costs about K·log K points and not K times its tokens, is
+the idea of DartMinHash (Christiani, "DartMinHash: fast sketching for weighted sets", 2020).
+
+Weights are whole numbers.  The half-plane is cut in strips, 0-1, 1-2, 2-4, 4-8 …, and a strip of
+width W in cells of height 1/W, each with Poisson(1) points that its token, strip and number draw.
+No logarithm is taken, and what is added, multiplied or divided by a power of two is the same on
+every machine.
+
+Letters: T tokens in n sets; K hash functions (105), of which some are asked for.  Cost: 0.3 to
+0.8 ms for a set of 100 tokens at K = 105, a hundred times that of plain min-hashes.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import factorial
+from typing import NamedTuple
+
+import numpy as np
+
+from neardup.sets.hashing import WORD, combine, mix, random_words
+from neardup.sets.ragged import Ragged, chunks, first_of_run, spans
+
+
+def bags(sets: Ragged) -> Ragged:
+    """Each row as large as its weights add up to.
+
+    >>> rows = counted(np.array([7, 5, 7], np.uint64), np.array([3]))
+    >>> bags(rows).sizes.tolist(), bool((bags(rows).row(0)[:2] == [5, 7]).all())
+    ([3], True)
+    """
+    if sets.weights is None:
+        return sets
+    values = np.repeat(sets.values, sets.weights)
+    ordinals = spans(np.ones(len(sets.weights), np.int64), sets.weights)
+    sizes = np.diff(np.concatenate((np.zeros(1, np.int64), np.cumsum(sets.weights)))[sets.offsets])
+    return Ragged.from_unsorted(_told_apart(values, ordinals), sizes)
+
+
+def counted(values: np.ndarray, sizes: np.ndarray) -> Ragged:
+    """Rows laid end to end, as `Ragged.from_unsorted` has them: each value weighs as often as it
+    is there.
+
+    >>> rows = counted(np.array([7, 5, 7, 7], np.uint64), np.array([3, 1]))
+    >>> rows.values.tolist(), rows.weights.tolist()
+    ([5, 7, 7], [1, 2, 1])
+    """
+    return Ragged.summed(values, sizes, np.ones(len(values), np.int64))
+
+
+def bagged(values: np.ndarray, sizes: np.ndarray) -> Ragged:
+    """The same as sets."""
+    return bags(counted(values, sizes))
+
+
+def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The same for rows laid end to end, each in its order, as `counted` takes them.
+
+    >>> row = np.array([7, 7, 5, 7], dtype=np.uint64)
+    >>> once, twice, other, of_next_row = numbered(row, np.array([3, 1])).tolist()
+    >>> once, twice == 7, other, of_next_row
+    (7, False, 5, 7)
+    """
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((values, owner))
+    starts = np.flatnonzero(first_of_run(values[order]) | first_of_run(owner[order]))
+    lengths = np.diff(starts, append=len(values))
+    ordinals = np.empty(len(values), dtype=np.int64)
+    ordinals[order] = np.arange(1, len(values) + 1) - np.repeat(starts, lengths)
+    return _told_apart(values, ordinals)
+
+
+def _told_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
+    again = np.flatnonzero(ordinals > 1)
+    told = values.copy()
+    told[again] = combine(np.stack((values[again], mix(ordinals[again].astype(np.uint64)))), seed=0)
+    return told
+
+
+CELLS_AT_ONCE = 1 << 15
+STRIPS_AT_ONCE = 1 << 16  # a heavy token has forty, and a set may have millions of tokens
+MOST_STRIPS = 63
+POINTS = 2  # expected beside log K of each number, so that few sets have to look higher up
+RANK_BITS = 40
+
+
+def _poisson_table() -> np.ndarray:
+    """uint64: a random word that is not below entry k makes more than k points, of 1 expected."""
+    terms = (Fraction((-1) ** i, factorial(i)) for i in range(40))
+    inverse_e = sum(terms, Fraction(0))
+    chances, below = [], Fraction(0)
+    for k in range(20):
+        below += inverse_e / factorial(k)
+        chances.append(min(int(below * WORD), WORD - 1))
+    return np.array(chances, dtype=np.uint64)
+
+
+POISSON = _poisson_table()
+
+
+def weighted_band_words(
+    sets: Ragged, weights: np.ndarray, bands: np.ndarray, all_bands: int, rows: int, seed: int
+) -> np.ndarray:
+    """uint64 (n, B): as `min_hashes.band_words`, of weighted sets; for the bands asked for.
+
+    weights: int64 (T,), above 0, which add up to less than 2^62 in a set; no set may be empty.
+
+    >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
+    >>> weights = np.array([5, 1, 9, 5, 1, 9, 1, 1])
+    >>> words = weighted_band_words(sets, weights, np.arange(2), 2, rows=3, seed=0)
+    >>> bool((words[0] == words[1]).all()), bool((words[0] == words[2]).any())
+    (True, False)
+    """
+    numbers = (bands[:, np.newaxis] * rows + np.arange(rows)).ravel()
+    samples = weighted_minima(sets, weights, numbers, all_bands * rows, seed)
+    columns = np.moveaxis(samples.reshape(len(sets), len(bands), rows), 2, 0)
+    return combine(columns, seed=bands.astype(np.uint64))
+
+
+def weighted_minima(
+    sets: Ragged, weights: np.ndarray, numbers: np.ndarray, functions: int, seed: int
+) -> np.ndarray:
+    """uint64 (n, len(numbers)): the samples of each set for these of `functions` hash functions.
+
+    numbers: int64, ascending.
+    """
+    samples = np.empty((len(sets), len(numbers)), dtype=np.uint64)
+    if not samples.size:
+        return samples
+    column = np.full(functions, -1)
+    column[numbers] = np.arange(len(numbers))
+    tokens = mix(sets.values ^ random_words(seed, 1, stream=6))
+    totals = np.add.reduceat(weights, sets.offsets[:-1])
+    points = int(functions * (np.log2(len(numbers) + 1) + POINTS))  # a guess, for the cost alone
+    waiting = np.arange(len(sets))
+    while len(waiting):
+        missed = []
+        for low, high in chunks(2 * points + 8 * sets.sizes[waiting], CELLS_AT_ONCE):
+            some = waiting[low:high]
+            places = spans(sets.offsets[some], sets.sizes[some])
+            owner = np.repeat(np.arange(len(some)), sets.sizes[some])
+            seen = _Seen(tokens[places], weights[places], owner, totals[some])
+            samples[some], full = _lowest(seen, points, column, len(numbers))
+            missed.append(some[~full])
+        waiting = np.concatenate(missed)
+        points *= 2
+    return samples
+
+
+class _Seen(NamedTuple):
+    """Tokens of some sets: their mixed words (uint64), weights and sets (int64), and what each set
+    weighs (int64).
+    """
+
+    tokens: np.ndarray
+    weights: np.ndarray
+    owner: np.ndarray
+    totals: np.ndarray
+
+    def some(self, low: int, high: int) -> _Seen:
+        """Tokens low … high-1."""
+        tokens, weights, owner = (column[low:high] for column in self[:3])
+        return _Seen(tokens, weights, owner, self.totals)
+
+
+def _lowest(
+    seen: _Seen, points: int, column: np.ndarray, width: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The samples (n, width), and whether all of a set's are among its lowest `points` (bool)."""
+    lowest = np.full(len(seen.totals) * width, np.inf)
+    samples = np.zeros(len(lowest), dtype=np.uint64)
+    for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
+        words, ranks, owner, place = _points(seen.some(low, high), points, column)
+        slot = owner * width + place
+        lower = np.flatnonzero(ranks < lowest[slot])
+        while len(lower):  # of those that go to one slot the last stays: a few rounds are enough
+            lowest[slot[lower]], samples[slot[lower]] = ranks[lower], words[lower]
+            lower = lower[ranks[lower] < lowest[slot[lower]]]
+    full = np.isfinite(lowest).reshape(-1, width).all(axis=1)
+    return samples.reshape(-1, width), full
+
+
+def _strips(weights: np.ndarray) -> np.ndarray:
+    """int64: strip j ends at 2^j, and all up to the one that the weight ends in are looked at."""
+    return 1 + np.searchsorted(1 << np.arange(MOST_STRIPS), weights).astype(np.int64)
+
+
+def _points(
+    seen: _Seen, points: int, column: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(words, ranks, sets, columns) of the points seen up to the rank that so many are below."""
+    strips = _strips(seen.weights)
+    token = np.repeat(np.arange(len(strips)), strips)
+    strip = np.arange(len(token)) - np.repeat(np.cumsum(strips) - strips, strips)
+    log_width = np.maximum(strip - 1, 0)
+    heights = -(-(points << log_width) // seen.totals[seen.owner[token]])  # in cells
+    cell = np.repeat(np.arange(len(token)), heights)
+    number = np.arange(len(cell)) - np.repeat(np.cumsum(heights) - heights, heights)
+    strip_words = mix(seen.tokens[token] + strip.astype(np.uint64))
+    words = mix(strip_words[cell] + number.astype(np.uint64))
+    counts = np.zeros(len(words), dtype=np.int64)
+    more = np.arange(len(words))
+    for bound in POISSON:
+        more = more[words[more] >= bound]
+        counts[more] += 1
+        if not len(more):
+            break
+    several = np.repeat(np.arange(len(words)), counts)
+    ordinal = np.arange(len(several)) - np.repeat(np.cumsum(counts) - counts, counts)
+    words = mix(words[several] + (ordinal + 1).astype(np.uint64) * np.uint64(0xD1342543DE82EF95))
+    place = column[((words >> np.uint64(32)) * np.uint64(len(column)) >> np.uint64(32)).astype(int)]
+    wanted = np.flatnonzero(place >= 0)
+    words, place, cells = words[wanted], place[wanted], several[wanted]
+    strips_of = cell[cells]
+    owner, log_width = seen.owner[token[strips_of]], log_width[strips_of]
+    draws = mix(words)
+    ranks = (draws >> np.uint64(64 - RANK_BITS)).astype(np.float64) / 2.0**RANK_BITS
+    ranks = np.ldexp(ranks + number[cells], -log_width)
+    # Where in its strip a point lies, from 1 on: only the last strip ends beyond the weight.
+    across = (mix(draws) & ((np.uint64(1) << log_width.astype(np.uint64)) - np.uint64(1))) + 1
+    start = np.where(strip[strips_of] > 0, np.int64(1) << log_width, 0)
+    visible = start + across.astype(np.int64) <= seen.weights[token[strips_of]]
+    visible &= ranks * seen.totals[owner] < points
+    return words[visible], ranks[visible], owner[visible], place[visible]

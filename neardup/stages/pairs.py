@@ -1,0 +1,192 @@
+"""The flow, on one screen.
+
+    lines → records → keyed lines ~ shuffle ~ buckets → pairs ~ shuffle ~ unique pairs
+            parse     map_records             reduce_buckets              dedup_pairs
+
+A stage takes blocks of whole lines and yields bytes to write; what carries the bytes in between
+(a pipe with `sort`, mrjob, Hadoop Streaming) does not matter to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from neardup.lines.answer_lines import is_estimate, parse_pair
+from neardup.lines.keyed_lines import format_keyed_lines
+from neardup.lines.tagged_ids import UNMARKED, Travel
+from neardup.options.settings import Settings
+from neardup.reading.blocks import NEW, Block
+from neardup.reading.input_check import LOOKED_AT, NO_ROW, BadLine, look_of
+from neardup.reading.row_ids import with_row_ids
+from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.errors import StageError, WireError, shown
+from neardup.runtime.summary import OLD_BAD, OLD_RECORDS, OTHER, SINGLE
+from neardup.sets.ragged import Batch, Ragged, chunks
+from neardup.verification.bucket_batch import Pile
+from neardup.verification.buckets import Spool, piles_of_lines
+
+KEYS_AT_ONCE = 1 << 20
+
+
+def map_records(
+    blocks: Iterable[Block],
+    settings: Settings,
+    counters: Counters,
+    partitions: int = 1,
+) -> Iterator[tuple[int, bytes]]:
+    """Record lines → (partition, keyed lines): every record once for each of its keys."""
+    for batch, keys in keyed(blocks, settings, counters):
+        for part, lines in format_keyed_lines(
+            tagged(batch, settings), keys, partitions, settings.way.mark
+        ):
+            counters.add(SHUFFLED, len(lines))
+            yield part, lines
+
+
+def tagged(batch: Batch, settings: Settings) -> Batch:
+    """The same records, as they travel."""
+    return settings.tag.tagged(batch) if settings.tag else batch
+
+
+def keyed(
+    blocks: Iterable[Block], settings: Settings, counters: Counters
+) -> Iterator[tuple[Batch, Ragged]]:
+    """The records of each block, and their keys."""
+    yield from with_keys(portions(parsed(blocks, settings, counters), settings), settings, counters)
+
+
+def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
+    """The same records, their sets as they travel, in batches of no more than a million keys."""
+    for batch in batches:
+        for low, high in chunks(settings.scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
+            some = batch.take(np.arange(low, high))
+            yield replace(some, sets=settings.scheme.travelling(some.sets))
+
+
+def with_keys(
+    batches: Iterable[Batch], settings: Settings, counters: Counters
+) -> Iterator[tuple[Batch, Ragged]]:
+    """Batches, and the keys of their records."""
+    counters.promise = settings.promise
+    counters.add("keys", 0)
+    counters.add(SHUFFLED, 0)
+    for batch in batches:
+        keys = settings.scheme.keys(batch.sets)
+        counters.add("keys", len(keys.values))
+        if without := int(np.count_nonzero(keys.sizes == 0)):
+            counters.add("records without a key", without)
+        yield batch, keys
+
+
+def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[Batch]:
+    """The records of each block; bad lines are counted, or fatal with --strict."""
+    counters.add("records", 0)
+    counters.max_bad = settings.max_bad
+    counters.ids.of_rows = settings.form.fields is not None
+    for block in blocks:
+        if block.flaw:
+            reject(block, BadLine(0, block.data, block.flaw), settings, counters)
+            continue
+        batch, bad_lines = settings.parse(block.data)
+        for bad in bad_lines:
+            reject(block, bad, settings, counters)
+        counters.add("records", len(batch.ids) + len(batch.without_shingles))
+        counters.ids.add(batch.ids, len(block.data))
+        if settings.form.of_runs and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
+            counters.add(SINGLE, single)
+        if block.first < NEW:
+            counters.add(OLD_RECORDS, len(batch.ids) + len(batch.without_shingles))
+        if batch.without_shingles:
+            counters.add("records without shingles", len(batch.without_shingles))
+        if batch.ids:
+            ids = with_row_ids(batch, block)
+            yield replace(batch, ids=ids, places=batch.places + np.uint64(block.first))
+
+
+def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -> None:
+    """A line that is no record: count it and go on, or stop with --strict."""
+    line = block.line + bad.number
+    message = f"{bad.reason}: {shown(bad.text)}"
+    if settings.strict:
+        raise StageError(f"{block.place}{line}: {message}")
+    counters.bad_line(block.place, line, message, bad.reason)
+    if block.first < NEW:
+        counters.add(OLD_BAD, 1)
+    if sum(counters.looks.values()) < LOOKED_AT:
+        # Of a row that is one, only its values are wrong; what stands here is JSON of our making.
+        as_asked = settings.form.fields and bad.reason not in NO_ROW
+        counters.looks_like(OTHER if as_asked else look_of(bad.text, line, str(settings.form)))
+
+
+def reduce_buckets(
+    blocks: Iterable[bytes], settings: Settings, counters: Counters
+) -> Iterator[bytes]:
+    """Keyed lines in order of keys → pair lines, verified."""
+    return join_buckets(piles_of_lines(blocks, counters), settings, counters, settings.way)
+
+
+def join_buckets(
+    works: Iterable[Pile | Spool], settings: Settings, counters: Counters, way: Travel = UNMARKED
+) -> Iterator[bytes]:
+    """The same of buckets, many at a time, or a large one in a file; `way`: of keyed lines."""
+    counters.promise = settings.promise
+    join = settings.join(counters)
+    for name in ("keyed lines", join.compared, join.found):
+        counters.add(name, 0)
+    join.smallest_key.way = way
+    for work in works:
+        yield from join(work)
+
+
+def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
+    """Pair lines with equal first ids together → each pair once, with its highest similarity.
+
+    Pairs repeat where runs are merged, or where one id stands for two different records.  Every
+    engine groups by the first field, so what is held is the partners of one id.
+    """
+    counters.add("unique pairs", 0)
+    counters.add("repeated pairs", 0)
+    kinds: set[bool] = set()
+    for a, group in groupby(_pairs_in_order(lines), key=lambda fields: fields[0]):
+        best: dict[tuple[bytes, bytes], bytes] = {}
+        for _, b, similarity, rest in group:
+            kinds.add(is_estimate(similarity))
+            if len(kinds) > 1:
+                raise StageError(
+                    f"exact pairs and estimates of --verify sketch in one input, at "
+                    f"{shown(a)} {shown(b)}; merge pairs of one kind"
+                )
+            counters.add("repeated pairs", (b, rest) in best)
+            best[b, rest] = max(similarity, best.get((b, rest), b""))
+        counters.add("unique pairs", len(best))
+        yield from sorted(
+            b"%b\t%b\t%b%b\n" % (a, b, similarity, rest) for (b, rest), similarity in best.items()
+        )
+
+
+def _pairs_in_order(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, bytes, bytes]]:
+    """The pairs on these lines; StageError where an id could come first again, later on.
+
+    Subtle: an id may hold bytes below the tab.  `sort` orders whole lines then, and Hadoop their
+    first fields, and in either order equal ids are together.
+    """
+    as_lines = as_ids = True
+    before = b""
+    for number, line in enumerate(lines, 1):
+        try:
+            pair = parse_pair(line)
+        except WireError as error:
+            raise StageError(f"line {number}: {error}") from None
+        if pair[0] != before:
+            as_lines &= not before or before + b"\t" < pair[0] + b"\t"
+            as_ids &= before < pair[0]
+            if not (as_lines or as_ids):
+                raise StageError(
+                    f"line {number}: pairs are not in order; put LC_ALL=C sort in front"
+                )
+        before = pair[0]
+        yield pair

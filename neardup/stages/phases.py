@@ -1,0 +1,233 @@
+"""Keys first, in two rounds; and blocks instead of lines in each.
+
+    records → blocks of keys   ~ shuffle ~ shared keys
+              send_keys                    share_keys
+    records → blocks of lines  ~ shuffle ~ lines in order → pairs
+              send_lines                   reduce_blocks
+
+Most keys belong to one record, and all that is ever done with their lines is to carry them.  So the
+first round sends the keys alone, and the second the lines of those keys that two records share,
+and where several keys bring the same records together, of the smallest of these alone.
+
+No pair is lost by that, and none is printed twice: a key has lines of all its records or of none,
+and the smallest key that two records share has them.
+
+A task is one of these stages, and imports what is its own.
+
+The stages of `round_stages` for engines that carry lines: each block is one, see `block_text`.
+
+A task of Hadoop knows how many reducers there are; elsewhere all blocks are of one partition.
+
+What a reducer reads: sorted keyed lines, or blocks of them.
+
+The shared keys of the first round, as a task of the second reads them: --shared-keys.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, groupby
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from neardup.lines.keyed_lines import format_keyed_lines
+from neardup.options.settings import Settings
+from neardup.reading.blocks import Block, blocks_of
+from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.errors import StageError, UsageError
+from neardup.sets.ragged import Ragged
+from neardup.stages.bloom_filter import MAPPED_BYTES, KeyFilter, filter_part, fingerprint, mapped
+from neardup.stages.candidate_keys import meeting_keys, sorted_lines
+from neardup.stages.key_blocks import (
+    KeyBlocks,
+    digests_of,
+    entries_of,
+    format_blocks,
+    gathered,
+    is_block,
+    parse_blocks,
+)
+from neardup.stages.pairs import keyed, reduce_buckets, tagged
+
+AGAIN = {"records": "records of the other round", "keys": "keys of the other round"}
+
+
+def send_keys(
+    blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int
+) -> Iterator[tuple[int, bytes]]:
+    """Record lines → (partition, block of keys); at least one block for each partition."""
+    gather = KeyBlocks(partitions, _options(settings))
+
+    def of_batches() -> Iterator[tuple[int, bytes]]:
+        for _, keys in keyed(blocks, settings, counters):
+            yield from gather.add(entries_of(keys))
+        yield from gather.rest()
+
+    return _counted(of_batches(), counters)
+
+
+def share_keys(
+    blocks: Iterable[bytes],
+    settings: Settings,
+    partition: int,
+    partitions: int,
+    most: int | None = None,
+) -> Iterator[bytes]:
+    """The blocks of a partition, in any order → its part of the shared keys, as lines; all parts
+    together have `most` bytes at most, or MAPPED_BYTES."""
+    options = _options(settings)
+    shared = map(digests_of, meeting_keys(blocks, partition, partitions, options))
+    yield from filter_part(shared, partition, partitions, options, most or MAPPED_BYTES)
+
+
+def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> KeyFilter | None:
+    """All parts, in any order; StageError where one is missing, or of other options.
+
+    None of no parts, as an empty input has: then all keys have lines.
+    """
+    return KeyFilter.of(text, _options(settings))
+
+
+def map_shared(
+    blocks: Iterable[Block],
+    settings: Settings,
+    counters: Counters,
+    shared: KeyFilter | None,
+    partitions: int = 1,
+) -> Iterator[tuple[int, bytes]]:
+    """As `stages.map_records`, but only for keys that are shared; None: for all keys."""
+    for batch, keys in keyed(blocks, settings, counters):
+        if shared:
+            keys = _those(keys, shared.has(keys.values))
+        some = np.flatnonzero(keys.sizes)
+        batch, keys = batch.take(some), keys.take(some)
+        batch = tagged(batch, settings)
+        lines = format_keyed_lines(batch, keys, partitions, settings.way.mark)
+        yield from _counted(lines, counters)
+
+
+def send_lines(
+    blocks: Iterable[Block],
+    settings: Settings,
+    counters: Counters,
+    shared: KeyFilter | None,
+    partitions: int,
+) -> Iterator[tuple[int, bytes]]:
+    """Record lines → (partition, block of keyed lines)."""
+    return gathered(map_shared(blocks, settings, counters, shared, partitions))
+
+
+def reduce_blocks(
+    blocks: Iterable[bytes], settings: Settings, counters: Counters
+) -> Iterator[bytes]:
+    """The blocks of a partition, in any order → pair lines, verified."""
+    return reduce_buckets(sorted_lines(blocks, counters), settings, counters)
+
+
+def counted_again(counters: Counters) -> None:
+    """Of a round whose records the other one counts: what travelled, and what `check_rounds` asks
+    for."""
+    counts = dict(counters.counts)
+    counters.forget()
+    counters.add(SHUFFLED, counts.get(SHUFFLED, 0))
+    for name, again in AGAIN.items():
+        counters.add(again, counts.get(name, 0))
+
+
+def check_rounds(counts: Mapping[str, int]) -> None:
+    """StageError unless both rounds, if there were two, have seen the same records.
+
+    A key that only the second one has seen got no lines.
+    """
+    if not set(AGAIN.values()) & counts.keys():
+        return
+    if any(counts.get(name, 0) != counts.get(again, 0) for name, again in AGAIN.items()):
+        (records, more), (keys, most) = (
+            (counts.get(name, 0), counts.get(again, 0)) for name, again in AGAIN.items()
+        )
+        raise StageError(
+            f"one round has read {records:,} records with {keys:,} keys, the other one {more:,} "
+            f"with {most:,}: did the input change? run it again"
+        )
+
+
+def _options(settings: Settings) -> bytes:
+    """What the keys of an input depend on."""
+    told = {"--against": str(settings.against), "fields": str(settings.form.fields)}
+    told["version"] = settings.scheme.probe()
+    return fingerprint({**settings.keys_of, **told})
+
+
+def _those(keys: Ragged, chosen: np.ndarray) -> Ragged:
+    """The chosen ones (bool) of all values, row by row."""
+    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
+    return Ragged(keys.values[chosen], before[keys.offsets])
+
+
+def _counted(
+    pieces: Iterable[tuple[int, bytes]], counters: Counters
+) -> Iterator[tuple[int, bytes]]:
+    for part, piece in pieces:
+        counters.add(SHUFFLED, len(piece))
+        yield part, piece
+
+
+def keys_in_blocks(
+    blocks: Iterable[Block], settings: Settings, counters: Counters
+) -> Iterator[bytes]:
+    """The mapper of the first round."""
+    reducers = _reducers()
+    return format_blocks(send_keys(blocks, settings, counters, reducers), reducers)
+
+
+def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
+    """The reducer of the first round: the blocks of a partition are side by side."""
+    before: set[tuple[int, int]] = set()
+    for (part, of), group in groupby(parse_blocks(lines), key=lambda block: block[:2]):
+        if (part, of) in before:
+            raise StageError("these blocks are not in order; put LC_ALL=C sort in front")
+        before.add((part, of))
+        yield from share_keys((block for *_, block in group), settings, part, of)
+
+
+def lines_in_blocks(
+    blocks: Iterable[Block], settings: Settings, counters: Counters, shared: KeyFilter | None
+) -> Iterator[bytes]:
+    """The mapper of the second round, or of the only one."""
+    reducers = _reducers()
+    return format_blocks(send_lines(blocks, settings, counters, shared, reducers), reducers)
+
+
+def _reducers() -> int:
+    return max(1, int(os.environ.get("mapreduce_job_reduces", 1)))
+
+
+def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> Iterator[bytes]:
+    """The reducer: of sorted keyed lines, or of blocks of them."""
+    first = next(blocks := blocks_of(stream), b"")
+    if not is_block(first):
+        yield from reduce_buckets(chain([first] if first else [], blocks), settings, counters)
+        return
+    lines = chain.from_iterable(block.splitlines(keepends=True) for block in chain([first], blocks))
+    yield from reduce_blocks((block for *_, block in parse_blocks(lines)), settings, counters)
+
+
+def read_shared_keys(path: str, settings: Settings) -> KeyFilter | None:
+    """From a file, or a folder of such as Hadoop writes it."""
+    if not path:
+        raise UsageError("--shared-keys: expected the name of a file, got ''")
+    given = Path(path)
+    files = [given]
+    if given.is_dir():
+        files = [file for file in sorted(given.iterdir()) if file.name.startswith("part-")]
+    elif given.exists() and not given.is_file():  # a pipe, which cannot be mapped
+        with given.open("rb") as pipe, tempfile.NamedTemporaryFile() as copy:
+            copy.writelines(blocks_of(pipe))
+            copy.flush()
+            return shared_keys(mapped([Path(copy.name)]), settings)
+    return shared_keys(mapped(files), settings)

@@ -1,0 +1,129 @@
+r"""Token counts by map and reduce: three stages, whose lines `neardup.sets.token_counts` shows.
+
+    records → partial counts ~ shuffle ~ sums ~ shuffle ~ counts
+              map_counts                 sum_counts       order_counts
+
+A mapper counts some million tokens at a time, so that a token which many records have travels once
+for all of them.
+
+What is the same on every engine where a run may count tokens before its job.
+
+    settings → (token counts → settings that know them →) the job
+
+Each engine counts in its own way; what the run will cost, or another choice would save, is said
+before the job begins, as soon as it is known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Callable, TypeVar
+
+from neardup.lines.count_lines import (
+    TOKEN_WIDTH,
+    format_counts,
+    parse_partial,
+    parse_sum,
+    place_of_sum,
+)
+from neardup.lines.keyed_lines import encode_sets, encoded_size
+from neardup.options.settings import Settings, settings_before_counts
+from neardup.reading.blocks import Block
+from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.errors import StageError, WireError, shown
+from neardup.sets import token_counts
+from neardup.sets.token_counts import Sample, TokenCounts, partial_counts
+from neardup.stages.pairs import parsed
+
+Fields = TypeVar("Fields", bound="tuple[bytes, ...]")
+
+
+def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[bytes]:
+    """Record lines → how many of some records have each size, and each token; and a sample."""
+    counters.add(SHUFFLED, 0)
+    drawn = Sample()
+    batches = drawn.watch(batch.sets for batch in parsed(blocks, settings, counters))
+    for sizes, tokens in partial_counts(batches):
+        for kind, column in ((b"s", sizes), (b"t", tokens)):
+            for lines in format_counts(kind, *column):
+                counters.add(SHUFFLED, len(lines))
+                yield lines
+    for hash_, text in zip(drawn.hashes.tolist(), encode_sets(drawn.sets)):
+        counters.add(SHUFFLED, TOKEN_WIDTH + 3 + len(text))
+        yield b"r%020d\t%b\n" % (hash_, text)
+
+
+def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
+    r"""Equal tokens and sizes together → their sums, without the tokens that one record has.
+
+    >>> lines = [b"s%020d\t1\n" % 3, b"s%020d\t1\n" % 3, b"t%020d\t2\n" % 7, b"t%020d\t1\n" % 9]
+    >>> list(sum_counts(lines))
+    [b'000000000000:s00000000000000000003\t2\n', b'999999999997:t00000000000000000007\t2\n']
+    """
+    for key, group in groupby(_in_order(lines, parse_partial), key=lambda fields: fields[0]):
+        if key.startswith(b"r"):
+            _, value = next(group)
+        else:
+            value = b"%d" % sum(int(n) for _, n in group)
+        if value != b"1" or not key.startswith(b"t"):
+            yield b"%b\t%b\n" % (place_of_sum(key, value), value)
+
+
+def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Sums in order → all sizes, and of sample and tokens the first; all lines are read."""
+    taken, elements, before = {b"r": 0, b"s": 0, b"t": 0}, 0, b""
+    most = {b"r": token_counts.MOST_SETS, b"s": sys.maxsize, b"t": token_counts.MOST_TOKENS}
+    for place, key, value in _in_order(lines, parse_sum):
+        if place == before:
+            raise StageError(f"{shown(key)} has two sums; count_tokens.py sum must take all lines")
+        before = place
+        kind = key[:1]
+        taken[kind] += 1
+        elements += encoded_size(value) if kind == b"r" else 0
+        if taken[kind] <= most[kind] and (kind != b"r" or elements <= token_counts.SAMPLE_TOKENS):
+            yield b"%b\t%b\n" % (key, value)
+
+
+def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Iterator[Fields]:
+    """The fields of each line, of which the first ones ascend; StageError with the line's number.
+
+    First fields are of one width, so that all engines have them in this order.
+    """
+    before = b""
+    for number, line in enumerate(lines, 1):
+        try:
+            fields = parse(line)
+        except WireError as error:
+            raise StageError(f"line {number}: {error}") from None
+        if fields[0] < before:
+            raise StageError(f"line {number}: not in order; put LC_ALL=C sort in front")
+        before = fields[0]
+        yield fields
+
+
+def first_settings(args: argparse.Namespace) -> Settings:
+    """Those that a run begins with; UsageError for anything wrong."""
+    return cost_told(settings_before_counts(args))
+
+
+def settings_with_counts(args: argparse.Namespace, counts: TokenCounts) -> Settings:
+    """Those of the job, after a run has counted the tokens of all records."""
+    settings = Settings.of(args, counts)
+    _tell(settings.scheme.cost())
+    return settings
+
+
+def cost_told(settings: Settings) -> Settings:
+    """The same, after what they will cost, or another choice would save, was said on stderr."""
+    _tell([*settings.unsuited(), *settings.scheme.cost()])
+    return settings
+
+
+def _tell(lines: list[str]) -> None:
+    if "mapreduce_task_attempt_id" not in os.environ:  # nobody reads what a task says
+        for line in lines:
+            print(line, file=sys.stderr)

@@ -1,0 +1,278 @@
+"""Files that are read in places, every block of 64 KiB against its checksum.
+
+A segment of an index: the records of one build, looked up by their keys.
+
+Entries, a key and the number of a record that has it, are in order of keys in each partition of the
+keys, which their lowest bits tell.  A *fence* is every 8192nd key of a partition: between two of
+them lies what one look at the disk brings.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neardup.lines.keyed_lines import decode_sets
+from neardup.reading.blocks import first_place
+from neardup.runtime.errors import StageError
+from neardup.runtime.program import naming
+from neardup.sets.ragged import Batch, chunks, spans
+
+BLOCK = 1 << 16  # bytes; whole rows fit in, of 4, 8 or 16 bytes
+PIECE = 1 << 20  # read at once
+SUM = np.dtype("<u4")
+AGAIN = "make the index again"
+
+
+def write_checked(path: Path, pieces: Iterable[bytes | memoryview]) -> np.ndarray:
+    """Write a file, to the disk itself; the checksums of its blocks (uint32)."""
+    sums: list[int] = []
+    running = length = 0  # of the block that is not full yet
+    with open(path, "wb") as file:
+        for piece in pieces:
+            with naming(path):
+                file.write(piece)
+            view, start = memoryview(piece).cast("B"), 0
+            while start < len(view):
+                part = view[start : start + BLOCK - length]
+                running, length = zlib.crc32(part, running), length + len(part)
+                start += len(part)
+                if length == BLOCK:
+                    sums.append(running)
+                    running = length = 0
+        with naming(path):
+            file.flush()
+            os.fsync(file.fileno())
+    return np.array(sums + [running] * (length > 0), dtype=SUM)
+
+
+def damaged(path: Path, why: str, remedy: str = AGAIN) -> StageError:
+    return StageError(f"{path}: damaged, {why}; {remedy}")
+
+
+class CheckedFile:
+    """A file of `size` bytes whose blocks have these checksums; StageError where they have not.
+
+    `behind` more bytes may follow them; `remedy`: what to do with a damaged one.
+    """
+
+    def __init__(
+        self, path: Path, size: int, sums: np.ndarray, behind: int = 0, remedy: str = AGAIN
+    ):
+        self.path, self.sums, self.remedy = path, sums, remedy
+        try:
+            self.size = path.stat().st_size - behind
+        except FileNotFoundError:
+            raise damaged(path, "it is missing", remedy) from None
+        if self.size != size or len(sums) != -(-size // BLOCK):
+            raise damaged(path, f"it has {self.size:,} bytes and not {size:,}", remedy)
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """The bytes (uint8) from `start` to `stop`."""
+        first = start // BLOCK * BLOCK
+        last = min(-(-stop // BLOCK) * BLOCK, self.size)
+        with open(self.path, "rb", buffering=0) as file:
+            data = os.pread(file.fileno(), last - first, first)
+        if len(data) < last - first:
+            raise damaged(self.path, "it ends too early", self.remedy)
+        view = memoryview(data)
+        for i in range(0, len(data), BLOCK):
+            self._check((first + i) // BLOCK, view[i : i + BLOCK])
+        return np.frombuffer(data, np.uint8)[start - first : stop - first]
+
+    def array(self, kind: str) -> np.ndarray:
+        """All of it."""
+        return self.read(0, self.size).view(kind)
+
+    def rows(self, wanted: np.ndarray, kind: str, columns: int = 1) -> np.ndarray:
+        """Rows of numbers of this kind, by their numbers (int64, ascending); (n, columns)."""
+        width = np.dtype(kind).itemsize * columns
+        found = np.empty((len(wanted), columns), dtype=kind)
+        for low, high in stretches(wanted * width, (wanted + 1) * width):
+            first, last = int(wanted[low]), int(wanted[high - 1])
+            some = self.read(first * width, (last + 1) * width).view(kind).reshape(-1, columns)
+            found[low:high] = some[wanted[low:high] - first]
+        return found
+
+    def ranges(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[bytes]:
+        """The bytes of each range, of which none begins before the one before it has ended."""
+        for low, high in stretches(starts, stops):
+            first = int(starts[low])
+            data = self.read(first, int(stops[high - 1])).tobytes()
+            bounds = (starts[low:high] - first).tolist(), (stops[low:high] - first).tolist()
+            yield from (data[a:b] for a, b in zip(*bounds))
+
+    def mapped(self, wanted: np.ndarray, kind: str, columns: int) -> np.ndarray:
+        """As `rows`, in any order, for what is asked for again and again."""
+        width = np.dtype(kind).itemsize * columns
+        rows, checked = self._map
+        touched = np.zeros(len(self.sums), dtype=bool)
+        touched[wanted * width // BLOCK] = True
+        for block in np.flatnonzero(touched & ~checked).tolist():
+            self._check(block, rows[block * BLOCK : (block + 1) * BLOCK].data)
+            checked[block] = True
+        return rows.view(kind).reshape(-1, columns)[wanted]
+
+    @cached_property
+    def _map(self) -> tuple[np.ndarray, np.ndarray]:
+        if not self.size:
+            return np.empty(0, np.uint8), np.empty(0, bool)
+        rows = np.memmap(self.path, dtype=np.uint8, mode="r").view(np.ndarray)
+        return rows, np.zeros(len(self.sums), dtype=bool)
+
+    def _check(self, block: int, data: memoryview) -> None:
+        if zlib.crc32(data) != self.sums[block]:
+            why = f"its bytes from {block * BLOCK:,} on are others"
+            raise damaged(self.path, why, self.remedy)
+
+
+def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Ranges in order, cut into those to read together: next to each other, and up to a mebibyte.
+
+    >>> starts = np.array([0, 100, 1 << 20, 1 << 30])
+    >>> list(stretches(starts, starts + 50))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    far = starts[1:] // BLOCK > stops[:-1] // BLOCK + 1
+    bounds = [0, *(np.flatnonzero(far) + 1).tolist(), len(starts)] if len(starts) else []
+    for low, end in zip(bounds, bounds[1:]):
+        while low < end:
+            cut = int(np.searchsorted(stops[low:end], starts[low] + PIECE, side="right"))
+            yield low, low + max(1, cut)
+            low += max(1, cut)
+
+
+KEY, HOLDER, TRAIT, ROW = "<u8", "<u4", "<u8", "<u8"
+FILES = ("keys", "records", "holders", "traits", "rows", "fences")
+SUMS = "sums"
+COUNTS = "counts"  # of tokens, in the first segment, where its keys depend on them
+MOST_RECORDS = 1 << 32
+FENCE = 8192  # entries
+KEY_BYTES, HOLDER_BYTES = np.dtype(KEY).itemsize, np.dtype(HOLDER).itemsize
+TEXT_BYTES = 1 << 20  # of records, decoded at once
+
+
+def misfit(told: Any, name: str) -> str:
+    """Return what does not fit in the entry of the segment of this name; "" if all of it fits."""
+    kinds = {"name": str, "files": list, "records": int, "partitions": list, "sizes": dict}
+    if not isinstance(told, dict) or not all(
+        isinstance(told.get(what), kind) for what, kind in {**kinds, SUMS: list}.items()
+    ):
+        return f"it does not describe {name}"
+    if told["name"] != name:
+        return f"it has {told['name']!r} in place of {name}"
+    parts, sizes, records = told["partitions"], told["sizes"], told["records"]
+    numbers = [*parts, *told[SUMS], records, *map(sizes.get, FILES)]
+    if not all(type(number) is int and 0 <= number < 1 << 60 for number in numbers):
+        return f"a number of {name} is none"
+    entries, fences = sum(parts), sum(-(-part // FENCE) for part in parts)
+    fit = {"keys": KEY_BYTES * entries, "holders": HOLDER_BYTES * entries}
+    fit.update(traits=16 * records, rows=16 * records, fences=KEY_BYTES * fences)
+    halves = len(parts) & (len(parts) - 1)  # none where it is a power of two
+    if {**sizes, **fit} != sizes or not parts or halves or max(told[SUMS], default=0) >> 32:
+        return f"the numbers of {name} do not fit together"
+    return (
+        ""
+        if all(isinstance(file, str) for file in told["files"])
+        else f"a file of {name} has no name"
+    )
+
+
+@dataclass(frozen=True)
+class Segment:
+    """`told`: what the manifest says of it; its files are numbered from `first_file` on."""
+
+    folder: Path
+    told: dict[str, Any]
+    first_file: int = 0
+
+    def __len__(self) -> int:
+        return int(self.told["records"])
+
+    @cached_property
+    def files(self) -> dict[str, CheckedFile]:
+        sizes: dict[str, int] = self.told["sizes"]
+        counts = [-(-sizes[name] // BLOCK) for name in FILES]
+        own = CheckedFile(
+            self.folder / SUMS, SUM.itemsize * sum(counts), np.array(self.told[SUMS], SUM)
+        )
+        sums = np.split(own.array(SUM.str), np.cumsum(counts)[:-1])
+        return {
+            name: CheckedFile(self.folder / name, sizes[name], some)
+            for name, some in zip(FILES, sums)
+        }
+
+    def find(self, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Entries with one of these keys (uint64, ascending, each once), some at a time.
+
+        Keys (uint64), and the numbers of records (int64).
+        """
+        parts = (keys & np.uint64(len(self.partitions) - 1)).astype(np.int64)
+        for part in np.unique(parts).tolist():
+            yield from self._find(part, keys[parts == part])
+
+    @property
+    def partitions(self) -> list[int]:
+        """How many entries each has."""
+        counts: list[int] = self.told["partitions"]
+        return counts
+
+    def _find(self, part: int, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        start = sum(self.partitions[:part])
+        end = start + self.partitions[part]
+        fences = self.fences[part]
+        low = np.maximum(np.searchsorted(fences, keys, side="left") - 1, 0)
+        high = np.searchsorted(fences, keys, side="right")  # 0: before all of them
+        near = np.zeros(len(fences) + 1, dtype=np.int64)
+        np.add.at(near, low, 1)
+        np.add.at(near, np.maximum(high, low), -1)
+        wanted = np.flatnonzero(np.cumsum(near)[:-1])
+        starts = start + FENCE * wanted
+        stops = np.minimum(starts + FENCE, end)
+        for first, last in stretches(starts * KEY_BYTES, stops * KEY_BYTES):
+            yield from self._find_in(int(starts[first]), int(stops[last - 1]), keys)
+
+    def _find_in(
+        self, start: int, stop: int, keys: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Of the entries from number `start` to `stop`, which are in order of keys."""
+        held = self.files["keys"].read(start * KEY_BYTES, stop * KEY_BYTES).view(KEY)
+        keys = keys[np.searchsorted(keys, held[0]) : np.searchsorted(keys, held[-1], "right")]
+        low, high = (np.searchsorted(held, keys, side) for side in ("left", "right"))
+        if (high > low).any():
+            places = spans(low, high - low)
+            holders = self.files["holders"].rows(start + places, HOLDER)[:, 0]
+            yield held[places], holders.astype(np.int64)
+
+    @cached_property
+    def fences(self) -> list[np.ndarray]:
+        """Of each partition."""
+        counts = [-(-entries // FENCE) for entries in self.partitions]
+        return np.split(self.files["fences"].array(KEY), np.cumsum(counts)[:-1])
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        """uint64 (n, 2): the traits of these records, as `engines.local.sieve` writes them."""
+        return self.files["traits"].mapped(rows.astype(np.int64), TRAIT, 2)
+
+    def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
+        """Records by their numbers (int64, ascending), some at a time; behind how many others."""
+        before = np.maximum(numbers - 1, 0)
+        starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
+        starts[numbers == 0] = 0
+        place, stops = self.files["rows"].rows(numbers, ROW, 2).T
+        place = place + np.uint64(first_place(self.first_file, new=False))
+        stops = stops.astype(np.int64)
+        for low, high in chunks(stops - starts, TEXT_BYTES):
+            lines = self.files["records"].ranges(starts[low:high], stops[low:high])
+            fields = [line[:-1].split(b"\t") for line in lines]
+            if any(len(some) != 2 for some in fields):
+                raise damaged(self.folder / "records", "a line of it is no record")
+            ids, texts = zip(*fields)
+            yield low, Batch(list(ids), decode_sets(list(texts)), places=place[low:high])

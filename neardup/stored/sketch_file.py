@@ -1,0 +1,217 @@
+"""Files of sketches: written in one go, read in order or from anywhere.
+
+    64 bytes    what it is, and of which version
+    sketches    the items of one record after the other, see `kinds`
+    items       uint32, how many each has
+    ids         each with a line end
+    checksums   of all that, in blocks of 64 KiB
+    contents    JSON: the options, how many records, how long each part is
+    24 bytes    how long checksums and contents are, their checksum, and that this is the end
+
+A file that was not written to its end has no end.  What is held of one in memory: eight bytes a
+record, and the ids.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neardup.runtime.errors import StageError, UsageError, shown
+from neardup.runtime.program import naming
+from neardup.sets.hashing import random_words
+from neardup.sets.ragged import Batch, Ragged, chunks, spans
+from neardup.stored.segment import SUM, CheckedFile, damaged, write_checked
+from neardup.stored.sketch_kinds import Kind, kind_of
+
+FORMAT = 1
+NAME = b"neardup sketches, format "
+HEAD = 64
+END = struct.Struct("<QIIQ")
+MAGIC = int.from_bytes(b"the end.", "little")
+AGAIN = "make the sketches again"
+COPIED = 1 << 20
+NUMBERS_AT_ONCE = 1 << 18  # of sketches in memory
+PROBES = (1, 5, 34, 233, 987)  # sizes of sets
+
+
+class Written(NamedTuple):
+    records: int
+    bytes: int
+
+
+def write_sketches(
+    to: Path, batches: Iterable[Batch], kind: Kind, seed: int, options: Mapping[str, str]
+) -> Written:
+    """Sketch the records into a new file."""
+    told = _write(to, batches, kind, seed, options)
+    return Written(told["records"], to.stat().st_size)
+
+
+def check_new(to: Path) -> None:
+    """UsageError where there is something already."""
+    if os.path.lexists(to):
+        raise UsageError(f"--to {to}: is there already; name another file, or remove it")
+
+
+def _write(
+    path: Path, batches: Iterable[Batch], kind: Kind, seed: int, options: Mapping[str, str]
+) -> dict[str, Any]:
+    counts = {"records": 0, "sketches": 0, "items": 0, "ids": 0}
+    with tempfile.TemporaryFile() as items, tempfile.TemporaryFile() as ids:
+
+        def pieces() -> Iterator[bytes]:
+            yield (NAME + b"%d\n" % FORMAT).ljust(HEAD, b"\0")
+            for batch in batches:
+                counts["records"] += len(batch.ids)
+                counts["ids"] += ids.write(b"".join([id_ + b"\n" for id_ in batch.ids]))
+                for low, high in chunks(kind.numbers(batch.sets.sizes), NUMBERS_AT_ONCE):
+                    some = batch.sets.take(np.arange(low, high))
+                    data, sizes = kind.packed(kind.sketches(some, seed))
+                    counts["items"] += items.write(sizes.astype("<u4").tobytes())
+                    counts["sketches"] += len(data)
+                    yield data.tobytes()
+            for file in items, ids:
+                file.seek(0)
+                while piece := file.read(COPIED):
+                    yield piece
+
+        sums = write_checked(path, pieces())
+    told = {"options": dict(options), "kind": kind.text, "probe": probe(kind), **counts}
+    text = json.dumps(told).encode()
+    last = sums.tobytes() + text
+    with naming(path), open(path, "ab") as file:
+        file.write(last + END.pack(len(sums), len(text), zlib.crc32(last), MAGIC))
+        file.flush()
+        os.fsync(file.fileno())
+    return told
+
+
+def probe(kind: Kind) -> str:
+    """What the sketches of some sets are, in a few digits: other versions make others."""
+    sets = Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES))
+    told = blake2b(kind.sketches(sets, seed=0).values.astype("<u8").tobytes(), digest_size=8)
+    return told.hexdigest()
+
+
+class SketchFile:
+    """A file of sketches, opened; StageError and UsageError for what is none."""
+
+    def __init__(self, name: str):
+        self.name = name
+        path = Path(name)
+        told, sums, behind = _contents(path)
+        self.kind = kind_of(told["kind"])
+        self.options: dict[str, str] = told["options"]
+        if probe(self.kind) != told["probe"]:
+            raise StageError(f"{name}: made by another version of neardup; {AGAIN}")
+        self.records: int = told["records"]
+        size = HEAD + told["sketches"] + told["items"] + told["ids"]
+        self._file = CheckedFile(path, size, sums, behind, AGAIN)
+        self._items_at = HEAD + told["sketches"]
+        self._ids_at = self._items_at + told["items"]
+        items = self._file.read(self._items_at, self._ids_at).view("<u4")
+        self.offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(items, dtype=np.int64)))
+        if len(items) != self.records or self.offsets[-1] * self.kind.item != told["sketches"]:
+            raise damaged(path, "its parts disagree", AGAIN)
+
+    @property
+    def items(self) -> np.ndarray:
+        """How many each sketch has (int64)."""
+        return np.diff(self.offsets)
+
+    def blocks(self) -> Iterator[tuple[int, Ragged]]:
+        """All sketches in order, some at a time, and the number of the first; each is checked."""
+        for low, high in chunks(self.kind.numbers(self.items) + 1, NUMBERS_AT_ONCE):
+            start, stop = (HEAD + int(self.offsets[i]) * self.kind.item for i in (low, high))
+            data = self._file.read(start, stop)
+            yield low, self.kind.unpacked(data, self.items[low:high])
+
+    def take(self, rows: np.ndarray) -> Ragged:
+        """The sketches of these records (int64), which `blocks` has checked."""
+        sizes = self.items[rows]
+        data = self._map[spans(self.offsets[rows], sizes)]
+        return self.kind.unpacked(data.ravel(), sizes)
+
+    @cached_property
+    def _map(self) -> np.ndarray:
+        shape = int(self.offsets[-1]), self.kind.item
+        if not shape[0]:
+            return np.empty(shape, np.uint8)
+        return np.memmap(self.name, np.uint8, "r", offset=HEAD, shape=shape).view(np.ndarray)
+
+    @cached_property
+    def _names(self) -> tuple[bytes, np.ndarray]:
+        """All ids, and where each ends."""
+        names = self._file.read(self._ids_at, self._file.size)
+        ends = np.flatnonzero(names == ord("\n"))
+        if len(ends) != self.records:
+            raise damaged(Path(self.name), "it has other ids than records", AGAIN)
+        return names.tobytes(), np.concatenate((np.full(1, -1), ends))
+
+    def ids(self, rows: np.ndarray) -> list[bytes]:
+        names, ends = self._names
+        bounds = zip((ends[rows] + 1).tolist(), ends[rows + 1].tolist())
+        return [names[start:stop] for start, stop in bounds]
+
+    def rows_of(self, ids: Iterable[bytes]) -> np.ndarray:
+        """The numbers of the records with these ids, ascending (int64); StageError for none."""
+        names, _ = self._names
+        wanted = set(ids)
+        found = [i for i, id_ in enumerate(names.split(b"\n")[:-1]) if id_ in wanted]
+        for id_ in sorted(wanted - set(self.ids(np.array(found, dtype=np.int64)))):
+            raise StageError(f"{self.name}: none of {self.records:,} records is {shown(id_)}")
+        return np.array(found, dtype=np.int64)
+
+
+def check_agreement(one: SketchFile, other: SketchFile) -> None:
+    """UsageError where sketches of two files cannot be compared."""
+    mine, yours = ({"--kind": file.kind.text, **file.options} for file in (one, other))
+    for flag in dict.fromkeys([*mine, *yours]):
+        if mine.get(flag, "") != yours.get(flag, ""):
+            told = [
+                f"with {flag} {value}" if value else f"without {flag}"
+                for value in (mine.get(flag, ""), yours.get(flag, ""))
+            ]
+            raise UsageError(
+                f"{one.name} was made {told[0]}, and {other.name} {told[1]}; make one of them again"
+            )
+
+
+def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
+    """What the end of a file says: its contents, its checksums, how long both are."""
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+        if not head.startswith(NAME):
+            raise StageError(
+                f"{path}: is no file of sketches; make one with python3 -m neardup sketch"
+            )
+        if head != (NAME + b"%d\n" % FORMAT).ljust(HEAD, b"\0"):
+            raise StageError(f"{path}: of another version of neardup; {AGAIN}")
+        end = b""
+        if size >= HEAD + END.size:
+            file.seek(size - END.size)
+            end = file.read(END.size)
+        if len(end) < END.size or END.unpack(end)[3] != MAGIC:
+            raise damaged(path, "it is cut short", AGAIN)
+        sums, length, checksum, _ = END.unpack(end)
+        behind = sums * SUM.itemsize + length + END.size
+        if behind > size - HEAD:
+            raise damaged(path, "it is cut short", AGAIN)
+        file.seek(size - behind)
+        last = file.read(behind - END.size)
+    if zlib.crc32(last) != checksum:
+        raise damaged(path, "its checksum is another", AGAIN)
+    cut = sums * SUM.itemsize
+    return json.loads(last[cut:]), np.frombuffer(last[:cut], SUM), behind

@@ -1,0 +1,250 @@
+"""Kinds of sketches: what is kept of a set, and what two of them tell.
+
+    min:64            the 64 smallest hashes (Broder 1997)
+    mod:25            the hashes that 25 divides, a 25th of them
+    signature:128     the smallest hash in each of 128 random orders
+    signature:128:1   one bit of each of them (Li, König 2010), or up to 31
+
+In memory each is a row of numbers below 2^48, ascending; of a signature, place · 2^32 + value.  So
+two sketches tell by what they share.  On disk a hash takes six bytes, and a signature its bits.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from neardup.sets.ragged import Ragged, shared
+from neardup.similarity.estimated import MILLION, exact_interval
+from neardup.similarity.measures import Threshold
+from neardup.similarity.sketches import (
+    SAMPLE_BITS,
+    low_bits,
+    min_s,
+    mod_m,
+    sample_of_min_s,
+    signatures,
+    whole_in_min_s,
+)
+
+HASH_BYTES = SAMPLE_BITS // 8
+PLACE = 32  # bits below the place of a signature
+MOST_HASHES, MOST_PLACES, WHOLE_BITS = 1 << 16, 1 << 15, 32
+JACCARD, CONTAINMENT = "jaccard", "containment"
+EXPECTED = (
+    "expected min:S, mod:M, signature:L or signature:L:B, with S to 65536, M from 1 to 2^32, L "
+)
+EXPECTED += "to 32768 and B, bits of a place, from 1 to 32"
+
+
+class Counted(NamedTuple):
+    """Of pairs: how many of how many agree (int64), and whether that is all there is to know."""
+
+    part: np.ndarray
+    whole: np.ndarray
+    known: np.ndarray
+
+
+@dataclass(frozen=True)
+class Kind(ABC):
+    """`text` is what it is called, by which files are compared."""
+
+    text: str
+    measures: ClassVar[tuple[str, ...]] = (JACCARD,)
+    item: ClassVar[int] = HASH_BYTES  # on disk, of which each sketch has a number
+    accidents: ClassVar[int] = 0  # one in so many items agrees by accident; 0: none
+
+    @abstractmethod
+    def sketches(self, sets: Ragged, seed: int) -> Ragged:
+        """Of sets that are not empty."""
+
+    @abstractmethod
+    def counted(
+        self, sketches: Ragged, left: np.ndarray, right: np.ndarray, measure: str
+    ) -> Counted:
+        """Of pairs of rows (int64)."""
+
+    def numbers(self, items: np.ndarray) -> np.ndarray:
+        """How many numbers sketches of so many items have in memory (int64)."""
+        return items
+
+    def packed(self, sketches: Ragged) -> tuple[np.ndarray, np.ndarray]:
+        """As on disk: the bytes of all (uint8), and of how many items each is (int64).
+
+        >>> kind, rows = kind_of("min:3"), Ragged.from_rows([[1, 258], [7]])
+        >>> kind.unpacked(*kind.packed(rows)).values.tolist()
+        [1, 258, 7]
+        """
+        octets = sketches.values.astype("<u8").view(np.uint8).reshape(-1, 8)
+        return np.ascontiguousarray(octets[:, :HASH_BYTES]).ravel(), sketches.sizes
+
+    def unpacked(self, data: np.ndarray, items: np.ndarray) -> Ragged:
+        octets = np.zeros((len(data) // HASH_BYTES, 8), dtype=np.uint8)
+        octets[:, :HASH_BYTES] = data.reshape(-1, HASH_BYTES)
+        offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(items)))
+        return Ragged(octets.view("<u8").ravel().astype(np.uint64), offsets)
+
+    def least_part(self, threshold: Threshold, whole: int) -> int:
+        """How many of `whole` have to agree, so that the estimate reaches the threshold.
+
+        >>> kind_of("min:64").least_part(Threshold(9, 10), 64)
+        58
+        >>> kind_of("signature:128:1").least_part(Threshold(9, 10), 128)
+        122
+        """
+        t = Fraction(threshold.num, threshold.den)
+        if self.accidents:
+            t += (1 - t) / self.accidents
+        return ceil(t * whole)
+
+    def estimate(self, part: int, whole: int) -> Fraction:
+        """Of a pair of which so many of so many agree.
+
+        >>> kind_of("signature:128:1").estimate(96, 128)
+        Fraction(1, 2)
+        """
+        share = Fraction(part, whole)
+        if self.accidents:
+            share = (share * self.accidents - 1) / (self.accidents - 1)
+        return max(share, Fraction(0))
+
+    def interval(self, part: int, whole: int, alpha: Fraction) -> tuple[int, int]:
+        """In millionths, rounded outwards; it misses the similarity with P ≤ alpha.
+
+        >>> kind_of("signature:128").interval(122, 128, Fraction("0.05"))
+        (900764, 982606)
+        >>> kind_of("signature:128:1").interval(122, 128, Fraction("0.05"))
+        (801528, 965212)
+        """
+        low, high = exact_interval(part, whole, alpha)
+        if self.accidents:
+            n = self.accidents
+            low, high = (low * n - MILLION) // (n - 1), -((MILLION - high * n) // (n - 1))
+        return max(low, 0), max(high, 0)
+
+
+@dataclass(frozen=True)
+class MinHashes(Kind):
+    """MIN_s."""
+
+    s: int
+
+    def sketches(self, sets: Ragged, seed: int) -> Ragged:
+        return min_s(sets, self.s, seed)
+
+    def counted(
+        self, sketches: Ragged, left: np.ndarray, right: np.ndarray, measure: str
+    ) -> Counted:
+        known = whole_in_min_s(sketches, self.s, left, right)
+        return Counted(*sample_of_min_s(sketches, self.s, left, right), known)
+
+
+@dataclass(frozen=True)
+class Multiples(Kind):
+    """MOD_m; with m = 1 all hashes are there."""
+
+    m: int
+    measures: ClassVar[tuple[str, ...]] = (JACCARD, CONTAINMENT)
+
+    def sketches(self, sets: Ragged, seed: int) -> Ragged:
+        return mod_m(sets, self.m, seed)
+
+    def counted(
+        self, sketches: Ragged, left: np.ndarray, right: np.ndarray, measure: str
+    ) -> Counted:
+        common = shared(sketches, left, right).sizes
+        whole = sketches.sizes[left]
+        if measure == JACCARD:
+            whole = whole + sketches.sizes[right] - common
+        return Counted(common, whole, np.full(len(left), self.m == 1))
+
+
+@dataclass(frozen=True)
+class Signatures(Kind):
+    """Of so many places, each of so many bits; 32 are whole minima."""
+
+    length: int
+    bits: int
+    item: ClassVar[int] = 1
+
+    @property
+    def accidents(self) -> int:  # type: ignore[override]
+        return 0 if self.bits == WHOLE_BITS else 1 << self.bits
+
+    def sketches(self, sets: Ragged, seed: int) -> Ragged:
+        made = signatures(sets, self.length, seed)
+        return self.rows(made if self.bits == WHOLE_BITS else low_bits(made, self.bits))
+
+    def rows(self, values: np.ndarray) -> Ragged:
+        """From values (uint32, (n, length))."""
+        places = np.arange(self.length, dtype=np.uint64) << np.uint64(PLACE)
+        flat = (values.astype(np.uint64) | places).ravel()
+        return Ragged(flat, np.arange(len(values) + 1) * self.length)
+
+    def values(self, sketches: Ragged) -> np.ndarray:
+        """uint32, (n, length)."""
+        return sketches.values.astype(np.uint32).reshape(-1, self.length)
+
+    def counted(
+        self, sketches: Ragged, left: np.ndarray, right: np.ndarray, measure: str
+    ) -> Counted:
+        common = shared(sketches, left, right).sizes
+        return Counted(common, np.full(len(left), self.length), np.zeros(len(left), dtype=bool))
+
+    def numbers(self, items: np.ndarray) -> np.ndarray:
+        return np.full(len(items), self.length)
+
+    def packed(self, sketches: Ragged) -> tuple[np.ndarray, np.ndarray]:
+        """
+        >>> kind = kind_of("signature:3:5")
+        >>> rows = kind.rows(np.array([[1, 31, 7], [0, 2, 30]], np.uint32))
+        >>> data, items = kind.packed(rows)
+        >>> items.tolist(), kind.values(kind.unpacked(data, items)).tolist()
+        ([2, 2], [[1, 31, 7], [0, 2, 30]])
+        """
+        octets = self.values(sketches).astype("<u4").view(np.uint8)
+        if self.bits == WHOLE_BITS:
+            return octets.ravel(), np.full(len(octets), octets.shape[1])
+        bits = np.unpackbits(octets, axis=1, bitorder="little")
+        bits = bits.reshape(-1, self.length, 32)[:, :, : self.bits].reshape(len(octets), -1)
+        data = np.packbits(bits, axis=1, bitorder="little")
+        return data.ravel(), np.full(len(data), data.shape[1])
+
+    def unpacked(self, data: np.ndarray, items: np.ndarray) -> Ragged:
+        if self.bits == WHOLE_BITS:
+            return self.rows(data.view("<u4").reshape(-1, self.length))
+        width = -(-self.length * self.bits // 8)
+        bits = np.unpackbits(data.reshape(-1, width), axis=1, bitorder="little")
+        words = np.zeros((len(bits), self.length, 32), dtype=np.uint8)
+        words[:, :, : self.bits] = bits[:, : self.length * self.bits].reshape(
+            len(bits), self.length, -1
+        )
+        octets = np.packbits(words.reshape(len(bits), -1), axis=1, bitorder="little")
+        return self.rows(octets.view("<u4").astype(np.uint32))
+
+
+def kind_of(text: str) -> Kind:
+    """ValueError where it is none.
+
+    >>> kind_of("signature:128:2")
+    Signatures(text='signature:128:2', length=128, bits=2)
+    """
+    name, *numbers = text.split(":")
+    if not all(n.isascii() and n.isdigit() and len(n) < 11 for n in numbers):
+        raise ValueError(f"{text!r}: {EXPECTED}")
+    values = [int(n) for n in numbers]
+    told = ":".join([name, *map(str, values)])
+    if name == "min" and len(values) == 1 and 1 <= values[0] <= MOST_HASHES:
+        return MinHashes(told, *values)
+    if name == "mod" and len(values) == 1 and 1 <= values[0] <= 1 << 32:
+        return Multiples(told, *values)
+    if name == "signature" and len(values) in (1, 2):
+        length, bits = [*values, WHOLE_BITS][:2]
+        if 1 <= length <= MOST_PLACES and 1 <= bits <= WHOLE_BITS:
+            return Signatures(told if bits < WHOLE_BITS else f"{name}:{length}", length, bits)
+    raise ValueError(f"{text!r}: {EXPECTED}")

@@ -1,0 +1,211 @@
+"""Piles: the buckets that are joined together, as arrays.
+
+In a bucket, records with equal sets become one set with several ids: equal sets have equal bytes,
+so nothing on a line is decoded twice, and a thousand copies cost one comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from neardup.lines.keyed_lines import decode_sets, encode_sets, parse_keyed_lines, parse_keys
+from neardup.lines.tagged_ids import is_old
+from neardup.runtime.errors import WireError
+from neardup.sets.ragged import Ragged, chunks, first_of_run, spans, starts_of_runs
+from neardup.similarity.measures import Measure
+from neardup.similarity.record_sketches import wide_bitmaps
+
+TOGETHER_BYTES = 2 << 20  # of records from arrays, in one pile
+RECORD_BYTES = 64  # what one takes beside its tokens and its id
+TOKENS_AT_ONCE = 1 << 23  # less than a second's work
+PAIR_TOKENS = 32  # what a pair costs beside the comparison of its tokens
+
+
+def in_piles(
+    keys: np.ndarray, records: np.ndarray, ids: list[bytes], sets: Ragged
+) -> Iterator[Pile]:
+    """Buckets, many at a time: record records[i] (int64) is in that of keys[i] (uint64)."""
+    order = np.argsort(keys, kind="stable")
+    keys, records = keys[order], records[order]
+    starts = starts_of_runs(keys)
+    if not len(starts):
+        return
+    weights = np.add.reduceat(record_bytes(sets.sizes, lengths_of(ids))[records], starts)
+    ends = np.append(starts, len(keys)).tolist()
+    for low, high in chunks(weights, TOGETHER_BYTES):
+        some = slice(ends[low], ends[high])
+        mine = records[some]
+        yield Pile.of_records(keys[some], [ids[i] for i in mine.tolist()], sets.take(mine))
+
+
+def record_bytes(sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """int64: what records take in memory, with so many tokens and ids of such lengths."""
+    return sizes.astype(np.int64) * 8 + lengths + RECORD_BYTES
+
+
+def lengths_of(ids: list[bytes]) -> np.ndarray:
+    """uint32 (n,), in bytes."""
+    return np.fromiter(map(len, ids), np.uint32, len(ids))
+
+
+class _Holders:
+    """Who has each set of each bucket: records come bucket after bucket, equal ids together."""
+
+    def __init__(self) -> None:
+        self.ids: dict[tuple, list[bytes]] = {}
+        self.repeats: dict[tuple, list[bytes]] = {}
+
+    def add(self, set_: tuple, id_: bytes) -> bool:
+        """Whether this set of this bucket is a new one."""
+        ids = self.ids.get(set_)
+        if ids is None:
+            self.ids[set_] = [id_]
+        elif ids[-1] == id_:
+            self.repeats.setdefault(set_, []).append(id_)
+        else:
+            ids.append(id_)
+        return ids is None
+
+
+def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
+    """The order of these records (keys ascend) that their keyed lines have."""
+    names = [id_ + b"\t" for id_ in ids]  # for ids with a byte below the tab
+    by_name = np.array(sorted(range(len(ids)), key=names.__getitem__), dtype=np.int64)
+    order = by_name[np.lexsort((sets.sizes[by_name], keys[by_name]))]
+    alike = ~first_of_run(keys) & ~first_of_run(sets.sizes[order])
+    pairs = np.column_stack((order[:-1], order[1:]))[alike[1:]]
+    if any(ids[a] == ids[b] for a, b in pairs.tolist()):  # their sets tell then
+        texts, sizes = encode_sets(sets), sets.sizes.tolist()
+        return sorted(order.tolist(), key=lambda i: (keys[i], sizes[i], names[i], texts[i]))
+    return order.tolist()
+
+
+@dataclass(frozen=True)
+class Pile:
+    """n distinct sets, bucket after bucket; inside a bucket by size, then by smallest id.
+
+    keys: uint64 (n,), the bucket's key; buckets: int64 (n,), the bucket's number from 0; nodes:
+    int64 (n,), the set's number in the join as a whole; ids: n lists, each ascending and distinct;
+    repeats: n lists, those of these ids that came again, each time; sets: n rows.
+    """
+
+    keys: np.ndarray
+    buckets: np.ndarray
+    nodes: np.ndarray
+    ids: list[list[bytes]]
+    repeats: list[list[bytes]]
+    sets: Ragged
+
+    @classmethod
+    def of_lines(cls, lines: list[bytes], first_node: int = 0) -> Pile:
+        """From the keyed lines of whole buckets, in any order.
+
+        Byte order is the order of a pile, so the result does not depend on the engine's.
+        """
+        holders = _Holders()
+        for key, size, id_, shingles in parse_keyed_lines(sorted(lines)):
+            holders.add((key, size, shingles), id_)
+        found: list[tuple[bytes, bytes, bytes]] = list(holders.ids)
+        sets = decode_sets([shingles for _, _, shingles in found])
+        if not sets.sizes.all():
+            raise WireError("expected shingles, got a set without any")
+        written = b"".join([size + b" " for _, size, _ in found])
+        if written != b"%08d " * len(sets) % tuple(sets.sizes.tolist()):
+            raise WireError("a line from the mapper was damaged: its size and shingles disagree")
+        numbers: dict[bytes, int] = {}
+        buckets = [numbers.setdefault(key, len(numbers)) for key, _, _ in found]
+        return cls(
+            keys=parse_keys(list(numbers))[buckets],
+            buckets=np.array(buckets, dtype=np.int64),
+            nodes=np.arange(first_node, first_node + len(found)),
+            ids=list(holders.ids.values()),
+            repeats=[holders.repeats.get(set_, []) for set_ in found],
+            sets=sets,
+        )
+
+    @classmethod
+    def of_records(cls, keys: np.ndarray, ids: list[bytes], sets: Ragged) -> Pile:
+        """The same from arrays: record i is in the bucket of keys[i], with the set `sets.row(i)`.
+
+        keys: uint64 (n,), ascending.
+        """
+        order = _line_order(keys, ids, sets)
+        buckets = np.cumsum(first_of_run(keys)) - 1
+        texts = [sets.values.tobytes()]
+        if sets.weights is not None:
+            texts.append(sets.weights.tobytes())
+        bounds = (sets.offsets * sets.values.itemsize).tolist()
+        holders, rows = _Holders(), []
+        for i, bucket in zip(order, buckets[order].tolist()):
+            row = slice(bounds[i], bounds[i + 1])
+            if holders.add((bucket, *(text[row] for text in texts)), ids[i]):
+                rows.append(i)
+        first = np.array(rows, dtype=np.int64)
+        return cls(
+            keys=keys[first],
+            buckets=buckets[first],
+            nodes=np.arange(len(rows)),
+            ids=list(holders.ids.values()),
+            repeats=[holders.repeats.get(set_, []) for set_ in holders.ids],
+            sets=sets.take(first),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return self.sets.sizes
+
+    @cached_property
+    def bitmaps(self) -> np.ndarray:
+        return wide_bitmaps(self.sets)
+
+    @cached_property
+    def records(self) -> np.ndarray:
+        """int64: the number of records that have each set."""
+        return np.array([len(ids) for ids in self.ids], dtype=np.int64)
+
+    @cached_property
+    def old_records(self) -> np.ndarray:
+        return np.array([sum(map(is_old, ids)) for ids in self.ids], dtype=np.int64)
+
+    @cached_property
+    def has_old(self) -> np.ndarray:
+        """bool: which sets an old record has; ids are tagged, and old ones come first."""
+        return np.array([is_old(ids[0]) for ids in self.ids], dtype=bool)
+
+    @cached_property
+    def has_new(self) -> np.ndarray:
+        return np.array([not is_old(ids[-1]) for ids in self.ids], dtype=bool)
+
+    def beside(self, later: Pile) -> Pile:
+        """Two pieces of one bucket as one pile, to compare the first with the second."""
+        return Pile(
+            np.concatenate((self.keys, later.keys)),
+            np.concatenate((self.buckets, later.buckets)),
+            np.concatenate((self.nodes, later.nodes)),
+            self.ids + later.ids,
+            self.repeats + later.repeats,
+            self.sets.beside(later.sets),
+        )
+
+    def windows(self, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
+        """The length filter: set i may pair with sets first[i] ≤ j < stop[i], all after i."""
+        place = self.buckets << 32 | self.sizes  # ascending
+        largest = np.minimum(measure.largest_partner(self.sizes), (1 << 32) - 1)
+        widest = self.buckets << 32 | largest
+        return np.arange(1, len(self) + 1), np.searchsorted(place, widest, side="right")
+
+    def pairs(
+        self, left: np.ndarray, low: np.ndarray, high: np.ndarray, pool: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Each left[i] with pool[low[i]:high[i]], in order, a step's work at a time."""
+        counts = np.maximum(high - low, 0)
+        for start, stop in chunks(counts * (self.sizes[left] + PAIR_TOKENS), TOKENS_AT_ONCE):
+            some = counts[start:stop]
+            yield np.repeat(left[start:stop], some), pool[spans(low[start:stop], some)]
