@@ -2,23 +2,21 @@
 
 A *scheme* gives each record its keys; two records are a candidate pair exactly when they share a
 key.  The reducer turns the records of one key, a bucket, into pairs whose similarity it has
-verified exactly.  Start reading at `neardup.stages.pairs`, where the whole flow stands on one screen.
+verified exactly.  Start reading at `neardup/stages/pairs.py`: the whole flow on one screen.
 
 A room of this house imports only from those before it, and its docstring says from which:
 
-    process, sets
-    made_up
-    reading, token_counts, similarity
-    lines, rounds
+    runtime, sets
+    reading, similarity
+    lines
     schemes, joins
     verification
     decisions
     options
-    stages, count_stages, decision_stages, round_stages, index, sketch_files
+    stages, stored
     engines
     library
-    spark
-    evaluation, tuning
+    evaluation
     report
     commands
 

@@ -2,7 +2,7 @@
 
 In: edge lines in order of records, which is the order of priority.
 Out: a line for each record that goes, with its reason; or each member of each cluster.
-May import: process, sets, reading, similarity, lines.
+May import: runtime, sets, reading, similarity, lines.
 
 A rule is a class in `rules.py` and one line in `RULES`.
 """

@@ -1,6 +1,6 @@
-"""What the commands that judge a run, or a pair, are made of.
+"""Judging a run or a pair, and choosing the settings of a run.
 
-In: records, pairs, counts of hits.
-Out: samples, intervals, explanations, pictures.
-May import: everything before but engines.
+In: records, pairs, counts of hits; a sample of a file.
+Out: samples, intervals, explanations, pictures; what other settings would find and cost.
+May import: everything before but library.
 """

@@ -2,5 +2,5 @@
 
 In: batches and keys, pairs, edges, decisions, token counts.
 Out: lines of bytes, and back.
-May import: process, sets, reading, token_counts.
+May import: runtime, sets, reading.
 """

@@ -2,5 +2,5 @@
 
 In: pair lines, the records that they are of, what was asked of the run.
 Out: figures as plain values, and the page.
-May import: everything before but engines and tuning.
+May import: everything before but engines.
 """

@@ -5,7 +5,7 @@ from this table.
 
 In: sets, a threshold, and token counts where they are known.
 Out: keys, and what a run can promise.
-May import: process, sets, token_counts, similarity, lines.
+May import: runtime, sets, similarity, lines.
 """
 
 from __future__ import annotations

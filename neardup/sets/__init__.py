@@ -1,6 +1,6 @@
-"""What all is made of: sets of shingles as arrays, and hashes of them.
+"""Core data types: sets as flat arrays, hashes of them, and token counts.
 
 In: arrays of shingles (uint64) and sizes.
-Out: `Ragged` rows, `Batch`es of records, min-hashes, signs of random sums.
+Out: `Ragged` rows, `Batch`es of records, min-hashes, signs of random sums, counts of tokens.
 May import: nothing.
 """

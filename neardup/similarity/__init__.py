@@ -2,5 +2,5 @@
 
 In: sets, and a threshold as a fraction.
 Out: verified pairs with their similarity; filters that tell from afar what is no pair.
-May import: sets, token_counts.
+May import: sets.
 """

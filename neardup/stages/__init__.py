@@ -1,9 +1,9 @@
-"""What travels on a cluster: blocks instead of lines, and of keys those that two records share.
+"""The data flow: records → keyed lines → pairs → decisions, as functions on blocks of bytes.
 
-An engine's shuffle then moves a few thousand blocks instead of millions of lines, and most lines
-need not be sent.  The stages that use this are in `neardup.stages.phases`.
+`pairs.py` has the flow on one screen.  `phases.py` sends the keys first, so that only records that
+share a key travel, and blocks instead of lines, of which a cluster moves a thousandth as many.
 
-In: keys, and keyed lines, each with the number of a partition.
-Out: blocks of a partition; the filter of shared keys; the lines of a partition, in order.
-May import: process, sets, lines, reading.
+In: blocks of whole lines, and `Settings`.
+Out: bytes to write, by the number of a partition.
+May import: everything before but joins.
 """

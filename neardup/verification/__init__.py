@@ -2,7 +2,7 @@
 
 In: keyed lines in order of keys.
 Out: pair lines, each printed in one bucket: that of the smallest key both records have.
-May import: process, sets, similarity, lines, schemes.
+May import: runtime, sets, similarity, lines, schemes.
 
 An output is a join here and one line in `OUTPUTS`.
 """
