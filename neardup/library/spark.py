@@ -1,6 +1,6 @@
 """For those who live in Spark's notebooks: a DataFrame in, a DataFrame of pairs out.
 
-    pairs = neardup.library.spark.pairs(articles, id="url", text="body", threshold=0.8, shingle="word:3")
+    pairs = spark.pairs(articles, id="url", text="body", threshold=0.8, shingle="word:3")
 
 Options are those of the command line, with underscores.  The stages and the promise are those of
 run_spark.sh, which works on files.
