@@ -43,7 +43,7 @@ from neardup.runtime.errors import WireError, shown
 
 _NUMBER = rb"(?:0\.[0-9]{6}|1\.000000)"
 # Hadoop may add a tab behind a line.
-_PAIR = re.compile(
+_PAIR = (
     rb"([^\0\t\r\n]+)\t([^\0\t\r\n]+)\t(%b|~%b\.\.%b)"
     rb"((?:\t(?:old|new)(?:\tcontain(?:s|ed))?)?)\t?\n?" % ((_NUMBER,) * 3)
 )
@@ -62,7 +62,7 @@ def parse_pair(line: bytes) -> tuple[bytes, bytes, bytes, bytes]:
 
     Either id may be the smaller one, as containment has pairs of both directions.
     """
-    found = _PAIR.fullmatch(line)
+    found = re.fullmatch(_PAIR, line)
     try:
         same = found and found[1] == found[2] and not found[4].startswith(b"\told")
         if not found or same or not (line.isascii() or line.decode("utf-8")):
@@ -108,7 +108,7 @@ def exact_pair(line: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 _RECORD = rb"[01][^\t\n\x01]*(?:\x01\x7f[^\t\n\x01]*)*\x01[0-9a-f]{16}"  # see `tagged_ids`
-_LINK = re.compile(rb"(%b)\t(%b)\t?\n?" % (_RECORD, _RECORD))  # Hadoop may add a tab behind a line
+_LINK = rb"(%b)\t(%b)\t?\n?" % (_RECORD, _RECORD)  # Hadoop may add a tab behind a line
 
 
 def format_link(node: bytes, neighbour: bytes) -> bytes:
@@ -121,7 +121,7 @@ def parse_link(line: bytes) -> tuple[bytes, bytes]:
     >>> parse_link(b"1b\x01000000000000002a\t1a\x01000000000000002b\n")
     (b'1b\x01000000000000002a', b'1a\x01000000000000002b')
     """
-    found = _LINK.fullmatch(line)
+    found = re.fullmatch(_LINK, line)
     if not found or found[1] == found[2]:
         raise WireError(
             f"expected NODE NEIGHBOUR, as connect.py makes them of edges of --output clusters, "
@@ -132,7 +132,7 @@ def parse_link(line: bytes) -> tuple[bytes, bytes]:
 
 SAME_SET = b"="
 EDGE, MEMBER = 3, 4  # how many fields their lines have
-_SIMILARITY = re.compile(rb"=|0\.[0-9]{18}|1\.0{18}")
+_SIMILARITY = rb"=|0\.[0-9]{18}|1\.0{18}"
 
 
 class Edge(NamedTuple):
@@ -178,7 +178,7 @@ def parse_edge_lines(lines: list[bytes]) -> list[list[bytes]]:
     """The fields of each line: two of a presence, else as many as `EDGE` and `MEMBER` say."""
     fields = [line.rstrip(b"\t\n").split(b"\t") for line in lines]  # Hadoop may add a tab behind
     similarities = {some[2] for some in fields if len(some) == EDGE}
-    known = set(filter(_SIMILARITY.fullmatch, similarities))
+    known = set(filter(re.compile(_SIMILARITY).fullmatch, similarities))
     for some, line in zip(fields, lines):
         if len(some) != EDGE or some[2] not in known or not some[0]:
             _check_other(some, line)
@@ -206,8 +206,8 @@ def _check_other(fields: list[bytes], line: bytes) -> None:
 
 
 _REMOVED = rb"[^\0\t\r\n]+\t[^\0\t\r\n]+\t(?:0\.[0-9]{6}|1\.000000|-)"
-_LINE = re.compile(rb"([0-9a-f]{16})\t(%b)\t?\n?" % _REMOVED)
-_PRINTED = re.compile(rb"(%b)\t?\n?" % _REMOVED)
+_LINE = rb"([0-9a-f]{16})\t(%b)\t?\n?" % _REMOVED
+_PRINTED = rb"(%b)\t?\n?" % _REMOVED
 
 
 def format_decided(place: bytes, id_: bytes, kept: bytes, similarity: bytes) -> bytes:
@@ -241,7 +241,7 @@ def parse_removed(line: bytes) -> tuple[bytes, bytes, str]:
     >>> parse_removed(b"b\\ta\\t0.900000\\n")
     (b'b', b'a', '0.900000')
     """
-    found = _PRINTED.fullmatch(line)
+    found = re.fullmatch(_PRINTED, line)
     if not found:
         raise WireError(
             f"expected ID KEPT SIMILARITY, as --output removed writes them, got {shown(line)}"
@@ -251,7 +251,7 @@ def parse_removed(line: bytes) -> tuple[bytes, bytes, str]:
 
 
 def _fields(line: bytes) -> re.Match[bytes]:
-    found = _LINE.fullmatch(line)
+    found = re.fullmatch(_LINE, line)
     if not found:
         raise WireError(f"expected PLACE ID KEPT SIMILARITY, got {shown(line)}")
     return found

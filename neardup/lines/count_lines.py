@@ -23,8 +23,7 @@ from neardup.sets.token_counts import MOST, TokenCounts
 TOKEN_WIDTH = 20  # digits of 2^64 - 1
 ROWS_AT_ONCE = 1 << 16
 _FIELDS = rb"(?:([st][0-9]{20})\t([1-9][0-9]{0,11})|(r[0-9]{20})\t([0-o]+))\t?\n?"
-_PARTIAL = re.compile(_FIELDS)  # Hadoop may add a tab behind a line
-_SUMMED = re.compile(rb"[0-9]{12}:" + _FIELDS)
+_SUMMED = rb"[0-9]{12}:" + _FIELDS
 _LARGEST = b"%020d" % ((1 << 64) - 1)
 
 
@@ -86,7 +85,7 @@ def _no_counts(path: str) -> StageError:
 
 def parse_partial(line: bytes) -> tuple[bytes, bytes]:
     """(key, value) of a partial count."""
-    found = _PARTIAL.fullmatch(line)
+    found = re.fullmatch(_FIELDS, line)
     if found:
         key, value = filter(None, found.groups())
         if _possible(key, value):
@@ -96,7 +95,7 @@ def parse_partial(line: bytes) -> tuple[bytes, bytes]:
 
 def parse_sum(line: bytes) -> tuple[bytes, bytes, bytes]:
     """(the key with its place in front, the key, the value) of a sum."""
-    found = _SUMMED.fullmatch(line)
+    found = re.fullmatch(_SUMMED, line)
     if found:
         key, value = filter(None, found.groups())
         place = place_of_sum(key, value)

@@ -41,7 +41,7 @@ KEY_BITS = BAND_BITS + HASH_BITS
 MAX_BANDS = 1 << BAND_BITS
 
 KEY_WIDTH = 14
-_KEY = re.compile(rb"[0-9a-f]{3}:[0-9a-f]{10}")
+_KEY = rb"[0-9a-f]{3}:[0-9a-f]{10}"
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _KEY_SHIFTS = (48, 44, 40, None, 36, 32, 28, 24, 20, 16, 12, 8, 4, 0)  # None: the colon
 
@@ -61,7 +61,7 @@ def parse_keys(texts: list[bytes]) -> np.ndarray:
     >>> parse_keys([b"002:0000000001"]).tolist() == [(2 << 40) + 1]
     True
     """
-    wrong = [text for text in texts if not _KEY.fullmatch(text)]
+    wrong = [text for text in texts if not re.fullmatch(_KEY, text)]
     if wrong:
         raise WireError(f"expected a key such as 00a:0123456789, got {shown(wrong[0])}")
     text = np.frombuffer(b"".join(texts), dtype=np.uint8).reshape(-1, KEY_WIDTH)
@@ -247,7 +247,7 @@ SIZE_WIDTH = 8
 _SIZE = KEY_WIDTH + 1  # where the size begins
 _ID = _SIZE + SIZE_WIDTH + 1
 _COLON = 3
-_LINE = re.compile(rb"[0-9a-f]{3}:[0-9a-f]{10}\t([0-9]{8})\t([^\0\t\r\n]+)\t([0-o]+)")
+_LINE = rb"[0-9a-f]{3}:[0-9a-f]{10}\t([0-9]{8})\t([^\0\t\r\n]+)\t([0-o]+)"
 _TENS = 10 ** np.arange(SIZE_WIDTH)[::-1]
 
 
@@ -385,7 +385,7 @@ def flaw_in_line(line: bytes) -> str:
     >>> flaw_in_line(b"000:00000000ff\t00000003\tv1\t34o8"), flaw_in_line(b"v1 3 7 1007")
     ('', "expected KEY SIZE ID SHINGLES, as mapper.py writes them, got 'v1 3 7 1007'")
     """
-    found = _LINE.fullmatch(line)
+    found = re.fullmatch(_LINE, line)
     try:
         if found is None or not found[2].decode("utf-8"):
             raise ValueError

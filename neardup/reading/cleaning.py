@@ -44,13 +44,11 @@ from dataclasses import dataclass
 from typing import Callable, NamedTuple
 
 # The mark first, which is what a search can skip to; then whether a letter is before it.
-APOSTROPHE = re.compile(r"['’‘ʼ＇](?<=[^\W\d_].)(?=[^\W\d_])")
-NUMBER = re.compile(r"\d+(?:[.,:/'’-]\d+)*")
+APOSTROPHE = r"['’‘ʼ＇](?<=[^\W\d_].)(?=[^\W\d_])"
+NUMBER = r"\d+(?:[.,:/'’-]\d+)*"
 MARKS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]+")
 # What belongs to a symbol before it, as in emoji, and would be left alone where that is gone.
-ORPHANS = re.compile(
-    r"(?<!\S)[\u0300-\u036f\u200d\u20d0-\u20ff\ufe00-\ufe0f\U000e0020-\U000e007f]+"
-)
+ORPHANS = r"(?<!\S)[\u0300-\u036f\u200d\u20d0-\u20ff\ufe00-\ufe0f\U000e0020-\U000e007f]+"
 LETTERS = str.maketrans(
     {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "ħ": "h"}
     | {"Ħ": "H", "ŧ": "t", "Ŧ": "T", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE"}
@@ -75,8 +73,8 @@ def without_punctuation(text: str) -> str:
     >>> without_punctuation("“Don't,” she said – it's a well-known trick!").split()
     ['Dont', 'she', 'said', 'its', 'a', 'well', 'known', 'trick']
     """
-    text = APOSTROPHE.sub("", text).translate(_BLANKS)
-    return text if text.isascii() else ORPHANS.sub("", text)
+    text = re.sub(APOSTROPHE, "", text).translate(_BLANKS)
+    return text if text.isascii() else re.sub(ORPHANS, "", text)
 
 
 def without_digits(text: str) -> str:
@@ -84,7 +82,7 @@ def without_digits(text: str) -> str:
     >>> without_digits("On 2020-01-31, 3.5 of 10 played mp3s.")
     'On ,  of  played mps.'
     """
-    return NUMBER.sub("", text)
+    return re.sub(NUMBER, "", text)
 
 
 def without_accents(text: str) -> str:
@@ -110,19 +108,16 @@ noscript object search select svg template video
 
 INLINE = frozenset(_INLINE.split())
 # In these nothing is markup but their own end.
-RAW = {
-    name: re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE | re.ASCII)
-    for name in _RAW.split()
-}
+RAW = {name: rf"(?ai)</{name}(?=[\t\n\f\r />])" for name in _RAW.split()}
 DROPPED = RAW.keys() | set(_DROPPED.split())
 # Some sites put all of a page into a form: one with any of these is no mere form.
 OF_BODIES = frozenset(("article", "h1", "main", "p"))
-MARKUP = re.compile(r"<(?:(/?)([a-zA-Z][^\t\n\f\r />]*)|!--|[!?/])")
-END = re.compile(">")
-END_OR_QUOTE = re.compile(r">|=[\t\n\f\r ]*([\"'])")
-COMMENT_END = re.compile(r"-->|(?<!<!)--!>")
-LONG_NUMBER = re.compile(r"&#([0-9]{8,})")  # int() refuses very long ones
-BREAKS = re.compile("[\u00ad\u200b\ufeff]")  # where a line may end: nothing to see
+MARKUP = r"<(?:(/?)([a-zA-Z][^\t\n\f\r />]*)|!--|[!?/])"
+END = ">"
+END_OR_QUOTE = r">|=[\t\n\f\r ]*([\"'])"
+COMMENT_END = r"-->|(?<!<!)--!>"
+LONG_NUMBER = r"&#([0-9]{8,})"  # int() refuses very long ones
+BREAKS = "[\u00ad\u200b\ufeff]"  # where a line may end: nothing to see
 
 
 def body_text(page: str) -> str:
@@ -131,7 +126,7 @@ def body_text(page: str) -> str:
     >>> body_text("<nav>Home</nav><p>Hello <b>w</b>orld,<p>the &lt;end&gt; of a < b")
     'Hello world, the <end> of a < b'
     """
-    return BREAKS.sub("", _Reader(page).text() if "<" in page else decoded(page))
+    return re.sub(BREAKS, "", _Reader(page).text() if "<" in page else decoded(page))
 
 
 def decoded(text: str) -> str:
@@ -142,7 +137,7 @@ def decoded(text: str) -> str:
     """
     import html  # whose table of entities takes a millisecond
 
-    return html.unescape(LONG_NUMBER.sub(_shorter, text)) if "&" in text else text
+    return html.unescape(re.sub(LONG_NUMBER, _shorter, text)) if "&" in text else text
 
 
 def _shorter(number: re.Match[str]) -> str:
@@ -172,7 +167,7 @@ class _Reader:
 
     def text(self) -> str:
         page, done, at = self.page, 0, 0
-        while found := MARKUP.search(page, at):
+        while found := re.compile(MARKUP).search(page, at):
             end = self._end(found)
             if ">" in self.never:
                 break
@@ -192,7 +187,7 @@ class _Reader:
             return end.end() if end else -1
         at = found.end()
         while found[2] and self.quotes:
-            end = END_OR_QUOTE.search(self.page, at)
+            end = re.compile(END_OR_QUOTE).search(self.page, at)
             if end and not end[1]:
                 return end.end()
             at = self.page.find(end[1], end.end()) + 1 if end else 0
@@ -200,8 +195,8 @@ class _Reader:
         end = self._next(">", END, found.end())
         return end.end() if end else -1
 
-    def _next(self, name: str, pattern: re.Pattern[str], start: int) -> re.Match[str] | None:
-        found = None if name in self.never else pattern.search(self.page, start)
+    def _next(self, name: str, pattern: str, start: int) -> re.Match[str] | None:
+        found = None if name in self.never else re.compile(pattern).search(self.page, start)
         if not found:
             self.never.add(name)
         return found

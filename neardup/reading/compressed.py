@@ -227,8 +227,8 @@ PACKED = (
     Packed(rb"\xff\xfe|\xfe\xff", "text in UTF-16", "", "iconv -f UTF-16 -t UTF-8"),
 )
 # Not by PAR1 alone, which may be an id: Thrift's first byte behind it is no white space.
-PARQUET = re.compile(rb"PAR1[\x00-\x08\x0e-\x1f]")
-ARROW = re.compile(rb"ARROW1\0\0|FEA1[\x00-\x08\x0e-\x1f]|\xff\xff\xff\xff")
+PARQUET = rb"PAR1[\x00-\x08\x0e-\x1f]"
+ARROW = rb"ARROW1\0\0|FEA1[\x00-\x08\x0e-\x1f]|\xff\xff\xff\xff"
 OFFICE = {".xlsx": "CSV", ".ods": "CSV", ".docx": "plain text", ".odt": "plain text"}
 STDIN = "standard input"
 
@@ -241,12 +241,12 @@ def refuse_no_lines(start: bytes, name: str, unpacked: Collection[str]) -> None:
     >>> refuse_no_lines(b"PAR1 7 8 9", "videos.txt", [])
     """
     called = STDIN if name == "-" else name
-    if PARQUET.match(start):
+    if re.match(PARQUET, start):
         line = f"type: {typed_with('--input', 'parquet')}"
         if name == "-":
             line = "write it to a file, and name that with --input parquet"
         raise StageError(f"{called}: is a Parquet file; {line}")
-    if ARROW.match(start):
+    if re.match(ARROW, start):
         raise StageError(f"{called}: is an Arrow file; write it as Parquet, for --input parquet")
     kind = OFFICE.get(suffix_of(name))
     if kind and start.startswith(b"PK"):

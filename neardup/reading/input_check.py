@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from itertools import islice
 from typing import Callable, NamedTuple
 
@@ -120,14 +121,13 @@ WHOLE = (SHINGLES, WEIGHTED, NUMBERS, CSV_HEADER, TSV_HEADER)
 TAKES = {"csv": (CSV, CSV_HEADER), "tsv": (TSV, TSV_HEADER)}  # an input, where not by its name
 
 
-def _compiled(looks: dict[str, bytes]) -> dict[str, re.Pattern[bytes]]:
+@cache
+def _compiled(first: bool) -> dict[str, re.Pattern[bytes]]:
+    looks = FIRST_LOOKS if first else LOOKS
     return {
         look: re.compile(pattern + (rb"\Z" if look in WHOLE else b""), re.DOTALL)
         for look, pattern in looks.items()
     }
-
-
-_LOOKS, _FIRST_LOOKS = _compiled(LOOKS), _compiled(FIRST_LOOKS)
 
 
 def looks_of(lines: Iterable[bytes], input_: str) -> dict[str, int]:
@@ -147,7 +147,7 @@ def look_of(line: bytes, number: int, input_: str) -> str:
     seen = line[:SEEN_BYTES].strip(b"\r\n")
     if len(line) > SEEN_BYTES:
         seen = seen[: max(seen.rfind(b" "), seen.rfind(b"\t"), 1)]  # whole words
-    tables = [_FIRST_LOOKS, _LOOKS] if number == 1 else [_LOOKS]
+    tables = [_compiled(True), _compiled(False)] if number == 1 else [_compiled(False)]
     fitting = (look for table in tables for look, form in table.items() if form.match(seen))
     look = next(fitting, OTHER)
     if look == TEXT and flaw_in(seen):  # noise, or a program

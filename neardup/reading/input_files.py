@@ -23,7 +23,7 @@ from neardup.runtime.errors import StageError
 
 TASK_BYTES = "mapreduce_map_input_length"
 JOB_FOLDER = "mapreduce_job_working_dir"  # where relative names start
-_FILE_SYSTEM = re.compile("[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
+_FILE_SYSTEM = "[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 
 
 class InputFile(NamedTuple):
@@ -100,7 +100,7 @@ def _path(name: str) -> str:
     >>> _path("hdfs://node:9000/data/a.txt"), _path("file:/data/a.txt"), _path("/data//a.txt")
     ('/data/a.txt', '/data/a.txt', '/data/a.txt')
     """
-    found = _FILE_SYSTEM.match(name)
+    found = re.match(_FILE_SYSTEM, name)
     path = name[found.end() :] if found else name
     folder = os.environ.get(JOB_FOLDER, "")
     if folder and not found and not path.startswith("/"):

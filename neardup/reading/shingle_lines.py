@@ -105,9 +105,9 @@ def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return words
 
 
-BLANKS = re.compile(rb"([ \t\v\f])[ \t\v\f]+")
+BLANKS = rb"([ \t\v\f])[ \t\v\f]+"
 FRONT = b"0" * BEFORE + b"\n"  # a line end, and before it nothing that would be looked at
-WEIGHED = re.compile(rb"[0-9]+:[0-9.eE+-]+")
+WEIGHED = rb"[0-9]+:[0-9.eE+-]+"
 
 
 class ShingleLines(NamedTuple):
@@ -187,7 +187,7 @@ def split(block: bytes) -> ShingleLines:
                     c        c     c      closes
     """
     if len(block) > 2 * BLOCK_BYTES:  # a long line, which may be all blanks
-        block = BLANKS.sub(rb"\1", block)
+        block = re.sub(BLANKS, rb"\1", block)
     text = FRONT + block
     bytes_ = np.frombuffer(text, dtype=np.uint8)
     is_mark = bytes_ - np.uint8(ord("0")) > 9
@@ -266,7 +266,7 @@ def flaw_in_shingles(tokens: list[bytes]) -> str:
         return ""
     if b"\0" in wrong:
         return NUL_BYTE
-    if WEIGHED.fullmatch(wrong):
+    if re.fullmatch(WEIGHED, wrong):
         return UNASKED_WEIGHT
     if not wrong[wrong.startswith(b"-") :].isdigit():
         return NOT_AN_INTEGER
@@ -280,7 +280,7 @@ def _is_shingle(token: bytes) -> bool:
 
 ONE = 10**6
 MOST_WEIGHT = 10**6 * ONE
-NUMBER = re.compile(rb"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+NUMBER = rb"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 WEIGHT_CACHE = 1 << 16
 
 
@@ -290,7 +290,7 @@ class Millionths(dict[bytes, int]):
     def __missing__(self, text: bytes) -> int:
         if len(self) >= WEIGHT_CACHE:
             self.clear()
-        number = float(text) if len(text) < 400 and NUMBER.fullmatch(text) else 0.0
+        number = float(text) if len(text) < 400 and re.fullmatch(NUMBER, text) else 0.0
         millionths = round(number * ONE) if number <= MOST_WEIGHT // ONE else 0
         self[text] = millionths
         return millionths

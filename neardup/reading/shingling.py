@@ -132,7 +132,7 @@ def _class(ranges: str) -> str:
 
 
 # Other texts are told apart fast: by their bytes, or else by a few ranges that have no such letter.
-_ELSEWHERE = re.compile("[^\0-\u0e00\u2000-\u2e7f\uac00-\ud7ff]")
+_ELSEWHERE = "[^\0-\u0e00\u2000-\u2e7f\uac00-\ud7ff]"
 _ONE_OR_TWO_BYTES = bytes(range(0xE0))  # of UTF-8: all letters up to U+07FF
 
 
@@ -143,7 +143,7 @@ def words(text: str) -> list[str]:
     (['Kafka:', '海', '辺', 'の', 'Kafka'], ['ที่', 'นี่'])
     """
     some = text.encode("utf-8", "surrogatepass").translate(None, _ONE_OR_TWO_BYTES)
-    return _word().findall(text) if some and _ELSEWHERE.search(text) else text.split()
+    return _word().findall(text) if some and re.search(_ELSEWHERE, text) else text.split()
 
 
 @lru_cache(maxsize=1)
@@ -228,8 +228,8 @@ def _following(is_stop: np.ndarray) -> np.ndarray:
     return np.minimum.accumulate(places[::-1])[::-1]
 
 
-RUNS = re.compile("(word|char):([0-9]{1,3})(:bag)?")
-SPOTS = re.compile("spot:([0-9]{1,3}):([0-9]{1,3})")
+RUNS = "(word|char):([0-9]{1,3})(:bag)?"
+SPOTS = "spot:([0-9]{1,3}):([0-9]{1,3})"
 MAX_WIDTH = 100
 # ASCII as `str.lower` and `str.split` take it: bytes.split knows no blanks from 28 to 31.
 FOLDED = bytes(range(256)).lower().replace(bytes(range(28, 32)), b"    ")
@@ -290,9 +290,9 @@ class Shingler:
     def parse(cls, text: str) -> Shingler:
         """Read "word:3", "char:5:bag" or "spot:2:1"; ValueError says what the forms are."""
         made = None
-        if match := RUNS.fullmatch(text):
+        if match := re.fullmatch(RUNS, text):
             made = cls(match[1], int(match[2]), bag=bool(match[3]))
-        elif match := SPOTS.fullmatch(text):
+        elif match := re.fullmatch(SPOTS, text):
             made = cls("spot", int(match[1]), distance=int(match[2]))
         if not (made and 1 <= made.width <= MAX_WIDTH and 1 <= made.distance <= MAX_WIDTH):
             raise ValueError(

@@ -33,7 +33,7 @@ PREFIX = "neardup."
 LOCKED = "neardup.run."
 HIDDEN = f".{LOCKED}"
 OWNER = ".owner"  # a file that says which machine's run a folder is; nobody else has it
-_MADE = re.compile(r"\.?neardup\.run\.[a-z0-9_]{8}")  # by mkdtemp
+_MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # by mkdtemp
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def _remove_left_over(folder: Path) -> None:
     try:
         owner = (folder / OWNER).read_text(encoding="utf-8")
     except FileNotFoundError:  # killed before it could say so
-        if _MADE.fullmatch(folder.name) and stat.S_IMODE(folder.stat().st_mode) == stat.S_IRWXU:
+        if re.fullmatch(_MADE, folder.name) and stat.S_IMODE(folder.stat().st_mode) == stat.S_IRWXU:
             folder.rmdir()
     else:
         if owner == machine():

@@ -62,7 +62,7 @@ BITS = Option(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class EqualBits(UnboundedMeasure):
     """Pairs whose vectors have `least` of `bits` bits equal, or more; the similarity is the share.
 
@@ -105,7 +105,7 @@ HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less
 WORD_BITS = 64
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Blocks:
     """Choices of m - k of m blocks, in which k bits or fewer differ.
 
@@ -134,7 +134,7 @@ class Blocks:
         return at_least(self.number - self.distance, self.number, block)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Drawn:
     """b masks of r bits, by `seed`.
 

@@ -116,7 +116,7 @@ def token_keys(tokens: np.ndarray, seed: int) -> np.ndarray:
 LARGEST = 1 << 26  # more elements than a line can have
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Groups:
     """highs: int64 (G,), the last size of each group, ascending; differ: int64 (G,), d of each.
 
@@ -217,7 +217,7 @@ class Way(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Parts:
     """PartEnum's first level (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li, Wen, Feng, VLDB 2015).
 
@@ -274,7 +274,7 @@ class Parts:
         return row, in_group(part, group[row], mix(content))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Tokens:
     """The prefix filter; its keys are the same in all groups."""
 
@@ -295,7 +295,7 @@ class Tokens:
         return row, token_keys(tokens.values, self.seed)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Minima:
     """MinHash banding; its keys are the same in all groups."""
 
@@ -311,7 +311,7 @@ class Minima:
         return np.repeat(np.arange(len(sets)), keys.sizes), keys.values
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class All:
     """The reducer's windows and filters do all the work."""
 
@@ -335,7 +335,7 @@ def in_group(number: np.ndarray, group: np.ndarray, content: np.ndarray) -> np.n
     return digest | (1 + 2 * number + group % 2).astype(np.uint64) << np.uint64(HASH_BITS)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class BySize(Scheme):
     """ways: all that are in use; choice: int64 (G,), which of them each group has."""
 

@@ -31,7 +31,7 @@ KEY_TOKEN = np.array([[0.02], [0.2], [0.2]])  # for each token that goes with it
 PAIR, PAIR_TOKEN = 0.1, 0.0005  # to look at the bitmaps of two sets, and for each of their tokens
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Costs:
     """Of each way in each group: float64 (3, G)."""
 

@@ -114,7 +114,7 @@ class Partition(BySize):
         return float(similarity >= float(self.groups.threshold))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Prefix(Scheme):
     """All keys are of band 0.
 
@@ -206,7 +206,7 @@ class Auto(BySize):
         return self.minhash.recall(similarity)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Exact(BySize):
     """costs: what the ways were chosen by; None without counts."""
 

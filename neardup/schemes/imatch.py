@@ -62,7 +62,7 @@ LEXICONS = Option(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class IMatch(Scheme):
     """Keeps the tokens whose idf, as a share of the highest, is in low … high; `seed` draws the
     lexicons.

@@ -46,7 +46,7 @@ from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 MAX_BANDS_ASKED = 16
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class MinHash(Scheme):
     """b bands of r rows; `seed` (0 … 2^64-1) draws the hash functions; `weights`: of tokens.
 
@@ -120,7 +120,7 @@ class MinHash(Scheme):
         return weighted_band_words(sets, weights, bands, self.bands, self.rows, self.seed)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Sketched(Scheme):
     """`inner` makes the keys; of a set travel `size` hashes, drawn by `seed` (0 … 2^64-1).
 

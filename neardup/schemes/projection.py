@@ -83,7 +83,7 @@ MAX_BLOCK_KEYS, MAX_DRAWN = 16, 128  # keys, where --max-bands does not say
 SELDOM = 1e-3  # strangers may meet so often, for the sake of missing no pair
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class AgreeingBits(Scheme):
     """`least` of the bits must agree; `seed` (0 … 2^64-1) draws the hyperplanes.
 
@@ -178,7 +178,7 @@ MAX_BANDS_ASKED = 128
 WORD_BITS = 64
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Projection(Scheme):
     """b bands of r bits; `seed` (0 … 2^64-1) draws the hyperplanes; `weights` are those of tokens.
 

@@ -32,7 +32,7 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import NINE_TENTHS, Threshold
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class SpotSigs(Scheme):
     """All keys are of band 0; `seed` (0 … 2^64-1) draws the hashes.
 

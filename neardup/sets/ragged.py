@@ -100,7 +100,7 @@ LONG = 128  # values of two rows together, above which they are merged by themse
 PAIR_STEP = 1 << 20  # values merged in one vector step: about 8 MB each for a handful of arrays
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Ragged:
     """n rows of uint64 values, each row ascending and without repeats.
 
@@ -300,7 +300,7 @@ def _offsets(sizes: np.ndarray) -> np.ndarray:
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Batch:
     """Records: `ids[i]` has the shingles `sets.row(i)`, ascending and distinct, at least one."""
 

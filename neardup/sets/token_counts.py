@@ -108,7 +108,7 @@ TOKENS_AT_ONCE = 1 << 21  # counted in memory by a mapper, at some 40 bytes each
 MOST = 10**12 - 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class TokenCounts:
     """sizes: int64 (m,), ascending; holders: int64 (m,), how many records have each; tokens: uint64
     (k,), ascending; frequencies: int64 (k,), in how many records each is, 2 or more; sample: some

@@ -188,7 +188,7 @@ def keys_of(rows: Ragged, size: int, low: int, high: int) -> Ragged:
     return rows.where(mine & np.repeat(marked, rows.sizes))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class EstimatedJaccard(UnboundedMeasure):
     """Pairs whose interval reaches the threshold; of samples of so many hashes."""
 

@@ -46,7 +46,7 @@ from neardup.similarity.measures import (
 MOST_WEIGHT = 255
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Idf:
     """Gives tokens their weights.
 
@@ -75,7 +75,7 @@ def _root16(value: int) -> int:
     return isqrt(isqrt(isqrt(isqrt(value))))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class TokenWeights:
     """Those that a record gives its tokens, times their idf weights if these are known.
 
@@ -138,7 +138,7 @@ def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonP
     return CommonPlaces(pair[order[first]], places[order[first]], places[order[first + 1]])
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class MinSum(UnboundedMeasure):
     """A set measure, of sets in which each token counts by its weight.
 
@@ -168,7 +168,7 @@ class MinSum(UnboundedMeasure):
         return Verified(left[good], right[good], *fraction)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class WeightedCosine(UnboundedMeasure):
     """The cosine of the angle between two weighted sets.
 

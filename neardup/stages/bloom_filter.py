@@ -187,7 +187,7 @@ def _scaled(place: np.ndarray, words: np.ndarray | np.uint64) -> np.ndarray:
     return place_in_text(place * words >> np.uint64(32)).astype(np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class KeyFilter:
     """text: uint64, in which all parts lie; of each part: start (int64), its first word in there;
     words (uint64), how many it has; four (bool), whether keys set so many bits."""

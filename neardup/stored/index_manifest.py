@@ -51,10 +51,10 @@ FORMAT = 2
 FORMATS = (1, FORMAT)  # the first one tells no options to take over
 SEGMENT = "segment."
 UNFINISHED = ".unfinished."  # begins the names of what is being written
-_OURS = re.compile(r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+")
+_OURS = r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Manifest:
     """options: what keys depend on, by flag; probe: what the keys of some sets are, as a number.
 
@@ -170,7 +170,7 @@ def sweep_unfinished(index: Path, manifest: Manifest) -> None:
 
 def _left_by_a_run(entry: Path) -> bool:
     """Whether this is called, and filled, as what a run writes before the manifest names it."""
-    if not _OURS.fullmatch(entry.name) or entry.is_symlink():
+    if not re.fullmatch(_OURS, entry.name) or entry.is_symlink():
         return False
     inside = {file.name for file in entry.iterdir()} if entry.is_dir() else set()
     return inside <= {*FILES, SUMS, COUNTS}

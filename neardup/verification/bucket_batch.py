@@ -84,7 +84,7 @@ def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
     return order.tolist()
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Pile:
     """n distinct sets, bucket after bucket; inside a bucket by size, then by smallest id.
 
