@@ -53,7 +53,7 @@ from neardup.runtime.errors import StageError, UsageError
 from neardup.stages.bloom_filter import KeyFilter
 from neardup.stages.phases import shared_keys
 
-OURS = re.compile(r"^neardup\.process\.errors\.\w+: (.*)$", re.M)
+OURS = re.compile(r"^neardup\.runtime\.errors\.\w+: (.*)$", re.M)
 NO_PACKAGE = re.compile(r"^ModuleNotFoundError: No module named '(numpy|pyarrow)'", re.M)
 OTHER_VERSION = re.compile(r"worker has different version: (\S+) than that in driver: (\S+),")
 NO_PROGRAM = re.compile(r'Cannot run program "([^"]*)"')
