@@ -45,7 +45,7 @@ def _map() -> None:
     asked.add_argument(
         "--shared-keys",
         metavar="FILE",
-        help="lines for these keys alone: what share_keys.py wrote, or a folder of such files",
+        help="lines for these keys alone: what step.py share wrote, or a folder of such files",
     )
     args = asked.parse_args()
     settings = cost_told(Settings.of(args))

@@ -1,12 +1,9 @@
-"""count_tokens.py: token counts, in steps.
+"""step.py NAME: the steps of a run on a cluster that are neither mapper.py nor reducer.py.
 
-share_keys.py: the keys that two records share, in steps.
-
-decide_reducer.py: edges to a decision.
-
-keep_mapper.py: the lines that stay.
-
-connect.py: clusters by rounds, in steps.
+count    record lines → token counts, for schemes that ask for them
+share    record lines → the keys that two records share, so that only these travel
+decide   sorted edges → the records that are removed, or the members of each cluster
+keep     the input again → its lines without the removed records
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ from __future__ import annotations
 import sys
 from argparse import SUPPRESS
 
-from neardup.decisions.star_rounds import clusters_of, large_star, links_of, small_star
 from neardup.engines.inputs import blocks_to_read, keep_of_files, kept_of_task, with_files
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import MAX_LINE_MIB, integer, parser
@@ -23,7 +19,6 @@ from neardup.runtime.arguments import bare_parser
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run, write_all
-from neardup.runtime.summary import LINKS
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.deciding import decision
 from neardup.stages.phases import keys_in_blocks, share_blocks
@@ -34,8 +29,8 @@ COUNT = """Count in how many records each token is, for the schemes that ask how
 
 Two map-reduce steps, and then mapper.py and reducer.py take the file:
 
-    cat FILE | ./count_tokens.py map | LC_ALL=C sort | ./count_tokens.py sum \\
-             | LC_ALL=C sort | ./count_tokens.py order > counts.tsv
+    cat FILE | ./step.py count map | LC_ALL=C sort | ./step.py count sum \\
+             | LC_ALL=C sort | ./step.py count order > counts.tsv
     cat FILE | ./mapper.py --counts counts.tsv … | LC_ALL=C sort | ./reducer.py …
 
 run_local.sh, run_hadoop.sh and job.py do this by themselves where a scheme asks for it.
@@ -45,19 +40,19 @@ COUNT_STEPS = """steps:
   sum                     sorted partial counts to sums
   order                   sorted sums to counts: all sizes, and the million most frequent tokens
 """
-COUNT_MAP = """Count the tokens and sizes of some records: the first step of count_tokens.py.
+COUNT_MAP = """Count the tokens and sizes of some records: the first step of step.py count.
 
 Takes the options of mapper.py, of which those that say what a line is matter here.
 """
 
 
 def count() -> int:
-    return run("count_tokens.py", _count)
+    return run("step.py count", _count)
 
 
 def _count() -> None:
-    asked = bare_parser("count_tokens.py", COUNT)
-    asked.usage = "count_tokens.py map [OPTIONS] [FILE ...] | sum | order"
+    asked = bare_parser("step.py count", COUNT)
+    asked.usage = "step.py count map [OPTIONS] [FILE ...] | sum | order"
     asked.epilog = COUNT_STEPS
     asked.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
     args = asked.parse_args(sys.argv[1:2])
@@ -70,7 +65,7 @@ def _count() -> None:
 
 
 def _count_map(arguments: list[str]) -> None:
-    args = with_files(parser("count_tokens.py map", COUNT_MAP)).parse_args(arguments)
+    args = with_files(parser("step.py count map", COUNT_MAP)).parse_args(arguments)
     settings = Settings.of(args, TokenCounts.empty())
     counters = Counters("tokens", progress="records")
     write_all(map_counts(blocks_to_read(args, settings), settings, counters))
@@ -81,7 +76,7 @@ SHARE = """Find the keys that two records share, so that mapper.py writes lines 
 
 The first of two rounds; the second is mapper.py and reducer.py with the same options:
 
-    cat FILE | ./share_keys.py map | LC_ALL=C sort | ./share_keys.py reduce > shared
+    cat FILE | ./step.py share map | LC_ALL=C sort | ./step.py share reduce > shared
     cat FILE | ./mapper.py --shared-keys shared | LC_ALL=C sort | ./reducer.py
 
 run_hadoop.sh and job.py do this by themselves where it is worth a second job.
@@ -90,23 +85,23 @@ SHARE_STEPS = """steps:
   map [OPTIONS] [FILE …]  record lines to blocks of keys; takes the options of mapper.py
   reduce [OPTIONS]        sorted blocks to the shared keys, as a filter of bounded size
 """
-SHARE_MAP = """Write the keys of some records, in blocks: the first step of share_keys.py.
+SHARE_MAP = """Write the keys of some records, in blocks: the first step of step.py share.
 
 Takes the options of mapper.py.
 """
-SHARE_REDUCE = """Write the keys that two records share: the second step of share_keys.py.
+SHARE_REDUCE = """Write the keys that two records share: the second step of step.py share.
 
 Takes the options of mapper.py, of which those that keys depend on matter here.
 """
 
 
 def share_keys() -> int:
-    return run("share_keys.py", _share)
+    return run("step.py share", _share)
 
 
 def _share() -> None:
-    asked = bare_parser("share_keys.py", SHARE)
-    asked.usage = "share_keys.py map [OPTIONS] [FILE ...] | reduce [OPTIONS]"
+    asked = bare_parser("step.py share", SHARE)
+    asked.usage = "step.py share map [OPTIONS] [FILE ...] | reduce [OPTIONS]"
     asked.epilog = SHARE_STEPS
     asked.add_argument("step", choices=["map", "reduce"], help=SUPPRESS)
     step = asked.parse_args(sys.argv[1:2]).step
@@ -114,7 +109,7 @@ def _share() -> None:
 
 
 def _share_map(arguments: list[str]) -> None:
-    args = with_files(parser("share_keys.py map", SHARE_MAP)).parse_args(arguments)
+    args = with_files(parser("step.py share map", SHARE_MAP)).parse_args(arguments)
     settings = Settings.of(args)
     counters = Counters("keys", progress="records")
     write_all(keys_in_blocks(blocks_to_read(args, settings), settings, counters))
@@ -122,7 +117,7 @@ def _share_map(arguments: list[str]) -> None:
 
 
 def _share_reduce(arguments: list[str]) -> None:
-    args = parser("share_keys.py reduce", SHARE_REDUCE).parse_args(arguments)
+    args = parser("step.py share reduce", SHARE_REDUCE).parse_args(arguments)
     write_all(share_blocks(lines_of_stage(sys.stdin.buffer), Settings.of(args)))
 
 
@@ -131,20 +126,20 @@ DECIDE = """Decide which records go, or find the clusters.
 Reads sorted edges, the output of reducer.py, and takes the same options as it:
 
     ./mapper.py --output removed FILE… | LC_ALL=C sort | ./reducer.py --output removed \\
-        | LC_ALL=C sort | ./decide_reducer.py --output removed > removed.tsv
+        | LC_ALL=C sort | ./step.py decide --output removed > removed.tsv
 
-With --output kept it writes what keep_mapper.py takes: the same lines, and in front of each the
+With --output kept it writes what step.py keep takes: the same lines, and in front of each the
 record's place in the input.  All edges go to one such process, which holds 28 bytes for each record
 that is in a pair.
 """
 
 
 def decide() -> int:
-    return run("decide_reducer.py", _decide)
+    return run("step.py decide", _decide)
 
 
 def _decide() -> None:
-    args = parser("decide_reducer.py", DECIDE).parse_args()
+    args = parser("step.py decide", DECIDE).parse_args()
     settings = Settings.of(args)
     if not settings.output.decides:
         able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
@@ -157,26 +152,24 @@ def _decide() -> None:
 
 KEEP = """Write the lines of an input without those of the records that go.
 
-Takes what decide_reducer.py wrote with --output kept, and the files that mapper.py was given, in
+Takes what step.py decide wrote with --output kept, and the files that mapper.py was given, in
 the same order:
 
     ./mapper.py --output kept FILE… | LC_ALL=C sort | ./reducer.py --output kept \\
-        | LC_ALL=C sort | ./decide_reducer.py --output kept > decided.tsv
-    ./keep_mapper.py --decided decided.tsv FILE… > clean.txt
+        | LC_ALL=C sort | ./step.py decide --output kept > decided.tsv
+    ./step.py keep --decided decided.tsv FILE… > clean.txt
     cut -f 2- decided.tsv > removed.tsv
 """
 KEEP_FLAGS = ("--input", "--id", "--text", "--max-line", "--input-files")
 
 
 def keep() -> int:
-    return run("keep_mapper.py", _keep)
+    return run("step.py keep", _keep)
 
 
 def _keep() -> None:
-    asked = with_files(parser("keep_mapper.py", KEEP, KEEP_FLAGS))
-    asked.add_argument(
-        "--decided", metavar="FILE", required=True, help="what decide_reducer.py wrote"
-    )
+    asked = with_files(parser("step.py keep", KEEP, KEEP_FLAGS))
+    asked.add_argument("--decided", metavar="FILE", required=True, help="what step.py decide wrote")
     args = asked.parse_args()
     check_inputs([args.decided])
     with open(args.decided, "rb") as decided:
@@ -187,47 +180,29 @@ def _keep() -> None:
             keep_of_files(form_of(args), decided, args.files or ["-"], longest)
 
 
-CONNECT = """Find clusters by rounds of map-reduce: for more records than one process can number.
+STEPS = {"count": count, "share": share_keys, "decide": decide, "keep": keep}
+STEP = """Run one of the inner steps of a job; run_hadoop.sh and job.py call them by themselves.
 
-Reads what the reducers write with --output clusters.  A step holds no more than a line, and between
-two of them is a sort.  In bash, after set -eo pipefail:
+    ./step.py count    count in how many records each token is
+    ./step.py share    find the keys that two records share
+    ./step.py decide   decide which records are removed
+    ./step.py keep     print the lines that are kept
 
-    rm -f before
-    cat EDGES | ./connect.py links | LC_ALL=C sort -u > links
-    until cmp -s links before; do
-        mv links before
-        ./connect.py large < before | LC_ALL=C sort -u | \\
-            ./connect.py small | LC_ALL=C sort -u > links
-    done
-    ./connect.py clusters < links | LC_ALL=C sort > clusters.tsv
-
-A round that changes nothing is the last one.  Where nobody can compare, a counter tells: as soon as
-large counts no unsettled links, what it has read can go to clusters.
+Each has a --help of its own.
 """
-CONNECT_STEPS = """steps:
-  links     edges, in any order, to links from both their ends
-  large     sorted links: each node gives its larger neighbours to the smallest one it knows
-  small     the sorted output of large: the same with smaller neighbours, and the node itself
-  clusters  sorted links, when they have settled, to CLUSTER TAB ID
-"""
-CONNECTING = {
-    "links": links_of,
-    "large": large_star,
-    "small": small_star,
-    "clusters": clusters_of,
-}
 
 
-def connect() -> int:
-    return run("connect.py", _connect)
+def step() -> int:
+    """Run the step that the first argument names."""
+    name, *rest = sys.argv[1:] or ["--help"]
+    if name not in STEPS:
+        return run("step.py", _about)
+    sys.argv = [f"step.py {name}", *rest]
+    return STEPS[name]()
 
 
-def _connect() -> None:
-    parser = bare_parser("connect.py", CONNECT)
-    parser.usage = f"connect.py {' | '.join(CONNECTING)}"
-    parser.epilog = CONNECT_STEPS
-    parser.add_argument("step", choices=CONNECTING, help=SUPPRESS)
-    step = parser.parse_args().step
-    counters = Counters(f"connect {step}", progress=LINKS)
-    write_all(CONNECTING[step](lines_of_stage(sys.stdin.buffer), counters))
-    counters.report()
+def _about() -> None:
+    asked = bare_parser("step.py", STEP)
+    asked.usage = "step.py NAME ..."
+    asked.add_argument("step", metavar="NAME", choices=STEPS, help=SUPPRESS)
+    asked.parse_args(sys.argv[1:] or ["--help"])

@@ -80,7 +80,7 @@ def _columns(path: str, data: bytes, kind: bytes) -> tuple[np.ndarray, np.ndarra
 
 
 def _no_counts(path: str) -> StageError:
-    return StageError(f"{path}: is no file of token counts; count_tokens.py order writes them")
+    return StageError(f"{path}: is no file of token counts; step.py count order writes them")
 
 
 def parse_partial(line: bytes) -> tuple[bytes, bytes]:
@@ -90,7 +90,7 @@ def parse_partial(line: bytes) -> tuple[bytes, bytes]:
         key, value = filter(None, found.groups())
         if _possible(key, value):
             return key, value
-    raise WireError(f"expected TOKEN COUNT, as count_tokens.py map writes them, got {shown(line)}")
+    raise WireError(f"expected TOKEN COUNT, as step.py count map writes them, got {shown(line)}")
 
 
 def parse_sum(line: bytes) -> tuple[bytes, bytes, bytes]:
@@ -102,7 +102,7 @@ def parse_sum(line: bytes) -> tuple[bytes, bytes, bytes]:
         if line.startswith(place) and _possible(key, value):
             return place, key, value
     raise WireError(
-        f"expected ORDER:TOKEN COUNT, as count_tokens.py sum writes them, got {shown(line)}"
+        f"expected ORDER:TOKEN COUNT, as step.py count sum writes them, got {shown(line)}"
     )
 
 

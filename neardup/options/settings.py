@@ -286,7 +286,7 @@ def _check_estimates(args: argparse.Namespace, scheme: Scheme, name: str, measur
     if counts_first(args):
         raise UsageError(
             f"--scheme {name} counts the tokens of all records first, and --verify sketch sends "
-            "none; take --scheme minhash, or name --counts FILE, as count_tokens.py makes them"
+            "none; take --scheme minhash, or name --counts FILE, as step.py count makes them"
         )
 
 

@@ -69,7 +69,7 @@ COMMON_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--seed": dict(metavar="N", help="draws the hash functions, 0 to 2^64-1 (default: 0)"),
     "--counts": dict(
         metavar="FILE",
-        help="token counts, as count_tokens.py makes them; run_local.sh, run_hadoop.sh and job.py "
+        help="token counts, as step.py count makes them; run_local.sh, run_hadoop.sh and job.py "
         "count by themselves where a scheme asks for it",
     ),
     "--own-counts": dict(

@@ -30,7 +30,7 @@ def shown(line: bytes, limit: int = 60) -> str:
     return f"'{text}'" + ("…" if len(line) > limit else "")
 
 
-ON_CLUSTER, ON_SPARK, COUNT_TOKENS = "./run_hadoop.sh", "./run_spark.sh", "./count_tokens.py"
+ON_CLUSTER, ON_SPARK, COUNT_TOKENS = "./run_hadoop.sh", "./run_spark.sh", "./step.py count"
 JOB = "./job.py"
 NUMBER_ROWS = "python3 -m neardup convert --id '' FILE… > records.jsonl"
 PROGRAMS = {
@@ -40,7 +40,7 @@ PROGRAMS = {
     "spark_job.py": ON_SPARK,
     "job.py": JOB,
     "mapper.py": "./mapper.py",
-    "count_tokens.py": COUNT_TOKENS,
+    "step.py count": COUNT_TOKENS,
 }
 COMMAND = "neardup "  # and its name, as a command is called
 TASK = "mapreduce_map_input_file"

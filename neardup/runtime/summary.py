@@ -39,7 +39,7 @@ STAYING = "records that stay"
 CHAINED = "… that only a chain would remove"
 CHAINED_AWAY = "… removed by a chain alone"
 IN_CLUSTERS, CLUSTERS, LARGEST = "records in clusters", "clusters", "records of the largest cluster"
-EDGES, LINKS, UNSETTLED = "edges", "links", "unsettled links"
+EDGES = "edges"
 ORDER = (
     "records",
     OLD_RECORDS,
@@ -62,8 +62,6 @@ ORDER = (
     STAYING,
     CHAINED,
     EDGES,
-    LINKS,
-    UNSETTLED,
     IN_CLUSTERS,
     CLUSTERS,
     LARGEST,

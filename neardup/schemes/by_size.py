@@ -103,7 +103,7 @@ def first_tokens(sets: Ragged, threshold: Threshold | None, counts: TokenCounts 
     if len(strange):
         raise StageError(
             f"--counts: not the counts of this input, which has a record of {strange[0]} "
-            "shingles; count_tokens.py makes them"
+            "shingles; step.py count makes them"
         )
     return prefixes.where(counts.of(prefixes.values) > 1)
 

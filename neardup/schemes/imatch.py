@@ -87,7 +87,7 @@ class IMatch(Scheme):
     def of(cls, request: Request) -> IMatch:
         if request.counts is None:
             raise ValueError(
-                "--scheme imatch needs --counts: count_tokens.py makes that file, and "
+                "--scheme imatch needs --counts: step.py count makes that file, and "
                 "run_local.sh, run_hadoop.sh and job.py make it by themselves"
             )
         low, high = request.value(KEPT)

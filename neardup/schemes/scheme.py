@@ -168,7 +168,7 @@ def asked_weights(request: Request) -> TokenWeights | None:
         return None
     if kind.by_idf and request.counts is None:
         raise ValueError(
-            f"--weights {name} needs --counts: count_tokens.py makes that file, and "
+            f"--weights {name} needs --counts: step.py count makes that file, and "
             "run_local.sh, run_hadoop.sh and job.py make it by themselves"
         )
     return kind.weights(request.counts)

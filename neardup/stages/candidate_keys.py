@@ -150,6 +150,6 @@ def _checked(block: bytes, partition: int, partitions: int, options: bytes) -> n
     except ValueError:
         pass
     raise StageError(
-        "expected blocks of keys, as share_keys.py map writes them: this one is damaged, or no "
+        "expected blocks of keys, as step.py share map writes them: this one is damaged, or no "
         "such, or map had other options: give reduce the same"
     )

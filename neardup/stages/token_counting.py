@@ -79,7 +79,7 @@ def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
     most = {b"r": token_counts.MOST_SETS, b"s": sys.maxsize, b"t": token_counts.MOST_TOKENS}
     for place, key, value in _in_order(lines, parse_sum):
         if place == before:
-            raise StageError(f"{shown(key)} has two sums; count_tokens.py sum must take all lines")
+            raise StageError(f"{shown(key)} has two sums; step.py count sum must take all lines")
         before = place
         kind = key[:1]
         taken[kind] += 1

@@ -178,9 +178,7 @@ def _left_by_a_run(entry: Path) -> bool:
 
 OF_RUNS = {*OUTPUT_OPTIONS, "--own-counts"}  # what comes of the pairs, or is of one run
 _NOT_TAKEN = {*OF_RUNS, "--counts", "--max-bad", "--strict"}
-COUNT = (
-    "./count_tokens.py map FILE… | sort | ./count_tokens.py sum | sort | ./count_tokens.py order"
-)
+COUNT = "./step.py count map FILE… | sort | ./step.py count sum | sort | ./step.py count order"
 
 
 def check_counts(args: argparse.Namespace) -> None:

@@ -307,7 +307,7 @@ def test_a_run_file_has_no_guesses_of_what_bad_lines_look_like(tmp_path: Path) -
     assert sum(n for name, n in counts.items() if name.startswith("bad lines: ")) == 1
 
 
-@pytest.mark.parametrize("to", ["stdout", "-", "its name", "keep_mapper.py"])
+@pytest.mark.parametrize("to", ["stdout", "-", "its name", "step.py keep"])
 def test_parquet_is_refused_by_a_terminal_before_the_work(to: str, tmp_path: Path) -> None:
     parquet_files = pytest.importorskip("tests.support.parquet_files")
     corpus, decided = tmp_path / "corpus.parquet", tmp_path / "decided.tsv"
@@ -317,7 +317,7 @@ def test_parquet_is_refused_by_a_terminal_before_the_work(to: str, tmp_path: Pat
     try:
         name = {"stdout": [], "-": ["-o", "-"], "its name": ["-o", os.ttyname(terminal)]}
         command = [*RUN_LOCAL, "--output=kept", *name.get(to, []), corpus]
-        if to == "keep_mapper.py":
+        if to == "step.py keep":
             command = [*KEEP, "--decided", decided, "--input=parquet", corpus]
         result = subprocess.run(
             list(map(str, command)),

@@ -23,7 +23,6 @@ from tests.support.engines import (
     in_order,
     run,
 )
-from tests.support.programs import CONNECT
 
 LINE = re.compile(rb"([^\t]+)\t([^\t]+)\t~([01]\.[0-9]{6})\.\.([01]\.[0-9]{6})\n")
 SKETCH = ["--verify=sketch:64"]
@@ -144,7 +143,6 @@ def test_who_needs_exact_pairs_says_so(tmp_path):
         result = run(command, tmp_path)
         assert result.code == 1
         assert "an estimate, as --verify sketch and `similar` write it" in result.err
-    for command in [*DECIDE, "--output=removed"], [*CONNECT, "links"]:
-        result = run(command, tmp_path, b"a\tb\t~0.900000..0.990000\n")
-        assert result.code == 1
-        assert "a decision needs exact ones; leave --verify out" in result.err
+    result = run([*DECIDE, "--output=removed"], tmp_path, b"a\tb\t~0.900000..0.990000\n")
+    assert result.code == 1
+    assert "a decision needs exact ones; leave --verify out" in result.err

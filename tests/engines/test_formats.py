@@ -84,7 +84,7 @@ def test_the_same_pairs(name: str, jobs: str, expected: dict, tmp_path: Path) ->
 
 @forms
 def test_a_pipe_of_programs(name: str, expected: dict, tmp_path: Path) -> None:
-    """mapper.py … | reducer.py, and with --output kept … | decide_reducer.py | keep_mapper.py"""
+    """mapper.py … | reducer.py, and with --output kept … | step.py decide | step.py keep"""
     path = made(name, tmp_path)
     keyed = in_order(succeed([*MAPPER, *FLAGS, path], tmp_path).out)
     assert in_order(succeed([*REDUCER, *FLAGS], tmp_path, keyed).out) == expected["pairs"]

@@ -92,7 +92,7 @@ def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Pat
         r"^my data/_neardup-[0-9a-f]{16}\.out(?=/sums$)", value(sums, "-output")
     )
     assert value(sums, "-input") == "a"
-    assert value(sums, "-mapper").startswith("python3 neardup-job/count_tokens.py map --scheme=pre")
+    assert value(sums, "-mapper").startswith("python3 neardup-job/step.py count map --scheme=pre")
     assert last(sums, "mapreduce.job.reduces") == "5"
     assert last(counts, "mapreduce.job.reduces") == "1"
     assert (value(counts, "-input"), value(counts, "-output")) == (
@@ -133,8 +133,8 @@ def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -
     )
     assert removing[-1] == shared.rpartition("/")[0]
     options = value(pairs, "-reducer").partition(" ")[2].partition(" ")[2]
-    assert value(keys, "-mapper") == f"python3 neardup-job/share_keys.py map {options}"
-    assert value(keys, "-reducer") == f"python3 neardup-job/share_keys.py reduce {options}"
+    assert value(keys, "-mapper") == f"python3 neardup-job/step.py share map {options}"
+    assert value(keys, "-reducer") == f"python3 neardup-job/step.py share reduce {options}"
     assert value(pairs, "-mapper") == (
         f"python3 neardup-job/mapper.py --blocks --shared-keys=shared-keys {options}"
     )
@@ -188,7 +188,7 @@ def test_the_decision_is_the_answer(output: str, tmp_path: Path) -> None:
     result = run([*RUN_HADOOP, *flags], tmp_path, **listing(tmp_path))
     _, decide, mark, _ = map(shlex.split, result.out.decode().splitlines())
     assert value(decide, "-output") == "/out"
-    assert f"neardup-job/decide_reducer.py --verify=exact --output={output} " in " ".join(decide)
+    assert f"neardup-job/step.py decide --verify=exact --output={output} " in " ".join(decide)
     assert mark[2:] == ["-touchz", "/out/_neardup"]
 
 

@@ -117,7 +117,7 @@ def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
         '\\t\\tkeys=90\\ncompleted successfully\\n" >&2'
         for i in (8, 9)
     )
-    jobs = f"jar*share_keys.py*) {first} ;; jar*) {second} ;;"
+    jobs = f"jar*step.py share*) {first} ;; jar*) {second} ;;"
     case = f'case "$*" in {jobs} "fs -ls"*) cat {tmp_path}/new ;; "fs -test"*) exit 1 ;; esac'
     fake_hadoop(tmp_path, case)
     result = run([*RUN_HADOOP, "--rounds=2", "/in", "/out"], tmp_path, **told)

@@ -171,7 +171,7 @@ def test_weights_of_the_lines_own(engine: str, tmp_path: Path) -> None:
         (["--weights=tf", "--measure=cosine"], ["--scheme projection"]),
         (["--weights=tf", "--scheme=projection", "--measure=jaccard"], ["--scheme minhash"]),
         (["--weights=heavy"], ["one", "tf", "idf", "tfidf", "own"]),
-        (["--weights=idf"], ["--counts", "count_tokens.py"]),
+        (["--weights=idf"], ["--counts", "step.py count"]),
         (["--weights=tfidf", "--scheme=simhash"], ["--counts", "run_local.sh"]),
     ],
 )

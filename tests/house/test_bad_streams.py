@@ -25,7 +25,6 @@ from tests.support.engines import (
     succeed,
 )
 from tests.support.failing import GOOD, needs_full
-from tests.support.programs import CONNECT
 
 Stages = dict[str, tuple[list[str], bytes]]
 
@@ -137,7 +136,7 @@ def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path:
 
 @pytest.mark.parametrize(
     "command",
-    [REDUCER, DEDUP, [*DECIDE, "--output=kept"], [*CONNECT, "large"], [*SHARE_KEYS, "reduce"]]
+    [REDUCER, DEDUP, [*DECIDE, "--output=kept"], [*SHARE_KEYS, "reduce"]]
     + [[*COUNT_TOKENS, "sum"], [*MAPPER, "--scheme=prefix", "--counts=/dev/zero", VIDEOS]]
     + [[*MAPPER, "--shared-keys=/dev/zero", VIDEOS], [*KEEP, "--decided=/dev/zero", VIDEOS]],
     ids=lambda command: " ".join(str(word).rpartition("/")[2] for word in command[1:]),

@@ -27,15 +27,14 @@ from tests.support.engines import (
     RUN_LOCAL,
     run,
 )
-from tests.support.programs import CONNECT, RUN_SPARK, SHARE_KEYS
+from tests.support.programs import RUN_SPARK, SHARE_KEYS
 
 GOLDEN = Path(__file__).parent / "golden"
 SCRIPTS = {
     "mapper.py": MAPPER,
     "dedup_reducer.py": DEDUP,
-    "count_tokens.py": COUNT_TOKENS,
-    "share_keys.py": SHARE_KEYS,
-    "connect.py": CONNECT,
+    "step.py count": COUNT_TOKENS,
+    "step.py share": SHARE_KEYS,
     "run_local.sh": RUN_LOCAL,
     "run_hadoop.sh": RUN_HADOOP,
     "run_spark.sh": RUN_SPARK,

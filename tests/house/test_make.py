@@ -123,7 +123,7 @@ def test_make_runs_from_any_folder(folder: Path, tmp_path: Path) -> None:
     assert b"a\tb\t1.000000\n" in result.out
 
 
-@pytest.mark.parametrize("script", ["mapper.py", "dedup_reducer.py", "count_tokens.py", "job.py"])
+@pytest.mark.parametrize("script", ["mapper.py", "dedup_reducer.py", "step.py", "job.py"])
 def test_a_script_without_numpy(script: str, folder: Path, tmp_path: Path) -> None:
     python = bare_python(tmp_path / "bin" / "python3")
     path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"

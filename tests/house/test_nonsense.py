@@ -69,11 +69,10 @@ PROGRAMS = {
     "mapper.py": script("mapper.py"),
     "reducer.py": script("reducer.py"),
     "dedup_reducer.py": script("dedup_reducer.py"),
-    "count_tokens.py map": script("count_tokens.py", "map"),
-    "count_tokens.py sum": script("count_tokens.py", "sum"),
-    "share_keys.py map": script("share_keys.py", "map"),
-    "share_keys.py reduce": script("share_keys.py", "reduce"),
-    "connect.py large": script("connect.py", "large"),
+    "step.py count map": script("step.py", "count", "map"),
+    "step.py count sum": script("step.py", "count", "sum"),
+    "step.py share map": script("step.py", "share", "map"),
+    "step.py share reduce": script("step.py", "share", "reduce"),
     "job.py": Program(
         str(ROOT / "job.py"), "job", ("job.py", "usage: job.py"), ("--no-conf", "--runner=inline")
     ),
@@ -165,7 +164,7 @@ def flags_of(it: Program, folder: Path) -> list[str]:
 def test_every_option_gets_nonsense(name: str, folder: Path) -> None:
     it = PROGRAMS[name]
     flags = flags_of(it, folder)
-    assert flags or name in ("dedup_reducer.py", "count_tokens.py sum", "connect.py large")
+    assert flags or name in ("dedup_reducer.py", "step.py count sum")
     stdin = RECORDS.decode() if name in COMMANDS or name in ("mapper.py", "run_local.sh") else ""
     calls = [
         Call([*it.before, *words, *it.after], stdin)
@@ -185,7 +184,7 @@ def test_every_option_gets_nonsense(name: str, folder: Path) -> None:
 
 # Files.
 
-NO_FILES = ("reducer.py", "share_keys.py reduce", " sum", " large", "videos")
+NO_FILES = ("reducer.py", "step.py share reduce", " sum", "videos")
 TAKES_FILES = [name for name in PROGRAMS if not name.endswith(NO_FILES)]
 NAMES = (
     *("-x.txt", "a[1].txt", f"{NO_TEXT}.txt", "a b.txt", "ä.txt", "a\nb.txt", "%s{}.txt", "--"),

@@ -44,12 +44,12 @@ def imported(words: list[str], tmp_path: Path, stdin: bytes = b"") -> set[str]:
     [
         ["mapper.py"],
         ["reducer.py"],
-        ["share_keys.py", "map"],
-        ["share_keys.py", "reduce"],
+        ["step.py", "share", "map"],
+        ["step.py", "share", "reduce"],
         ["dedup_reducer.py"],
         [LOCAL, "-"],
     ],
-    ids=lambda words: words[0],
+    ids=" ".join,
 )
 def test_nothing_slow_is_imported(words: list[str], tmp_path: Path) -> None:
     found = imported(words, tmp_path)

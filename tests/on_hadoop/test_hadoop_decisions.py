@@ -96,23 +96,19 @@ def test_a_clean_collection(files: dict[str, Path], hdfs: str, tmp_path: Path) -
     "flags",
     [
         ["--output=removed", "--rule=cluster"],
-        ["--output=clusters", "--in-rounds"],
+        ["--output=clusters"],
         ["--output=kept"],
     ],
-    ids=["removed", "rounds", "kept"],
+    ids=["removed", "clusters", "kept"],
 )
 def test_the_same_as_on_one_machine(
     flags: list[str], files: dict[str, Path], hdfs: str, tmp_path: Path
 ) -> None:
     """In the one JVM of the client."""
-    same = [flag for flag in flags if flag != "--in-rounds"]
-    here = on_this_machine(same, [files[name] for name in NAMES], tmp_path)
+    here = on_this_machine(flags, [files[name] for name in NAMES], tmp_path)
     there = hadoop_cluster.submit(tmp_path, [hdfs], *flags, "--reducers=3", *WITHOUT_YARN)
     assert there.pairs == in_order(here.out)
-    expected = summary(here)
-    if same != flags:  # nobody sees all of a cluster there
-        del expected["records of the largest cluster"]
-    assert summary(there.result) == expected
+    assert summary(there.result) == summary(here)
     if flags == ["--output=kept"]:
         lines = there.pairs.split(b"\n")
         assert all(odd in lines for odd in ODD)

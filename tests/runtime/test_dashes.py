@@ -21,7 +21,7 @@ from tests.support.engines import (
     RUN_LOCAL,
     run,
 )
-from tests.support.programs import CONNECT, COUNT_TOKENS, DECIDE, KEEP
+from tests.support.programs import COUNT_TOKENS, DECIDE, KEEP
 
 RECORDS = b"a 1 2 3\nb 3 2 1\n"
 FLAGS = {"--exact": False, "--seed": True, "--max-bands": True, "--svg": True, "-o": True}
@@ -29,11 +29,10 @@ PROGRAMS = {
     "mapper.py": MAPPER,
     "reducer.py": REDUCER,
     "dedup_reducer.py": DEDUP,
-    "decide_reducer.py": DECIDE,
-    "keep_mapper.py": KEEP,
-    "count_tokens.py": COUNT_TOKENS,
-    "count_tokens.py map": [*COUNT_TOKENS, "map"],
-    "connect.py": CONNECT,
+    "step.py decide": DECIDE,
+    "step.py keep": KEEP,
+    "step.py count": COUNT_TOKENS,
+    "step.py count map": [*COUNT_TOKENS, "map"],
     "job.py": INLINE,
     "run_local.sh": RUN_LOCAL,
     "run_hadoop.sh": RUN_HADOOP,

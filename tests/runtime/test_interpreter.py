@@ -17,9 +17,7 @@ SCRIPTS = (
     "mapper.py",
     "reducer.py",
     "dedup_reducer.py",
-    "count_tokens.py",
-    "share_keys.py",
-    "connect.py",
+    "step.py",
     "job.py",
 )
 # What the scripts, numpy and mrjob import, or would if it were there.
@@ -54,9 +52,7 @@ def copy(tmp_path: Path) -> Path:
 
 def arguments(script: str) -> list[str]:
     return {
-        "count_tokens.py": ["order"],
-        "connect.py": ["large"],
-        "share_keys.py": ["map"],
+        "step.py": ["count", "order"],
         "job.py": ["--no-conf", "-"],
     }.get(script, [])
 

@@ -153,7 +153,7 @@ def test_a_sum_stands_where_its_count_says(line: bytes) -> None:
 
 def test_a_token_with_two_sums() -> None:
     line = b"%012d:t%020d\t2\n" % (MOST - 2, 1)
-    with pytest.raises(StageError, match=r"has two sums; count_tokens.py sum must take all"):
+    with pytest.raises(StageError, match=r"has two sums; step.py count sum must take all"):
         list(order_counts([line, line]))
 
 
@@ -345,7 +345,7 @@ def test_counts_of_ones_own(file: Path, tmp_path: Path) -> None:
 def test_usage(arguments: str, tmp_path: Path) -> None:
     result = run([*COUNT_TOKENS, *arguments.split()], tmp_path)
     assert result.code == 2
-    assert "count_tokens.py" in result.err
+    assert "step.py count" in result.err
 
 
 def test_lines_that_nobody_has_sorted() -> None:

@@ -101,7 +101,7 @@ def pipe_dedup(given: Input, flags: list[str], tmp: Path, process: bool = False)
 
 
 def counted_pipe(given: Input, flags: list[str], tmp: Path, process: bool = False) -> bytes:
-    """The tokens are counted first: count_tokens.py between sorts."""
+    """The tokens are counted first: step.py count between sorts."""
     lines = in_order(succeed([*COUNT_TOKENS, "map", *flags], tmp, given.data, process).out)
     sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp, lines, process).out)
     counts = tmp / "counts.tsv"
@@ -185,7 +185,7 @@ class Deciding(Protocol):
 
 
 def deciding_pipe(given: Input, flags: list[str], tmp: Path) -> bytes:
-    """One mapper.py for all files; decide_reducer.py; and for kept keep_mapper.py."""
+    """One mapper.py for all files; step.py decide; and for kept step.py keep."""
     keyed = in_order(succeed([*MAPPER, *flags, *given.files], tmp, given.stdin()).out)
     edges = in_order(succeed([*REDUCER, *flags], tmp, keyed).out)
     decided = succeed([*DECIDE, *flags], tmp, edges).out

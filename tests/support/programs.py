@@ -23,19 +23,18 @@ from tests.support.fork_server import run_forked
 ROOT = Path(__file__).resolve().parents[2]
 VIDEOS = ROOT / "data" / "videos.txt"
 ANSWER = ROOT / "data" / "videos.pairs.tsv"
-MAPPER, REDUCER, DEDUP, COUNT_TOKENS, SHARE_KEYS, DECIDE, KEEP, CONNECT, JOB = (
+MAPPER, REDUCER, DEDUP, STEP, JOB = (
     [sys.executable, str(ROOT / f"{name}.py")]
     for name in (
         "mapper",
         "reducer",
         "dedup_reducer",
-        "count_tokens",
-        "share_keys",
-        "decide_reducer",
-        "keep_mapper",
-        "connect",
+        "step",
         "job",
     )
+)
+COUNT_TOKENS, SHARE_KEYS, DECIDE, KEEP = (
+    [*STEP, name] for name in ("count", "share", "decide", "keep")
 )
 NEARDUP = [sys.executable, "-m", "neardup"]  # in the folder ROOT
 RUN_LOCAL = [str(ROOT / "run_local.sh")]

@@ -67,11 +67,6 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
         help="a second job with dedup_reducer.py: each pair once, even where an id stands for "
         "several records",
     ),
-    "--in-rounds": dict(
-        action="store_true",
-        help="with --output clusters: by rounds of jobs that hold a line each, where one reducer "
-        "cannot hold all records that are in pairs",
-    ),
     "--removed": dict(
         metavar="FOLDER",
         help="with --output kept: what --output removed writes, into this folder, which does not "
@@ -110,8 +105,6 @@ def read(given: list[str]) -> argparse.Namespace:
     args.decides, args.tagged, args.places = settings.output.decides, settings.tag is not None, ""
     if args.dedup and args.decides:
         raise UsageError(f"--dedup is for pairs, and --output is {args.output}")
-    if args.in_rounds and args.output != "clusters":
-        raise UsageError(f"--in-rounds is for --output clusters, and --output is {args.output}")
     if args.removed is not None and args.output != "kept":
         raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
     if args.reducers != AUTO:

@@ -7,12 +7,6 @@ records → (sums → counts →) (shared keys →) pairs (→ dedup)
 The jobs of run_hadoop.sh from pairs to a clean collection, each as a command line.
 
 edges → decided (→ the lines that stay, and the records that go)
-
-The job of each step of `connecting.in_rounds`.
-
-All of a link is its key, so that the sort brings the neighbours of a node in order; the partitioner
-goes by the node alone.  Lines that are only to be sorted go through `cat`: the mapper that Hadoop
-has for them takes what is behind the first tab for a value, and values come in no order.
 """
 
 from __future__ import annotations
@@ -23,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from neardup.decisions.star_rounds import Step, in_rounds
 from neardup.engines.hadoop import shipping
 from neardup.engines.hadoop.shipping import NUMPY
 from neardup.engines.hadoop.sizes import (
@@ -41,7 +34,6 @@ from neardup.engines.hadoop.watching import hadoop, streaming_jar
 from neardup.options import table
 from neardup.options.settings import counts_first
 from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.summary import UNSETTLED
 
 # What is sent along is called so in a task's folder.
 CODE, VENV, COUNTS = "neardup-job", "venv", "counts"
@@ -182,8 +174,8 @@ def shared_keys_job(args: argparse.Namespace, output: str, counts: str) -> list[
         *streaming(args, {**reading(args), **own}, [*always(PLAIN), *same_splits(args), *files]),
         *inputs([*args.inputs, *(args.against or [])]),
         *("-output", output),
-        *("-mapper", command(python(args), f"{CODE}/share_keys.py", "map", *options)),
-        *("-reducer", command(python(args), f"{CODE}/share_keys.py", "reduce", *options)),
+        *("-mapper", command(python(args), f"{CODE}/step.py", "share", "map", *options)),
+        *("-reducer", command(python(args), f"{CODE}/step.py", "share", "reduce", *options)),
         *environment(args),
     ]
 
@@ -217,8 +209,8 @@ def sums_job(args: argparse.Namespace, output: str) -> list[str]:
         *streaming(args, {**reading(args), **name}, along(listed(args))),
         *inputs([*args.inputs, *(args.against or [])]),
         *("-output", output),
-        *("-mapper", command(python(args), f"{CODE}/count_tokens.py", "map", *flags(args))),
-        *("-reducer", command(python(args), f"{CODE}/count_tokens.py", "sum")),
+        *("-mapper", command(python(args), f"{CODE}/step.py", "count", "map", *flags(args))),
+        *("-reducer", command(python(args), f"{CODE}/step.py", "count", "sum")),
         *environment(args),
     ]
 
@@ -228,7 +220,7 @@ def counts_job(args: argparse.Namespace, sums: str, output: str) -> list[str]:
     return [
         *streaming(args, {"mapreduce.job.name": f"{args.name}: counts"}, always(ONE_PLAIN_FILE)),
         *(*KEY_VALUE, "-input", sums, "-output", output, *IDENTITY),
-        *("-reducer", command(python(args), f"{CODE}/count_tokens.py", "order")),
+        *("-reducer", command(python(args), f"{CODE}/step.py", "count", "order")),
         *environment(args),
     ]
 
@@ -257,7 +249,7 @@ def decide_job(args: argparse.Namespace, edges: str, output: str, counts: str) -
     return [
         *streaming(args, own, [*always(one), *files]),
         *(*KEY_VALUE, "-input", edges, "-output", output, *IDENTITY),
-        *("-reducer", command(python(args), f"{CODE}/decide_reducer.py", *options)),
+        *("-reducer", command(python(args), f"{CODE}/step.py", "decide", *options)),
         *environment(args),
     ]
 
@@ -271,7 +263,7 @@ def keep_job(args: argparse.Namespace, decided: str, output: str) -> list[str]:
     return [
         *streaming(args, {**reading(args), **name}, [*more, *along(listed(args))]),
         *(*inputs(args.inputs), "-output", output),
-        *("-mapper", command(python(args), f"{CODE}/keep_mapper.py", *files)),
+        *("-mapper", command(python(args), f"{CODE}/step.py", "keep", *files)),
         *environment(args),
     ]
 
@@ -288,35 +280,3 @@ def removed_job(args: argparse.Namespace, decided: str, output: str) -> list[str
         *("-mapper", "cut -f 2-"),
         *("-reducer", "org.apache.hadoop.mapred.lib.IdentityReducer"),
     ]
-
-
-PARTITIONER = "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
-LINK_SORT = {
-    "mapreduce.partition.keypartitioner.options": "-k1,1",
-    "stream.num.map.output.key.fields": 2,
-}
-
-
-def connecting_job(args: argparse.Namespace, step: Step) -> list[str]:
-    script = [python(args), f"{CODE}/connect.py"]
-    number = step.target.rpartition("/")[2]
-    return [
-        *streaming(args, {"mapreduce.job.name": f"{args.name}: {number}", **LINK_SORT}),
-        *("-partitioner", PARTITIONER),
-        *("-input", step.source, "-output", step.target),
-        *("-mapper", command(*script, step.mapper) if step.mapper else "cat"),
-        *("-reducer", command(*script, step.reducer)),
-        *environment(args),
-    ]
-
-
-def one_round(args: argparse.Namespace, edges: str, between: str, clusters: str) -> list[list[str]]:
-    """All jobs, as if a single round were enough: for people to see."""
-    jobs: list[list[str]] = []
-
-    def run_step(step: Step) -> dict[str, int]:
-        jobs.append(connecting_job(args, step))
-        return {UNSETTLED: int(len(jobs) == 1)}
-
-    in_rounds(edges, between, clusters, run_step, lambda _: None)
-    return jobs

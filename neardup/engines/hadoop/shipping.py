@@ -62,11 +62,7 @@ SCRIPTS = (
     "mapper.py",
     "reducer.py",
     "dedup_reducer.py",
-    "count_tokens.py",
-    "decide_reducer.py",
-    "keep_mapper.py",
-    "connect.py",
-    "share_keys.py",
+    "step.py",
 )
 
 

@@ -11,7 +11,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +21,6 @@ from neardup.runtime.interpreter import require
 
 require("numpy", name="run_hadoop.sh")
 
-from neardup.decisions.star_rounds import Step, in_rounds
 from neardup.engines.hadoop import command_line, folders, jobs, shipping, sizes
 from neardup.engines.hadoop.folders import claimed
 from neardup.engines.hadoop.sizes import (
@@ -47,11 +45,7 @@ from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.errors import StageError
 from neardup.runtime.program import end_on_signals, run
 from neardup.runtime.summary import (
-    CLUSTERS,
-    IN_CLUSTERS,
     REMOVED,
-    UNSETTLED,
-    USED,
     describe,
     judged,
 )
@@ -131,7 +125,6 @@ class Commands(NamedTuple):
     marking: list[str]  # of the answers; [] where their lines tell
     between: str  # the folder for what goes from job to job; "" if there is one job
     shared: str  # the folder of shared keys, for the mappers of the next job; "" if there is none
-    rounds: Sequence[list[str]] = ()  # the jobs of one round, instead of answering
 
     def jobs(self) -> list[list[str]]:
         return [*self.counting, *self.pairing, *self.answering]
@@ -145,9 +138,6 @@ class Commands(NamedTuple):
                 f"# with a larger {MAP_MEMORY}, where {self.shared} is over a quarter of it:"
             )
         lines += map(shlex.join, [*self.pairing, *self.answering])
-        if self.rounds:
-            lines += ["# and so on, round by round, until a `large` counts no unsettled links:"]
-            lines += map(shlex.join, self.rounds)
         return "".join(f"{line}\n" for line in [*lines, *map(shlex.join, after)])
 
 
@@ -174,9 +164,6 @@ def planned(args: argparse.Namespace) -> Commands:
     pairing = [pairs_job(pairs)]
     if args.dedup:
         return commands(pairing, [jobs.dedup_job(args, pairs, output)], [])
-    if args.in_rounds:
-        rounds = jobs.one_round(args, pairs, between, output)
-        return commands(pairing, [], folders.marking(args.answers), rounds=rounds)
     decide = partial(jobs.decide_job, args, pairs, counts=counts)
     if args.output == "kept":
         pairing.append(decide(decided))
@@ -213,8 +200,6 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
                 counters.add(name, count)
         if args.rounds == "2":
             _check_rounds(counting[-1], [*pairing, *answering][0])
-        if plan.rounds:
-            _connect(plan, args, started, answering, counters)
         if args.decides and not [*pairing, *answering][1].counters():
             # Hadoop does not listen to a reducer that had nothing to read.
             list(decide_edges([], settings, counters))
@@ -232,30 +217,6 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
         folders.remove([plan.between])
     print(describe([counters.as_dict()], whole=True, packed=True), file=sys.stderr)
     judged(counters.counts, settings.max_bad)
-
-
-def _connect(
-    plan: Commands,
-    args: argparse.Namespace,
-    started: list[Job],
-    answering: list[Job],
-    counters: Counters,
-) -> None:
-    """From edges to clusters, round by round."""
-
-    def run_step(step: Step) -> dict[str, int]:
-        job = Job(jobs.connecting_job(args, step))
-        if step.target == args.output_folder:
-            answering.append(job)
-        _run(job, started)
-        found = job.counters()
-        for name in (SHUFFLED, IN_CLUSTERS, CLUSTERS):
-            counters.add(name, found.get(name, 0))
-        if not counters.counts[USED]:  # a reducer without input counts nothing
-            found.setdefault(UNSETTLED, 0)
-        return found
-
-    in_rounds(f"{plan.between}/pairs", plan.between, args.output_folder, run_step, folders.remove)
 
 
 def _run(job: Job, started: list[Job]) -> None:

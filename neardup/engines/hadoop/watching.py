@@ -58,7 +58,7 @@ def streaming_jar() -> str:
 
 
 SECONDS = 60  # how long after a job's end its logs may take to appear
-OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))}): .*")
+OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))})(?: \w+)*: .*")
 OTHER_PYTHON = re.compile(r"made for another Python than \S+$")  # numpy that was sent along
 FOR_ONE_MACHINE = re.compile(r" has not; run make, or: .*")  # where a script lacks numpy
 STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")

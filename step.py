@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The lines of an input that stay, as decide_reducer.py decided; `./keep_mapper.py --help`."""
+"""The inner steps of a run on a cluster: `./step.py count|share|decide|keep`; `--help` has more."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ from neardup.runtime.interpreter import require
 
 require("numpy")
 
-from neardup.engines.steps import keep
+from neardup.engines.steps import step
 
 if __name__ == "__main__":
-    sys.exit(keep())
+    sys.exit(step())
