@@ -117,7 +117,7 @@ def least_apart(keys: np.ndarray, step: np.ndarray, x: Parts, y: Parts, depth: i
 BLOCK = 1 << 15  # values hashed at once: they stay in the cache
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Ordered:
     """The rows that are not empty as records 0 … n-1, by size (ties: by row number).
 

@@ -32,7 +32,7 @@ from neardup.similarity.definitions import (
 from neardup.similarity.measures import SetMeasure, Threshold
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Joined:
     """Pairs of row numbers, ascending, and their overlaps.
 
@@ -128,7 +128,7 @@ def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Jo
 STEP = 1 << 20
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Index:
     """sets: m of them; tokens: uint64 (k,), ascending; holders[offsets[i]:offsets[i+1]]: the sets
     that have tokens[i], int64.

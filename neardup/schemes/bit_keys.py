@@ -105,7 +105,7 @@ HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less
 WORD_BITS = 64
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Blocks:
     """Choices of m - k of m blocks, in which k bits or fewer differ.
 
@@ -134,7 +134,7 @@ class Blocks:
         return at_least(self.number - self.distance, self.number, block)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Drawn:
     """b masks of r bits, by `seed`.
 

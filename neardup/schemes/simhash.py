@@ -60,7 +60,7 @@ DISTANCE = Option(
 )
 
 
-@dataclass(eq=False)
+@dataclass
 class SimHash(Scheme):
     """`seed` (0 … 2^64-1) draws the hyperplanes; `weights` are those of tokens.
 

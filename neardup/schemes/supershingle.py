@@ -104,7 +104,7 @@ SUPERSHINGLES = Option(
 )
 
 
-@dataclass(eq=False)
+@dataclass
 class SuperShingle(Scheme):
     """`seed` (0 … 2^64-1) draws the hash functions.
 

@@ -145,7 +145,7 @@ class Measure(Protocol):
         ...
 
 
-@dataclass(eq=False)
+@dataclass
 class SetMeasure:
     """A fraction of two sets' sizes and of what they share, and what follows from it."""
 

@@ -185,7 +185,7 @@ def misfit(told: Any, name: str) -> str:
     )
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Segment:
     """`told`: what the manifest says of it; its files are numbered from `first_file` on."""
 

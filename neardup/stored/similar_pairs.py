@@ -67,7 +67,7 @@ MOST_PAIRED = 24  # first hashes, that make 276 pairs
 ROWS_AT_ONCE = (1 << 64 - SAMPLE_BITS) - 1
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class MeetingTokens:
     """Tokens (uint64 below 2^48) of sketches of one kind; `rarity` (uint8) tells how often hashes
     come, by their last bits; `paired`: whether hashes meet by two and two."""
@@ -230,7 +230,7 @@ class Alike(NamedTuple):
     swapped: bool
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Search:
     """In `file`, or of each record of it in `other`; `of`: with these records of `file` only."""
 

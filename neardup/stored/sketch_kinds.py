@@ -50,7 +50,7 @@ class Counted(NamedTuple):
     known: np.ndarray
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Kind(ABC):
     """`text` is what it is called, by which files are compared."""
 
@@ -128,7 +128,7 @@ class Kind(ABC):
         return max(low, 0), max(high, 0)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class MinHashes(Kind):
     """MIN_s."""
 
@@ -144,7 +144,7 @@ class MinHashes(Kind):
         return Counted(*sample_of_min_s(sketches, self.s, left, right), known)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Multiples(Kind):
     """MOD_m; with m = 1 all hashes are there."""
 
@@ -164,7 +164,7 @@ class Multiples(Kind):
         return Counted(common, whole, np.full(len(left), self.m == 1))
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Signatures(Kind):
     """Of so many places, each of so many bits; 32 are whole minima."""
 

@@ -115,8 +115,8 @@ def test_a_sweeper_that_has_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_what_a_dead_run_has_is_swept(tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from neardup.runtime import own_folders; "
-    code += "(own_folders.new_folder(Path(sys.argv[1])) / 'file').write_text('x')"
+    code = "import sys; from pathlib import Path; from neardup.runtime import atomic_write; "
+    code += "(atomic_write.new_folder(Path(sys.argv[1])) / 'file').write_text('x')"
     subprocess.run([sys.executable, "-c", code, tmp_path], check=True, cwd=ROOT, timeout=60)
     assert len(list(tmp_path.glob("*/file"))) == 1
     sweep(tmp_path)

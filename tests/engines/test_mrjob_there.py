@@ -33,9 +33,9 @@ SHIPS = """
 import sys
 from neardup.engines.mrjob.mrjob_shim import provide_dropped_modules
 provide_dropped_modules()
-from neardup.engines.hadoop import archives
+from neardup.engines.hadoop import shipping
 from neardup.engines.mrjob.mrjob_jobs import NearDuplicates
-archives.numpy = lambda version: f"/made/{version or 'here'}.tar.gz"
+shipping.numpy = lambda version: f"/made/{version or 'here'}.tar.gz"
 NearDuplicates.SCRIPT = "/neardup/job.py"
 typed = NearDuplicates(["-r", "hadoop", "--no-conf", *sys.argv[1:], "in.txt"])
 again = NearDuplicates(["--share-keys", *typed._cl_args])

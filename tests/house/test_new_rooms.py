@@ -1,4 +1,4 @@
-"""A scheme with an option of its own, and an output, take one file and one line in a table each.
+"""A scheme with an option of its own, and an output, take one file, an import and a line in a table each.
 
 They are added to a copy of the project, which then has them everywhere; and its tests say that the
 documents lack them.
@@ -69,21 +69,25 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     for file in (*ROOT.glob("*.py"), *ROOT.glob("*.md"), *ROOT.glob("*.sh"), ROOT / "Makefile"):
         shutil.copy(file, folder)
-    add(folder, "schemes", "everyone", SCHEME, '"everyone.Everyone"')
-    add(folder, "verification", "different", OUTPUT, OUTPUT_LINE)
+    add(folder, "schemes", "everyone", SCHEME, "Everyone", "Everyone")
+    add(folder, "verification", "different", OUTPUT, "DifferentJoin", OUTPUT_LINE)
     return folder
 
 
-OUTPUT_LINE = 'Output("different.DifferentJoin", True, "pairs of different sets")'
+OUTPUT_LINE = 'Output(DifferentJoin, True, "pairs of different sets")'
 
 
-def add(folder: Path, room: str, name: str, text: str, line: str) -> None:
-    """One file, and one line in the table."""
+def add(folder: Path, room: str, name: str, text: str, class_: str, line: str) -> None:
+    """One file, and in the table its import and a line."""
     (folder / "neardup" / room / f"{name}.py").write_text(text, encoding="utf-8")
     init = folder / "neardup" / room / "__init__.py"
     head, found, tail = init.read_text("utf-8").rpartition("\n}\n")
     assert found
-    init.write_text(f"{head}\n    {name!r}: {line},{found}{tail}", encoding="utf-8")
+    before, first, after = f"{head}\n    {name!r}: {line},{found}{tail}".partition(
+        "\nfrom neardup."
+    )
+    import_ = f"\nfrom neardup.{room}.{name} import {class_}"
+    init.write_text(f"{before}{import_}{first}{after}", encoding="utf-8")
 
 
 def test_help_has_them(copy: Path, tmp_path: Path) -> None:

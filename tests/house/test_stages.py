@@ -8,7 +8,8 @@ from neardup.reading.blocks import Block
 from neardup.reading.input_check import LINE_TOO_LONG, REASONS
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
-from neardup.stages.pairs import dedup_pairs, keyed, pairs, parsed, reduce_buckets
+from neardup.stages import pairs as stage
+from neardup.stages.pairs import dedup_pairs, keyed, parsed, reduce_buckets
 from tests.support.drawn import mapped, pairs_in, record_lines, settings_of
 from tests.support.oracle import nested_loop
 
@@ -71,7 +72,7 @@ def test_every_reason_has_one_name():
 
 @pytest.mark.parametrize("keys_at_once", [1, 40, 1 << 20])
 def test_every_record_has_its_keys_however_many_at_once(monkeypatch, keys_at_once):
-    monkeypatch.setattr(pairs, "KEYS_AT_ONCE", keys_at_once)
+    monkeypatch.setattr(stage, "KEYS_AT_ONCE", keys_at_once)
     counters = Counters("mapper")
     steps = list(keyed([Block("", 1, DATA)], settings_of(), counters))
     assert [id_ for batch, _ in steps for id_ in batch.ids] == list(RECORDS)

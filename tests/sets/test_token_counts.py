@@ -356,7 +356,7 @@ def test_lines_that_nobody_has_sorted() -> None:
 
 def test_a_sample_does_not_depend_on_who_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even where a few large sets are all there is room for."""
-    monkeypatch.setattr(token_counts, "MOST_TOKENS", 60)
+    monkeypatch.setattr(token_counts, "SAMPLE_TOKENS", 60)
     monkeypatch.setattr(token_counts, "WAITING", 15)
     sets = some_sets(40)
     drawn = set()
@@ -391,7 +391,7 @@ def test_a_sample_is_not_made_again_for_each_batch(monkeypatch: pytest.MonkeyPat
 
 def test_few_tokens_wait_for_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many sets there may be, and however large."""
-    monkeypatch.setattr(token_counts, "MOST_TOKENS", 100)
+    monkeypatch.setattr(token_counts, "SAMPLE_TOKENS", 100)
     monkeypatch.setattr(token_counts, "WAITING", 25)
     one = Sample()
     for _ in one.watch(ragged([set(range(i, i + 10))]) for i in range(200)):

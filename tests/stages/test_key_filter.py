@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.runtime.errors import StageError
+from neardup.stages import bloom_filter
 from neardup.stages.bloom_filter import (
     HEAD_BYTES,
     LINE_WORDS,
@@ -26,7 +27,6 @@ from neardup.stages.bloom_filter import (
     words_in_text,
 )
 from neardup.stages.key_blocks import digests_of, partition_of
-from neardup.stages.pairs import bloom_filter
 
 OPTIONS = b"0123456789abcdef"
 RNG = np.random.default_rng(5)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from neardup.runtime.errors import StageError
 from neardup.sets.hashing import unmix
 from neardup.sets.ragged import Ragged
+from neardup.stages import candidate_keys, key_blocks
 from neardup.stages.bloom_filter import MAPPED_BYTES, KeyFilter, filter_part
 from neardup.stages.candidate_keys import meeting_keys
 from neardup.stages.key_blocks import KeyBlocks, digests_of, entries_of, pack, partition_of, unpack
-from neardup.stages.pairs import candidate_keys, key_blocks
 from neardup.stages.phases import share_keys, shared_keys
 from tests.support.drawn import settings_of
 

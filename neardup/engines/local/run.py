@@ -20,15 +20,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.decisions.kept_lines import check_one_answer
 from neardup.runtime.interpreter import require
-from neardup.stored import index_manifest
-from neardup.stored.index_manifest import opened
-from neardup.stored.segment import Segment
 
 if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_local.sh")
 
+from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local.answer_file import (
     ANSWER_OPTION,
     REMOVED_OPTION,
@@ -59,7 +56,9 @@ from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run
 from neardup.runtime.summary import judged, total
 from neardup.stages.token_counting import first_settings
-from neardup.stored.index_manifest import is_index, refuse_indexes
+from neardup.stored import index_manifest
+from neardup.stored.index_manifest import is_index, opened, refuse_indexes
+from neardup.stored.segment import Segment
 
 NAME = "run_local.sh"
 DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.

@@ -16,11 +16,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from neardup.runtime.interpreter import require
+
+require("numpy", name="run_spark.sh")
+
 from neardup.engines.spark.spark_lines import check_names
 from neardup.options import table
 from neardup.options.settings import counts_first, settings_before_counts
 from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.interpreter import require
 from neardup.runtime.program import end_on_signals, run
 from neardup.stored.index_manifest import refuse_indexes
 
@@ -129,12 +134,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--name", default="near-duplicates", help="of the application")
     return parser
-
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-
-
-require("numpy", name="run_spark.sh")
 
 
 JOB = Path(__file__).with_name("spark_job.py")
