@@ -14,7 +14,6 @@ from neardup.runtime.interpreter import require
 
 require("numpy", name="neardup", module="neardup")
 
-from neardup.runtime.arguments import check_dashes
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run
 from neardup.runtime.version import VERSION
@@ -114,7 +113,6 @@ def _about(word: str) -> None:
     elif word in ("-h", "--help"):
         print(HELP.format(commands=_listed({"run": RUN, **COMMANDS})), end="")
     else:
-        check_dashes([word], {"--version": False, "--help": False})
         raise UsageError(f"{word!r} is no command; python3 -m neardup --help lists them")
 
 

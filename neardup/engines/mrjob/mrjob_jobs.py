@@ -28,7 +28,6 @@ from neardup.engines.mrjob.mrjob_runners import with_plain_names
 from neardup.options.settings import settings_before_counts
 from neardup.options.table import OPTIONS, given_arguments, value_of
 from neardup.reading.blocks import blocks_of
-from neardup.runtime.arguments import check_words
 from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.errors import UsageError
 from neardup.stages.deciding import decision
@@ -83,7 +82,6 @@ class NearDuplicates(MRJob):
             self.add_passthru_arg(*kind.MARK, action="store_true", help=argparse.SUPPRESS)
 
     def load_args(self, args: list[str]) -> None:
-        check_words(self.arg_parser, args)
         self._cl_args = shipping.with_value(args)  # which mrjob parses once more
         super().load_args(with_plain_names(self._cl_args))
         if self.options.ship_numpy is not None:
