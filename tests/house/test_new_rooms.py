@@ -1,4 +1,4 @@
-"""A scheme with an option of its own, and an output: one file each, an import and a line in a table.
+"""A scheme with an option of its own, and an output: a file each, an import and a line in a table.
 
 They are added to a copy of the project, which then has them everywhere; and its tests say that the
 documents lack them.

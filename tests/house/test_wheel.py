@@ -117,7 +117,6 @@ def test_run_is_run_local(command: str, empty: Path) -> None:
         (["--threshold", "2", "-"], 2),
         (["--input-files=x", "-"], 2),
         (["-", "-"], 2),
-        (["–exact", "-"], 2),
         ([], 2),
     ],
     ids=str,

@@ -326,6 +326,4 @@ def main(script: str) -> int:
 
 
 def launch(typed: NearDuplicates) -> None:
-    pass  # tasks need none of it
-
     Launcher(typed).run()
