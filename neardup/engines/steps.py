@@ -79,7 +79,7 @@ The first of two rounds; the second is mapper.py and reducer.py with the same op
     cat FILE | ./step.py share map | LC_ALL=C sort | ./step.py share reduce > shared
     cat FILE | ./mapper.py --shared-keys shared | LC_ALL=C sort | ./reducer.py
 
-run_hadoop.sh and job.py do this by themselves where it is worth a second job.
+run_hadoop.sh does this by itself where it is worth a second job.
 """
 SHARE_STEPS = """steps:
   map [OPTIONS] [FILE …]  record lines to blocks of keys; takes the options of mapper.py
@@ -181,7 +181,7 @@ def _keep() -> None:
 
 
 STEPS = {"count": count, "share": share_keys, "decide": decide, "keep": keep}
-STEP = """Run one of the inner steps of a job; run_hadoop.sh and job.py call them by themselves.
+STEP = """Run one of the inner steps of a job; run_hadoop.sh calls them by itself.
 
     ./step.py count    count in how many records each token is
     ./step.py share    find the keys that two records share

@@ -79,11 +79,6 @@ def decision(
     yield from in_order(map(removed_line, lines) if output == "removed" else lines, counters)
 
 
-def removed_of(decided: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
-    """Decided lines → what `--output removed` prints, in blocks of lines."""
-    yield from in_order(map(removed_line, decided), counters)
-
-
 def in_order(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
     """The same lines in byte order, in blocks."""
     with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as result:

@@ -1,4 +1,4 @@
-"""Pipes and mrjob decide as run_local.sh does, and what job.py says around it."""
+"""A pipe decides as run_local.sh does; what job.py refuses."""
 
 from __future__ import annotations
 
@@ -76,7 +76,6 @@ def new(folder: Path) -> Input:
     return Input(b"", [str(folder / name) for name in names])
 
 
-EXACT = ["--exact", "--threshold=0.7"]
 CASES = {
     "kept": ["--output=kept"],
     "kept, longest": ["--output=kept", "--keep=longest"],
@@ -88,59 +87,12 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module", params=CASES)
-def case(
-    request: pytest.FixtureRequest,
-    new: Input,
-    folder: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[list[str], bytes]:
-    """(options, what run_local.sh prints)"""
-    flags = [flag.replace("=old", f"={folder}/old") for flag in [*EXACT, *CASES[request.param]]]
-    expected = succeed([*RUN_LOCAL, *flags, *new.files], tmp_path_factory.mktemp("local")).out
+@pytest.mark.parametrize("flags", CASES.values(), ids=CASES)
+def test_the_same_bytes(flags: list[str], new: Input, folder: Path, tmp_path: Path) -> None:
+    flags = ["--threshold=0.7", *(flag.replace("=old", f"={folder}/old") for flag in flags)]
+    expected = succeed([*RUN_LOCAL, *flags, *new.files], tmp_path).out
     assert expected.count(b"\n") > 20
-    return flags, expected
-
-
-# mrjob local, whose tasks take a second each to start, has its cases below.
-@pytest.mark.parametrize("engine", ["pipe", "mrjob inline"])
-def test_the_same_bytes(
-    engine: str, case: tuple[list[str], bytes], new: Input, tmp_path: Path
-) -> None:
-    flags, expected = case
-    if engine == "pipe":  # which counts no tokens
-        flags = ["--threshold=0.7", *flags[len(EXACT) :]]
-        expected = succeed([*RUN_LOCAL, *flags, *new.files], tmp_path).out
-    assert DECIDING[engine](new, flags, tmp_path) == expected
-
-
-@both
-def test_the_summary_and_the_file_of_those_that_go(
-    command: list[str], new: Input, folder: Path, tmp_path: Path
-) -> None:
-    here, there = tmp_path / "here.tsv", tmp_path / "there.tsv"
-    flags = ["--threshold=0.7", "--output=kept"]
-    local = succeed([*RUN_LOCAL, *flags, f"--removed={here}", *new.files], tmp_path)
-    found = succeed([*command, *flags, f"--removed={there}", *new.files], tmp_path)
-    assert found.out == local.out
-    assert here.read_bytes() == there.read_bytes() != b""
-    for name in SUMMED:
-        assert found.count(name) == local.count(name)
-    assert found.count("… that only a chain would remove") > 0
-
-
-@both
-def test_standard_input_is_old(
-    command: list[str], new: Input, folder: Path, tmp_path: Path
-) -> None:
-    """And new files are named behind `--`, or by a pattern."""
-    flags = ["--output=kept", "--threshold=0.7", "--against=-"]
-    old = b"\n".join(near_copies(1, 30))
-    names = ["two words.txt", "a[1].txt", "-x.gz"]
-    local = succeed([*RUN_LOCAL, *flags, *new.files], tmp_path, old)
-    found = run([*command, *flags, "--", "two*.txt", *names[1:]], tmp_path, old, cwd=folder)
-    assert (found.code, found.out, found.left) == (0, local.out, [])
-    assert found.count("… old ones") == local.count("… old ones") == 30
+    assert DECIDING["pipe"](new, flags, tmp_path) == expected
 
 
 @pytest.mark.parametrize("between", [[], ["--between"]], ids=["", "between"])
@@ -190,36 +142,27 @@ def test_two_mappers_of_standard_input_are_refused(tmp_path: Path) -> None:
     assert "name the files to one mapper.py" in wrong.err.splitlines()[-1]
 
 
-@both
-def test_a_packed_file_of_more_lines_than_bytes(command: list[str], tmp_path: Path) -> None:
-    path = tmp_path / "small.bz2"
-    path.write_bytes(bz2.compress(TWINS + b"\n" * 5000 + b"c 3 2 1\n"))
-    assert path.stat().st_size < 1000
-    assert succeed([*command, "--output=kept", path], tmp_path).out == b"a 1 2 3\n" + b"\n" * 5000
-
-
 # What it refuses.
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--removed=x"], "--removed is for --output kept, and --output is pairs"),
+        (["--removed=x"], "--removed is not for job.py; use ./run_local.sh or ./run_hadoop.sh"),
+        (["--rounds", "2"], "--rounds is not for job.py; use ./run_local.sh or ./run_hadoop.sh"),
         (["--input-files=x"], "--input-files is for tasks, and job.py makes it by itself"),
         (
-            ["--output=kept", "--output-dir=x"],
-            "--output kept goes to stdout here; write > FILE behind it",
+            ["--output=kept", "--threshold=0.8"],
+            "--output kept: job.py prints pairs and links; type: ./run_local.sh --threshold=0.8 "
+            "--output=kept - twins.txt",
         ),
         (
-            ["--output=clusters", "--no-cat-output"],
-            "--output clusters goes to stdout here; write > FILE behind it",
+            ["-r", "hadoop", "--output=clusters"],
+            "--output clusters: job.py prints pairs and links; type: ./run_hadoop.sh "
+            "--output=clusters - twins.txt OUTPUT",
         ),
         (["--against=--"], "--against: '--' is no value"),
         (["--against=-"], "-: standard input can be read only once"),
-        (
-            ["--output=kept", "--removed=twins.txt"],
-            "--removed twins.txt: is an input; name another file",
-        ),
         (
             ["--against=index"],
             "index: is an index, which only run_local.sh reads; name the files that it was made of",
@@ -255,18 +198,3 @@ def test_old_files_that_cannot_be_read(name: str, message: str, tmp_path: Path) 
     result = run([*INLINE, "--against", name, "-"], tmp_path, TWINS, cwd=tmp_path)
     assert (result.code, result.out, result.left) == (1, b"", [])
     assert result.err.splitlines()[-1].replace(f"{tmp_path}/", "") == f"job.py: {message}"
-
-
-@both
-def test_a_failure_leaves_the_earlier_file_of_those_that_go(
-    command: list[str], tmp_path: Path
-) -> None:
-    removed, bad = tmp_path / "removed.tsv", tmp_path / "bad.txt"
-    removed.write_bytes(b"earlier")
-    bad.write_bytes(TWINS + b"bad x\n")
-    flags = ["--output=kept", "--strict", f"--removed={removed}"]
-    result = run([*command, *flags, bad], tmp_path)
-    assert (result.code, result.out, result.left, result.locks) == (1, b"", [], [])
-    assert result.err.splitlines()[-1] == f"job.py: {bad}: line 3: not an integer: 'bad x'"
-    assert removed.read_bytes() == b"earlier"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "removed.tsv", "tmpdir"]

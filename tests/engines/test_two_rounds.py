@@ -16,11 +16,13 @@ from neardup.stages.phases import map_shared, send_keys, send_lines, share_keys,
 from tests.support.drawn import settings_of, shingle_sets
 from tests.support.engines import (
     ANSWER,
-    JOB,
+    COUNT_TOKENS,
+    ENGINES,
     MAPPER,
     REDUCER,
     SHARE_KEYS,
     VIDEOS,
+    Input,
     in_order,
     run,
     succeed,
@@ -150,5 +152,11 @@ def test_an_empty_input(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scheme", ["exact", "prefix"])
 def test_two_rounds_behind_counts(scheme: str, tmp_path: Path) -> None:
     """Counts of an input may refuse sets that it does not have, such as those of a probe."""
-    command = [*JOB, "--no-conf", "-q", "-r", "inline", "--rounds=2", f"--scheme={scheme}"]
-    assert in_order(succeed([*command, VIDEOS], tmp_path).out) == ANSWER.read_bytes()
+    data, counts = VIDEOS.read_bytes(), tmp_path / "counts.tsv"
+    lines = in_order(succeed([*COUNT_TOKENS, "map"], tmp_path, data).out)
+    sums = in_order(succeed([*COUNT_TOKENS, "sum"], tmp_path, lines).out)
+    counts.write_bytes(succeed([*COUNT_TOKENS, "order"], tmp_path, sums).out)
+    flags = [f"--scheme={scheme}", f"--counts={counts}", "--own-counts"]
+    assert (
+        in_order(ENGINES["two rounds"](Input(data, ["-"]), flags, tmp_path)) == ANSWER.read_bytes()
+    )

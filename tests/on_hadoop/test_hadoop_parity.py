@@ -125,9 +125,9 @@ def test_streaming_without_yarn(expected: Expected, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("expected", ["articles"], indirect=True)
 def test_mrjob(expected: Expected, tmp_path: Path) -> None:
-    """Jobs that count tokens, keys first, and then two steps, all on YARN."""
+    """Jobs that count tokens, and then two steps, all on YARN."""
     command = [*JOB, "--no-conf", "-r", "hadoop", "--python-bin", hadoop_cluster.PYTHON]
-    reducers = ["-D", "mapreduce.job.reduces=3", "--scheme=prefix", "--rounds=2"]
+    reducers = ["-D", "mapreduce.job.reduces=3", "--scheme=prefix"]
     result = hadoop_cluster.attempt(
         [*command, *reducers, *expected.flags, f"hdfs://{expected.hdfs}"], tmp_path
     )

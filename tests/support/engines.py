@@ -209,5 +209,4 @@ DECIDING: dict[str, Deciding] = {
     "run_local 1": deciding_local(1),
     "run_local 2": deciding_local(2),
     "run_local 3": deciding_local(3),
-    "mrjob inline": mrjob(INLINE),
 }

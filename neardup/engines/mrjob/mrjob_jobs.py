@@ -4,8 +4,8 @@ mrjob brings each task its lines, and sorts in between.  The stages work in bulk
 and writes blocks of lines itself, instead of having mrjob call it for each of them; a reducer
 finds the buckets itself.
 
-A task is job.py again, with the options of its job.  Where there are several jobs, each but the
-one for pairs has a mark, an option that tells the task which of these classes it belongs to.
+A task is job.py again, with the options of its job.  The job that counts tokens has a mark, an
+option by which its tasks know it.
 """
 
 from __future__ import annotations
@@ -21,25 +21,16 @@ from mrjob.parse import is_uri
 from mrjob.step import MRStep
 
 from neardup.engines.hadoop import shipping
-from neardup.engines.hadoop.sizes import AUTO, SAME_SPLITS, WHOLE_LINES
-from neardup.engines.inputs import input_blocks, kept_of_task
-from neardup.engines.local.answer_file import REMOVED_OPTION
+from neardup.engines.inputs import input_blocks
 from neardup.engines.mrjob.mrjob_runners import with_plain_names
 from neardup.options.settings import settings_before_counts
 from neardup.options.table import OPTIONS, given_arguments, value_of
-from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.errors import UsageError
-from neardup.stages.deciding import decision
-from neardup.stages.pairs import dedup_pairs
+from neardup.stages.pairs import dedup_pairs, map_records
 from neardup.stages.phases import (
-    counted_again,
-    keys_in_blocks,
     lines_in_blocks,
-    map_shared,
-    read_shared_keys,
     reduce_either,
-    share_blocks,
 )
 from neardup.stages.token_counting import map_counts, order_counts, sum_counts
 
@@ -47,10 +38,7 @@ GROUP = "neardup"  # of the counters
 RUNNERS = ("inline", "local", "hadoop")
 AS_HADOOP_SAYS = ("…", "...")  # which prints ? for most characters, by its locale
 SENT_ALONG = ("--counts", "--input-files")  # files that every task has
-ROUNDS_HELP = (
-    "2: a first job finds the keys that two records share, and only these get lines; auto: on a "
-    "cluster, where the input is large enough for one more job (default: auto)"
-)
+ELSEWHERE = ("--rounds", "--removed")  # options of the other engines
 ONE_REDUCER = {"mapreduce.job.reduces": 1}
 
 
@@ -72,16 +60,15 @@ class NearDuplicates(MRJob):
         super().configure_args()
         for flag, spec in OPTIONS.items():
             (self.add_file_arg if flag in SENT_ALONG else self.add_passthru_arg)(flag, **spec)
-        self.arg_parser.add_argument("--removed", **REMOVED_OPTION)
         self.arg_parser.add_argument(shipping.FLAG, **shipping.OPTION)
-        self.add_passthru_arg("--rounds", choices=[AUTO, "1", "2"], default=AUTO, help=ROUNDS_HELP)
         self.add_passthru_arg("--blocks", action="store_true", help=argparse.SUPPRESS)
-        for name in ("--decided", "--shared-keys"):
-            self.add_file_arg(name, help=argparse.SUPPRESS)
         for kind in MARKED:
             self.add_passthru_arg(*kind.MARK, action="store_true", help=argparse.SUPPRESS)
 
     def load_args(self, args: list[str]) -> None:
+        for flag in ELSEWHERE:
+            if any(word.partition("=")[0] == flag for word in args):
+                raise UsageError(f"{flag} is not for job.py; use ./run_local.sh or ./run_hadoop.sh")
         self._cl_args = shipping.with_value(args)  # which mrjob parses once more
         super().load_args(with_plain_names(self._cl_args))
         if self.options.ship_numpy is not None:
@@ -110,10 +97,6 @@ class NearDuplicates(MRJob):
         """Whether it is a file of the cluster."""
         return self.on_cluster() and is_uri(name)
 
-    def splits(self) -> dict[str, int]:
-        """What makes two jobs cut a file alike, where one of them reads old files too."""
-        return SAME_SPLITS if self.options.against else {}
-
     def dirs(self) -> list[str]:
         return super().dirs() if self.on_cluster() else []  # the launcher says where it is
 
@@ -141,12 +124,10 @@ class NearDuplicates(MRJob):
     def map(self) -> Iterator[bytes]:
         counters = Counters("mapper")
         blocks = input_blocks(self.options.against or [], ["-"], self.settings)
-        path = self.options.shared_keys
-        shared = read_shared_keys(path, self.settings) if path else None
         if self.options.blocks:
-            yield from lines_in_blocks(blocks, self.settings, counters, shared)
+            yield from lines_in_blocks(blocks, self.settings, counters, None)
         else:
-            for _, lines in map_shared(blocks, self.settings, counters, shared):
+            for _, lines in map_records(blocks, self.settings, counters):
                 yield lines
         self.publish(counters)
 
@@ -194,62 +175,4 @@ class CountTokens(NearDuplicates):
         return order_counts(self.stdin)
 
 
-class ShareKeys(NearDuplicates):
-    """Which keys do two records share?  What it writes is for --shared-keys."""
-
-    MARK = ["--share-keys"]
-
-    def steps(self) -> list[MRStep]:
-        return [MRStep(mapper=self.map, reducer=self.reduce)]
-
-    def map(self) -> Iterator[bytes]:
-        counters = Counters("keys")
-        blocks = input_blocks(self.options.against or [], ["-"], self.settings)
-        yield from keys_in_blocks(blocks, self.settings, counters)
-        counted_again(counters)
-        self.publish(counters)
-
-    def reduce(self) -> Iterator[bytes]:
-        return share_blocks(self.stdin, self.settings)
-
-
-class FindEdges(NearDuplicates):
-    """The pairs, as edges for the launcher to decide about."""
-
-    MARK = ["--find-edges"]
-
-    def steps(self) -> list[MRStep]:
-        return super().steps()[:1]
-
-
-class Decide(NearDuplicates):
-    """The edges, and then the decision in one reducer."""
-
-    MARK = ["--decide-edges"]
-
-    def steps(self) -> list[MRStep]:
-        return [
-            MRStep(mapper=self.map, reducer=self.reduce, jobconf=self.splits()),
-            MRStep(reducer=self.decide, jobconf=ONE_REDUCER),
-        ]
-
-    def decide(self) -> Iterator[bytes]:
-        counters = Counters("decide")
-        yield from decision(blocks_of(self.stdin), self.options.output, self.settings, counters)
-        self.publish(counters)
-
-
-class KeepLines(NearDuplicates):
-    """The lines that stay; each part of the output has those of a part of the input, in order."""
-
-    MARK = ["--keep-lines"]
-
-    def steps(self) -> list[MRStep]:
-        return [MRStep(mapper=self.keep, jobconf={**WHOLE_LINES, **self.splits()})]
-
-    def keep(self) -> Iterator[bytes]:
-        with open(self.options.decided, "rb") as decided:
-            yield from kept_of_task(decided, self.options.input_files)
-
-
-MARKED: tuple[type[NearDuplicates], ...] = (CountTokens, ShareKeys, FindEdges, Decide, KeepLines)
+MARKED: tuple[type[NearDuplicates], ...] = (CountTokens,)

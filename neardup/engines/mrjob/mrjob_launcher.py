@@ -1,16 +1,8 @@
 """One job, by one of mrjob's runners: to its output, or to the reason why there is none.
 
-The end of job.py where a decision is asked for, as far as it is the launcher's.
-
-inline, local   edges ── decide ── removed, clusters, or the lines that stay
-hadoop          the last reducer decides; with --removed, here is a file of what it wrote
-
 What job.py does where it is no task: check before, run all jobs, sum up after.
 
-Where a scheme asks how rare tokens are, another job counts them first; and one finds the keys that
-two records share, where these alone are to have lines.  Where a decision is asked for, the job ends
-with edges: on a cluster one more reducer decides, and a job that has only mappers writes the lines
-that stay; on this machine the launcher does both.
+Where a scheme asks how rare tokens are, another job counts them first.
 
 What job.py calls: a task of one of its jobs or, for the line that a user typed, the launcher.
 """
@@ -19,32 +11,27 @@ from __future__ import annotations
 
 import glob
 import os
+import shlex
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from mrjob.step import StepFailedException
 
 from neardup.engines.hadoop.folders import claimed
 from neardup.engines.hadoop.shipping import FLAG, check_version
-from neardup.engines.hadoop.sizes import AUTO, File, check_unchanged, line_bytes, rounds_for
+from neardup.engines.hadoop.sizes import File, check_unchanged
 from neardup.engines.hadoop.watching import first_message, for_nodes
-from neardup.engines.local.answer_file import check_removed, removed_file
-from neardup.engines.local.flow import keep
 from neardup.engines.local.workers import STDIN, working_folder
 from neardup.engines.mrjob.mrjob_jobs import (
     AS_HADOOP_SAYS,
     GROUP,
     MARKED,
     CountTokens,
-    Decide,
-    FindEdges,
-    KeepLines,
     NearDuplicates,
-    ShareKeys,
 )
 from neardup.engines.mrjob.mrjob_runners import (
     Given,
@@ -55,14 +42,13 @@ from neardup.engines.mrjob.mrjob_runners import (
     said_by_a_task,
     unpack_in_blocks,
 )
-from neardup.options.settings import Settings, counts_first
-from neardup.reading.input_files import InputFile, Unchanged, file_places, format_input_files
+from neardup.options.settings import counts_first
+from neardup.options.table import given_arguments
+from neardup.reading.input_files import Unchanged, format_input_files
 from neardup.runtime.counters import Counters, counts_in, summarize
 from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.program import STDOUT_TOLD, run, write_all, write_to
+from neardup.runtime.program import STDOUT_TOLD, run, write_to
 from neardup.runtime.summary import describe, judged, total
-from neardup.stages.deciding import decision, in_order, removed_of
-from neardup.stages.phases import check_rounds
 from neardup.stages.token_counting import cost_told, order_counts, sum_counts
 
 
@@ -71,7 +57,6 @@ class JobRun:
     job: NearDuplicates
     given: Given
     files: list[File]  # the same with their sizes, on a cluster
-    rounds: str
     runner: Any = field(init=False)
 
     def run(self, name: str = STDOUT_TOLD) -> None:
@@ -79,10 +64,7 @@ class JobRun:
         job = self.job
         with job.make_runner() as self.runner:
             if job.on_cluster():
-                shared = job.options.shared_keys
-                mapped = Path(shared).stat().st_size if shared else 0
-                keys_alone = isinstance(job, ShareKeys)
-                fit(self.runner, job.settings, self.files, self.rounds, mapped, keys_alone)
+                fit(self.runner, job.settings, self.files)
             if job.options.input_files:
                 self._list_input_files(Path(job.options.input_files))
             try:
@@ -124,45 +106,11 @@ class JobRun:
         return reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above"
 
 
-def decide_here(
-    edges: Path,
-    output: str,
-    settings: Settings,
-    files: list[str],
-    removed: IO[bytes] | None,
-    unchanged: Unchanged,
-) -> None:
-    """From edges in any order to stdout; with --output kept, `files` are read once more."""
-    counters = Counters("decide")
-    with open(edges, "rb") as lines:
-        decided = decision(in_order(lines, counters), output, settings, counters)
-        if output != "kept":
-            write_all(decided)
-        else:
-            by_place = edges.with_name("decided")
-            with open(by_place, "wb") as file:
-                file.writelines(decided)
-    counters.report()
-    if output == "kept":
-        write_removed(by_place, removed)
-        unchanged.check()
-        places = file_places(0, len(files))
-        keep(settings, by_place, list(map(InputFile, files, files, places)))
-
-
-def write_removed(decided: Path, removed: IO[bytes] | None) -> None:
-    """What --output removed prints, where it was asked for too."""
-    if removed:
-        with open(decided, "rb") as lines:
-            write_to(removed, removed_of(lines, Counters("removed")))
-
-
 class Launcher:
     def __init__(self, typed: NearDuplicates):
         """The job that was `typed` is not run itself; others have its options."""
         self.typed, self.how, self.settings = typed, typed.options, typed.settings
         self.on_cluster = typed.on_cluster()
-        self.rounds: str = self.how.rounds
         self.files: list[File] = []  # with their sizes, on a cluster
         self.flags: list[str] = []  # of all jobs that are still to come
         self.runs: list[JobRun] = []
@@ -180,35 +128,32 @@ class Launcher:
                 raise StageError(f"{how.local_tmp_dir}: {message}")
             self.given = self.inputs()
             self.unchanged = Unchanged(self.names(elsewhere=False))
-            with self.removed_file() as self.removed:
-                if self.on_cluster:
-                    with claimed([how.output_dir] if how.output_dir else []):
-                        counts = self.on_hadoop()
-                else:
-                    counts = self.on_this_machine()
+            if self.on_cluster:
+                with claimed([how.output_dir] if how.output_dir else []):
+                    counts = self.on_hadoop()
+            else:
+                counts = self.on_this_machine()
+            if len(self.runs) > 1:
                 self.unchanged.check()
-        check_rounds(counts)
         judged(counts, self.settings.max_bad)  # when all that there is has been written
 
     def check(self) -> None:
         how = self.how
-        check_removed(how.removed, how.output)
+        if self.settings.output.decides:
+            words = shlex.join([*given_arguments(how), *(how.args or ["FILE"])])
+            line = (
+                f"./run_hadoop.sh {words} OUTPUT" if self.on_cluster else f"./run_local.sh {words}"
+            )
+            raise UsageError(f"--output {how.output}: job.py prints pairs and links; type: {line}")
         if how.input_files is not None:
             raise UsageError("--input-files is for tasks, and job.py makes it by itself")
         if how.ship_numpy is not None and not self.on_cluster:
             raise UsageError(f"{FLAG} is for the nodes of a cluster: -r hadoop")
         check_version(how.ship_numpy)
-        to_stdout = self.settings.output.decides and not self.on_cluster
-        if to_stdout and (how.output_dir or how.cat_output is False):
-            raise UsageError(f"--output {how.output} goes to stdout here; write > FILE behind it")
 
     def inputs(self) -> Given:
         given = Given.of(self.how.against or [], self.how.args or ["-"], self.typed.elsewhere)
         return given.with_copy(self.typed.stdin, self.working_file(STDIN))
-
-    def removed_file(self) -> AbstractContextManager[IO[bytes] | None]:
-        """Where --removed goes, if anywhere."""
-        return removed_file(self.how.removed, self.names(elsewhere=False))
 
     def names(self, elsewhere: bool) -> list[str]:
         """Of the files of the cluster, or of this machine."""
@@ -218,10 +163,8 @@ class Launcher:
     def on_hadoop(self) -> Mapping[str, int]:
         counters = Counters("job")
         self.files = self.files_there()
-        if self.rounds == AUTO:
-            self.rounds = rounds_for(line_bytes(self.files, self.settings))
         self.run_all()
-        if self.how.output == "kept":
+        if len(self.runs) > 1:
             check_unchanged(self.files, self.files_there())
         counters.promise = self.runs[-1].job.settings.promise
         steps = [step for run in self.runs for step in run.runner.counters()]
@@ -262,20 +205,13 @@ class Launcher:
         if self.settings.tag:
             format_input_files(*self.given)  # may refuse them
             self.flags.append(f"--input-files={self.working_file('input_files')}")
-        if self.rounds == "2":
-            shared = self.another(ShareKeys).run_into(self.working_file("shared-keys.txt"))
-            self.flags.append(f"--shared-keys={shared}")
         if self.on_cluster:
             self.flags.append("--blocks")
-        if not self.settings.output.decides:
-            self.main_job(type(self.typed)).run()
-        elif self.on_cluster:
-            self.decide_on_cluster()
-        else:  # its runners have several reducers, whatever they are told
-            main = self.main_job(FindEdges)
-            edges = main.run_into(self.working_file("edges"))
-            settings, files = main.job.settings, self.given.new
-            decide_here(edges, self.how.output, settings, files, self.removed, self.unchanged)
+        main = self.another(type(self.typed))
+        cost_told(main.job.settings)
+        if len(self.runs) > 1:
+            self.unchanged.check()  # before the second reading
+        main.run()
 
     def counts(self) -> Path:
         """A file for --counts."""
@@ -286,31 +222,14 @@ class Launcher:
         counts.write_bytes(b"".join(lines))
         return counts
 
-    def decide_on_cluster(self) -> None:
-        main = self.main_job(Decide)
-        if self.how.output != "kept":
-            main.run()
-            return
-        decided = main.run_into(self.working_file("decided"))
-        write_removed(decided, self.removed)
-        self.flags = [flag for flag in self.flags if not flag.startswith("--shared-keys")]
-        self.flags.append(f"--decided={decided}")
-        self.another(KeepLines).run()
-
-    def main_job(self, kind: type[NearDuplicates]) -> JobRun:
-        run = self.another(kind)
-        cost_told(run.job.settings)
-        return run
-
     def another(self, kind: type[NearDuplicates]) -> JobRun:
-        """A job of the same input; of old files, no lines are kept."""
+        """A job of the same input."""
         job = kind([*kind.MARK, *self.flags, *self.typed._cl_args])
         job.options.local_tmp_dir = self.how.local_tmp_dir
-        given = Given([], self.given.new) if kind is KeepLines else self.given
-        names = [*given.old, *given.new]
+        names = [*self.given.old, *self.given.new]
         # mrjob on this machine takes each name for a pattern.
         job.options.args = names if self.on_cluster else [glob.escape(name) for name in names]
-        self.runs.append(JobRun(job, given, self.files, self.rounds))
+        self.runs.append(JobRun(job, self.given, self.files))
         return self.runs[-1]
 
     def working_file(self, name: str) -> Path:

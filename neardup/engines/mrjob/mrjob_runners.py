@@ -23,7 +23,6 @@ from neardup.engines.hadoop.sizes import (
     REDUCERS,
     File,
     Properties,
-    key_reducers_for,
     line_bytes,
     lines_sent,
     listed,
@@ -112,24 +111,16 @@ def fit(
     runner: Any,
     settings: Settings,
     files: list[File],
-    rounds: str,
-    mapped: int = 0,
-    keys_alone: bool = False,
 ) -> None:
-    """Set all that neither -D nor mrjob.conf sets, before a runner (HadoopJobRunner) runs.
-
-    `mapped`: how many bytes of files the tasks map; `keys_alone`: for the first of two rounds.
-    """
+    """Set all that neither -D nor mrjob.conf sets, before a runner (HadoopJobRunner) runs."""
     compat: Any = importlib.import_module("mrjob.compat")
     given = runner._opts["jobconf"]
-    lines = line_bytes(files, settings)
-    sent = lines_sent(lines, rounds)
-    reducers = reducers_for(sent)
+    sent = lines_sent(line_bytes(files, settings), "1")
     wanted: Properties = {
-        **map_properties(DEFAULT_MEMORY, mapped),
+        **map_properties(DEFAULT_MEMORY),
         **reduce_properties(DEFAULT_MEMORY),
         MAPS: maps_for(sent, DEFAULT_MEMORY),
-        REDUCERS: key_reducers_for(lines, reducers) if keys_alone else reducers,
+        REDUCERS: reducers_for(sent),
     }
     runner._opts["jobconf"] = {
         # Some have other names in other versions.
