@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.engines.local.postings import ENTRY_BYTES
 from neardup.evaluation.estimates import CandidateCounts, Survey, candidate_counts, seconds
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options import table
@@ -23,6 +22,7 @@ from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import SetMeasure
+from neardup.stages.postings import ENTRY_BYTES
 
 
 def number(value: float) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from neardup.engines.local import postings
-from neardup.engines.local.postings import in_order
+from neardup.stages.postings import in_order
 
 RNG = np.random.default_rng(2)
 HOT = (7 << 40) + 99

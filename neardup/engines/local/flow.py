@@ -49,14 +49,6 @@ from neardup.engines.local.local_steps import (
     sort,
     sort_to,
 )
-from neardup.engines.local.postings import (
-    ENTRIES_AT_ONCE,
-    ENTRY_BYTES,
-    MOST_PARTITIONS,
-    EntryWriter,
-    all_of,
-    chosen_of,
-)
 from neardup.engines.local.workers import Workers, total_size
 from neardup.lines.answer_lines import removed_line
 from neardup.options.settings import Settings, counts_first
@@ -68,6 +60,14 @@ from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Ragged, starts_of_runs
 from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts
 from neardup.stages.deciding import decide_edges
+from neardup.stages.postings import (
+    ENTRIES_AT_ONCE,
+    ENTRY_BYTES,
+    MOST_PARTITIONS,
+    EntryWriter,
+    all_of,
+    chosen_of,
+)
 from neardup.stages.token_counting import settings_with_counts
 
 

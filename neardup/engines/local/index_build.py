@@ -30,7 +30,6 @@ from neardup.engines.local.local_steps import (
     parsed_records,
     workers_for,
 )
-from neardup.engines.local.postings import ENTRY_BYTES, READ_BYTES, in_order, partitions_for
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.workers import (
     Workers,
@@ -52,6 +51,7 @@ from neardup.runtime.counters import Counters, counts_in, summarize
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.summary import judged
 from neardup.sets.ragged import Batch
+from neardup.stages.postings import ENTRY_BYTES, READ_BYTES, in_order, partitions_for
 from neardup.stages.token_counting import first_settings, settings_with_counts
 from neardup.stored.index_manifest import (
     UNFINISHED,

@@ -39,15 +39,6 @@ from typing import IO, Callable, NamedTuple, Protocol
 
 import numpy as np
 
-from neardup.engines.local import postings
-from neardup.engines.local.postings import (
-    ENTRIES_AT_ONCE,
-    ENTRY_BYTES,
-    KeyParts,
-    all_of,
-    group_hashes,
-    pieces_of,
-)
 from neardup.reading.blocks import NEW
 from neardup.sets.ragged import (
     Batch,
@@ -60,6 +51,15 @@ from neardup.sets.ragged import (
 )
 from neardup.similarity.measures import Measure
 from neardup.similarity.record_sketches import bitmaps, may_reach
+from neardup.stages import postings
+from neardup.stages.postings import (
+    ENTRIES_AT_ONCE,
+    ENTRY_BYTES,
+    KeyParts,
+    all_of,
+    group_hashes,
+    pieces_of,
+)
 from neardup.stored.segment import Segment
 
 MOST_FILES = 768  # open at once, of 1024 that systems allow

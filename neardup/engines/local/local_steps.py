@@ -29,7 +29,6 @@ from neardup.engines.local.key_pruning import (
     traits,
     write_found,
 )
-from neardup.engines.local.postings import ENTRY_BYTES, EntryWriter
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.spilled_buckets import BucketWriter, buckets_of, files_for
 from neardup.engines.local.workers import STDIN, Workers, program, total_size
@@ -41,6 +40,7 @@ from neardup.runtime.program import cores, naming
 from neardup.runtime.summary import OLD_RECORDS
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.pairs import dedup_pairs, join_buckets, parsed, portions, tagged, with_keys
+from neardup.stages.postings import ENTRY_BYTES, EntryWriter
 from neardup.stored.segment import Segment
 from neardup.verification.bucket_batch import Pile
 from neardup.verification.buckets import Spool

@@ -37,7 +37,6 @@ from neardup.engines.local.answer_file import (
 )
 from neardup.engines.local.flow import find_keys, find_pairs, stages, write_answer
 from neardup.engines.local.local_steps import MOST_JOBS, Plan, workers_for
-from neardup.engines.local.postings import partitions_for
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.workers import (
     Workers,
@@ -55,6 +54,7 @@ from neardup.runtime.counters import reports_in, summarize
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run
 from neardup.runtime.summary import judged, total
+from neardup.stages.postings import partitions_for
 from neardup.stages.token_counting import first_settings
 from neardup.stored import index_manifest
 from neardup.stored.index_manifest import is_index, opened, refuse_indexes
