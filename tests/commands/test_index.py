@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neardup.engines.local import postings
 from neardup.engines.local.key_pruning import write_found
 from neardup.runtime.errors import StageError
 from neardup.schemes import SCHEMES
+from neardup.stages import postings
 from neardup.stored.index_manifest import Manifest
 from neardup.stored.segment import FILES
 from tests.support.engines import (

@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.engines.local import key_pruning
-from neardup.engines.local import postings as entries_module
 from neardup.engines.local.key_pruning import SharedKeys, Traits, sift, traits
 from neardup.reading.blocks import NEW
 from neardup.schemes.minhash import MinHash
@@ -26,6 +25,7 @@ from neardup.sets.hashing import mix
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import Jaccard, Threshold
+from neardup.stages import postings as entries_module
 from neardup.stages.postings import EntryWriter, HotKeys
 from tests.support.engines import ROOT
 

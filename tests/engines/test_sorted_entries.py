@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.engines.local import postings
+from neardup.stages import postings
 from neardup.stages.postings import in_order
 
 RNG = np.random.default_rng(2)
