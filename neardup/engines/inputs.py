@@ -14,7 +14,14 @@ from typing import IO
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, places_from
 from neardup.options.settings import Settings
-from neardup.reading.blocks import BLOCK_BYTES, Block, check_inputs, in_task, start_of_split
+from neardup.reading.blocks import (
+    BLOCK_BYTES,
+    Block,
+    check_inputs,
+    in_task,
+    start_of_split,
+    with_line_ends,
+)
 from neardup.reading.input_files import InputFile, file_places, task_blocks, task_place
 from neardup.reading.input_format import LineForm
 from neardup.runtime.errors import UsageError
@@ -69,6 +76,6 @@ def keep_of_files(form: LineForm, decided: IO[bytes], files: Sequence[str], long
 def kept_of_task(decided: IO[bytes], input_files: str | None) -> Iterator[bytes]:
     """The lines that stay of a task's part of its input."""
     first = task_place(told_files(input_files))
-    chunks = iter(lambda: sys.stdin.buffer.read(BLOCK_BYTES), b"")
+    chunks = with_line_ends(iter(lambda: sys.stdin.buffer.read(BLOCK_BYTES), b""))
     whole = start_of_split().of_file
     yield from kept_lines(chunks, first, places_from(decided, first), whole)

@@ -9,6 +9,8 @@ chain.  In a bag the second of equal ones has its number behind it: `to be #2`.
 
 What two texts differ in, word by word, as wdiff does: (kind, words) in order.
 
+In scripts without blanks between words each letter is a word (see reading/unspaced.py).
+
 The words that are the same are a longest common subsequence, found a row of the table at a time,
 each a long integer with a bit for each word of B (Hyyrö 2004).  A bit is 0 where the row goes up by
 one.  Of n and m words it takes n·m bits and some n·m/64 steps: 0.2 s for 16,000 words each.
@@ -50,7 +52,9 @@ from neardup.reading.shingling import (
     bare_words,
     canonical,
     canonical_words,
+    joined,
 )
+from neardup.reading.shingling import words as words_of
 from neardup.runtime.errors import shown
 from neardup.sets.ragged import Batch
 
@@ -179,7 +183,7 @@ def word_difference(a: str, b: str) -> list[tuple[str, str]]:
     >>> word_difference("To be or not  to be", "to be and TO be")
     [('same', 'To be'), ('only_a', 'or not'), ('only_b', 'and'), ('same', 'to be')]
     """
-    ours, theirs = a.split(), b.split()
+    ours, theirs = words_of(a), words_of(b)
     words: list[tuple[str, str]] = []
     i = j = 0
     for p, q in [*_same(_folded(ours), _folded(theirs)), (len(ours), len(theirs))]:
@@ -188,7 +192,7 @@ def word_difference(a: str, b: str) -> list[tuple[str, str]]:
         words += [(SAME, word) for word in ours[p : p + 1]]
         i, j = p + 1, q + 1
     runs = groupby(words, key=lambda each: each[0])
-    return [(kind, " ".join(word for _, word in run)) for kind, run in runs]
+    return [(kind, joined(word for _, word in run)) for kind, run in runs]
 
 
 def _folded(words: Sequence[str]) -> list[str]:
@@ -314,7 +318,7 @@ def difference(a: str, b: str) -> str:
         return "none: the same words in the same order"
     end = len(parts) if len(changes) <= CHANGES else changes[CHANGES]
     words = [
-        MARKS[kind].format(_shortened(kind, text.split(), first=not i, last=i == len(parts) - 1))
+        MARKS[kind].format(_shortened(kind, words_of(text), first=not i, last=i == len(parts) - 1))
         for i, (kind, text) in enumerate(parts[:end])
     ]
     if end < len(parts):
@@ -333,4 +337,4 @@ def _shortened(kind: str, words: list[str], first: bool, last: bool) -> str:
     left, between, right = words[:before], words[before:end], words[end:]
     if len(between) > 1:
         between = ["…"]
-    return " ".join(map(_cut, [*left, *between, *right]))
+    return joined(map(_cut, [*left, *between, *right]))

@@ -34,6 +34,7 @@ import numpy as np
 from neardup.reading.compressed import MAGIC_BYTES, OPENERS, opened, position, refuse_no_lines
 from neardup.reading.input_check import LINE_TOO_LONG
 from neardup.runtime.errors import StageError
+from neardup.runtime.summary import DOCUMENTS
 
 LINE_BITS, FILE_BITS = 44, 19
 NEW = 1 << (LINE_BITS + FILE_BITS)
@@ -88,10 +89,7 @@ def check_inputs(files: list[str]) -> None:
         if not mode:
             raise StageError(f"{name or 'an empty name'}: no such file")
         if stat.S_ISDIR(mode):
-            raise StageError(
-                f"{name}: is a directory; name the files in it, of which each line or row is a "
-                "record; files that are one document each cannot be read"
-            )
+            raise StageError(f"{name}: is a directory; name the files in it; {DOCUMENTS}")
 
 
 def _mode(name: str) -> int:

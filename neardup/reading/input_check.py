@@ -25,6 +25,7 @@ from neardup.runtime.summary import (
     LIKE,
     NUMBERS,
     OTHER,
+    PROSE,
     SHINGLES,
     TEXT,
     TSV,
@@ -110,6 +111,7 @@ LOOKS = {  # the first that fits
     NUMBERS: rb"[^\s,;]+(?:[,;]\s*[0-9]+)+\s*",
     TSV: rb"[^\t]*\t[^\t]*\t",
     CSV: rb'(?:"[^"]*"|[^\s,;"]+)[,;]\S',
+    PROSE: rb"(?=.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf]))[^\s\d_]+ [^\t]*",
     TEXT: rb"\S+\s.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])",
 }
 FIRST_LOOKS = {  # of the first line of a file
@@ -117,8 +119,12 @@ FIRST_LOOKS = {  # of the first line of a file
     CSV_HEADER: rb'"?[^\W\d]\w*"?(?:[,;]"?[^\W\d]\w*"?)+\s*',
     TSV_HEADER: rb"[^\W\d]\w*(?:\t[^\W\d]\w*){2,}\s*|id\ttext\s*|text\tid\s*",
 }
-WHOLE = (SHINGLES, WEIGHTED, NUMBERS, CSV_HEADER, TSV_HEADER)
-TAKES = {"csv": (CSV, CSV_HEADER), "tsv": (TSV, TSV_HEADER)}  # an input, where not by its name
+WHOLE = (SHINGLES, WEIGHTED, NUMBERS, PROSE, CSV_HEADER, TSV_HEADER)
+TAKES = {
+    "csv": (CSV, CSV_HEADER),
+    "tsv": (TSV, TSV_HEADER),
+    "text": (TEXT, PROSE),
+}  # an input, where not by its name
 
 
 @cache
@@ -150,6 +156,6 @@ def look_of(line: bytes, number: int, input_: str) -> str:
     tables = [_compiled(True), _compiled(False)] if number == 1 else [_compiled(False)]
     fitting = (look for table in tables for look, form in table.items() if form.match(seen))
     look = next(fitting, OTHER)
-    if look == TEXT and flaw_in(seen):  # noise, or a program
+    if look in (PROSE, TEXT) and flaw_in(seen):  # noise, or a program
         return OTHER
     return OTHER if look in TAKES.get(input_, (input_,)) else look

@@ -18,7 +18,15 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from neardup.reading.blocks import TASK_FILE, Block, Pieces, first_place, read_files, start_of_split
+from neardup.reading.blocks import (
+    TASK_FILE,
+    Block,
+    Pieces,
+    first_place,
+    lines_of_stage,
+    read_files,
+    start_of_split,
+)
 from neardup.runtime.errors import StageError
 
 TASK_BYTES = "mapreduce_map_input_length"
@@ -76,8 +84,12 @@ def file_places(old: int, new: int) -> list[int]:
 def _file_place(input_files: str, name: str) -> int:
     """That of the first line of a file; StageError where the list does not tell."""
     path = _path(name)
-    with open(input_files, "rb") as lines:  # decoded as the environment is, whatever the locale
-        named = [os.fsdecode(line.rstrip(b"\n")).partition("\t") for line in lines]
+    try:
+        with open(input_files, "rb") as lines:  # decoded as the environment is, whatever the locale
+            listed = [os.fsdecode(line.rstrip(b"\n")) for line in lines_of_stage(lines)]
+    except StageError:
+        raise StageError(f"{input_files}: is not a list of input files, a line each") from None
+    named = [line.partition("\t") for line in listed]
     files = [[_path(other) for of, _, other in named if of == kind] for kind in ("old", "new")]
     form = _ascii if "?" in path else str
     found = [

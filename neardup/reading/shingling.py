@@ -10,7 +10,8 @@ Words of a text, also in scripts that put no blanks between them.
 
 Without this a whole sentence would be one word, and a copy with one letter changed would have no
 word in common with it.  The table does not depend on the Unicode version of the running Python:
-it is Scripts.txt and DerivedGeneralCategory.txt (M*) of Unicode 17.0.
+it is Scripts.txt and DerivedGeneralCategory.txt (M*) of Unicode 17.0.  Voicing marks of kana, which
+belong to no script, are marks here; the length mark ー is a word of its own.
 
 English stop words: those that spots begin after, and those that spots pass over.
 
@@ -118,7 +119,8 @@ SCRIPTS = {
 MARKS = (
     "0E31 0E34-0E3A 0E47-0E4E 0EB1 0EB4-0EBC 0EC8-0ECE 0F18-0F19 0F35 0F37 0F39 0F3E-0F3F "
     "0F71-0F84 0F86-0F87 0F8D-0F97 0F99-0FBC 0FC6 102B-103E 1056-1059 105E-1060 1062-1064 "
-    "1067-106D 1071-1074 1082-108D 108F 109A-109D 17B4-17D3 17DD A9E5 AA7B-AA7D 16FF0-16FF1"
+    "1067-106D 1071-1074 1082-108D 108F 109A-109D 17B4-17D3 17DD A9E5 AA7B-AA7D 16FF0-16FF1 "
+    "3099-309A FF9E-FF9F"
 )
 
 
@@ -142,8 +144,22 @@ def words(text: str) -> list[str]:
     >>> words("Kafka: 海辺の Kafka"), words("ที่นี่")
     (['Kafka:', '海', '辺', 'の', 'Kafka'], ['ที่', 'นี่'])
     """
+    return _word().findall(text) if _may_be_unspaced(text) else text.split()
+
+
+def joined(words: Iterable[str]) -> str:
+    """Return words as a text, without blanks beside letters of SCRIPTS.
+
+    >>> joined(["to", "be"]), joined(["海", "辺", "の", "Kafka"])
+    ('to be', '海辺のKafka')
+    """
+    text = " ".join(words)
+    return _blank().sub("", text) if _may_be_unspaced(text) else text
+
+
+def _may_be_unspaced(text: str) -> bool:
     some = text.encode("utf-8", "surrogatepass").translate(None, _ONE_OR_TWO_BYTES)
-    return _word().findall(text) if some and re.search(_ELSEWHERE, text) else text.split()
+    return bool(some and re.search(_ELSEWHERE, text))
 
 
 @lru_cache(maxsize=1)
@@ -151,6 +167,12 @@ def _word() -> re.Pattern[str]:
     """Compiled when the first such text is met: it takes milliseconds."""
     unspaced = _class(" ".join(SCRIPTS.values()))
     return re.compile(rf"[{unspaced}][{_class(MARKS)}]*|[^\s{unspaced}]+")
+
+
+@lru_cache(maxsize=1)
+def _blank() -> re.Pattern[str]:
+    unspaced = _class(" ".join(SCRIPTS.values()))
+    return re.compile(rf"(?<=[{unspaced}{_class(MARKS)}]) | (?=[{unspaced}])")
 
 
 _ANTECEDENTS = """

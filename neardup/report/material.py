@@ -29,6 +29,7 @@ from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
 from neardup.reading.blocks import read_files
 from neardup.reading.input_format import LineForm
+from neardup.reading.shingling import words
 from neardup.report.facts import SHOWN, Facts
 from neardup.report.pair_graph import Found, Node
 from neardup.report.passages import Parts, shingle_difference, text_difference
@@ -251,7 +252,7 @@ class Material:
 
     def _differ(self, pair: Found) -> bool:
         a, b = self.texts.get(pair.a), self.texts.get(pair.b)
-        return a is not None and b is not None and a.split() != b.split()
+        return a is not None and b is not None and words(a) != words(b)
 
 
 def gathered_material(sources: Sources, asked: Asked, facts: Facts) -> Material:

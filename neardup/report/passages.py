@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from neardup.evaluation.pair_elements import word_difference
+from neardup.reading.shingling import joined
+from neardup.reading.shingling import words as words_of
 from neardup.report.style import safe
 
 RUN = 40  # words of one difference
@@ -54,12 +56,12 @@ def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
         elif kind == GAP:
             left_out += int(text)
         else:
-            words = text.split()
+            words = words_of(text)
             fitting = [] if left_out else _fitting(words, room)
             left_out += len(words) - len(fitting)
             end = DIFFERING if kind in TAGS and len(words) > len(fitting) else end
             room -= sum(map(_cost, fitting))
-            shown += [(kind, " ".join(fitting))] if fitting else []
+            shown += [(kind, joined(fitting))] if fitting else []
     return [*shown, (end, str(left_out))] if left_out else shown
 
 
@@ -81,7 +83,7 @@ def _cost(word: str) -> int:
 def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
     last = len(parts) - 1
     for i, (kind, text) in enumerate(parts):
-        words = text.split()
+        words = words_of(text)
         if kind == "same":
             before = context if i else 0
             after = context if i < last else 0
@@ -104,7 +106,7 @@ def _short(words: Sequence[str]) -> str:
     >>> _short(["a", "b" * 300])[-3:]
     'bb…'
     """
-    return " ".join(word if len(word) <= WORD else word[:WORD] + "…" for word in words)
+    return joined(word if len(word) <= WORD else word[:WORD] + "…" for word in words)
 
 
 def left_side(parts: Parts) -> str:

@@ -61,9 +61,8 @@ def typed_with_all(options: Mapping[str, str]) -> str:
     words = _words()
     for flag, value in reversed(list(options.items())):
         words = _with(words, flag, value)
-    return _line(words) or " ".join(
-        f"{flag} {shlex.quote(value)}" for flag, value in options.items()
-    )
+    given = [part for flag, value in options.items() for part in _option(flag, value)]
+    return _line(words) or " ".join(map(shlex.quote, given))
 
 
 def typed_numbering() -> str:
@@ -83,8 +82,7 @@ def piped(command: str, name: str = "", flag: str = "", value: str = "") -> str:
     >>> piped("xz -dc", "a b.txt")  # by no program of ours
     "xz -dc 'a b.txt' | … -"
     """
-    words = _words()
-    files = [word for word in words[1:] if word == "-" or os.path.isfile(word)]
+    words, files = _words(), typed_files()
     if words[:1] == [ON_CLUSTER]:
         return f"{command} {name or 'FILE'} | hdfs dfs -put - INPUT"
     if not name:
@@ -94,6 +92,11 @@ def piped(command: str, name: str = "", flag: str = "", value: str = "") -> str:
         line = _line(_with(["-" if word == name else word for word in words], flag, value))
     read = "" if name == "-" else f" {name if name == 'FILE' else shlex.quote(name)}"
     return f"{command}{read} | {line or '… -'}"
+
+
+def typed_files() -> list[str]:
+    """Return the arguments that are files, or standard input."""
+    return [word for word in _words()[1:] if word == "-" or os.path.isfile(word)]
 
 
 def _words() -> list[str]:
@@ -121,7 +124,15 @@ def _with(words: list[str], flag: str, value: str) -> list[str]:
         if not skip and word != flag and not word.startswith(f"{flag}="):
             rest.append(word)
         skip = word == flag
-    return [words[0], flag, value, *rest]
+    return [words[0], *_option(flag, value), *rest]
+
+
+def _option(flag: str, value: str) -> list[str]:
+    """
+    >>> _option("--text", "body"), _option("--text", "--id")
+    (['--text', 'body'], ['--text=--id'])
+    """
+    return [f"{flag}={value}"] if value.startswith("-") else [flag, value]
 
 
 def _line(words: list[str]) -> str:

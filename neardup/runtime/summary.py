@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Callable
 
-from neardup.runtime.errors import StageError, piped, shown, typed_with
+from neardup.runtime.errors import StageError, piped, shown, typed_files, typed_with
 from neardup.runtime.frequent import (
     ON_CLUSTER,
     SHARE,
@@ -198,7 +198,10 @@ LIKE = "bad lines like "  # of the first ones of each process; then a look
 JSONL, JSON_PART, SHINGLES, WEIGHTED = "jsonl", "parts of json", "shingles", "weighted shingles"
 NUMBERS, CSV, TSV, TEXT = "shingles and commas", "csv", "tsv", "text"
 JSON_ARRAY, CSV_HEADER, TSV_HEADER = "a json array", "a csv header", "a tsv header"  # first lines
+PROSE = "prose"  # text without a tab, whose first word is no id
 OTHER = "nothing known"
+DOCUMENT_LINES = 100  # files of no more lines each, of prose, are documents
+DOCUMENTS = "each line or row is a record; files that are one document each cannot be read"
 NAMED_COLUMNS = "; the first line has to name the columns, as id{}text"
 ADVICE: Mapping[str, tuple[str, Callable[[], str]]] = {
     JSONL: ("JSON lines", lambda: typed_with("--input", "jsonl")),
@@ -209,6 +212,7 @@ ADVICE: Mapping[str, tuple[str, Callable[[], str]]] = {
     TSV: ("TSV" + NAMED_COLUMNS.format(", tab, "), lambda: typed_with("--input", "tsv")),
     TSV_HEADER: ("TSV", lambda: typed_with("--input", "tsv")),
     TEXT: ("text", lambda: typed_with("--input", "text")),
+    PROSE: ("text", lambda: typed_with("--input", "text")),
     SHINGLES: ("shingle lines", lambda: typed_with("--input", "shingles")),
     WEIGHTED: ("shingles with weights", lambda: typed_with("--weights", "own")),
     NUMBERS: ("shingles between commas", lambda: piped("sed 's/[,;]/ /g'")),
@@ -274,6 +278,9 @@ def in_words(share: Fraction) -> str:
 def _advice(counts: Mapping[str, int]) -> str:
     looks = {name[len(LIKE) :]: n for name, n in counts.items() if name.startswith(LIKE)}
     look = look_of_most(looks)
+    lines, files = counts.get("records", 0) + bad_lines(counts), len(typed_files())
+    if look == PROSE and files > 1 and lines <= DOCUMENT_LINES * files:
+        return DOCUMENTS
     if look not in ADVICE:
         return "a line is an id and its shingles, or with --input text an id, a tab and the text"
     like, line = ADVICE[look]
@@ -292,4 +299,8 @@ def look_of_most(looks: Mapping[str, int]) -> str:
             votes[header] += votes.pop(lines, 0) + votes.pop(TEXT, 0)
     if JSON_ARRAY in votes:
         votes[JSON_ARRAY] += votes.pop(JSON_PART, 0) + votes.pop(JSONL, 0)
-    return max(votes, key=lambda look: votes[look], default=OTHER)
+    prose = votes.pop(PROSE, 0)
+    if prose:
+        votes[TEXT] = votes.get(TEXT, 0) + prose
+    most = max(votes, key=lambda look: votes[look], default=OTHER)
+    return PROSE if most == TEXT and 2 * prose > votes[TEXT] else most

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -212,6 +212,20 @@ def take_options(args: argparse.Namespace, index: Path, names: list[str]) -> lis
         setattr(args, attribute(flag), value)
         taken.append(flag if value is True else f"{flag} {value}")
     return taken
+
+
+def check_alike(indexes: Sequence[Path]) -> None:
+    """UsageError where two indexes were made with different options, which no run can have."""
+    of = {index: Manifest.of(index).options for index in indexes}
+    for index, options in of.items():
+        for flag in dict.fromkeys([*of[indexes[0]], *options]):
+            first, other = (told.get(flag, "") for told in (of[indexes[0]], options))
+            if first != other:
+                raise UsageError(
+                    f"{indexes[0]} was made {_with(flag, first)}, and {index} "
+                    f"{_with(flag, other)}; run against one of them, or make one again with the "
+                    "options of the other"
+                )
 
 
 def _lacking(

@@ -287,6 +287,19 @@ def test_other_options_are_refused_with_both_values(
     assert (sorted(index.iterdir()), (index / "manifest.json").read_bytes()) == before
 
 
+@pytest.mark.parametrize("flags", [[], ["--threshold=0.9"], ["--threshold=0.8"]])
+def test_two_indexes_of_different_options_are_both_named(
+    flags: list[str], files: Files, tmp_path: Path
+) -> None:
+    other = made(tmp_path, "other", [files["old"]], "--threshold=0.8")
+    for one, two, values in (files["index"], other, "98"), (other, files["index"], "89"):
+        old = [f"--against={one}", f"--against={two}"]
+        result = run([*RUN_LOCAL, *flags, *old, files["new"]], tmp_path)
+        assert result.code == 2
+        made_with = "{} was made with --threshold 0.{}, and {} with --threshold 0.{};"
+        assert made_with.format(one, values[0], two, values[1]) in result.err
+
+
 @pytest.mark.parametrize("name", [*FILES, "sums"])
 @pytest.mark.parametrize("how", ["flipped", "truncated", "missing"])
 def test_damage_is_refused(name: str, how: str, files: Files, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_wrong_usage(flags: list[str], message: str, tmp_path: Path) -> None:
     [
         (
             "folder",
-            "folder: is a directory; name the files in it, of which each line or row is a record; "
+            "folder: is a directory; name the files in it; each line or row is a record; "
             "files that are one document each cannot be read",
         ),
         ("missing", "missing: no such file"),

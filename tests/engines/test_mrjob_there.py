@@ -42,6 +42,9 @@ again = NearDuplicates(["--count-tokens", *typed._cl_args])
 for job in (typed, again):
     runner = job._runner_kwargs()
     print(job.options.args, runner["upload_archives"], runner["cmdenv"])
+again.kept = ".neardup/numpy.tar.gz"
+runner = again._runner_kwargs()
+print(runner["upload_archives"], runner["jobconf"]["mapreduce.job.cache.archives"])
 """
 
 
@@ -61,7 +64,8 @@ def test_each_of_the_jobs_is_sent_numpy(
 ) -> None:
     said = succeed([JOB[0], "-W", "ignore", "-c", SHIPS, *words], tmp_path, cwd=ROOT, process=True)
     line = f"['in.txt'] ['{archive}'] {{'PYTHONPATH': '{path}'}}\n"
-    assert said.out.decode() == 2 * line
+    kept = "[] .neardup/numpy.tar.gz#numpy-lib\n"
+    assert said.out.decode() == 2 * line + kept
 
 
 def test_numpy_is_for_the_nodes_of_a_cluster(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_rounds_that_have_seen_other_records(tmp_path: Path) -> None:
         '\\t\\tkeys=90\\ncompleted successfully\\n" >&2'
         for i in (8, 9)
     )
-    jobs = f"jar*step.py share*) {first} ;; jar*) {second} ;;"
+    jobs = f"jar*step.py\\ share*) {first} ;; jar*) {second} ;;"
     case = f'case "$*" in {jobs} "fs -ls"*) cat {tmp_path}/new ;; "fs -test"*) exit 1 ;; esac'
     fake_hadoop(tmp_path, case)
     result = run([*RUN_HADOOP, "--rounds=2", "/in", "/out"], tmp_path, **told)
@@ -153,7 +153,7 @@ def test_room_for_the_shared_keys(
     )
     run([*RUN_HADOOP, "--rounds=2", *flags.split(), "/in", "/out"], tmp_path, **told)
     asked = (tmp_path / "asked").read_text().splitlines()
-    keys, pairs = (shlex.split(line) for line in asked if "/mapper.py" in line or "_keys" in line)
+    keys, pairs = (shlex.split(line) for line in asked if "/mapper.py" in line or "step.py share" in line)
     memory = [last(job, "mapreduce.map.memory.mb") for job in (keys, pairs)]
     assert memory[1] == str(container)
     assert memory[0] == ("2048" if "memory=" not in flags else str(container))

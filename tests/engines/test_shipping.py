@@ -1,4 +1,4 @@
-"""The scripts as Hadoop runs them: shipped one by one, linked into an empty task folder.
+"""The scripts as Hadoop runs them: shipped one by one, linked into an empty task folder; and numpy.
 
 Every file of `-files` gets a folder of its own in the file cache, and a symbolic link in the task's
 folder.  Python resolves the link, so beside a script there is no package.
@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from neardup.engines.hadoop import shipping
+from neardup.engines.hadoop import command_line, shipping
+from neardup.engines.hadoop.jobs import keep_on_cluster, streaming
+from neardup.runtime.atomic_write import LOCKED, OWNER, machine
 from tests.support.engines import JOB, MAPPER, REDUCER, ROOT, Result, in_order, run, succeed
+from tests.support.fake_hadoop import fake_hadoop, value, was_asked
 
 SHIPPED = [*shipping.SCRIPTS, "neardup"]
 RECORDS = b"a 1 2 3\nb 3 2 1\nbad\n\nc 1 x\nd 1 -2\n\xff 1\nc 1 2 3\n"
@@ -114,3 +117,117 @@ def test_lines_have_no_carriage_return(tmp_path: Path) -> None:
     keyed = succeed(MAPPER, tmp_path, records)
     assert b"\r" not in keyed.out
     assert keyed.count("records") == 3
+
+
+# numpy, which the cluster keeps.
+
+
+HOME = r"""
+cd {home}; shift; while [ "$1" = -D ]; do shift 2; done
+case $1 in
+  -ls) [ -d "$3" ] && echo "$(stat -c %A "$3")   - me us     0 2026-01-31 09:00 $3"
+    [ -e "$4" ] && echo "-rw-------   1 me us $(stat -c %s "$4") 2026-01-31 09:00 $4" ;;
+  -mkdir) mkdir -p -m 700 "$3" ;;
+  -put) cp "$2" "$3" ;;
+  -mv) if [ -e "$3" ]; then echo "mv: $3: File exists" >&2; exit 1; else mv "$2" "$3"; fi ;;
+  -rm) rm -f "$5" ;;
+esac"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's home on a cluster; this machine's archive of numpy is there already."""
+    archive = tmp_path / "numpy-cp39.tar.gz"
+    archive.write_bytes(b"numpy")
+    monkeypatch.setattr(shipping, "numpy", lambda version: archive)
+    (tmp_path / "home").mkdir()
+    told = fake_hadoop(tmp_path, HOME.format(home=tmp_path / "home"))
+    for name, text in told.items():
+        monkeypatch.setenv(name, text)
+    return tmp_path / "home"
+
+
+def sent(*flags: str) -> tuple[list[str], list[str]]:
+    """The archives that a run takes from this machine and from the cluster."""
+    args = command_line.read(["--ship-numpy", "--reducers=1", *flags, "in", "out"])
+    keep_on_cluster(args)
+    command = streaming(args, {})
+    there = [word.partition("=")[2] for word in command if word.startswith("mapreduce.job.cache")]
+    return [Path(name).name for name in value(command, "-archives").split(",")], there
+
+
+def test_numpy_is_uploaded_once(home: Path, tmp_path: Path) -> None:
+    local, (there,) = sent()
+    assert local == ["neardup.tar.gz#neardup-job"]
+    assert re.fullmatch(r"\.neardup/numpy-cp39-[0-9a-f]{16}\.tar\.gz#numpy-lib", there)
+    asked = was_asked(tmp_path)
+    words = ["-ls", "-mkdir", "-put", "-ls", "-mv"]
+    assert [word for line in asked for word in line.split() if word in words] == words
+    assert sent() == (local, [there])
+    assert was_asked(tmp_path) == [*asked, asked[0]]  # the second run has only looked
+    assert (home / there.partition("#")[0]).read_bytes() == b"numpy"
+    assert len(list((home / ".neardup").iterdir())) == 1
+    shipping.numpy("").write_bytes(b"newer")
+    assert sent()[1] != [there]
+
+
+SENT_ALONG = "numpy-cp39.tar.gz is sent along with each job, and not kept on the cluster: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("mkdir -p -m", "echo mkdir: denied >&2; exit 1", "mkdir: denied"),
+        ('cp "$2"', "echo nu >", "has not arrived as a whole"),
+        ("%A", "drwxr-xr-x", "{kept} is not private; type: hadoop fs -chmod 700 {kept}"),
+    ],
+)
+def test_a_cluster_that_cannot_keep_numpy(
+    before: str, after: str, why: str, home: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if "private" in why:
+        (home / ".neardup").mkdir()
+    fake_hadoop(tmp_path, HOME.format(home=home).replace(before, after))
+    local, there = sent()
+    assert local == ["neardup.tar.gz#neardup-job", "numpy-cp39.tar.gz#numpy-lib"]
+    assert there == []
+    (said,) = capfd.readouterr().err.splitlines()
+    assert said.startswith(SENT_ALONG.format("").rstrip("\n"))
+    assert said.endswith(why.format(kept=".neardup"))
+    assert list(home.glob(".neardup/*")) == []
+
+
+def test_two_runs_that_upload_numpy_at_once(
+    home: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The other one is done while this one is on its way: its file stays as it is."""
+    script = HOME.format(home=home)
+    fake_hadoop(tmp_path, script.replace("-mv)", '-mv) cp "$2" "$3"; touch -d @1 "$3";'))
+    _, (there,) = sent()
+    (copy,) = (home / ".neardup").iterdir()
+    assert there == f".neardup/{copy.name}#numpy-lib"
+    assert copy.stat().st_mtime == 1
+    assert capfd.readouterr().err == ""
+
+
+def test_archives_of_the_cluster_that_the_user_names(home: Path) -> None:
+    """The property has one value: theirs stays, and numpy is sent along."""
+    local, there = sent("-D", "mapreduce.job.cache.archives=/mine.zip#mine")
+    assert there == ["/mine.zip#mine"]
+    assert "numpy-cp39.tar.gz#numpy-lib" in local
+
+
+def test_what_a_killed_run_was_installing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next run removes it from TMPDIR."""
+    left = tmp_path / f"{LOCKED}dead"
+    left.mkdir()
+    (left / OWNER).write_text(machine())
+    seen: list[str] = []
+    monkeypatch.setattr(shipping, "folder", lambda: tmp_path / "ship")
+    monkeypatch.setattr(shipping.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(shipping, "_run", lambda *command: seen.extend(map(str, command)))
+    (tmp_path / "ship").mkdir()
+    shipping.numpy()
+    (target,) = (Path(word) for word in seen if word.startswith(str(tmp_path)))
+    assert target.parent.name.startswith(LOCKED)
+    assert [path.name for path in tmp_path.iterdir()] == ["ship"]

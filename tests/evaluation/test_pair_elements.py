@@ -47,3 +47,10 @@ def test_many_differences_are_counted() -> None:
 
 def test_control_characters_reach_no_terminal() -> None:
     assert difference("a\x1b[2J b", "b\u202e b") == r"[-a\x1b[2J-] {+b\u202e+} b"
+
+
+def test_of_texts_without_blanks_the_letters_around_a_change_are_shown() -> None:
+    same = "".join(map(chr, range(0x4E00, 0x4E64)))
+    told = difference(f"{same}東{same}", f"{same}京{same}")
+    assert told == f"…{same[-4:]} [-東-] {{+京+}} {same[:4]}…"
+    assert difference("東京", "東 京") == "none: the same words in the same order"

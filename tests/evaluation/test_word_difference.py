@@ -60,6 +60,20 @@ def test_words_are_told_as_written_and_compared_as_the_same_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("a", "b", "parts"),
+    [
+        ("東京に行く。", "東京へ行く。", "same 東京 only_a に only_b へ same 行く。"),
+        ("ไปไหนมา", "ไปไหม่มา", "same ไปไห only_a น only_b ม่ same มา"),
+        ("Tokyo東京 2026", "Tokyo東 2026", "same Tokyo東 only_a 京 same 2026"),
+        ("か\u3099っこう", "がっこう", "same か\u3099っこう"),
+    ],
+)
+def test_letters_of_scripts_without_blanks_are_compared(a: str, b: str, parts: str) -> None:
+    told = parts.split()
+    assert word_difference(a, b) == list(zip(told[::2], told[1::2]))
+
+
+@pytest.mark.parametrize(
     ("a", "b", "same"),
     [
         ("x " * 100_000, "x " * 90_000, 90_000),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from neardup.reading.blocks import TASK_FILE
 from tests.support.engines import (
     COUNT_TOKENS,
     DECIDE,
@@ -138,12 +140,28 @@ def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path:
     "command",
     [REDUCER, DEDUP, [*DECIDE, "--output=kept"], [*SHARE_KEYS, "reduce"]]
     + [[*COUNT_TOKENS, "sum"], [*MAPPER, "--scheme=prefix", "--counts=/dev/zero", VIDEOS]]
-    + [[*MAPPER, "--shared-keys=/dev/zero", VIDEOS], [*KEEP, "--decided=/dev/zero", VIDEOS]],
+    + [[*MAPPER, "--shared-keys=/dev/zero", VIDEOS], [*KEEP, "--decided=/dev/zero", VIDEOS]]
+    + [[*KEEP, "--decided=/dev/null", *zero] for zero in ([], ["/dev/zero"])]
+    + [["env", f"{TASK_FILE}=file:///a", *KEEP, "--decided=/dev/null", "--input-files=/dev/zero"]],
     ids=lambda command: " ".join(str(word).rpartition("/")[2] for word in command[1:]),
 )
 def test_what_never_ends_is_refused(command: list[str], tmp_path: Path) -> None:
     words = ["sh", "-c", 'ulimit -v 4000000; exec "$@" < /dev/zero', "sh", *map(str, command)]
-    result = run(words, tmp_path, process=True)
+    with open("/dev/null", "wb") as nowhere:
+        result = run(words, tmp_path, stdout=nowhere.fileno(), process=True)
     assert result.code == 1
     assert len(result.err.strip().splitlines()) == 1
+    assert "out of memory" not in result.err
     assert not result.left
+
+
+def test_a_packed_file_without_a_line_end_is_refused(tmp_path: Path) -> None:
+    """As a file of some MB may hold GB."""
+    mebibyte = gzip.compress(bytes(1 << 20))
+    path = tmp_path / "zeros.gz"
+    path.write_bytes(mebibyte * 1100)
+    for command in [*MAPPER], [*KEEP, "--decided=/dev/null"]:
+        words = ["sh", "-c", 'ulimit -v 4000000; exec "$@" > /dev/null', "sh", *command, path]
+        result = run(words, tmp_path, process=True)
+        assert result.code == 1
+        assert "zeros.gz: line 1: no line end in 1,024 MiB" in result.err

@@ -244,6 +244,7 @@ LOOKING_SO = {
     "tsv": "a\ten\tto be",
     "csv": '"a, b",to be',
     "text": "0ad\tgame, of war",
+    "prose": "It was a sunny day, and all was well.",
     OTHER: "lonely",
 }
 
@@ -263,7 +264,32 @@ def test_what_a_line_looks_like(look: str) -> None:
 @pytest.mark.parametrize("line", [b"\x7fELF \x02 words", b"caf\xe9 au lait", b"to be\0 or not"])
 def test_bytes_that_are_no_text_are_not_called_text(line: bytes) -> None:
     assert look_of(b"\x80" + line, 5, "shingles") == OTHER
-    assert look_of(b"a plain line of text", 5, "shingles") == "text"
+    assert look_of(b"a plain line of text", 5, "shingles") == "prose"
+
+
+def test_files_of_one_document_each_are_named_as_what_they_are(tmp_path: Path) -> None:
+    story = ["The quick brown fox, who was lazy.", "", "It was a sunny day.", "3 men came.", "End"]
+    files = [tmp_path / f"{name}.txt" for name in "abc"]
+    for file in files:
+        file.write_text("\n".join(story * 3))
+    documents = "each line or row is a record; files that are one document each cannot be read"
+    text = "they look like text; type: ./run_local.sh --input text"
+    result = run([*RUN_LOCAL, *files], tmp_path)
+    assert result.code == 1
+    assert f"no line of 36 could be read; {documents}\n" in result.err
+    assert text in run([*RUN_LOCAL, files[0]], tmp_path).err  # of one file nobody knows
+    files[0].write_text("\n".join(story * 100))
+    assert text in run([*RUN_LOCAL, *files], tmp_path).err
+    for line in "v1 to be or not", "The\tbe or not":  # an id, or a tab behind one
+        for file in files:
+            file.write_text(f"{line}\n" * 3)
+        assert text in run([*RUN_LOCAL, *files], tmp_path).err
+    for file in files:
+        file.write_bytes(b"un caf\xe9 au lait\n" * 3)
+    said = run([*RUN_LOCAL, *files], tmp_path).err
+    assert "no line of 9 could be read" in said
+    assert text not in said
+    assert documents not in said
 
 
 def test_every_look_has_its_advice() -> None:
@@ -313,12 +339,10 @@ def test_a_share_of_bad_lines(
 def test_what_was_removed_is_there_too(tmp_path: Path) -> None:
     path, removed = tmp_path / "some.txt", tmp_path / "removed.tsv"
     path.write_bytes(some_bad(3, 4))
-    for command in RUN_LOCAL, INLINE:
-        result = run([*command, "--output=kept", "--removed", removed, path], tmp_path)
-        assert result.code == 1
-        assert len(result.out.splitlines()) == 5  # bad lines stay
-        assert len(removed.read_bytes().splitlines()) == 2
-        removed.unlink()
+    result = run([*RUN_LOCAL, "--output=kept", "--removed", removed, path], tmp_path)
+    assert result.code == 1
+    assert len(result.out.splitlines()) == 5  # bad lines stay
+    assert len(removed.read_bytes().splitlines()) == 2
 
 
 def test_max_bad_of_nothing_is_strict(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.joins import JOINS, filters, inverted_index, prefix_joins
+from neardup.joins import JOINS, filters, nested_loop, ppjoin_plus
 from neardup.joins.filters import Ordered, indexing_prefix, overlap_needed, probing_prefix, ranks
 from neardup.joins.merge_opt import doubling_search
 from neardup.sets.ragged import Ragged
@@ -32,7 +32,7 @@ def triples(joined):
 
 
 def oracle(sets, t):
-    joined = inverted_index(Ragged.from_rows([list(x) for x in sets]), Threshold.parse(t))
+    joined = nested_loop(Ragged.from_rows([list(x) for x in sets]), Threshold.parse(t))
     assert 0 < joined.candidates["pairs"] < joined.candidates["all"]
     return triples(joined)
 
@@ -82,7 +82,7 @@ def test_the_pairs_are_those_of_the_nested_loop(name, t, universe, seed, largest
 @given(st.lists(shingle_sets, max_size=14), st.sampled_from([*THRESHOLDS, "0.05", "0.000000001"]))
 def test_any_sets_give_the_pairs_of_the_nested_loop(name, sets, t):
     rows = Ragged.from_rows([list(x) for x in sets])
-    assert join(name, sets, t) == triples(inverted_index(rows, Threshold.parse(t)))
+    assert join(name, sets, t) == triples(nested_loop(rows, Threshold.parse(t)))
 
 
 @every_join
@@ -121,11 +121,11 @@ def test_too_few_sets_make_no_pair(name, sets):
 @every_threshold
 def test_the_steps_of_ppjoin_plus_do_not_change_its_pairs(monkeypatch, step, t):
     sets = families(4, range(40), 12)
-    counts = prefix_joins(Ragged.from_rows(sets), Threshold.parse(t)).candidates
+    counts = ppjoin_plus(Ragged.from_rows(sets), Threshold.parse(t)).candidates
     monkeypatch.setattr(PPJOIN_PLUS, "STEP", step)
     monkeypatch.setattr(PPJOIN_PLUS, "PAIR_STEP", step)
     assert join("ppjoin_plus", sets, t) == oracle(sets, t)
-    assert prefix_joins(Ragged.from_rows(sets), Threshold.parse(t)).candidates == counts
+    assert ppjoin_plus(Ragged.from_rows(sets), Threshold.parse(t)).candidates == counts
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 5])
@@ -150,7 +150,7 @@ def test_each_filter_leaves_fewer_candidates():
     rng = random.Random(6)
     sets = [rng.sample(range(60), rng.randint(20, 30)) for _ in range(300)]
     sets += [x[:-1] for x in sets[:20]]
-    joined = prefix_joins(Ragged.from_rows(sets), Threshold.parse("0.7"))
+    joined = ppjoin_plus(Ragged.from_rows(sets), Threshold.parse("0.7"))
     filters_ = ["all", "length", "prefix", "positional", "suffix", "pairs"]
     assert list(joined.candidates) == filters_
     assert len(set(joined.candidates.values())) == len(filters_)

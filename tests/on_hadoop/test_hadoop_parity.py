@@ -6,11 +6,13 @@ import gzip
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from cluster import daemons
 from tests.engines.test_articles import ARTICLES, FLAGS
 from tests.support import hadoop_cluster
 from tests.support.engines import (
@@ -153,6 +155,28 @@ def test_nodes_without_numpy(videos: bytes, tmp_path: Path) -> None:
     result = hadoop_cluster.attempt([*command, hdfs, output], tmp_path)
     assert result.code == 0, result.err
     assert hadoop_cluster.pairs_in(output) == ANSWER.read_bytes()
+
+
+def test_numpy_is_put_on_the_cluster_once(videos: bytes, tmp_path: Path) -> None:
+    """By a user whom the cluster has not seen: all jobs of both runs take the same file."""
+    user = f"user{time.time_ns()}"
+    hdfs = hadoop_cluster.put(videos, "/in/kept/videos.txt")
+    hadoop_cluster.hadoop("fs", "-mkdir", "-p", f"/user/{user}")
+    run = [*RUN_HADOOP, "--ship-numpy", "--output=removed", hdfs, hadoop_cluster.new_output()]
+    mrjob = [*JOB, "--no-conf", "-r", "hadoop", "--ship-numpy", f"hdfs://{hdfs}"]
+    seen = set()
+    for command in (run, mrjob):
+        result = hadoop_cluster.attempt(command, tmp_path, HADOOP_USER_NAME=user)
+        assert result.code == 0, result.err
+        assert result.err.count("Running job: ") == 2
+        (name,) = hadoop_cluster.names_in(f"/user/{user}/.neardup")
+        seen.add(hadoop_cluster.hadoop("fs", "-stat", "%A %b %y", f"/user/{user}/.neardup/{name}"))
+    (told,) = seen
+    assert told.startswith(b"rw------- ")
+    assert in_order(result.out) == ANSWER.read_bytes()
+    unpacked = list(daemons.HOME.glob(f"data/nodemanager*/usercache/{user}/filecache/*/numpy-*"))
+    assert {path.name for path in unpacked} == {name}
+    assert len(unpacked) <= 2  # one on each node, for four jobs
 
 
 def test_a_folder_of_plain_and_packed_files(videos: bytes, tmp_path: Path) -> None:

@@ -68,6 +68,9 @@ def test_copies_with_one_letter_changed_are_found(
         ("\U0001f600 x", ["\U0001f600", "x"]),
         ("\u3000東\u3000", ["東"]),
         ("\u0e31x", ["\u0e31", "x"]),
+        ("コーヒー", ["コ", "ー", "ヒ", "ー"]),
+        ("ｶﾞｯﾂﾊﾟﾌﾞ", ["ｶﾞ", "ｯ", "ﾂ", "ﾊﾟ", "ﾌﾞ"]),
+        ("か\u309aき", ["か\u309a", "き"]),
     ],
 )
 def test_letters_of_such_scripts_are_words(text: str, expected: list[str]) -> None:

@@ -103,6 +103,7 @@ def read(given: list[str]) -> argparse.Namespace:
     settings.form.check_task()
     check_codecs([*(args.against or []), *args.inputs])
     args.decides, args.tagged, args.places = settings.output.decides, settings.tag is not None, ""
+    args.kept = {}  # what the cluster has of what tasks need
     if args.dedup and args.decides:
         raise UsageError(f"--dedup is for pairs, and --output is {args.output}")
     if args.removed is not None and args.output != "kept":

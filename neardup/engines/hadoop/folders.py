@@ -10,6 +10,13 @@ Of two runs on this machine that would write to one folder of the cluster, the l
 Hadoop itself refuses a folder that is there, but a job makes its own only when it begins: two that
 are submitted at the same time would mix their lines.  A claim is a lock on a byte of one file, so
 it ends with its process, whatever ends that.
+
+Copies of archives in the user's home on the cluster, which all jobs of the user share.
+
+    .neardup/numpy-cp311-linux-x86_64-0123456789abcdef.tar.gz
+
+A node unpacks a file of HDFS once, and keeps it for all jobs of a user, while its path and its date
+stay the same.  So a copy is never written again, and its name has a hash of its content.
 """
 
 from __future__ import annotations
@@ -27,6 +34,8 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from subprocess import PIPE
 from urllib.parse import urlsplit
 
 from neardup.engines.hadoop.shipping import folder
@@ -268,3 +277,60 @@ def _place(output: str) -> int:
     """Of a folder, by its path; no two have the same, as far as chance goes."""
     digest = hashlib.sha256(path_of(output).encode("utf-8", "surrogateescape")).digest()
     return int.from_bytes(digest[:8], "big") % PLACES
+
+
+KEPT = ".neardup"  # in the user's home
+PRIVATE = ("-D", "fs.permissions.umask-mode=077")
+REPLICAS = ("-D", "dfs.replication=10")  # as of what Hadoop itself sends to all nodes
+
+
+def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
+    """Return the path of an archive's copy, made if it is missing; "" if it cannot be kept there.
+
+    `program`: the command of Hadoop, where it is not the one that `hadoop` finds.
+    """
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
+    copy = f"{KEPT}/{archive.name.removesuffix('.tar.gz')}-{digest}.tar.gz"
+    try:
+        fs = [*(program or [hadoop()]), "fs"]
+        if not _is_whole(fs, copy, archive):
+            _upload(fs, archive, copy)
+    except StageError as error:
+        say(f"{archive.name} is sent along with each job, and not kept on the cluster: {error}")
+        return ""
+    return copy
+
+
+def _is_whole(fs: list[str], copy: str, archive: Path) -> bool:
+    """Whether there is a copy of the archive's size; StageError where others may write there."""
+    look = [*fs, "-ls", "-d", KEPT, copy]
+    done = subprocess.run(look, stdin=subprocess.DEVNULL, capture_output=True)
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    if lines and not lines[0].startswith("drwx------"):
+        raise StageError(f"{KEPT} is not private; type: hadoop fs -chmod 700 {KEPT}")
+    found = [LISTED.fullmatch(line) for line in lines[1:]]
+    return any(one and int(one["size"]) == archive.stat().st_size for one in found)
+
+
+def _upload(fs: list[str], archive: Path, copy: str) -> None:
+    """Make a copy, under another name until it is whole; StageError if nobody can."""
+    part = f"{copy}.{secrets.token_hex(8)}"
+    _succeed([*fs, *PRIVATE, "-mkdir", "-p", KEPT])
+    try:
+        _succeed([*fs, *PRIVATE, *REPLICAS, "-put", str(archive), part])
+        if not _is_whole(fs, part, archive):
+            raise StageError(f"{part} has not arrived as a whole")
+        _succeed([*fs, "-mv", part, copy])
+    except BaseException as error:
+        remove([part])
+        # Of two runs at once, the later one finds what the other one has made.
+        if not isinstance(error, StageError) or not _is_whole(fs, copy, archive):
+            raise
+
+
+def _succeed(command: list[str]) -> None:
+    """Run Hadoop's command; StageError with its last line if it fails."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=PIPE)
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "backslashreplace").splitlines()
+        raise StageError(said[-1] if said else f"{shlex.join(command)} failed")

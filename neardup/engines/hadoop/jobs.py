@@ -18,7 +18,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from neardup.engines.hadoop import shipping
-from neardup.engines.hadoop.shipping import NUMPY
+from neardup.engines.hadoop.folders import kept_on_cluster
+from neardup.engines.hadoop.shipping import ARCHIVES, NUMPY
 from neardup.engines.hadoop.sizes import (
     MAP_MEMORY,
     MAPS,
@@ -38,6 +39,7 @@ from neardup.runtime.errors import StageError, UsageError
 # What is sent along is called so in a task's folder.
 CODE, VENV, COUNTS = "neardup-job", "venv", "counts"
 LIST, DECIDED, SHARED = "input-files", "decided", "shared-keys"
+FILES = "mapreduce.job.cache.files"
 KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
 IDENTITY = ("-mapper", "org.apache.hadoop.mapred.lib.IdentityMapper")
 PLAIN = {"mapreduce.output.fileoutputformat.compress": "false"}  # for a task to read
@@ -66,11 +68,11 @@ def along(files: Mapping[str, str]) -> list[str]:
     return ["-files", ",".join(sent)] if sent else []
 
 
-def from_cluster(files: Mapping[str, str]) -> list[str]:
+def from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
     """What gives each task files of the cluster: the name that each has there, and its path."""
-    # With -files, the name of the file system would have to be told.
+    # With -files and -archives, the name of the file system would have to be told.
     cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]
-    return ["-D", f"mapreduce.job.cache.files={','.join(cached)}"] if cached else []
+    return ["-D", f"{kind}={','.join(cached)}"] if cached else []
 
 
 def always(properties: Mapping[str, object]) -> list[str]:
@@ -130,17 +132,32 @@ def streaming(
     merged = {**properties, **common, **properties}
     defined = [f"{name}={value}" for name, value in merged.items()]
     check_name(shipping.folder())
-    sent = [f"{shipping.our_code()}#{CODE}"]  # one file: each costs the client half a second
-    if args.ship_numpy is not None:
-        sent.append(f"{shipping.numpy(args.ship_numpy)}#{NUMPY}")
-    if args.ship_venv:
-        sent.append(f"{shipping.virtual_environment()}#{VENV}")
+    # One file: each costs the client half a second.
+    files = {CODE: shipping.our_code(), **({} if args.kept else with_numpy(args))}
+    sent = [f"{path}#{name}" for name, path in files.items()]
     return [
         *(hadoop(), "jar", streaming_jar()),
         *(word for text in (*defined, *args.define) for word in ("-D", text)),
         *more,
+        *from_cluster(args.kept, ARCHIVES),
         *("-archives", ",".join(sent)),
     ]
+
+
+def with_numpy(args: argparse.Namespace) -> dict[str, Path]:
+    """The archive that brings numpy to the nodes, by its name in a task's folder, if it is sent."""
+    if args.ship_venv:
+        return {VENV: shipping.virtual_environment()}
+    return {} if args.ship_numpy is None else {NUMPY: shipping.numpy(args.ship_numpy)}
+
+
+def keep_on_cluster(args: argparse.Namespace) -> None:
+    """Have all jobs take numpy from one copy on the cluster, if it can be kept there."""
+    if any(text.startswith(f"{ARCHIVES}=") for text in args.define):
+        return  # the property has one value, and this one is the user's
+    for name, archive in with_numpy(args).items():
+        if copy := kept_on_cluster(archive):
+            args.kept = {name: copy}
 
 
 def check_name(path: Path) -> None:

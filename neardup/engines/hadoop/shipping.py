@@ -22,7 +22,7 @@ import sys
 import sysconfig
 import tarfile
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from neardup.runtime.errors import StageError, UsageError
 
 FLAG = "--ship-numpy"
 NUMPY = "numpy-lib"  # in a task's folder
+ARCHIVES = "mapreduce.job.cache.archives"  # of the cluster, that each task has
 OPTION: dict[str, Any] = dict(
     metavar="",  # argparse would show it behind a blank, and there it is an INPUT
     help="send numpy along, to nodes with this machine's system and Python version; as "
@@ -91,7 +92,7 @@ def numpy(version: str = "") -> Path:
     wheels = ["--python-version", version, "--platform", system, "--only-binary=:all:"]
 
     def install(path: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="neardup.") as folder:
+        with _empty_folder() as folder:
             pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder]
             _run(*pip, *(wheels if version else []), "numpy")
             with tarfile.open(path, "w:gz") as tar:
@@ -105,7 +106,7 @@ def virtual_environment() -> Path:
     """A virtual environment with numpy; the nodes need its Python in the same place as here."""
 
     def install(path: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="neardup.") as folder:
+        with _empty_folder() as folder:
             _run(sys.executable, "-m", "venv", folder)
             bin_ = os.path.join(folder, "bin")
             pip = [f"{bin_}/python", "-m", "pip", "install", "--quiet", "numpy", "venv-pack"]
@@ -113,6 +114,15 @@ def virtual_environment() -> Path:
             _run(f"{bin_}/venv-pack", "-p", folder, "-o", str(path), "--format", "tar.gz")
 
     return _kept(f"venv-{_python()}.tar.gz", install)
+
+
+@contextlib.contextmanager
+def _empty_folder() -> Iterator[str]:
+    """A folder in TMPDIR, removed at the end; the next run removes it if this one is killed."""
+    with swept_folder(Path(tempfile.gettempdir()), LOCKED) as own:
+        folder = own / "content"  # beside the name of the owner
+        folder.mkdir()
+        yield str(folder)
 
 
 def kept_bytes(data: bytes) -> Path:

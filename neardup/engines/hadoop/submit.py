@@ -60,6 +60,8 @@ def main() -> None:
     args = command_line.read(sys.argv[1:])
     with swept_folder(shipping.folder(), LOCKED) as temporary:
         look_at_inputs(args, temporary)
+        if not args.show:
+            jobs.keep_on_cluster(args)
         plan = planned(args)
         if args.show:
             sys.stdout.buffer.write(os.fsencode(plan.shown()))
@@ -211,10 +213,12 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
         detach = args.detach and not isinstance(error, Exception)
         _clean_up(started, plan.between, made, detach)
         raise
-    if plan.marking and subprocess.run(plan.marking, stdin=subprocess.DEVNULL).returncode:
-        say("Without its mark, --overwrite will take OUTPUT for somebody's data")
+    # Both at the same time: each is a JVM of its own, and takes seconds.
+    marking = subprocess.Popen(plan.marking, stdin=subprocess.DEVNULL) if plan.marking else None
     if plan.between:
         folders.remove([plan.between])
+    if marking and marking.wait():
+        say("Without its mark, --overwrite will take OUTPUT for somebody's data")
     print(describe([counters.as_dict()], whole=True, packed=True), file=sys.stderr)
     judged(counters.counts, settings.max_bad)
 

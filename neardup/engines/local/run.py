@@ -181,7 +181,10 @@ def plain_names(words: list[str]) -> list[str]:
 def take_options(args: argparse.Namespace) -> list[str]:
     """Take options that the run does not give from its indexes; return a summary line for each."""
     lines = []
-    for name in filter(is_index, args.against or []):
+    indexes = list(filter(is_index, args.against or []))
+    if indexes:
+        index_manifest.check_alike(list(map(Path, indexes)))
+    for name in indexes:
         files = [old for old in args.against if not is_index(old)] + args.files
         if taken := index_manifest.take_options(args, Path(name), files):
             lines.append(f"{'options of the index':33} {name}: {' '.join(taken)}")

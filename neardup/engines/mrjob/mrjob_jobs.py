@@ -14,6 +14,7 @@ import argparse
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from mrjob.conf import combine_envs
 from mrjob.job import MRJob
@@ -49,6 +50,7 @@ class NearDuplicates(MRJob):
     SCRIPT = ""  # job.py, and what it does where it is no task: `mrjob_main` tells
     LAUNCH: Callable[[NearDuplicates], None]
     DIRS = ["neardup"]
+    kept = ""  # numpy's archive on the cluster, if it is kept there
     JOBCONF = {"mapreduce.job.name": "near-duplicates"}
 
     @classmethod
@@ -102,9 +104,13 @@ class NearDuplicates(MRJob):
 
     def archives(self) -> list[str]:
         version = self.options.ship_numpy
-        if version is None:
+        if version is None or self.kept:
             return []
         return [f"{shipping.numpy(version)}#{shipping.NUMPY}"]
+
+    def jobconf(self) -> dict[str, Any]:
+        kept = {shipping.ARCHIVES: f"{self.kept}#{shipping.NUMPY}"} if self.kept else {}
+        return {**super().jobconf(), **kept}
 
     def run_job(self) -> None:
         """What mrjob calls where this is no task."""

@@ -21,8 +21,8 @@ from typing import Any
 
 from mrjob.step import StepFailedException
 
-from neardup.engines.hadoop.folders import claimed
-from neardup.engines.hadoop.shipping import FLAG, check_version
+from neardup.engines.hadoop.folders import claimed, kept_on_cluster
+from neardup.engines.hadoop.shipping import ARCHIVES, FLAG, check_version, numpy
 from neardup.engines.hadoop.sizes import File, check_unchanged
 from neardup.engines.hadoop.watching import first_message, for_nodes
 from neardup.engines.local.workers import STDIN, working_folder
@@ -163,6 +163,7 @@ class Launcher:
     def on_hadoop(self) -> Mapping[str, int]:
         counters = Counters("job")
         self.files = self.files_there()
+        self.keep_numpy()
         self.run_all()
         if len(self.runs) > 1:
             check_unchanged(self.files, self.files_there())
@@ -178,6 +179,14 @@ class Launcher:
         """All files, with their sizes."""
         with self.typed.make_runner() as runner:
             return files_of(runner, self.names(elsewhere=False), self.names(elsewhere=True))
+
+    def keep_numpy(self) -> None:
+        """Have all jobs take numpy from one copy on the cluster, if it can be kept there."""
+        if self.how.ship_numpy is not None:
+            with self.typed.make_runner() as runner:
+                if ARCHIVES not in runner._opts["jobconf"]:  # which has one value
+                    archive = numpy(self.how.ship_numpy)
+                    self.typed.kept = kept_on_cluster(archive, runner.get_hadoop_bin())
 
     def on_this_machine(self) -> Mapping[str, int]:
         """Tasks put their reports, and on failure their messages, below the folder of the run."""
@@ -226,6 +235,7 @@ class Launcher:
         """A job of the same input."""
         job = kind([*kind.MARK, *self.flags, *self.typed._cl_args])
         job.options.local_tmp_dir = self.how.local_tmp_dir
+        job.kept = self.typed.kept
         names = [*self.given.old, *self.given.new]
         # mrjob on this machine takes each name for a pattern.
         job.options.args = names if self.on_cluster else [glob.escape(name) for name in names]

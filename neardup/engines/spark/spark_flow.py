@@ -73,7 +73,7 @@ def in_a_line() -> Iterator[None]:
 
 def reason(said: str) -> str:
     r"""
-    >>> reason("Traceback …\nneardup.process.errors.StageError: a.txt: line 3: no shingles: 'd'\n")
+    >>> reason("Traceback …\nneardup.runtime.errors.StageError: a.txt: line 3: no shingles: 'd'\n")
     "a.txt: line 3: no shingles: 'd'"
     >>> reason("ModuleNotFoundError: No module named 'numpy'")
     "the executors' Python has no numpy; name one that has numpy and pyarrow: --python PATH"
