@@ -72,7 +72,7 @@ def typed_numbering() -> str:
         return typed_with("--id", "")
     spaced = [part for word in words for part in word.split("=", 1)]
     of_rows = [pair for pair in zip(spaced, spaced[1:]) if pair[0] in ("--input", "--text")]
-    given = [shlex.quote(word) for pair in of_rows for word in pair]
+    given = [shlex.quote(word) for pair in of_rows for word in _option(*pair)]
     return NUMBER_ROWS.replace("FILE", " ".join([*given, "FILE"]))
 
 

@@ -153,7 +153,9 @@ def test_room_for_the_shared_keys(
     )
     run([*RUN_HADOOP, "--rounds=2", *flags.split(), "/in", "/out"], tmp_path, **told)
     asked = (tmp_path / "asked").read_text().splitlines()
-    keys, pairs = (shlex.split(line) for line in asked if "/mapper.py" in line or "step.py share" in line)
+    keys, pairs = (
+        shlex.split(line) for line in asked if "/mapper.py" in line or "step.py share" in line
+    )
     memory = [last(job, "mapreduce.map.memory.mb") for job in (keys, pairs)]
     assert memory[1] == str(container)
     assert memory[0] == ("2048" if "memory=" not in flags else str(container))

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from neardup.runtime.errors import typed_numbering
 from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 
 WORDS = [f"word{i}" for i in range(40)]
@@ -124,6 +125,12 @@ def test_a_field_named_like_an_option_is_joined_to_its_own(tmp_path: Path) -> No
     line = shlex.split(TYPED.search(told.err)[1])
     assert line[1:-1] == ["--text=--id"]
     assert succeed([*RUN_LOCAL, *line[1:]], tmp_path).out == b"39\t40\t1.000000\n"
+
+
+def test_a_line_that_numbers_rows_joins_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["job.py", "--text=--id", "--input", "jsonl", "rows"])
+    told = "python3 -m neardup convert --id '' --text=--id --input jsonl FILE… > records.jsonl"
+    assert typed_numbering() == told
 
 
 def test_rows_without_any_field_are_named(tmp_path: Path) -> None:
