@@ -38,9 +38,8 @@ def typed_with_all(options: Mapping[str, str]) -> str:
     words = _words()
     for flag, value in reversed(list(options.items())):
         words = _with(words, flag, value)
-    return _line(words) or " ".join(
-        f"{flag} {shlex.quote(value)}" for flag, value in options.items()
-    )
+    given = [part for flag, value in options.items() for part in _option(flag, value)]
+    return _line(words) or " ".join(map(shlex.quote, given))
 
 
 def typed_numbering() -> str:
@@ -98,7 +97,15 @@ def _with(words: list[str], flag: str, value: str) -> list[str]:
         if not skip and word != flag and not word.startswith(f"{flag}="):
             rest.append(word)
         skip = word == flag
-    return [words[0], flag, value, *rest]
+    return [words[0], *_option(flag, value), *rest]
+
+
+def _option(flag: str, value: str) -> list[str]:
+    """
+    >>> _option("--text", "body"), _option("--text", "--id")
+    (['--text', 'body'], ['--text=--id'])
+    """
+    return [f"{flag}={value}"] if value.startswith("-") else [flag, value]
 
 
 def _line(words: list[str]) -> str:

@@ -6,20 +6,24 @@ blanks that differs from row to row, first of all one whose name ends with id.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Callable
 
 from neardup.process.errors import StageError
-from neardup.process.typed import typed_with_all
+from neardup.process.typed import piped, typed_with_all
 from neardup.reading.blocks import Piece
 from neardup.reading.fields import Fields, listed
 from neardup.reading.input_kinds import CONVERT
 from neardup.reading.json_lines import FlawError, json_object
+from neardup.reading.packed import OPENERS, suffix_of
 
 SEEN_ROWS = 100
 LONGEST_ID = 200
+STRINGS = "a list of strings"
+PLAIN_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # that jq takes as it is
 Row = dict[str, Any]
 
 
@@ -50,12 +54,18 @@ def check_rows(lines: bytes, fields: Fields, name: str, in_task: bool = False) -
         lacks_text &= not has_text
         rows += [row][: SEEN_ROWS - len(rows)]
     if rows:
+        if not any(rows):
+            raise StageError(
+                f"{name}: its rows have no fields: {{}}; a row is an object, such as "
+                '{"id": "a", "text": "to be or not"}'
+            )
         flag, field = ("--text", fields.texts[0]) if lacks_text else ("--id", fields.id)
         what = _what_it_is(fields.value(rows[0], field))
         found = f"field {field!r} is {what}" if what else f"has no field {field!r}"
         there = listed([_with_kind(leaf, value) for leaf, value in _leaves(rows)])
         told = f"{name}: {found}; name one with {flag}: {there}"
-        raise StageError(told + line_to_type(rows, fields, flag))
+        joined = _joining(rows, fields, name) if lacks_text else ""
+        raise StageError(told + (joined or line_to_type(rows, fields, flag)))
 
 
 def check_columns(
@@ -109,6 +119,20 @@ def line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
     return f"; type: {typed_with_all(options)}" if options.get(flag) else ""
 
 
+def _joining(rows: Sequence[Row], fields: Fields, name: str) -> str:
+    """Return "; type: …" with the lists of strings of a plain file joined, if no text is longer."""
+    columns = _columns(rows)
+    lengths = {of: sum(map(_length, values)) for of, values in columns.items()}
+    of = max(lengths, key=lambda name: lengths[name], default="")
+    to = fields.texts[0]
+    lists = [value for value in columns.get(of, []) if isinstance(value, list)]
+    paths = all(map(PLAIN_PATH.fullmatch, (to, of)))
+    if not lists or len(fields.texts) > 1 or suffix_of(name) in OPENERS or not paths:
+        return ""
+    join = f"jq -c '.{to} = (.{of} // [] | join(\" \"))'"
+    return f"; type: {piped(join, name, '--input', 'jsonl')}"
+
+
 def _leaves(rows: Sequence[Row]) -> list[tuple[str, Any]]:
     """Return each field with one of its values; nested fields are named with dots, as meta.body."""
     found: dict[str, Any] = {}
@@ -140,7 +164,7 @@ def _what_it_is(value: Any) -> str:
         return "an object"
     if isinstance(value, list):
         strings = value and all(isinstance(each, str) for each in value)
-        return "a list of strings" if strings else "a list"
+        return STRINGS if strings else "a list"
     return "" if value is None or isinstance(value, str) else f"{value!r:.20}, which is no string"
 
 
@@ -163,6 +187,13 @@ def _longest(rows: Sequence[Row], before: str) -> str:
     }
     best = max(lengths, key=lambda name: lengths[name], default="")
     return best if lengths.get(best) else ""
+
+
+def _length(value: Any) -> int:
+    """Return the letters of a string, or of a list of strings; 0 of anything else."""
+    if _what_it_is(value) == STRINGS:
+        return sum(map(len, value))
+    return len(value) if isinstance(value, str) else 0
 
 
 def _distinct(rows: Sequence[Row], text: str) -> str:

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,32 @@ def test_files_without_the_field_are_bad_lines_behind_others(tmp_path: Path) -> 
     late.write_bytes(b'{"deleted": true}\n' * 30_000 + good.read_bytes())
     assert "has no field 'text'" in run([*RUN_LOCAL, late], tmp_path).err
     assert succeed([*RUN_LOCAL, "--max-bad=1", late], tmp_path).count("bad lines") == 30_000
+
+
+def test_a_field_named_like_an_option_is_joined_to_its_own(tmp_path: Path) -> None:
+    path = written(tmp_path / "rows.jsonl", [{"--id": row["body"]} for row in rows()])
+    told = run([*RUN_LOCAL, path], tmp_path)
+    line = shlex.split(TYPED.search(told.err)[1])
+    assert line[1:-1] == ["--text=--id"]
+    assert succeed([*RUN_LOCAL, *line[1:]], tmp_path).out == b"39\t40\t1.000000\n"
+
+
+def test_rows_without_any_field_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path / "rows.jsonl", [{}] * 3)
+    told = run([*RUN_LOCAL, path], tmp_path)
+    assert told.code == 1
+    assert 'rows.jsonl: its rows have no fields: {}; a row is an object, such as {"id"' in told.err
+
+
+@pytest.mark.parametrize(("field", "flags"), [("text", []), ("words", []), ("a", ["--text=a"])])
+def test_a_list_of_strings_is_joined(field: str, flags: list[str], tmp_path: Path) -> None:
+    some = [{"id": row["uuid"], field: row["body"].split()} for row in rows()]
+    told = run(
+        [*RUN_LOCAL, *flags, written(tmp_path / "rows.jsonl", [*some, {"id": "x"}])], tmp_path
+    )
+    assert f"{field} (a list of strings)" in told.err
+    line = TYPED.search(told.err)[1]
+    assert line.startswith("jq -c ")
+    if shutil.which("jq"):
+        there = line.replace("./run_local.sh", shlex.join(map(str, RUN_LOCAL)))
+        assert succeed(["bash", "-c", there], tmp_path).out == b"u38\tu39\t1.000000\n"
