@@ -1,4 +1,6 @@
-"""The pairs of crowds, as far as a decision asks for them.
+"""Decisions: which records are removed, or the members of each cluster, from edges on disk.
+
+The pairs of crowds, as far as a decision asks for them.
 
 A crowd is many alike sets of one bucket (`verification.edge_join`), which has n²/2 pairs; and a
 record is decided by those with the few that stay.  So the members come in order of priority, a

@@ -1,4 +1,6 @@
-"""Which records the edges connect, and how many that makes.
+"""Rules: which records are kept, from the edges between them.
+
+Which records the edges connect, and how many that makes.
 
 What a rule is: who stays, and because of whom another goes.
 

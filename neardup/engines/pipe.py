@@ -1,4 +1,6 @@
-"""mapper.py: record lines to keyed lines.
+"""mapper.py, reducer.py and dedup_reducer.py: the mission's job as a pipe.
+
+mapper.py: record lines to keyed lines.
 
 reducer.py: the lines of buckets to pair lines.
 

@@ -1,4 +1,6 @@
-"""Numbers as tables show them.
+"""Settings that a run could have, with what each would find and cost.
+
+Numbers as tables show them.
 
 Settings of the job that keep a promise, and what each would find and cost, by a survey.
 

@@ -1,4 +1,6 @@
-"""How far an S-curve is from the ideal, a step at the threshold: the two areas between them.
+"""The S-curve of a setting as a picture, and the areas between it and a step.
+
+How far an S-curve is from the ideal, a step at the threshold: the two areas between them.
 
     false negatives   ∫ 1 - P(s) ds, t … 1     above the curve: pairs that never meet
     false positives   ∫ P(s) ds,     0 … t     below it: strangers that meet, and are compared

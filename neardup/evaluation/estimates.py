@@ -1,4 +1,6 @@
-"""How alike the records of a file are, and how many pairs of them meet, from a sample.
+"""What a sample says of a file: how similar its records are, and how many pairs meet.
+
+How alike the records of a file are, and how many pairs of them meet, from a sample.
 
 All pairs of the sample are compared, exactly, and kept as histograms of their resemblance.  Each
 stands for many pairs of the file (`line_sample`), so for banding the candidates in the

@@ -1,4 +1,6 @@
-"""The similarity of two sets in words, exactly: `9/11 = 0.818182`.
+"""Why two records are a pair or not: their similarity, and where they meet.
+
+The similarity of two sets in words, exactly: `9/11 = 0.818182`.
 
 Two records explained: (name, what there is to say) of each line, for `why`.
 """

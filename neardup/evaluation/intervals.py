@@ -1,4 +1,6 @@
-"""The exact interval of a binomial probability (Clopper, Pearson 1934).
+"""Exact intervals for a probability, for precision and recall, and for an angle.
+
+The exact interval of a binomial probability (Clopper, Pearson 1934).
 
 Of n independent trials, each a hit with probability p, `hits` were hits.  The interval holds every
 p under which neither so many hits nor so few would be a surprise of α/2 or less; so whatever p is,

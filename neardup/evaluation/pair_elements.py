@@ -1,4 +1,6 @@
-"""Records as one reads them: the texts of some ids, from the files themselves.
+"""Two records side by side: their texts, their shingles, and how they differ.
+
+Records as one reads them: the texts of some ids, from the files themselves.
 
 A file is read once, a block at a time; nothing is shingled, and nothing held but these texts.
 

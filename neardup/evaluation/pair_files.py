@@ -1,4 +1,6 @@
-"""Pair lines: from verified pairs of rows, and back from files.
+"""Pairs from files, beside the exact answer or a sample of the records.
+
+Pair lines: from verified pairs of rows, and back from files.
 
 A random sample of ids, drawn while records stream by.
 

@@ -1,4 +1,6 @@
-"""How long shingles should be: what each length makes of a sample of texts, and the one to take.
+"""How long shingles should be, from a sample of texts, and why.
+
+How long shingles should be: what each length makes of a sample of texts, and the one to take.
 
 A shingle too short is in most texts, and unrelated texts are alike then: one of k letters, of an
 alphabet of A, is in a random text of n letters with probability about n·A^-k (Leskovec, Rajaraman,

@@ -1,4 +1,6 @@
-"""What two sets of resemblance t or more must have: sizes, prefixes and an overlap, in integers.
+"""The filters of prefix joins: sizes, prefixes, positions, and the order of tokens.
+
+What two sets of resemblance t or more must have: sizes, prefixes and an overlap, in integers.
 
 Letters: t the threshold (9/10), x and y the sizes of two sets (35 and 38).
 

@@ -1,4 +1,6 @@
-"""What a join gives: the pairs, and how many candidates each of its filters has left.
+"""Two plain joins: a nested loop, which is the definition, and an inverted index.
+
+What a join gives: the pairs, and how many candidates each of its filters has left.
 
 The nested loop: the definition of a join, and the oracle of the tests.
 

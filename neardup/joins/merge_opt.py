@@ -1,4 +1,6 @@
-"""What MergeOpt adds up over the tokens that two records share, and how much of it a pair has.
+"""MergeOpt: merge the lists of tokens, the longest ones last.
+
+What MergeOpt adds up over the tokens that two records share, and how much of it a pair has.
 
 Letters: t the threshold; x and y two records, x_i and y_i the weights of token i in them.
 
@@ -19,7 +21,7 @@ pair by themselves.  So the short ones are merged, and only the records met ther
 the long ones, from the shortest list on, as long as the overlap can still be reached.
 
 With weights a list counts by the most that its token can add: by what it weighs in y and, at most,
-in the records of the list (`sums`).  The longest lists are set aside while these bounds add up to
+in the records of the list.  The longest lists are set aside while these bounds add up to
 less than T, the least that a partner of y shares with it; and a lookup goes on while what is met,
 and the bounds of the lists that are left, can still come to what that pair needs.
 

@@ -1,4 +1,6 @@
-"""All-Pairs: adds to the nested loop an index of prefixes, and the length filter.
+"""All-Pairs, PPJoin and PPJoin+: each adds a filter to the one before.
+
+All-Pairs: adds to the nested loop an index of prefixes, and the length filter.
 
 Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search (WWW 2007), for sets.  Records come by
 size, and their tokens rare first.  A record asks the index for each token of its prefix, is

@@ -1,4 +1,6 @@
-"""What the library answers: ids as they were given, or positions, and exact similarities.
+"""`pairs`, `clusters` and `deduplicate`: the calls of the library.
+
+What the library answers: ids as they were given, or positions, and exact similarities.
 
 Keyword arguments → `Settings`: the options of the command line, with underscores.
 

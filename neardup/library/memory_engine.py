@@ -1,4 +1,6 @@
-"""Counters that are not told: a library says nothing on stderr, and there may be none.
+"""The stages on records in memory: no process, no file, and no output.
+
+Counters that are not told: a library says nothing on stderr, and there may be none.
 
 The engine of the library: the stages of run_local.sh in one process, and all in memory.
 

@@ -1,4 +1,6 @@
-"""Elements of sets → shingles.
+"""Records as a program gives them: texts or sets, with ids or without.
+
+Elements of sets → shingles.
 
 0 … 2^64-1      themselves, as on a line of shingles; 7.0 is 7, as in Python
 strings         hashed as a word of a text is with --shingle word:1

@@ -1,7 +1,9 @@
-r"""Pair lines, `A TAB B TAB SIMILARITY`: parse beside format.
+r"""Lines of answers and edges: pairs, edges of a decision, and removed records.
+
+Pair lines, `A TAB B TAB SIMILARITY`: parse beside format.
 
 Of two collections (--against) they have a fourth field, and a fifth where pairs have a direction;
-see `verification.across_join`.
+see `verification.pair_join`.
 
 The similarity has six decimals, so that the order of lines is the order of similarities.  Where it
 is estimated (--verify sketch), the ends of an interval stand there instead: `~0.871123..0.953234`.
@@ -113,7 +115,7 @@ class Edge(NamedTuple):
 class Member(NamedTuple):
     crowd: bytes
     has_copies: bool
-    set_text: bytes  # see `lines.set_text`
+    set_text: bytes  # see `lines.keyed_lines`
 
 
 def format_edge(a: bytes, b: bytes, similarity: bytes) -> bytes:

@@ -1,4 +1,6 @@
-r"""What a key is: one integer, the number of its band (12 bits) above a hash (40 bits).
+r"""Keyed lines: a key, an id and a set as text; parse beside format.
+
+What a key is: one integer, the number of its band (12 bits) above a hash (40 bits).
 
 So the order of integers is the order of the keys on a line.
 

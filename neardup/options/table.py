@@ -1,11 +1,13 @@
-"""The options of every scheme, each declared once, and what reads their values.
+"""Every option, declared once, with its help; scripts and commands take theirs from here.
+
+The options of every scheme, each declared once, and what reads their values.
 
 What schemes own is declared where they are, and `table` has all.
 
 Every option, of all schemes too.
 
 `OPTIONS` is the table: scripts, job.py and run_local.sh take their options from it, so a flag means
-the same everywhere.  Each is declared once: in `common`, or where the scheme is that owns it.
+the same everywhere.  Each is declared once: here, or where the scheme is that owns it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Where a record stands: the number of its file, and of its line, as one number.
+"""Files → blocks of whole lines, each with its place in the input.
+
+Where a record stands: the number of its file, and of its line, as one number.
 
     1 bit   19 bits         44 bits
     ┌─────┬───────────────┬──────────────────────────────────┐

@@ -1,4 +1,6 @@
-"""What each step of cleaning makes of a text; which there are stands in `cleaning`.
+"""Cleaning: what of a text does not count, such as tags, accents, digits and punctuation.
+
+What each step of cleaning makes of a text; which there are stands in `cleaning`.
 
 HTML → the text of its body, as a reader sees it.
 

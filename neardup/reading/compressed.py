@@ -1,4 +1,6 @@
-"""Files that may be packed: .gz, .bz2, .xz and .zst, read and written as if they were plain.
+"""Compressed files, kinds of input, and file signatures.
+
+Files that may be packed: .gz, .bz2, .xz and .zst, read and written as if they were plain.
 
 What a file holds: --input, or what its name says.
 

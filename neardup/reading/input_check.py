@@ -1,8 +1,10 @@
-"""Why a line is no record, and what a parser makes of a block of lines.
+"""Detects input in the wrong format; bad lines and their reasons.
+
+Why a line is no record, and what a parser makes of a block of lines.
 
 What a line that cannot be read looks like, by its bytes: for the message that says what to type.
 
-Every one of these is some other input's good line; `process.verdict` decides by the most.
+Every one of these is some other input's good line; `runtime.summary` decides by the most.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The files of a job's input in order, as each of its tasks is told them: parse beside format.
+"""The files of an input in order, and whether one changed between two readings.
+
+The files of a job's input in order, as each of its tasks is told them: parse beside format.
 
     old TAB NAME
     new TAB NAME

@@ -1,4 +1,6 @@
-"""Decimal numbers in a block of text, all at once.
+"""Lines of shingles → a batch: an id and integers, with weights or without.
+
+Decimal numbers in a block of text, all at once.
 
 Shingle lines, `VIDEO_7 12 5 12`, → batches.
 

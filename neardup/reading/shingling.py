@@ -1,4 +1,6 @@
-"""Words → 64-bit hashes: BLAKE2b of what a word is in UTF-8.
+"""Texts → shingles: words, characters, or spots, as 64-bit hashes.
+
+Words → 64-bit hashes: BLAKE2b of what a word is in UTF-8.
 
 The hashes of many words are asked for as bytes, 8 for each, which costs half of what numbers would.
 

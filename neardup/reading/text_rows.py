@@ -1,4 +1,6 @@
-r"""Texts, however they were read, → a batch.
+r"""Texts with ids → a batch: lines of text, and JSON lines.
+
+Texts, however they were read, → a batch.
 
 Text lines, `ID TAB TEXT` or `ID BLANK TEXT`, → batches.
 

@@ -1,4 +1,6 @@
-"""Numbers in words, and words in their place.
+"""Examples on the page: groups and pairs, with their texts side by side.
+
+Numbers in words, and words in their place.
 
 What was found, shown: clusters, pairs, who went because of whom, chains; with their texts.
 """

@@ -1,4 +1,6 @@
-"""The figures of a graph of pairs: all that the page says of numbers, as plain values.
+"""The figures of the page, and bars for them.
+
+The figures of a graph of pairs: all that the page says of numbers, as plain values.
 
 Bars: a table of counts, each with a bar as inline SVG, which print keeps and any width fits.
 """

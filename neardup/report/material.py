@@ -1,4 +1,6 @@
-"""What was asked of a run: from the file that a run leaves beside its answer, or from options.
+"""What the page is made of: what was asked, the audit, the removed records, the pairs.
+
+What was asked of a run: from the file that a run leaves beside its answer, or from options.
 
 What neither of them says is not known, and the page says so.
 
@@ -133,7 +135,7 @@ def _check_output(output: str, flag: str) -> None:
         )
 
 
-ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `precision_recall.row` writes it
+ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `intervals.row` writes it
 NEEDED = ("ids looked at", "recall", "precision")
 AUDIT_LINE = 1 << 20
 

@@ -1,4 +1,6 @@
-"""Pair lines → a graph: records as numbers, pairs as arrays, clusters.
+"""Pairs as a graph: its clusters, and the longest chains in them.
+
+Pair lines → a graph: records as numbers, pairs as arrays, clusters.
 
 In memory: the id of each record that is in a pair, and all pairs.
 

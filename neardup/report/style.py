@@ -1,4 +1,6 @@
-"""Anything → HTML that shows it and does nothing else.
+"""How the page looks, and how text is shown in it safely.
+
+Anything → HTML that shows it and does nothing else.
 
 What has no shape, or moves what stands beside it, is shown as its code: control characters, marks
 of direction (which can make a text read as another one), lone surrogates.

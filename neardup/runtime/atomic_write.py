@@ -1,4 +1,6 @@
-"""Folders of a run for what is temporary: locked while it lives, and removed by the next run if it
+"""Files that appear whole or not at all, and temporary folders that the next run removes.
+
+Folders of a run for what is temporary: locked while it lives, and removed by the next run if it
 was killed.
 
     TMPDIR/neardup.run.XXXXXXXX        what lies between the stages

@@ -1,4 +1,6 @@
-"""What a stage counts, and how it says so.
+"""What a stage counts, how it reports it, and how reports are added up.
+
+What a stage counts, and how it says so.
 
 stdout carries data only.  At its end a stage reports its counters: as Hadoop counters inside a
 Hadoop task, as a JSON file where `NEARDUP_REPORT` names a folder (run_local.sh adds those up), and
@@ -91,7 +93,7 @@ class Counters:
             self.repeated = id_
 
     def looks_like(self, look: str) -> None:
-        """What a bad line looks like; see `verdict`."""
+        """What a bad line looks like; see `summary`."""
         self.looks[look] = self.looks.get(look, 0) + 1
 
     def forget(self) -> None:
@@ -113,7 +115,7 @@ class Counters:
     def report(self) -> None:
         """Say what was counted; see the head of this file.
 
-        StageError, where nobody adds it up, if the input could not be read: see `verdict`.
+        StageError, where nobody adds it up, if the input could not be read: see `summary`.
         """
         if self._on_terminal:
             self._show("")

@@ -1,4 +1,6 @@
-"""How this process deals with the memory it has freed.
+"""A program from start to end: its errors, signals, memory, and child processes.
+
+How this process deals with the memory it has freed.
 
 Around every program: whatever ends it becomes a message and an exit code here.
 

@@ -1,4 +1,6 @@
-"""What a run counted, in words.
+"""The summary of a run in words, and whether its input was in the right format.
+
+What a run counted, in words.
 
 Whether the input was what it was taken for: judged once, at the end, by what was counted.
 

@@ -1,4 +1,6 @@
-"""Banding: the S-curve, bands and rows from a promise or by hand, and the options for that.
+"""Banding: bands and rows from a promise or by hand, and the S-curve.
+
+Banding: the S-curve, bands and rows from a promise or by hand, and the options for that.
 
 A signature of b·r min-hashes cut into b bands of r rows makes two records of similarity s share a
 key with probability P(s) = 1 - (1 - s^r)^b (Leskovec, Rajaraman, Ullman, Mining of Massive

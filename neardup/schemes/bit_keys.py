@@ -1,4 +1,6 @@
-"""Equal bits: how two bit vectors are compared, and what the share of them says of an angle.
+"""Keys of bit vectors: by blocks of bits, or by drawn bits.
+
+Equal bits: how two bit vectors are compared, and what the share of them says of an angle.
 
 The bits of a vector are sides of random hyperplanes (sets/random_signs.py, and normal_sides.py
 where sets have weights).  Two sets whose vectors are at an angle θ have each bit equal with

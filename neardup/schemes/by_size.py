@@ -1,4 +1,6 @@
-"""The prefix filter: two similar sets share one of their first tokens, in any order of all tokens.
+"""Exact schemes by size group: the prefix filter, and the ways in which sets of a size meet.
+
+The prefix filter: two similar sets share one of their first tokens, in any order of all tokens.
 
 Sets of n elements that share ⌈t·n⌉ of them cannot keep all of these out of their first
 n-⌈t·n⌉+1 (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma, Srikant, WWW 2007).  Any order will
@@ -21,7 +23,7 @@ Letters: t the resemblance of a pair, as num/den; d how many elements a pair may
 Ways to meet inside a size group: what the schemes that go by size are put together from.
 
     parts    equal in one of d+1 parts of the universe: exact, and d+1 keys
-    tokens   one of the first tokens in common: exact, and (1-t)·n keys, see `prefix_filter`
+    tokens   one of the first tokens in common: exact, and (1-t)·n keys, see below
     minima   MinHash banding: the recall that was asked for, and as many keys as bands
     all      everybody meets everybody: exact, and one key
 
@@ -31,8 +33,8 @@ group: the two groups of a set have different bands.
 
 Schemes that go by size: each size group has its own way to meet.
 
-A pair is looked for in the group of its smaller set (`groups`), where both meet the same way; so a
-group may have any way (`ways_to_meet`), and nothing is missed.
+A pair is looked for in the group of its smaller set, where both meet the same way; so a
+group may have any way, and nothing is missed.
 """
 
 from __future__ import annotations

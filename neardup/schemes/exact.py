@@ -1,4 +1,6 @@
-"""Partition: two similar sets are equal in one of d+1 parts of the universe.
+"""The exact schemes: partition, prefix, auto for small sets, and exact, the cheapest of them.
+
+Partition: two similar sets are equal in one of d+1 parts of the universe.
 
 Exact, and without any statistics: PartEnum (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li, Wen,
 Feng, VLDB 2015).  Sizes are in groups, and in the group of the smaller set a pair differs in d
@@ -12,7 +14,7 @@ of a few elements, in which strangers are equal: see `neardup.schemes.exact`.
 Prefix: a key is one of a record's first tokens, in an order that has the rare ones first.
 
 Exact: every pair shares one of them (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma, Srikant,
-WWW 2007; see `prefix_filter`).  Without token counts it is exact too, and slow where some
+WWW 2007; see `by_size`).  Without token counts it is exact too, and slow where some
 tokens are frequent.  Where a measure bounds no resemblance, as containment, all tokens are keys.
 
 Letters: n a record's size (35), t the least resemblance (0.9): n - ⌈t·n⌉ + 1 keys (4), but none

@@ -1,4 +1,6 @@
-"""MinHash banding: two sets share a key with probability 1 - (1 - s^r)^b.
+"""MinHash banding, and the same for records of which only a sample is sent.
+
+MinHash banding: two sets share a key with probability 1 - (1 - s^r)^b.
 
 The minimum of a random hash over a set is equal for two sets with probability s, their resemblance
 (Broder 1997).  A signature of b·r such minima is cut into b bands of r rows; a key is the band's

@@ -1,4 +1,6 @@
-"""Random projection as it was described: vectors of F bits, compared by how many of them agree.
+"""Random projection: vectors of F bits, by bands of them or by how many agree.
+
+Random projection as it was described: vectors of F bits, compared by how many of them agree.
 
 A pair is one whose vectors agree in t·F bits or more; Henzinger ("Finding near-duplicate web
 pages", 2006) takes 372 of 384.  Its similarity is that share, and says what the angle is, as the

@@ -1,4 +1,6 @@
-"""Equal values side by side: where runs of them start, and what is distinct.
+"""Sets as flat arrays: `Ragged` rows, runs of equal values, and a `Batch` of records.
+
+Equal values side by side: where runs of them start, and what is distinct.
 
 Rows of different lengths in two flat arrays (compressed sparse rows), and what rows share.
 

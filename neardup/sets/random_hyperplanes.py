@@ -1,4 +1,6 @@
-"""Random hyperplanes: on which sides of them a set lies (Charikar 2002).
+"""Random hyperplanes: the sides on which plain and weighted sets lie (Charikar 2002).
+
+Random hyperplanes: on which sides of them a set lies (Charikar 2002).
 
 In dimension d every token counts +1 or -1, by a bit of its random word.  The sign of the sum over
 a set, each token times its weight, tells the side.  The vectors of two sets at an angle θ lie on
@@ -21,7 +23,7 @@ On which sides of normally distributed hyperplanes a weighted set lies (Charikar
 
 In dimension d a token has a number drawn from the standard normal distribution, and the sign of the
 sum over a set, each times its weight, tells the side.  Two sets at an angle θ lie on the same side
-with probability 1 - θ/π, whatever their weights are: signs of ±1 (`random_signs`) do not give that
+with probability 1 - θ/π, whatever their weights are: signs of ±1 (`signs`) do not give that
 where one token outweighs the others.
 
 A number is the quantile of 12 random bits, in whole multiples of 2^-11: 4,096 steps, half of them

@@ -1,4 +1,6 @@
-r"""A sample of the records, drawn by a hash: the sets whose hashes are smallest.
+r"""Token counts: how many records have each token and each size, and a sample of records.
+
+A sample of the records, drawn by a hash: the sets whose hashes are smallest.
 
 Who reads which record does not matter: the smallest of all are among the smallest of each part.
 Equal sets count as one.
@@ -13,7 +15,7 @@ first, and I-Match drops the rarest and the most frequent.  Two map-reduce steps
                    r5…077 TAB 34o8                000000000000:r5…077 TAB 34o8
              map                         sum                                     order
 
-`t` is a token, `s` a size, and `r` a set of the sample behind its hash (`sample`).  The
+`t` is a token, `s` a size, and `r` a set of the sample behind its hash.  The
 second key begins with what is left to 10^12 - 1, so that the most frequent tokens come first, and
 of them the first million stays.  A token that is not among the counts has one record, or where a
 million are, no more than the last of them.

@@ -1,4 +1,6 @@
-"""Bags as sets: the second, third … of equal values are values of their own.
+"""Bags and weighted sets: bags as plain sets, and min-hashes of weighted sets.
+
+Bags as sets: the second, third … of equal values are values of their own.
 
 A value that is there w times becomes w elements, value, value#2 … value#w, so that bags share the
 smaller of two counts of each value: the Jaccard similarity of the sets is Σ min / Σ max of the
@@ -120,7 +122,7 @@ POISSON = _poisson_table()
 def weighted_band_words(
     sets: Ragged, weights: np.ndarray, bands: np.ndarray, all_bands: int, rows: int, seed: int
 ) -> np.ndarray:
-    """uint64 (n, B): as `min_hashes.band_words`, of weighted sets; for the bands asked for.
+    """uint64 (n, B): as `hashing.band_words`, of weighted sets; for the bands asked for.
 
     weights: int64 (T,), above 0, which add up to less than 2^62 in a set; no set may be empty.
 

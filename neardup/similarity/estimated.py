@@ -1,4 +1,6 @@
-"""The exact interval of a share (Clopper, Pearson 1934), the same digits on every machine.
+"""Estimated Jaccard similarity, with an exact interval.
+
+The exact interval of a share (Clopper, Pearson 1934), the same digits on every machine.
 
 Of n independent trials k were hits.  The interval holds every p under which neither so many hits
 nor so few would be a surprise of α/2 or less, so it misses p in at most a share α of all draws.  A

@@ -1,4 +1,6 @@
-"""The threshold: the least similarity of a pair, as an exact fraction.
+"""The threshold and the measures of similarity, as exact fractions.
+
+The threshold: the least similarity of a pair, as an exact fraction.
 
 It enters as text and lives as a fraction: with floats, ceil(t·n) is wrong for some t and n, and
 pairs that lie exactly at the threshold get lost.

@@ -1,4 +1,6 @@
-"""Weights of tokens: by how often a record has them, by how rare they are, or as the record says.
+"""Weights of tokens, and the measures of weighted sets.
+
+Weights of tokens: by how often a record has them, by how rare they are, or as the record says.
 
 The idf weight of a token that df of N records have is 8·log2(N / df), rounded, from 1 to 255: its
 inverse document frequency (Spärck Jones 1972) in eighths of a bit.  A token in half of all records

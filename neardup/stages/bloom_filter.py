@@ -1,4 +1,6 @@
-"""A part of the filter of shared keys as text, which is looked up as it lies: nothing is decoded.
+"""The Bloom filter of shared keys: made, sent as text, and looked up in mapped files.
+
+A part of the filter of shared keys as text, which is looked up as it lies: nothing is decoded.
 
     shared PARTITION OF DIGESTS WORDS OPTIONS CHECKSUM …    128 bytes, filled up with blanks
     8191 words, @@@@@@ TAB LF

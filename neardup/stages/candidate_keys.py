@@ -1,4 +1,6 @@
-"""The lines of a partition in byte order, however many: by the system's sort, in bounded memory.
+"""The keys that two records share, grouped in bounded memory.
+
+The lines of a partition in byte order, however many: by the system's sort, in bounded memory.
 
 Rows of two words, brought together by the first one, in bounded memory.
 

@@ -1,4 +1,6 @@
-"""From pairs to a clean collection, on one screen.
+"""From edges to a decision: which records are removed, or the clusters.
+
+From pairs to a clean collection, on one screen.
 
     keyed lines ~ shuffle ~ buckets → edges ~ sort ~ decision → records that go → the input's lines
                   reduce_buckets              decide_edges       ~ sort ~ keep_lines
@@ -7,7 +9,7 @@
 
 The decision of an engine in one place: from edges to lines in order, by the system's sort.
 
-It needs little memory for any number of edges, see `decision_stages`.
+It needs little memory for any number of edges, see `decide_edges`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What a key is known by where only a filter asks: 40 bits of it, mixed.
+"""Blocks of keys and of lines, of which a shuffle moves thousands instead of millions.
+
+What a key is known by where only a filter asks: 40 bits of it, mixed.
 
 A wrong yes costs a line and no pair, so these do for its 52.
 

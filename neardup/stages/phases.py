@@ -1,4 +1,6 @@
-"""Keys first, in two rounds; and blocks instead of lines in each.
+"""Two phases: keys first, and then lines for shared keys only, in blocks.
+
+Keys first, in two rounds; and blocks instead of lines in each.
 
     records → blocks of keys   ~ shuffle ~ shared keys
               send_keys                    share_keys
@@ -14,7 +16,7 @@ and the smallest key that two records share has them.
 
 A task is one of these stages, and imports what is its own.
 
-The stages of `round_stages` for engines that carry lines: each block is one, see `block_text`.
+The same stages for engines that carry lines: each block is one, see `key_blocks`.
 
 A task of Hadoop knows how many reducers there are; elsewhere all blocks are of one partition.
 

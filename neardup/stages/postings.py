@@ -1,4 +1,6 @@
-"""Entries on disk: a key, or a mixed token, and a number; a file for each partition of the keys.
+"""Postings on disk: (key, number) entries of each partition, sorted, and their hot keys.
+
+Entries on disk: a key, or a mixed token, and a number; a file for each partition of the keys.
 
 The entries of a partition in order of keys, in bounded memory.
 

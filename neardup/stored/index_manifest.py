@@ -1,4 +1,6 @@
-"""Whether a folder is an index: if it has a manifest.
+"""The manifest of an index: its options, its segments, and whether a run agrees with it.
+
+Whether a folder is an index: if it has a manifest.
 
 The manifest of an index: which segments it has, and what its keys depend on.
 

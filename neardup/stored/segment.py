@@ -1,4 +1,6 @@
-"""Files that are read in places, every block of 64 KiB against its checksum.
+"""A segment of an index on disk, every block of which has a checksum.
+
+Files that are read in places, every block of 64 KiB against its checksum.
 
 A segment of an index: the records of one build, looked up by their keys.
 

@@ -1,4 +1,6 @@
-"""Where sketches meet: each pair whose estimate reaches t shares one of these tokens.
+"""Pairs of similar sketches, by the tokens that they share.
+
+Where sketches meet: each pair whose estimate reaches t shares one of these tokens.
 
 *Hashes* (min, mod).  A pair at t shares ⌈t·n⌉ hashes at least, where n is the larger of both
 sketches: the estimate has no more than what is shared above, and no less than the larger below.
@@ -22,7 +24,7 @@ Letters: t the threshold (0.9), n the size of a sketch (64), d places (12).
 
 All pairs of sketches whose estimate reaches a threshold, without looking at all pairs.
 
-The tokens of one file (`meeting_tokens`) lie in memory in order, each with the number of its
+The tokens of one file lie in memory in order, each with the number of its
 record: the *postings*.  The records of the other file, or of the same, pass by in blocks; who
 shares a token with one of them is compared with it, and each pair once, since all its meetings are
 in one block.

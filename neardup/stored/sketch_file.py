@@ -1,7 +1,7 @@
 """Files of sketches: written in one go, read in order or from anywhere.
 
     64 bytes    what it is, and of which version
-    sketches    the items of one record after the other, see `kinds`
+    sketches    the items of one record after the other, see `sketch_kinds`
     items       uint32, how many each has
     ids         each with a line end
     checksums   of all that, in blocks of 64 KiB

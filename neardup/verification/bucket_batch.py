@@ -1,4 +1,6 @@
-"""Piles: the buckets that are joined together, as arrays.
+"""A batch of buckets that are joined together, as arrays.
+
+Piles: the buckets that are joined together, as arrays.
 
 In a bucket, records with equal sets become one set with several ids: equal sets have equal bytes,
 so nothing on a line is decoded twice, and a thousand copies cost one comparison.

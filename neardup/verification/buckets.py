@@ -1,4 +1,6 @@
-"""Sorted keyed lines → buckets.
+"""Sorted keyed lines → buckets, and copies within a bucket.
+
+Sorted keyed lines → buckets.
 
 Most keys belong to one record, and such a line is skipped without being decoded: only its first
 fourteen bytes are looked at, in one vector step for a whole block of lines.  The lines of the

@@ -1,4 +1,6 @@
-r"""Where records meet: each pair is printed at the smallest key that both have.
+r"""Joins that write pairs, each in the bucket of the smallest key that both records have.
+
+Where records meet: each pair is printed at the smallest key that both have.
 
 The sets themselves tell their keys, so nothing but shingles travels.  Near-copies share one of the
 first bands most of the time, and few others stay to be compared in many; so the keys of bands are

@@ -1,4 +1,6 @@
-"""The folders of a run on the cluster: what they are called, and which of them it may remove.
+"""Folders on the cluster: their names, what a run may remove, and what it keeps there.
+
+The folders of a run on the cluster: what they are called, and which of them it may remove.
 
 A run makes OUTPUT and, where it is several jobs, one folder beside it for what goes from job to
 job: _neardup-ID.OUTPUT.  ID is drawn anew, so the folder is this run's and nobody else's.  Hadoop

@@ -1,4 +1,6 @@
-"""What the command lines of all jobs have in common: `hadoop jar …`, up to what a job is about.
+"""The jobs of run_hadoop.sh, each as the command line of Hadoop Streaming.
+
+What the command lines of all jobs have in common: `hadoop jar …`, up to what a job is about.
 
 The jobs of run_hadoop.sh that find pairs, each as a command line.
 

@@ -1,4 +1,6 @@
-"""--ship-numpy: numpy for nodes that lack it, for this machine's Python or for another version.
+"""What is sent to the nodes: our code, and numpy or a virtual environment on request.
+
+--ship-numpy: numpy for nodes that lack it, for this machine's Python or for another version.
 
 What the nodes need, as archives that Hadoop unpacks into the folder of each task.
 

@@ -1,4 +1,6 @@
-"""How Hadoop cuts its input, and what it does with lines.
+"""How many tasks a job has, and how large they are, from the sizes of its input files.
+
+How Hadoop cuts its input, and what it does with lines.
 
 What a task's container holds, and how Hadoop's JVM in it uses its share: of all our jobs.
 

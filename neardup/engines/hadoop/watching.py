@@ -1,4 +1,6 @@
-"""What is installed of Hadoop on this machine: its commands, and the jar of Streaming.
+"""Hadoop on this machine: its programs, its jobs while they run, and why they failed.
+
+What is installed of Hadoop on this machine: its commands, and the jar of Streaming.
 
 What the tasks of a job on YARN said, for the message that ends a failed run.
 

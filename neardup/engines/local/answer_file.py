@@ -1,4 +1,6 @@
-"""What -o names: the file, or the folder, of the answer.
+"""The answer of a run on this machine: -o, --removed, and the manifest beside it.
+
+What -o names: the file, or the folder, of the answer.
 
 The file that --removed names.
 

@@ -1,4 +1,6 @@
-"""Token counts on one machine: `neardup.stages.token_counting` without lines and without sorts.
+"""The order of steps of a run on this machine: counts, keys, pairs, and a decision.
+
+Token counts on one machine: `neardup.stages.token_counting` without lines and without sorts.
 
     records → entries of partition 0, 1 … ─┬─ worker 1 ─ its best million ─┬─ the best of these
                                            └─ worker 2 ─ its best million ─┘
@@ -14,7 +16,7 @@ The end of run_local.sh where a decision is asked for.
     edges, sorted ── decide ──┬─ the records that go ── sort by place ── the lines that stay
                               └─ with their reasons ─── sort by id ───── removed
 
-One process decides, while the reducers still write; `decision_stages` says what it holds.
+One process decides, while the reducers still write; `stages.deciding` says what it holds.
 
 The steps of a run in their order, and what progress tells of each; `run` draws them.
 """

@@ -1,4 +1,6 @@
-"""The sieve: meet by keys first, so that shingles travel only where records can form a pair.
+"""Candidate-key pruning: drop keys that only one record has, and look keys up in an index.
+
+The sieve: meet by keys first, so that shingles travel only where records can form a pair.
 
 Most keys belong to one record, and all that is ever done with their lines is to carry them.  Many
 others bring the same records together once more: near-copies share a dozen keys.  So run_local.sh

@@ -4,9 +4,9 @@
            └─ mapper 2 ─┴─ (records stay) ───┴─ mapper 2 ─┴─ reducer 2 ─┘
                 count                           send
 
-The stages are those of the cluster, with the key count (`sieve`) between, and records in arrays
-where they are on lines there (`bucket_files`).  The mappers take turns at the blocks of the input.
-Where a scheme asks how rare tokens are, they count these first (`token_counts`), while they parse.
+The stages are those of the cluster, with the key count (`key_pruning`) between, and records in
+arrays where they are on lines there (`spilled_buckets`).  The mappers take turns at the blocks of
+the input.  Where a scheme asks how rare tokens are, they count these first, while they parse.
 Everything temporary lies in one folder below TMPDIR, which goes away however this ends.
 """
 

@@ -1,4 +1,6 @@
-"""Runs: records beside keys, in order of these, in a file; a range of keys is one slice of each.
+"""Buckets on disk, between the mappers and the reducers of a run on this machine.
+
+Runs: records beside keys, in order of these, in a file; a range of keys is one slice of each.
 
 A run lies there as a pickled head and, behind it, its tokens, weights and ids.
 

@@ -47,7 +47,7 @@ class NearDuplicates(MRJob):
     """The pairs, each of one bucket; then each pair once, even where an id comes twice."""
 
     MARK: list[str] = []
-    SCRIPT = ""  # job.py, and what it does where it is no task: `mrjob_main` tells
+    SCRIPT = ""  # job.py, and what it does where it is no task: see `mrjob_launcher`
     LAUNCH: Callable[[NearDuplicates], None]
     DIRS = ["neardup"]
     kept = ""  # numpy's archive on the cluster, if it is kept there

@@ -1,4 +1,6 @@
-"""One job, by one of mrjob's runners: to its output, or to the reason why there is none.
+"""job.py where it is no task: check the options, run the jobs, and sum up.
+
+One job, by one of mrjob's runners: to its output, or to the reason why there is none.
 
 What job.py does where it is no task: check before, run all jobs, sum up after.
 

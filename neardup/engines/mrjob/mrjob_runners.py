@@ -1,4 +1,6 @@
-"""What mrjob's runners on this machine, inline and local, lack.
+"""What mrjob's runners lack: on this machine, on a cluster, and for the files of a job.
+
+What mrjob's runners on this machine, inline and local, lack.
 
 What mrjob's runner on a cluster lacks: memory, maps and reducers as run_hadoop.sh has them.
 

@@ -1,4 +1,6 @@
-"""Why Spark gave up, in a line.
+"""The flow on Spark: from DataFrames of lines to pairs, and why Spark gave up.
+
+Why Spark gave up, in a line.
 
 The package as one file, for executors that have not installed it.
 

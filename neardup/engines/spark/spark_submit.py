@@ -1,4 +1,6 @@
-"""What is set of Spark where nobody says otherwise.
+"""run_spark.sh: check the options, and have spark-submit run `spark_job` with them.
+
+What is set of Spark where nobody says otherwise.
 
 The options of run_spark.sh, read and checked before a JVM is started.
 
