@@ -127,10 +127,11 @@ cd {home}; shift; while [ "$1" = -D ]; do shift 2; done
 case $1 in
   -ls) [ -d "$3" ] && echo "$(stat -c %A "$3")   - me us     0 2026-01-31 09:00 $3"
     [ -e "$4" ] && echo "-rw-------   1 me us $(stat -c %s "$4") 2026-01-31 09:00 $4" ;;
-  -mkdir) mkdir -p -m 700 "$3" ;;
+  -mkdir) mkdir -p "$3" ;;
+  -chmod) chmod "$2" "$3" ;;
   -put) cp "$2" "$3" ;;
   -mv) if [ -e "$3" ]; then echo "mv: $3: File exists" >&2; exit 1; else mv "$2" "$3"; fi ;;
-  -rm) rm -f "$5" ;;
+  -rm) rm -f $5 ;;
 esac"""
 
 
@@ -161,7 +162,7 @@ def test_numpy_is_uploaded_once(home: Path, tmp_path: Path) -> None:
     assert local == ["neardup.tar.gz#neardup-job"]
     assert re.fullmatch(r"\.neardup/numpy-cp39-[0-9a-f]{16}\.tar\.gz#numpy-lib", there)
     asked = was_asked(tmp_path)
-    words = ["-ls", "-mkdir", "-put", "-ls", "-mv"]
+    words = ["-ls", "-mkdir", "-chmod", "-put", "-ls", "-mv"]
     assert [word for line in asked for word in line.split() if word in words] == words
     assert sent() == (local, [there])
     assert was_asked(tmp_path) == [*asked, asked[0]]  # the second run has only looked
@@ -177,8 +178,8 @@ SENT_ALONG = "numpy-cp39.tar.gz is sent along with each job, and not kept on the
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
-        ("mkdir -p -m", "echo mkdir: denied >&2; exit 1", "mkdir: denied"),
-        ('cp "$2"', "echo nu >", "has not arrived as a whole"),
+        ("mkdir -p", "echo mkdir: denied >&2; exit 1", "mkdir: denied"),
+        ('cp "$2"', "echo >$3._COPYING_; echo nu >", "has not arrived as a whole"),
         ("%A", "drwxr-xr-x", "{kept} is not private; type: hadoop fs -chmod 700 {kept}"),
     ],
 )

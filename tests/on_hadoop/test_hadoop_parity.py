@@ -170,9 +170,10 @@ def test_numpy_is_put_on_the_cluster_once(videos: bytes, tmp_path: Path) -> None
         assert result.code == 0, result.err
         assert result.err.count("Running job: ") == 2
         (name,) = hadoop_cluster.names_in(f"/user/{user}/.neardup")
-        seen.add(hadoop_cluster.hadoop("fs", "-stat", "%A %b %y", f"/user/{user}/.neardup/{name}"))
+        kept = f"/user/{user}/.neardup"
+        seen.add(hadoop_cluster.hadoop("fs", "-stat", "%A %b %y", kept, f"{kept}/{name}"))
     (told,) = seen
-    assert told.startswith(b"rw------- ")
+    assert told.startswith(b"rwx------ ")
     assert in_order(result.out) == ANSWER.read_bytes()
     unpacked = list(daemons.HOME.glob(f"data/nodemanager*/usercache/{user}/filecache/*/numpy-*"))
     assert {path.name for path in unpacked} == {name}

@@ -282,7 +282,6 @@ def _place(output: str) -> int:
 
 
 KEPT = ".neardup"  # in the user's home
-PRIVATE = ("-D", "fs.permissions.umask-mode=077")
 REPLICAS = ("-D", "dfs.replication=10")  # as of what Hadoop itself sends to all nodes
 
 
@@ -317,14 +316,15 @@ def _is_whole(fs: list[str], copy: str, archive: Path) -> bool:
 def _upload(fs: list[str], archive: Path, copy: str) -> None:
     """Make a copy, under another name until it is whole; StageError if nobody can."""
     part = f"{copy}.{secrets.token_hex(8)}"
-    _succeed([*fs, *PRIVATE, "-mkdir", "-p", KEPT])
+    _succeed([*fs, "-mkdir", "-p", KEPT])
+    _succeed([*fs, "-chmod", "700", KEPT])
     try:
-        _succeed([*fs, *PRIVATE, *REPLICAS, "-put", str(archive), part])
+        _succeed([*fs, *REPLICAS, "-put", str(archive), part])
         if not _is_whole(fs, part, archive):
             raise StageError(f"{part} has not arrived as a whole")
         _succeed([*fs, "-mv", part, copy])
     except BaseException as error:
-        remove([part])
+        remove([f"{part}*"])  # and what -put calls a file that is on its way
         # Of two runs at once, the later one finds what the other one has made.
         if not isinstance(error, StageError) or not _is_whole(fs, copy, archive):
             raise
