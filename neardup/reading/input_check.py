@@ -113,7 +113,7 @@ LOOKS = {  # the first that fits
     NUMBERS: rb"[^\s,;]+(?:[,;]\s*[0-9]+)+\s*",
     TSV: rb"[^\t]*\t[^\t]*\t",
     CSV: rb'(?:"[^"]*"|[^\s,;"]+)[,;]\S',
-    PROSE: rb"(?=.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf]))[^\s\d_]+ [^\t]*",
+    PROSE: rb"[^\s\d_]+ (?=.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf]))[^\t]*",
     TEXT: rb"\S+\s.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])",
 }
 FIRST_LOOKS = {  # of the first line of a file
