@@ -9,7 +9,6 @@ string that repeats only once.  What is decoded at once is bounded by itself: se
 
 from __future__ import annotations
 
-import base64
 import importlib
 import importlib.util
 import json
@@ -215,7 +214,11 @@ def plain_value(value: Any, strings: bool = False) -> Any:
         return [plain_value(each, strings) for each in value]
     if not isinstance(value, bytes):
         return str(value)
-    return _string(value, strings) if strings else base64.b64encode(value).decode()
+    if strings:
+        return _string(value, strings)
+    import base64  # for few columns
+
+    return base64.b64encode(value).decode()
 
 
 def _string(value: bytes | None, always: bool) -> Any:

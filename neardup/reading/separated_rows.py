@@ -21,7 +21,6 @@ What is cut into rows stays as it was, byte for byte, so that it can be written 
 from __future__ import annotations
 
 import codecs
-import csv
 import io
 import json
 import re
@@ -257,6 +256,8 @@ def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
     """
     text = data.decode("utf-8", "surrogateescape").replace("\0", NUL)
     if kind == "csv":
+        import csv  # for these files alone
+
         csv.field_size_limit(LARGEST_FIELD)
         yield from csv.reader(io.StringIO(text, newline=""))
         return
