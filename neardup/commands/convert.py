@@ -12,7 +12,7 @@ from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_check import NO_ID, BadLine
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.row_ids import row_id
 from neardup.reading.text_rows import (
     DEFAULT_ID,
@@ -71,7 +71,7 @@ def _convert() -> None:
 
 
 def _rows(
-    block: Block, form: LineForm, settings: Settings, counters: Counters
+    block: Block, form: InputFormat, settings: Settings, counters: Counters
 ) -> Iterator[dict[str, Any]]:
     """The rows of a block, each with an id; bad lines are counted, or fatal with --strict."""
     fields = form.fields

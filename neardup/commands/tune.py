@@ -23,7 +23,7 @@ from neardup.evaluation.intervals import row
 from neardup.evaluation.line_sample import LineSample, draw
 from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few_seen, in_words
 from neardup.options import table
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import cores, job_command, run
@@ -112,7 +112,7 @@ def _command_line() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def one_kind(form: LineForm) -> str:
+def one_kind(form: InputFormat) -> str:
     """What all files hold."""
     if form.input is None:
         raise UsageError("files of several kinds; tune by those of one kind")

@@ -23,7 +23,7 @@ from neardup.lines.answer_lines import parse_decided
 from neardup.reading.blocks import LINE_BITS, endless_named, with_line_ends
 from neardup.reading.compressed import LINES, opened, position, unpacked
 from neardup.reading.input_files import InputFile
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.parquet_rows import kept_parquet
 from neardup.reading.separated_rows import header_of, kept_rows, opened_table
 from neardup.runtime.errors import StageError, UsageError, shown
@@ -144,7 +144,7 @@ def nothing(_: int) -> None:
 
 
 def keep_file(
-    form: LineForm,
+    form: InputFormat,
     file: InputFile,
     max_line: int,
     decided: IO[bytes],
@@ -220,7 +220,7 @@ class Places:
 
 
 def keep_in_one(
-    form: LineForm,
+    form: InputFormat,
     files: Sequence[InputFile],
     max_line: int,
     decided: IO[bytes],
@@ -242,7 +242,7 @@ def keep_in_one(
         raise StageError(f"more files were decided on than these; {AGAIN}")
 
 
-def check_one_answer(form: LineForm, files: Sequence[InputFile]) -> None:
+def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
     """UsageError where what stays of several files cannot be one file, or stdout is a terminal and
     it is not text."""
     instead = "write a file for each of them: -o FOLDER/"
@@ -263,7 +263,7 @@ def check_one_answer(form: LineForm, files: Sequence[InputFile]) -> None:
                 raise UsageError(f"{headers[0][0]} and {name} have other columns; {instead}")
 
 
-def _headers(form: LineForm, files: Sequence[InputFile]) -> Iterator[tuple[str, list[str]]]:
+def _headers(form: InputFormat, files: Sequence[InputFile]) -> Iterator[tuple[str, list[str]]]:
     for path, name, _ in files:
         with opened(path, name) as stream:
             yield name, header_of(form.kind_of(name), stream, name)

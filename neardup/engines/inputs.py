@@ -25,7 +25,7 @@ from neardup.reading.blocks import (
     with_line_ends,
 )
 from neardup.reading.input_files import InputFile, file_places, task_blocks, task_place
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import STDOUT
 from neardup.stored.index_manifest import refuse_indexes
@@ -65,7 +65,9 @@ def blocks_to_read(args: Namespace, settings: Settings) -> Iterator[Block]:
     return input_blocks(args.against or [], args.files or ["-"], settings)
 
 
-def keep_of_files(form: LineForm, decided: IO[bytes], files: Sequence[str], longest: int) -> None:
+def keep_of_files(
+    form: InputFormat, decided: IO[bytes], files: Sequence[str], longest: int
+) -> None:
     """Write to stdout what stays of some files."""
     check_inputs(list(files))
     places = file_places(0, len(files))

@@ -18,7 +18,7 @@ from neardup.evaluation.pair_elements import WIDTH, Lines, Texts, elements, list
 from neardup.evaluation.pair_files import pair_lines
 from neardup.lines.keyed_lines import encode_sets, encoded_size, format_keys
 from neardup.options.settings import Settings
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import shown
 from neardup.schemes import SCHEMES
@@ -88,7 +88,7 @@ def explained(
     ids: tuple[bytes, bytes],
     settings: Settings,
     measure: str | None,
-    form: LineForm,
+    form: InputFormat,
     texts: Texts,
 ) -> Lines:
     """All there is to say about two ids; `records` are theirs, `measure` is what was asked for.

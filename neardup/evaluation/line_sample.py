@@ -32,7 +32,7 @@ import numpy as np
 
 from neardup.reading.blocks import LINE_END, Start, count_lines
 from neardup.reading.compressed import MAGIC_BYTES, OPENERS, refuse_no_lines
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.runtime.errors import StageError
 from neardup.sets.ragged import distinct
 
@@ -40,7 +40,7 @@ CELL_BYTES = 1 << 12  # nothing less is read from a disk
 LEAST_CELLS = 750  # so that short lines too come from all over the file
 MOST_BYTES = 16 << 20  # read in all
 MOST_LINE_BYTES = 1 << 20  # of one line
-OF_LINES = LineForm.of("shingles", None, None)
+OF_LINES = InputFormat.of("shingles", None, None)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class LineSample:
     between: float
 
 
-def draw(files: list[str], lines: int, seed: int, form: LineForm = OF_LINES) -> LineSample:
+def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) -> LineSample:
     """At most this many lines of all the files (`-` is stdin); of tables, their rows as JSON."""
     dice = np.random.default_rng(seed)
     for name in files:
@@ -168,7 +168,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
 
 
 def _from_start(
-    files: list[str], lines: int, dice: np.random.Generator, form: LineForm
+    files: list[str], lines: int, dice: np.random.Generator, form: InputFormat
 ) -> LineSample:
     """Of the first bytes of each file, as many from each."""
     found: list[bytes] = []
@@ -194,7 +194,7 @@ def _from_start(
     )
 
 
-def _first_rows(form: LineForm, name: str, limit: int) -> tuple[list[bytes], int, float | None]:
+def _first_rows(form: InputFormat, name: str, limit: int) -> tuple[list[bytes], int, float | None]:
     """The same of a table, from which rows come in pieces."""
     found: list[bytes] = []
     rows = held = 0

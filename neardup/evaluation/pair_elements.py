@@ -45,7 +45,7 @@ import numpy as np
 
 from neardup.options.table import MAX_LINE_MIB
 from neardup.reading.blocks import Block, read_files
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.row_ids import row_id
 from neardup.reading.shingling import (
     ANTECEDENTS,
@@ -75,7 +75,7 @@ class ShownRecords:
 
 def shown_records(
     files: list[str],
-    form: LineForm,
+    form: InputFormat,
     ids: Collection[bytes],
     among: Sequence[str] = (),
     others: bool = False,
@@ -101,7 +101,7 @@ def shown_records(
 
 
 def noting(
-    blocks: Iterable[Block], form: LineForm, ids: Collection[bytes], held: Texts
+    blocks: Iterable[Block], form: InputFormat, ids: Collection[bytes], held: Texts
 ) -> Iterator[Block]:
     """The same blocks; the different texts of these ids go into `held` as they pass."""
     wanted = frozenset(ids)
@@ -113,10 +113,10 @@ def noting(
         yield block
 
 
-def texts_of(block: Block, form: LineForm) -> Iterator[tuple[bytes, str]]:
+def texts_of(block: Block, form: InputFormat) -> Iterator[tuple[bytes, str]]:
     r"""The id and the text of each record of a block.
 
-    >>> list(texts_of(Block("", 1, b"a 1\tto be\nb\tor not\n"), LineForm.of("text", None, None)))
+    >>> list(texts_of(Block("", 1, b"a 1\tto be\nb\tor not\n"), InputFormat.of("text", None, None)))
     [(b'a 1', 'to be'), (b'b', 'or not')]
     """
     if not block.flaw:
@@ -258,7 +258,7 @@ class ShownText(NamedTuple):
     shingles: dict[int, str]  # in words
 
 
-def elements(pair: Batch, form: LineForm, texts: Texts) -> Lines:
+def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
     """Of two records whose lines have this form; `texts` are theirs, where it is one of texts."""
     if form.shingle is None:
         a, b = pair.sets.row(0), pair.sets.row(1)
@@ -274,7 +274,7 @@ def elements(pair: Batch, form: LineForm, texts: Texts) -> Lines:
     ]
 
 
-def _shown_text(pair: Batch, row: int, form: LineForm, texts: Texts) -> ShownText:
+def _shown_text(pair: Batch, row: int, form: InputFormat, texts: Texts) -> ShownText:
     """The text of a record, cleaned: of those that its id has, the one with its shingles."""
     assert form.shingle
     values = set(pair.sets.row(row).tolist())

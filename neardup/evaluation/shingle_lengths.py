@@ -38,7 +38,7 @@ from neardup.evaluation.estimates import Weights, check_enough
 from neardup.evaluation.line_sample import LineSample
 from neardup.joins import JOINS
 from neardup.joins.inverted_index import all_against_all
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.schemes import banding
 from neardup.schemes.banding import STRANGERS
@@ -61,7 +61,7 @@ class Texts:
     weights: Weights
 
     @classmethod
-    def of_sample(cls, sample: LineSample, form: LineForm, seed: int) -> Texts:
+    def of_sample(cls, sample: LineSample, form: InputFormat, seed: int) -> Texts:
         """StageError where there are no two."""
         cleaned = [""] * len(sample.lines)
         for line in form.texts(b"".join(sample.lines)):

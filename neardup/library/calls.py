@@ -29,12 +29,12 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 
 from neardup.decisions.rules import NO_PAIR
-from neardup.library.memory_engine import Meeting, Silence
+from neardup.library.memory_engine import Meeting, NullCounters
 from neardup.library.user_records import UserRecords
 from neardup.options.settings import Settings, counts_first, settings_before_counts
 from neardup.options.table import OPTIONS, parser
 from neardup.reading.blocks import NEW
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.runtime.errors import StageError, UsageError
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounter
@@ -231,7 +231,7 @@ class _Job:
         texts = given.texts or (not len(given) and options.get("shingle") != "bag")
         args = arguments(output, texts, threshold, options)
         settings = settings_before_counts(args)
-        form = LineForm.of(args.input, args.shingle, args.clean)
+        form = InputFormat.of(args.input, args.shingle, args.clean)
         weights = settings.scheme.weights or TokenWeights()
         gather = counted if weights.repeats else Ragged.from_unsorted
         if form.shingle is not None:
@@ -256,7 +256,7 @@ class _Job:
     def decided(self) -> list[bytes]:
         """The lines of a decision, on numbers."""
         edges = [b"".join(self.meeting.lines(self.settings))]
-        return list(decide_edges(edges, self.settings, Silence(), io.BytesIO))
+        return list(decide_edges(edges, self.settings, NullCounters(), io.BytesIO))
 
     def id(self, position: int) -> Any:
         return position if self.given.ids is None else self.given.ids[position]

@@ -4,8 +4,8 @@ Counters that are not told: a library says nothing on stderr, and there may be n
 
 The engine of the library: the stages of run_local.sh in one process, and all in memory.
 
-    records ── keys ── the keys where two may meet ── piles of buckets ── pairs, or edges
-             with_keys           sifted                in_piles           a join
+    records ── keys ── the keys where two may meet ── batches of buckets ── pairs, or edges
+             with_keys           sifted                in_batches           a join
 
 What is held: the records' sets; and 40 bytes for each of their keys, while these are sifted.
 """
@@ -27,10 +27,10 @@ from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.pairs import portions, tagged, with_keys
-from neardup.verification.bucket_batch import Pile, in_piles
+from neardup.verification.bucket_batch import BucketBatch, in_batches
 
 
-class Silence(Counters):
+class NullCounters(Counters):
     """Counts, in memory."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Meeting:
         kept: list[Batch] = []
         entries, known = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]
         done = 0
-        for batch, keys in with_keys(portions(batches, settings), settings, Silence()):
+        for batch, keys in with_keys(portions(batches, settings), settings, NullCounters()):
             records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
             done += len(batch.ids)
             entries.append(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
@@ -80,8 +80,8 @@ class Meeting:
 
     def lines(self, settings: Settings) -> list[bytes]:
         """What the output's join makes of all buckets, sorted; ids are numbers."""
-        join = settings.join(Silence())
-        found = b"".join(chain.from_iterable(map(join, self._piles(settings))))
+        join = settings.join(NullCounters())
+        found = b"".join(chain.from_iterable(map(join, self._batches(settings))))
         return sorted(found.splitlines(keepends=True))
 
     def similarities(self, numbers: np.ndarray, settings: Settings) -> Similarities:
@@ -116,10 +116,10 @@ class Meeting:
         rows[self.numbers[self._positions]] = np.arange(len(self.places))
         return rows
 
-    def _piles(self, settings: Settings) -> Iterator[Pile]:
+    def _batches(self, settings: Settings) -> Iterator[BucketBatch]:
         some = np.flatnonzero(self.keys.sizes)
         ids = [b"%010d" % number for number in self.numbers[self._positions[some]].tolist()]
         batch = tagged(Batch(ids, self.sets.take(some), places=self.places[some]), settings)
         keys = self.keys.take(some)
         owner = np.repeat(np.arange(len(some)), keys.sizes)
-        return in_piles(keys.values, owner, batch.ids, batch.sets)
+        return in_batches(keys.values, owner, batch.ids, batch.sets)

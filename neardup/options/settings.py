@@ -29,7 +29,7 @@ from neardup.options.table import (
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.compressed import INPUTS
 from neardup.reading.input_check import Parser
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
@@ -50,7 +50,7 @@ class Settings(NamedTuple):
     threshold: Threshold
     measure: Measure
     scheme: Scheme
-    form: LineForm
+    form: InputFormat
     parse: Parser
     output: Output
     tag: Tag | None  # where ids travel with one
@@ -151,10 +151,12 @@ class Settings(NamedTuple):
         return [*lines, f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
 
 
-def form_of(args: argparse.Namespace) -> LineForm:
+def form_of(args: argparse.Namespace) -> InputFormat:
     """What is read, by the options and the names of the files; --input is told from then on."""
     old = [name for name in args.against or [] if not os.path.isdir(name)]  # an index
-    form = LineForm.of(args.input, args.shingle, args.clean, args.id, args.text, old + _files(args))
+    form = InputFormat.of(
+        args.input, args.shingle, args.clean, args.id, args.text, old + _files(args)
+    )
     if args.input is None and form.fields:
         args.input = form.input
     return form

@@ -43,10 +43,10 @@ from neardup.sets.weighted_sets import bagged, counted
 DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
 
 
-class LineForm(NamedTuple):
+class InputFormat(NamedTuple):
     """As on the command line; UsageError from `of` for what is no such thing.
 
-    >>> LineForm.of("text", "char:5", None).told()
+    >>> InputFormat.of("text", "char:5", None).told()
     {'--input': 'text', '--clean': '', '--shingle': 'char:5'}
     """
 
@@ -66,7 +66,7 @@ class LineForm(NamedTuple):
         id_: str | None = None,
         text: str | None = None,
         names: Sequence[str] = (),
-    ) -> LineForm:
+    ) -> InputFormat:
         """`names` are those of the files, which tell what `input_` does not."""
         if input_ not in (None, *INPUTS):
             raise UsageError(f"--input: {input_!r} is not one of {', '.join(INPUTS)}")

@@ -30,7 +30,7 @@ from neardup.options import table
 from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
 from neardup.reading.blocks import read_files
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
 from neardup.report.facts import SHOWN, Facts
 from neardup.report.pair_graph import Found, Node
@@ -53,7 +53,7 @@ class Asked:
 
     source: str
     options: list[str]
-    form: LineForm
+    form: InputFormat
     threshold: Fraction | None = None
     measure: str = ""
     scheme: str = ""

@@ -190,7 +190,7 @@ def _scaled(place: np.ndarray, words: np.ndarray | np.uint64) -> np.ndarray:
 
 
 @dataclass(eq=False)
-class KeyFilter:
+class BloomFilter:
     """text: uint64, in which all parts lie; of each part: start (int64), its first word in there;
     words (uint64), how many it has; four (bool), whether keys set so many bits."""
 
@@ -201,7 +201,7 @@ class KeyFilter:
     digests: int  # how many keys are shared
 
     @classmethod
-    def of(cls, text: bytes | mmap.mmap, options: bytes) -> KeyFilter | None:
+    def of(cls, text: bytes | mmap.mmap, options: bytes) -> BloomFilter | None:
         """From all parts, in any order; None of no text, as an empty input has.
 
         StageError where a part is damaged or missing, or of other `options` (see `fingerprint`).

@@ -59,7 +59,7 @@ ROWS_AT_ONCE = 1 << 21  # at some 60 bytes each
 FILE_BITS = 6
 
 
-class RowsByWord:
+class ExternalGroup:
     """A context; what it has written is gone with it."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class RowsByWord:
         self.files: list[IO[bytes]] = []
         self.stack = ExitStack()
 
-    def __enter__(self) -> RowsByWord:
+    def __enter__(self) -> ExternalGroup:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -121,7 +121,7 @@ def meeting_keys(
 
     StageError where a block is none of this partition, or damaged, or of other options.
     """
-    with RowsByWord() as entries, RowsByWord() as groups:
+    with ExternalGroup() as entries, ExternalGroup() as groups:
         for block in blocks:
             entries.add(_checked(block, partition, partitions, options))
         for some in entries.together():

@@ -26,8 +26,8 @@ from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.errors import StageError, WireError, shown
 from neardup.runtime.summary import OLD_BAD, OLD_RECORDS, OTHER, SINGLE
 from neardup.sets.ragged import Batch, Ragged, chunks
-from neardup.verification.bucket_batch import Pile
-from neardup.verification.buckets import Spool, piles_of_lines
+from neardup.verification.bucket_batch import BucketBatch
+from neardup.verification.buckets import SpilledBucket, batches_of_lines
 
 KEYS_AT_ONCE = 1 << 20
 
@@ -126,11 +126,14 @@ def reduce_buckets(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
     """Keyed lines in order of keys → pair lines, verified."""
-    return join_buckets(piles_of_lines(blocks, counters), settings, counters, settings.way)
+    return join_buckets(batches_of_lines(blocks, counters), settings, counters, settings.way)
 
 
 def join_buckets(
-    works: Iterable[Pile | Spool], settings: Settings, counters: Counters, way: Travel = UNMARKED
+    works: Iterable[BucketBatch | SpilledBucket],
+    settings: Settings,
+    counters: Counters,
+    way: Travel = UNMARKED,
 ) -> Iterator[bytes]:
     """The same of buckets, many at a time, or a large one in a file; `way`: of keyed lines."""
     counters.promise = settings.promise

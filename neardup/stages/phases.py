@@ -43,7 +43,7 @@ from neardup.reading.blocks import Block, blocks_of
 from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.errors import StageError, UsageError
 from neardup.sets.ragged import Ragged
-from neardup.stages.bloom_filter import MAPPED_BYTES, KeyFilter, filter_part, fingerprint, mapped
+from neardup.stages.bloom_filter import MAPPED_BYTES, BloomFilter, filter_part, fingerprint, mapped
 from neardup.stages.candidate_keys import meeting_keys, sorted_lines
 from neardup.stages.key_blocks import (
     KeyBlocks,
@@ -87,19 +87,19 @@ def share_keys(
     yield from filter_part(shared, partition, partitions, options, most or MAPPED_BYTES)
 
 
-def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> KeyFilter | None:
+def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> BloomFilter | None:
     """All parts, in any order; StageError where one is missing, or of other options.
 
     None of no parts, as an empty input has: then all keys have lines.
     """
-    return KeyFilter.of(text, _options(settings))
+    return BloomFilter.of(text, _options(settings))
 
 
 def map_shared(
     blocks: Iterable[Block],
     settings: Settings,
     counters: Counters,
-    shared: KeyFilter | None,
+    shared: BloomFilter | None,
     partitions: int = 1,
 ) -> Iterator[tuple[int, bytes]]:
     """As `stages.map_records`, but only for keys that are shared; None: for all keys."""
@@ -117,7 +117,7 @@ def send_lines(
     blocks: Iterable[Block],
     settings: Settings,
     counters: Counters,
-    shared: KeyFilter | None,
+    shared: BloomFilter | None,
     partitions: int,
 ) -> Iterator[tuple[int, bytes]]:
     """Record lines → (partition, block of keyed lines)."""
@@ -198,7 +198,7 @@ def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
 
 
 def lines_in_blocks(
-    blocks: Iterable[Block], settings: Settings, counters: Counters, shared: KeyFilter | None
+    blocks: Iterable[Block], settings: Settings, counters: Counters, shared: BloomFilter | None
 ) -> Iterator[bytes]:
     """The mapper of the second round, or of the only one."""
     reducers = _reducers()
@@ -219,7 +219,7 @@ def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> 
     yield from reduce_blocks((block for *_, block in parse_blocks(lines)), settings, counters)
 
 
-def read_shared_keys(path: str, settings: Settings) -> KeyFilter | None:
+def read_shared_keys(path: str, settings: Settings) -> BloomFilter | None:
     """From a file, or a folder of such as Hadoop writes it."""
     if not path:
         raise UsageError("--shared-keys: expected the name of a file, got ''")

@@ -1,6 +1,6 @@
 """A batch of buckets that are joined together, as arrays.
 
-Piles: the buckets that are joined together, as arrays.
+Bucket batches: the buckets that are joined together, as arrays.
 
 In a bucket, records with equal sets become one set with several ids: equal sets have equal bytes,
 so nothing on a line is decoded twice, and a thousand copies cost one comparison.
@@ -21,15 +21,15 @@ from neardup.sets.ragged import Ragged, chunks, first_of_run, spans, starts_of_r
 from neardup.similarity.measures import Measure
 from neardup.similarity.record_sketches import wide_bitmaps
 
-TOGETHER_BYTES = 2 << 20  # of records from arrays, in one pile
+TOGETHER_BYTES = 2 << 20  # of records from arrays, in one batch
 RECORD_BYTES = 64  # what one takes beside its tokens and its id
 TOKENS_AT_ONCE = 1 << 23  # less than a second's work
 PAIR_TOKENS = 32  # what a pair costs beside the comparison of its tokens
 
 
-def in_piles(
+def in_batches(
     keys: np.ndarray, records: np.ndarray, ids: list[bytes], sets: Ragged
-) -> Iterator[Pile]:
+) -> Iterator[BucketBatch]:
     """Buckets, many at a time: record records[i] (int64) is in that of keys[i] (uint64)."""
     order = np.argsort(keys, kind="stable")
     keys, records = keys[order], records[order]
@@ -41,7 +41,7 @@ def in_piles(
     for low, high in chunks(weights, TOGETHER_BYTES):
         some = slice(ends[low], ends[high])
         mine = records[some]
-        yield Pile.of_records(keys[some], [ids[i] for i in mine.tolist()], sets.take(mine))
+        yield BucketBatch.of_records(keys[some], [ids[i] for i in mine.tolist()], sets.take(mine))
 
 
 def record_bytes(sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
 
 
 @dataclass(eq=False)
-class Pile:
+class BucketBatch:
     """n distinct sets, bucket after bucket; inside a bucket by size, then by smallest id.
 
     keys: uint64 (n,), the bucket's key; buckets: int64 (n,), the bucket's number from 0; nodes:
@@ -103,10 +103,10 @@ class Pile:
     sets: Ragged
 
     @classmethod
-    def of_lines(cls, lines: list[bytes], first_node: int = 0) -> Pile:
+    def of_lines(cls, lines: list[bytes], first_node: int = 0) -> BucketBatch:
         """From the keyed lines of whole buckets, in any order.
 
-        Byte order is the order of a pile, so the result does not depend on the engine's.
+        Byte order is the order of a batch, so the result does not depend on the engine's.
         """
         holders = _Holders()
         for key, size, id_, shingles in parse_keyed_lines(sorted(lines)):
@@ -130,7 +130,7 @@ class Pile:
         )
 
     @classmethod
-    def of_records(cls, keys: np.ndarray, ids: list[bytes], sets: Ragged) -> Pile:
+    def of_records(cls, keys: np.ndarray, ids: list[bytes], sets: Ragged) -> BucketBatch:
         """The same from arrays: record i is in the bucket of keys[i], with the set `sets.row(i)`.
 
         keys: uint64 (n,), ascending.
@@ -185,9 +185,9 @@ class Pile:
     def has_new(self) -> np.ndarray:
         return np.array([not is_old(ids[-1]) for ids in self.ids], dtype=bool)
 
-    def beside(self, later: Pile) -> Pile:
-        """Two pieces of one bucket as one pile, to compare the first with the second."""
-        return Pile(
+    def beside(self, later: BucketBatch) -> BucketBatch:
+        """Two pieces of one bucket as one batch, to compare the first with the second."""
+        return BucketBatch(
             np.concatenate((self.keys, later.keys)),
             np.concatenate((self.buckets, later.buckets)),
             np.concatenate((self.nodes, later.nodes)),

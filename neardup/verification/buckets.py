@@ -4,10 +4,10 @@ Sorted keyed lines → buckets.
 
 Most keys belong to one record, and such a line is skipped without being decoded: only its first
 fourteen bytes are looked at, in one vector step for a whole block of lines.  The lines of the
-other buckets pile up until there is enough work for the join.
+other buckets batch up until there is enough work for the join.
 
-What is held: one block, the pile, and the bucket at the end of the block.  A bucket too large for
-that goes to a temporary file (`Spool`) and comes back a piece at a time.
+What is held: one block, the batch, and the bucket at the end of the block.  A bucket too large for
+that goes to a temporary file (`SpilledBucket`) and comes back a piece at a time.
 
 Copies in a large bucket, found while it is read: a million of one set cost one look each.
 
@@ -31,14 +31,14 @@ from neardup.lines.keyed_lines import lines_of
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
 from neardup.runtime.program import system_sort
-from neardup.verification.bucket_batch import Pile
+from neardup.verification.bucket_batch import BucketBatch
 
 PILE_BYTES = 1 << 20
 BUCKET_BYTES = 8 << 20
 SHARED_BUCKETS = "buckets with more than one record"
 
 
-class Spool(NamedTuple):
+class SpilledBucket(NamedTuple):
     """A large bucket in a file: its lines in byte order, which is the order of size."""
 
     file: IO[bytes]
@@ -59,14 +59,15 @@ class Spool(NamedTuple):
 
 def shared_lines(
     blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
-) -> Iterator[list[bytes] | Spool]:
-    """The lines of the buckets of two records and more: many whole buckets at a time, or one spool.
+) -> Iterator[list[bytes] | SpilledBucket]:
+    """The lines of buckets of two records and more: many whole buckets at a time, or one spilled.
 
-    `blocks` hold whole keyed lines in ascending order of keys.  A spool is gone with the next step.
+    `blocks` hold whole keyed lines in ascending order of keys.  What is spilled is gone with
+    the next step.
     """
     source = iter(blocks)
-    pile: list[bytes] = []
-    size = 0  # of the pile
+    batch: list[bytes] = []
+    size = 0  # of the batch
     unfinished = b""  # the lines of the last key so far, which may go on in the next block
     line_number = 1
     while block := _next(source, min(len(unfinished), bucket_bytes - len(unfinished))):
@@ -74,12 +75,12 @@ def shared_lines(
         line_number += scan.lines
         counters.add("keyed lines", scan.lines)
         counters.add(SHARED_BUCKETS, scan.buckets)
-        pile += scan.shared
+        batch += scan.shared
         size += sum(map(len, scan.shared))
         unfinished = scan.unfinished
         if scan.large or size > PILE_BYTES:
-            yield pile
-            pile, size = [], 0
+            yield batch
+            batch, size = [], 0
         if scan.large:
             import tempfile  # as most inputs have no such bucket
 
@@ -89,7 +90,7 @@ def shared_lines(
                     sort_lines(unsorted, sorted_, counters, ["-u"])
                 file = unsorted if in_order else sorted_
                 counters.add(SHARED_BUCKETS, 1)
-                yield Spool(file, bucket_bytes // 2)
+                yield SpilledBucket(file, bucket_bytes // 2)
             line_number += count
             if rest and rest < unfinished:
                 raise _out_of_order(line_number)
@@ -98,15 +99,15 @@ def shared_lines(
     last = unfinished.splitlines()
     counters.add("keyed lines", len(last))
     counters.add(SHARED_BUCKETS, len(last) > 1)
-    yield pile + (last if len(last) > 1 else [])
+    yield batch + (last if len(last) > 1 else [])
 
 
-def piles_of_lines(
+def batches_of_lines(
     blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
-) -> Iterator[Pile | Spool]:
+) -> Iterator[BucketBatch | SpilledBucket]:
     """The same, as a join takes them."""
     for work in shared_lines(blocks, counters, bucket_bytes):
-        yield work if isinstance(work, Spool) else Pile.of_lines(work)
+        yield work if isinstance(work, SpilledBucket) else BucketBatch.of_lines(work)
 
 
 def _next(source: Iterator[bytes], size: int) -> bytes:
@@ -204,16 +205,18 @@ BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3"]  # and the first id of each
 Copies = dict[bytes, list[bytes]]  # from the first line of a set, with its end, to later ids
 
 
-def without_copies(spool: Spool, result: IO[bytes], by_set: bool = False) -> Iterator[Copies]:
-    """Write the lines of a spool to `result` but for copies of sets known by then; and yield these.
+def without_copies(
+    spilled: SpilledBucket, result: IO[bytes], by_set: bool = False
+) -> Iterator[Copies]:
+    """Write the lines of a spilled bucket to `result` without copies of known sets; yield these.
 
-    They come in order, those of a piece at a time.  `by_set`: the spool is in order of `BY_SET`,
+    They come in order, those of a piece at a time.  `by_set`: the lines are in order of `BY_SET`,
     and all copies are found.
     """
     known: dict[bytes, bytes] = {}  # from a set to its first line
     room, before = KNOWN_BYTES, b""
-    spool.file.seek(0)
-    while lines := spool.file.readlines(spool.piece_bytes):
+    spilled.file.seek(0)
+    while lines := spilled.file.readlines(spilled.piece_bytes):
         copies: Copies = {}
         for line in lines:
             _, size, id_, set_ = line.split(b"\t")

@@ -42,8 +42,8 @@ from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import later_in_run, pairs_in_runs, starts_of_runs
 from neardup.sets.union_find import Forest
 from neardup.similarity.measures import Measure, Verified, eighteen_decimals
-from neardup.verification.bucket_batch import Pile
-from neardup.verification.buckets import BY_SET, Copies, Spool, sort_lines, without_copies
+from neardup.verification.bucket_batch import BucketBatch
+from neardup.verification.buckets import BY_SET, Copies, SpilledBucket, sort_lines, without_copies
 from neardup.verification.pair_join import IDENTICAL, Found, PairJoin
 
 
@@ -55,60 +55,60 @@ class LinkJoin(PairJoin):
     def _begin(self, sets: int) -> None:
         self.forest = Forest(sets)
 
-    def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
-        for edges in self._edges(pile, first, stop):
-            mine = self.smallest_key.first_at(pile, edges.left, edges.right)
+    def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
+        for edges in self._edges(batch, first, stop):
+            mine = self.smallest_key.first_at(batch, edges.left, edges.right)
             yield Verified(*(column[mine] for column in edges))
 
-    def _edges(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
+    def _edges(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
         """The edges of the forest, wherever they are printed."""
-        for left, right in self._open(pile, first, stop):
-            left, right = self._possible(pile, left, right)
+        for left, right in self._open(batch, first, stop):
+            left, right = self._possible(batch, left, right)
             self.counters.add(self.compared, len(left))
-            found = self.measure.verified(pile.sets, left, right)
-            nodes = zip(pile.nodes[found.left].tolist(), pile.nodes[found.right].tolist())
+            found = self.measure.verified(batch.sets, left, right)
+            nodes = zip(batch.nodes[found.left].tolist(), batch.nodes[found.right].tolist())
             edge = np.array([self.forest.join(a, b) for a, b in nodes], dtype=bool)
             yield Verified(*(column[edge] for column in found))
 
     def _open(
-        self, pile: Pile, first: np.ndarray, stop: np.ndarray
+        self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs in order of (left, right), but for those that are connected already.
 
         The lefts of each bucket are taken 1, 2, 4, 8 … at a time.  The first one usually connects
         nearly everything, and taking more at once then costs little and saves steps.
         """
-        everyone = np.arange(len(pile))
-        rank = everyone - np.searchsorted(pile.buckets, pile.buckets)
+        everyone = np.arange(len(batch))
+        rank = everyone - np.searchsorted(batch.buckets, batch.buckets)
         turn = np.frexp(rank + 1)[1]  # 1, 2, 2, 3, 3, 3, 3, 4, …
         for number in range(1, int(turn.max(initial=0)) + 1):
             left = np.flatnonzero(turn == number)
-            roots = self.forest.roots(pile.nodes)
-            inside = _in_largest_tree(pile.buckets, roots)
+            roots = self.forest.roots(batch.nodes)
+            inside = _in_largest_tree(batch.buckets, roots)
             # Of the largest tree's sets, only pairs with sets outside it are open.
             outside = np.flatnonzero(~inside)
             pool = np.concatenate((everyone, outside))
             low, high = (
-                np.where(inside[left], len(pile) + np.searchsorted(outside, end[left]), end[left])
+                np.where(inside[left], len(batch) + np.searchsorted(outside, end[left]), end[left])
                 for end in (first, stop)
             )
-            for a, b in pile.pairs(left, low, high, pool):
-                roots = self.forest.roots(pile.nodes)
+            for a, b in batch.pairs(left, low, high, pool):
+                roots = self.forest.roots(batch.nodes)
                 still = roots[a] != roots[b]
                 yield a[still], b[still]
 
-    def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
+    def _join_pieces(self, spilled: SpilledBucket) -> Iterator[bytes]:
         """Equal sets first, since those of a bucket may be in any two of its pieces."""
         with (
             tempfile.TemporaryFile() as most_gone,
             tempfile.TemporaryFile() as by_set,
             tempfile.TemporaryFile() as distinct,
         ):
-            yield from self._join_copies(without_copies(spool, most_gone))
+            yield from self._join_copies(without_copies(spilled, most_gone))
             sort_lines(most_gone, by_set, self.counters, BY_SET)
-            rest = Spool(by_set, spool.piece_bytes)
+            rest = SpilledBucket(by_set, spilled.piece_bytes)
             yield from self._join_copies(without_copies(rest, distinct, by_set=True))
-            yield from self._join_distinct(Spool(distinct, spool.piece_bytes))
+            yield from self._join_distinct(SpilledBucket(distinct, spilled.piece_bytes))
 
     def _join_copies(self, found: Iterable[Copies]) -> Iterator[bytes]:
         """The lines of copies, where these have their turn: a block at a time."""
@@ -125,16 +125,16 @@ class LinkJoin(PairJoin):
                 for line in self._copy_lines([first.split(b"\t", 3)[2], *later])
             )
 
-    def _join_distinct(self, spool: Spool) -> Iterator[bytes]:
+    def _join_distinct(self, spilled: SpilledBucket) -> Iterator[bytes]:
         """The same, of distinct sets."""
-        return super()._join_pieces(spool)
+        return super()._join_pieces(spilled)
 
     def _turns(self, lines: list[bytes]) -> list[bool]:
         """Whether the copies of the set on each line have their turn in this bucket."""
-        pile = Pile.of_lines(lines)
+        batch = BucketBatch.of_lines(lines)
         turns = np.empty(len(lines), dtype=bool)
         in_pile = sorted(range(len(lines)), key=lines.__getitem__)
-        turns[in_pile] = self.smallest_key.alone_before(pile, np.arange(len(pile)))
+        turns[in_pile] = self.smallest_key.alone_before(batch, np.arange(len(batch)))
         return turns.tolist()
 
     def _copy_lines(self, ids: list[bytes], similarity: bytes = IDENTICAL) -> Iterator[bytes]:
@@ -174,11 +174,11 @@ class EdgeLines(PairJoin):
         super().__init__(scheme, measure, counters)
         self._present: set[bytes] = set()  # records that have a line of their own by now
 
-    def __call__(self, work: Pile | Spool) -> Iterator[bytes]:
+    def __call__(self, work: BucketBatch | SpilledBucket) -> Iterator[bytes]:
         self._present.clear()
         return super().__call__(work)
 
-    def _candidates(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> int:
+    def _candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
         """The number of comparisons: copies of a set share them."""
         return len(left)
 
@@ -207,62 +207,62 @@ class EdgeJoin(EdgeLines, LinkJoin):
 
     _in_pieces = False
 
-    def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
+    def _lines(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         if self._in_pieces:
-            self._connect(pile, first, stop)
+            self._connect(batch, first, stop)
             return
-        large = (np.bincount(pile.buckets) > CROWD)[pile.buckets]
-        yield from super()._lines(pile, first, np.where(large, first, stop))
+        large = (np.bincount(batch.buckets) > CROWD)[batch.buckets]
+        yield from super()._lines(batch, first, np.where(large, first, stop))
         if large.any():
-            self._connect(pile, first, np.where(large, stop, first))
-            yield from self._trees(pile, np.flatnonzero(large))
+            self._connect(batch, first, np.where(large, stop, first))
+            yield from self._trees(batch, np.flatnonzero(large))
 
-    def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
-        return PairJoin._found(self, pile, first, stop)
+    def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
+        return PairJoin._found(self, batch, first, stop)
 
-    def _connect(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> None:
-        for _ in self._edges(pile, first, stop):
+    def _connect(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> None:
+        for _ in self._edges(batch, first, stop):
             """Each is in the forest now."""
 
-    def _trees(self, pile: Pile, some: np.ndarray) -> Iterator[bytes]:
+    def _trees(self, batch: BucketBatch, some: np.ndarray) -> Iterator[bytes]:
         """Of these sets, the pairs in small trees, and large trees as crowds."""
-        roots = self.forest.roots(pile.nodes[some])
+        roots = self.forest.roots(batch.nodes[some])
         order = np.argsort(roots, kind="stable")
         some, roots = some[order], roots[order]
         sizes = np.diff(starts_of_runs(roots), append=len(roots))
         small = np.repeat(sizes <= CROWD, sizes)
         left, right = pairs_in_runs(later_in_run(sizes[sizes <= CROWD]))
-        left, right = self._possible(pile, some[small][left], some[small][right])
-        mine = self.smallest_key.first_at(pile, left, right)
+        left, right = self._possible(batch, some[small][left], some[small][right])
+        mine = self.smallest_key.first_at(batch, left, right)
         self.counters.add(self.compared, int(np.count_nonzero(mine)))
-        found = self.measure.verified(pile.sets, left[mine], right[mine])
-        yield from self._found_lines(pile, found)
-        yield from self._members(pile, some[~small], roots[~small])
+        found = self.measure.verified(batch.sets, left[mine], right[mine])
+        yield from self._found_lines(batch, found)
+        yield from self._members(batch, some[~small], roots[~small])
 
     def _members(
-        self, pile: Pile, some: np.ndarray, roots: np.ndarray, copies: bool = False
+        self, batch: BucketBatch, some: np.ndarray, roots: np.ndarray, copies: bool = False
     ) -> Iterator[bytes]:
-        """`copies`: whether any may have copies that are not in the pile."""
+        """`copies`: whether any may have copies that are not in the batch."""
         self.counters.add(CROWDED, len(some))
-        texts = encode_sets(pile.sets.take(some))
-        names = format_keys(pile.keys[some]).tolist()
+        texts = encode_sets(batch.sets.take(some))
+        names = format_keys(batch.keys[some]).tolist()
         for i, text, key, root in zip(some.tolist(), texts, names, roots.tolist()):
-            member = Member(b"%b.%d" % (key, root), copies or len(pile.ids[i]) > 1, text)
-            yield format_member(pile.ids[i][0], member)
+            member = Member(b"%b.%d" % (key, root), copies or len(batch.ids[i]) > 1, text)
+            yield format_member(batch.ids[i][0], member)
 
-    def _join_distinct(self, spool: Spool) -> Iterator[bytes]:
+    def _join_distinct(self, spilled: SpilledBucket) -> Iterator[bytes]:
         """Every tree of a bucket that is too large for memory is a crowd."""
         self._in_pieces = True
-        yield from super()._join_distinct(spool)
+        yield from super()._join_distinct(spilled)
         self._in_pieces = False
         roots = self.forest.roots(np.arange(len(self.forest.parents)))
         several = np.bincount(roots, minlength=len(roots))[roots] > 1
         done = 0
-        for start in spool.starts():
-            pile = Pile.of_lines(spool.piece(start))
-            some = np.flatnonzero(several[done : done + len(pile)])
-            yield from self._members(pile, some, roots[done + some], copies=True)
-            done += len(pile)
+        for start in spilled.starts():
+            batch = BucketBatch.of_lines(spilled.piece(start))
+            some = np.flatnonzero(several[done : done + len(batch)])
+            yield from self._members(batch, some, roots[done + some], copies=True)
+            done += len(batch)
 
 
 def edges_across(scheme: Scheme, measure: Measure, counters: Counters, between: bool) -> EdgeLines:
@@ -275,10 +275,10 @@ class EdgesAcrossJoin(EdgeJoin):
     """Edges of which at least one record is new."""
 
     def _possible(
-        self, pile: Pile, left: np.ndarray, right: np.ndarray
+        self, batch: BucketBatch, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        wanted = ~(pile.has_old[left] & pile.has_old[right])
-        return super()._possible(pile, left[wanted], right[wanted])
+        wanted = ~(batch.has_old[left] & batch.has_old[right])
+        return super()._possible(batch, left[wanted], right[wanted])
 
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         return [(ids[0], id_) for id_ in ids[1:] if not is_old(id_)]
@@ -288,11 +288,11 @@ class EdgesBetweenJoin(EdgeLines):
     """Edges of an old record and a new one; of an old set, only its first record has any."""
 
     def _possible(
-        self, pile: Pile, left: np.ndarray, right: np.ndarray
+        self, batch: BucketBatch, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        wanted = pile.has_old[left] & pile.has_new[right]
-        wanted |= pile.has_new[left] & pile.has_old[right]
-        return super()._possible(pile, left[wanted], right[wanted])
+        wanted = batch.has_old[left] & batch.has_new[right]
+        wanted |= batch.has_new[left] & batch.has_old[right]
+        return super()._possible(batch, left[wanted], right[wanted])
 
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         return [(ids[0], id_) for id_ in ids[1:] if is_old(ids[0]) and not is_old(id_)]

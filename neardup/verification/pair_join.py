@@ -43,20 +43,20 @@ from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged, first_of_run, shared
 from neardup.similarity.measures import Measure, Verified, six_decimals
 from neardup.similarity.record_sketches import may_reach
-from neardup.verification.bucket_batch import Pile
-from neardup.verification.buckets import Spool
+from neardup.verification.bucket_batch import BucketBatch
+from neardup.verification.buckets import SpilledBucket
 
 
 class SmallestKey:
-    """What the keys of a pile's sets tell."""
+    """What the keys of a batch's sets tell."""
 
     def __init__(self, scheme: Scheme):
         self.scheme = scheme
-        self.way = UNMARKED  # in which the lines of a pile have travelled
+        self.way = UNMARKED  # in which the lines of a batch have travelled
 
-    def first_at(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def first_at(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Whether sets left[p] and right[p] (int64, of one bucket each) share no smaller key."""
-        met = self._unmarked(pile.keys[left])
+        met = self._unmarked(batch.keys[left])
         band = met >> np.uint64(HASH_BITS)
         first = np.ones(len(left), dtype=bool)
         low, high = 0, 1
@@ -64,34 +64,34 @@ class SmallestKey:
         asking = np.flatnonzero(band + np.uint64(own) > low)
         while len(asking):
             sets, place = np.unique((left[asking], right[asking]), return_inverse=True)
-            keys = self.scheme.keys(pile.sets.take(sets), low, high)
+            keys = self.scheme.keys(batch.sets.take(sets), low, high)
             a, b = place.reshape(2, -1)
             first[asking] = ~_share_below(keys, a, b, met[asking])
             low, high = high, 2 * high
             asking = np.flatnonzero(first & (band + np.uint64(own) > low))
         return first
 
-    def alone_before(self, pile: Pile, sets: np.ndarray) -> np.ndarray:
+    def alone_before(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
         """Whether the bucket's key is the smallest of all that these sets have."""
-        return self.first_at(pile, sets, sets)
+        return self.first_at(batch, sets, sets)
 
-    def owned(self, pile: Pile, sets: np.ndarray) -> np.ndarray:
+    def owned(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
         """Whether these sets have the key of their bucket."""
         owned = np.zeros(len(sets), dtype=bool)
-        met = self._unmarked(pile.keys[sets])
+        met = self._unmarked(batch.keys[sets])
         bands = (met >> np.uint64(HASH_BITS)).astype(np.int64)
         for band in np.unique(bands).tolist():
             some = np.flatnonzero(bands == band)
-            keys = self.scheme.keys(pile.sets.take(sets[some]), band, band + 1)
+            keys = self.scheme.keys(batch.sets.take(sets[some]), band, band + 1)
             same = keys.values == np.repeat(met[some], keys.sizes)
             owned[some[np.repeat(np.arange(len(some)), keys.sizes)[same]]] = True
         return owned
 
-    def ways_of(self, pile: Pile, sets: np.ndarray) -> list[Travel]:
+    def ways_of(self, batch: BucketBatch, sets: np.ndarray) -> list[Travel]:
         """Return the ways in which these sets may have travelled, judged by their keys."""
         mine, found = self.way, []
         for self.way in all_ways():
-            if self.owned(pile, sets).all():
+            if self.owned(batch, sets).all():
                 found.append(self.way)
         self.way = mine
         return found
@@ -136,9 +136,9 @@ class PairJoin:
         self.counters = counters
         self._crowded = False
 
-    def __call__(self, work: Pile | Spool) -> Iterator[bytes]:
+    def __call__(self, work: BucketBatch | SpilledBucket) -> Iterator[bytes]:
         """`work`: many buckets, or one large bucket in a file."""
-        if isinstance(work, Spool):
+        if isinstance(work, SpilledBucket):
             yield from self._join_pieces(work)
         elif len(work):
             self._begin(len(work))
@@ -147,35 +147,35 @@ class PairJoin:
     def _begin(self, sets: int) -> None:
         """A new piece of work, of so many sets in all."""
 
-    def _join(self, pile: Pile) -> Iterator[bytes]:
-        self._check(pile)
+    def _join(self, batch: BucketBatch) -> Iterator[bytes]:
+        self._check(batch)
         several = np.flatnonzero(
-            [len(ids) > 1 or bool(again) for ids, again in zip(pile.ids, pile.repeats)]
+            [len(ids) > 1 or bool(again) for ids, again in zip(batch.ids, batch.repeats)]
         )
         # The copies of a set have their turn in the bucket of its smallest key.
-        several = several[self.smallest_key.alone_before(pile, several)]
+        several = several[self.smallest_key.alone_before(batch, several)]
         self.counters.add(REPEATED, 0)
         for i in several.tolist():
-            for id_ in pile.repeats[i]:
+            for id_ in batch.repeats[i]:
                 self._again(id_)
-            yield from self._copy_lines(pile.ids[i], self._with_itself(pile, i))
-        first, stop = pile.windows(self.measure)
-        yield from self._lines(pile, first, stop)
+            yield from self._copy_lines(batch.ids[i], self._with_itself(batch, i))
+        first, stop = batch.windows(self.measure)
+        yield from self._lines(batch, first, stop)
 
-    def _join_pieces(self, spool: Spool) -> Iterator[bytes]:
+    def _join_pieces(self, spilled: SpilledBucket) -> Iterator[bytes]:
         """Each piece by itself, and with every later one that the sizes allow."""
-        starts, counts = list(spool.starts()), []
+        starts, counts = list(spilled.starts()), []
         for start in starts:
             self.counters.alive()
-            counts.append(len(Pile.of_lines(spool.piece(start))))
+            counts.append(len(BucketBatch.of_lines(spilled.piece(start))))
         nodes = np.cumsum([0, *counts]).tolist()
         self._begin(nodes[-1])
         for i, start in enumerate(starts):
-            piece = Pile.of_lines(spool.piece(start), nodes[i])
+            piece = BucketBatch.of_lines(spilled.piece(start), nodes[i])
             yield from self._join(piece)
             for j in range(i + 1, len(starts)):
                 self.counters.alive()
-                later = Pile.of_lines(spool.piece(starts[j]), nodes[j])
+                later = BucketBatch.of_lines(spilled.piece(starts[j]), nodes[j])
                 if later.sizes[0] > self.measure.largest_partner(piece.sizes[-1:])[0]:
                     break
                 both = piece.beside(later)
@@ -184,12 +184,12 @@ class PairJoin:
                 first = np.full(len(both), len(piece))
                 yield from self._lines(both, first, stop)
 
-    def _check(self, pile: Pile) -> None:
+    def _check(self, batch: BucketBatch) -> None:
         """Whether the keys on the lines are those of their sets: a sample tells."""
-        some = np.arange(0, len(pile), SAMPLE)
-        if self.smallest_key.owned(pile, some).all():
+        some = np.arange(0, len(batch), SAMPLE)
+        if self.smallest_key.owned(batch, some).all():
             return
-        for way in self.smallest_key.ways_of(pile, some):
+        for way in self.smallest_key.ways_of(batch, some):
             raise StageError(
                 f"these lines are of mapper.py {way}; give reducer.py the same --output, --keep, "
                 "--against and --between"
@@ -200,16 +200,16 @@ class PairJoin:
             "--counts, --verify"
         )
 
-    def _lines(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
+    def _lines(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         # In buckets of two or three, bitmaps cost more than the comparisons that they save.
-        self._crowded = int(np.maximum(stop - first, 0).sum()) > len(pile)
-        for found in self._found(pile, first, stop):
-            yield from self._found_lines(pile, found)
+        self._crowded = int(np.maximum(stop - first, 0).sum()) > len(batch)
+        for found in self._found(batch, first, stop):
+            yield from self._found_lines(batch, found)
 
-    def _found_lines(self, pile: Pile, found: Verified) -> Iterator[bytes]:
+    def _found_lines(self, batch: BucketBatch, found: Verified) -> Iterator[bytes]:
         similarities = self._similarities(found)
         for i, j, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):
-            for a, b in self._matches(pile.ids[i], pile.ids[j]):
+            for a, b in self._matches(batch.ids[i], batch.ids[j]):
                 if a == b:
                     self._again(a)
                 else:
@@ -218,7 +218,7 @@ class PairJoin:
     def _similarities(self, found: Verified) -> list[bytes]:
         return six_decimals(found.part, found.whole)
 
-    def _with_itself(self, pile: Pile, i: int) -> bytes:
+    def _with_itself(self, batch: BucketBatch, i: int) -> bytes:
         """How similar two records are that have set i both."""
         return IDENTICAL
 
@@ -229,27 +229,27 @@ class PairJoin:
             if self.measure.directed:
                 yield self._line(b, a, similarity)
 
-    def _found(self, pile: Pile, first: np.ndarray, stop: np.ndarray) -> Found:
+    def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
         """The pairs of set i and sets first[i] ≤ j < stop[i] that are printed here."""
-        everyone = np.arange(len(pile))
-        for left, right in pile.pairs(everyone, first, stop, everyone):
-            left, right = self._possible(pile, left, right)
-            mine = self.smallest_key.first_at(pile, left, right)
+        everyone = np.arange(len(batch))
+        for left, right in batch.pairs(everyone, first, stop, everyone):
+            left, right = self._possible(batch, left, right)
+            mine = self.smallest_key.first_at(batch, left, right)
             left, right = left[mine], right[mine]
-            self.counters.add(self.compared, self._candidates(pile, left, right))
-            yield self.measure.verified(pile.sets, left, right)
+            self.counters.add(self.compared, self._candidates(batch, left, right))
+            yield self.measure.verified(batch.sets, left, right)
 
-    def _candidates(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> int:
+    def _candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
         """The number of pairs of records that have these sets."""
-        return int(np.dot(pile.records[left], pile.records[right]))
+        return int(np.dot(batch.records[left], batch.records[right]))
 
     def _possible(
-        self, pile: Pile, left: np.ndarray, right: np.ndarray
+        self, batch: BucketBatch, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Those that may reach the threshold, as far as bitmaps tell."""
         if not self._crowded:
             return left, right
-        possible = may_reach(self.measure, pile.bitmaps, pile.sizes, left, right)
+        possible = may_reach(self.measure, batch.bitmaps, batch.sizes, left, right)
         return left[possible], right[possible]
 
     def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
@@ -282,21 +282,21 @@ class AcrossJoin(PairJoin):
         self.between = between
 
     def _possible(
-        self, pile: Pile, left: np.ndarray, right: np.ndarray
+        self, batch: BucketBatch, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        old, new = pile.has_old, pile.has_new
+        old, new = batch.has_old, batch.has_new
         wanted = (old[left] & new[right]) | (new[left] & old[right])
         if not self.between:
             wanted |= new[left] & new[right]
-        return super()._possible(pile, left[wanted], right[wanted])
+        return super()._possible(batch, left[wanted], right[wanted])
 
-    def _candidates(self, pile: Pile, left: np.ndarray, right: np.ndarray) -> int:
-        old = pile.old_records
+    def _candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
+        old = batch.old_records
         unwanted = np.dot(old[left], old[right])
         if self.between:
-            new = pile.records - old
+            new = batch.records - old
             unwanted += np.dot(new[left], new[right])
-        return super()._candidates(pile, left, right) - int(unwanted)
+        return super()._candidates(batch, left, right) - int(unwanted)
 
     def _copies(self, ids: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
         first_new = sum(map(is_old, ids))
@@ -332,7 +332,7 @@ class SketchJoin(PairJoin):
     def _similarities(self, found: Verified) -> list[bytes]:
         return [format_interval(*ends) for ends in zip(found.part.tolist(), found.whole.tolist())]
 
-    def _with_itself(self, pile: Pile, i: int) -> bytes:
+    def _with_itself(self, batch: BucketBatch, i: int) -> bytes:
         """Equal samples are of equal sets for certain only where they are the sets."""
         alone = np.array([i])
-        return self._similarities(self.measure.verified(pile.sets, alone, alone))[0]
+        return self._similarities(self.measure.verified(batch.sets, alone, alone))[0]

@@ -20,7 +20,7 @@ from neardup.evaluation.shingle_lengths import (
     compared,
     in_words,
 )
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import canonical
 from neardup.runtime.errors import StageError
 from neardup.schemes import banding
@@ -37,7 +37,7 @@ from tests.support.engines import NEARDUP, RUN_LOCAL, run, succeed
 
 TUNE = [*NEARDUP, "tune"]
 MEASURE, HALF = Jaccard(NINE_TENTHS), Jaccard(Threshold(1, 2))
-AS_IT_IS = LineForm.of("text", None, None)
+AS_IT_IS = InputFormat.of("text", None, None)
 
 
 def made_up(records: int, words: int, seed: int, copies: float = 0.1) -> list[str]:
@@ -236,7 +236,7 @@ def test_nothing_to_compare(data: str, message: str, tmp_path: Path) -> None:
     assert result.err == f"neardup tune: {message}\n"
     with pytest.raises(StageError):
         Texts.of_sample(
-            draw([str(tmp_path / "few.txt")], 9, 0), LineForm.of("text", None, "html"), 0
+            draw([str(tmp_path / "few.txt")], 9, 0), InputFormat.of("text", None, "html"), 0
         )
 
 

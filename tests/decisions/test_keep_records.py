@@ -13,7 +13,7 @@ from neardup.decisions.kept_lines import check_one_answer, keep_file, keep_in_on
 from neardup.lines.answer_lines import format_decided
 from neardup.reading.blocks import first_place, read_files
 from neardup.reading.input_files import InputFile
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.runtime.errors import StageError, UsageError
 from tests.support.engines import RUN_LOCAL, succeed
 
@@ -25,13 +25,13 @@ HEADED = {
 FILES = {**HEADED, "a.jsonl": [b'{"id": "a"}\n', b" {}\n", b"\n", b"bad\n", b"[1]\n"]}
 
 
-def form_of(kind: str, id_: str | None = None, text: str | None = None) -> LineForm:
-    return LineForm.of(kind, None, None, id_, text)
+def form_of(kind: str, id_: str | None = None, text: str | None = None) -> InputFormat:
+    return InputFormat.of(kind, None, None, id_, text)
 
 
 def keep(
     path: Path,
-    form: LineForm,
+    form: InputFormat,
     gone: Sequence[int],
     number: int = 0,
     header: bool = True,
@@ -58,7 +58,7 @@ def keep(
 def test_the_rows_that_stay(name: str, number: int, tmp_path: Path) -> None:
     path, rows = tmp_path / name, FILES[name]
     path.write_bytes(b"".join(rows))
-    form = LineForm.of(None, None, None, names=[name])
+    form = InputFormat.of(None, None, None, names=[name])
     first = len(rows[: name in HEADED])
     for gone in ([], [1], [2], [1, 3, 5], [5], [1, 2, 3, 4, 5]):
         stay = [row for i, row in enumerate(rows[first:], 1) if i not in gone]
@@ -80,7 +80,7 @@ def test_without_a_header_all_rows_are_records(name: str, tmp_path: Path) -> Non
 def test_what_is_hardly_a_file(name: str, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(data)
-    form = LineForm.of(None, None, None, names=[name])
+    form = InputFormat.of(None, None, None, names=[name])
     plain = data.removeprefix(b"\xef\xbb\xbf")
     assert keep(path, form, []) == plain + b"\n" * (plain == b"id")
 
@@ -89,7 +89,7 @@ def test_what_is_hardly_a_file(name: str, data: bytes, tmp_path: Path) -> None:
 def test_places_are_those_of_the_reading(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(b"".join(HEADED[name]))
-    form = LineForm.of(None, None, None, names=[name])
+    form = InputFormat.of(None, None, None, names=[name])
     (block,) = read_files([str(path)], LIMIT, pieces=form.pieces)
     batch, bad = form.parser()(block.data)
     assert batch.ids == [b"a", b"d"]
@@ -102,7 +102,7 @@ def test_places_are_those_of_the_reading(name: str, tmp_path: Path) -> None:
 def test_a_file_that_was_cut_short(name: str, tmp_path: Path) -> None:
     path, rows = tmp_path / name, FILES[name]
     path.write_bytes(b"".join(rows))
-    form = LineForm.of(None, None, None, names=[name])
+    form = InputFormat.of(None, None, None, names=[name])
     for gone in ([6], [1, 6], [6, 7]):
         with pytest.raises(StageError, match="is shorter than the file that was decided on"):
             keep(path, form, gone)
@@ -138,7 +138,7 @@ def test_fewer_files_than_were_decided_on(tmp_path: Path) -> None:
 # Several files that are to be one.
 
 
-def check(tmp: Path, form: LineForm, **files: bytes) -> None:
+def check(tmp: Path, form: InputFormat, **files: bytes) -> None:
     found = []
     for name, data in files.items():
         path = tmp / name.replace("_", ".")
@@ -148,7 +148,7 @@ def check(tmp: Path, form: LineForm, **files: bytes) -> None:
 
 
 def test_those_that_can(tmp_path: Path) -> None:
-    mixed = LineForm.of(None, None, None)
+    mixed = InputFormat.of(None, None, None)
     check(tmp_path, mixed, a_txt=b"", b_txt=b"a 1 2\n")
     csv = form_of("csv")
     check(tmp_path, csv, a_csv=b'id,"text"\r\na,b\n', b_csv=b'"id",text\n', c_csv=b"")
@@ -166,7 +166,7 @@ def test_those_that_cannot(tmp_path: Path) -> None:
             check(tmp_path, form_of("csv"), **files)
     names = ["a.csv", "a.jsonl"]
     with pytest.raises(UsageError, match="of csv and jsonl is not one file"):
-        check(tmp_path, LineForm.of(None, None, None, names=names), a_csv=b"", a_jsonl=b"")
+        check(tmp_path, InputFormat.of(None, None, None, names=names), a_csv=b"", a_jsonl=b"")
     with pytest.raises(StageError, match=r"a\.csv: row 1, of the names of the columns"):
         check(tmp_path, form_of("csv"), a_csv=b'id,"text\n', b_csv=b"id,text\n")
 

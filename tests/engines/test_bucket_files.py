@@ -16,7 +16,7 @@ from neardup.lines.keyed_lines import KEY_BITS, encode_sets, parse_keyed_lines, 
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
 from neardup.verification.bucket_batch import record_bytes
-from neardup.verification.buckets import SHARED_BUCKETS, Spool
+from neardup.verification.buckets import SHARED_BUCKETS, SpilledBucket
 
 FILES = 4
 TOKENS = st.sampled_from([0, 7, 255, 256, 65_536, 1 << 32, (1 << 64) - 1])
@@ -77,7 +77,7 @@ def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
                 with path.open("rb") as file:
                     assert all(fits(run, run_bytes) for run in Run.all_of(file))
             for work in buckets_of(paths, counters, read_bytes):
-                if isinstance(work, Spool):
+                if isinstance(work, SpilledBucket):
                     assert read_bytes < 1 << 20
                     spooled += 1
                     lines = [line for start in work.starts() for line in work.piece(start)]

@@ -10,9 +10,9 @@ import pytest
 
 from neardup.evaluation.pair_elements import Texts, noting, shown_records
 from neardup.reading.blocks import read_files
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 
-TEXT, SHINGLES = (LineForm.of(kind, None, None) for kind in ("text", "shingles"))
+TEXT, SHINGLES = (InputFormat.of(kind, None, None) for kind in ("text", "shingles"))
 LINES = "é 1\tto be  \né 2\tor not\r\n\nplain not to be\n\tno id\né\tother\né 1\tsecond\n".encode()
 
 

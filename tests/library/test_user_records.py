@@ -206,7 +206,7 @@ def test_strings_and_tuples_are_the_same_in_every_call():
 
 def test_a_set_of_words_is_the_text_of_these_words():
     text = "to be or not to be"
-    shingler = neardup.library.calls.LineForm.of("text", "word:1", None).shingle
+    shingler = neardup.library.calls.InputFormat.of("text", "word:1", None).shingle
     assert set(Elements().of(text.split()).tolist()) == set(shingler(text).tolist())
 
 

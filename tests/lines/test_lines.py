@@ -20,7 +20,7 @@ from neardup.lines.keyed_lines import (
 )
 from neardup.runtime.errors import StageError, shown
 from neardup.sets.ragged import Batch, Ragged
-from neardup.verification.bucket_batch import Pile
+from neardup.verification.bucket_batch import BucketBatch
 from tests.support.drawn import shingle_sets
 
 KEYS = st.integers(0, (1 << 52) - 1)
@@ -84,11 +84,11 @@ def test_a_large_output_comes_in_pieces(monkeypatch):
 def test_a_damaged_line_is_refused_or_is_another_good_line(position, byte):
     damaged = LINE[:position] + bytes([byte]) + LINE[position + 1 :]
     try:
-        pile = Pile.of_lines([damaged])
+        batch = BucketBatch.of_lines([damaged])
     except StageError:
         return
-    assert pile.sizes.tolist() == [3]
-    assert pile.sets.row(0).tolist() == sorted(set(pile.sets.row(0).tolist()))
+    assert batch.sizes.tolist() == [3]
+    assert batch.sets.row(0).tolist() == sorted(set(batch.sets.row(0).tolist()))
 
 
 BATCH = Batch(
@@ -169,7 +169,7 @@ def test_a_flaw_is_told(damage, message):
 )
 def test_no_damaged_line_passes_for_a_record(line):
     with pytest.raises(StageError):
-        Pile.of_lines([line])
+        BucketBatch.of_lines([line])
 
 
 @given(st.text("0aAfFx_+- :19", min_size=14, max_size=14).map(str.encode))
@@ -203,7 +203,7 @@ def test_a_set_of_every_width_of_number_is_read_as_written():
 
 
 def test_the_undamaged_line_does():
-    assert Pile.of_lines([LINE]).ids == [[b"v1"]]
+    assert BucketBatch.of_lines([LINE]).ids == [[b"v1"]]
     assert parse_keyed_lines([LINE]) == [[b"001:00000000ff", b"00000003", b"v1", b"34o8"]]
 
 

@@ -16,7 +16,7 @@ from neardup.lines.keyed_lines import (
 )
 from neardup.runtime.errors import StageError, WireError
 from neardup.sets.ragged import Batch, Ragged
-from neardup.verification.bucket_batch import Pile
+from neardup.verification.bucket_batch import BucketBatch
 from tests.sets.test_ragged import as_dicts, with_weights
 from tests.support.drawn import shingles
 
@@ -117,8 +117,8 @@ def test_a_keyed_line_has_the_size_of_its_set(row):
     batch = Batch([b"v"], with_weights([row]))
     ((_, lines),) = format_keyed_lines(batch, Ragged.from_rows([[5]]))
     assert flaw_in_line(lines[:-1]) == ""
-    pile = Pile.of_lines([lines[:-1]])
-    assert (pile.sizes.tolist(), as_dicts(pile.sets)) == ([len(row)], [row])
+    batch = BucketBatch.of_lines([lines[:-1]])
+    assert (batch.sizes.tolist(), as_dicts(batch.sets)) == ([len(row)], [row])
 
 
 LINE = b"001:00000000ff\t00000003\tv1\tPSP3PoQP4o8"
@@ -128,8 +128,8 @@ LINE = b"001:00000000ff\t00000003\tv1\tPSP3PoQP4o8"
 def test_a_damaged_line_is_refused_or_is_another_good_line(position, byte):
     damaged = LINE[:position] + bytes([byte]) + LINE[position + 1 :]
     try:
-        pile = Pile.of_lines([damaged])
+        batch = BucketBatch.of_lines([damaged])
     except StageError:
         return
-    assert pile.sizes.tolist() == [3]
-    assert (pile.sets.weighed() > 0).all()
+    assert batch.sizes.tolist() == [3]
+    assert (batch.sets.weighed() > 0).all()

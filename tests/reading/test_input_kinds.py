@@ -13,7 +13,7 @@ from neardup.reading.compressed import (
     kind_by_name,
     unknown_suffixes,
 )
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.runtime.errors import UsageError
 
 
@@ -43,7 +43,7 @@ def test_names(packed: str) -> None:
 def test_what_is_read_where_nothing_is_said(names: list[str], kind: str | None) -> None:
     if "b.parquet" in names or "old.parquet" in names:
         pytest.importorskip("pyarrow")
-    form = LineForm.of(None, None, None, names=names)
+    form = InputFormat.of(None, None, None, names=names)
     assert form.input == kind
     for name in names:
         assert form.kind_of(name) == (kind or kind_by_name(name))
@@ -62,14 +62,14 @@ def test_names_that_do_not_agree(given: str | None, names: list[str], told: str)
     with pytest.raises(UsageError, match=told):
         check_names(given, names)
     with pytest.raises(UsageError, match=told):
-        LineForm.of(given, None, None, names=names)
+        InputFormat.of(given, None, None, names=names)
 
 
 def test_what_is_said_goes() -> None:
     for kind in INPUTS:
         check_names(kind, ["a.txt", "b", "-", "c.tsv"])
     for kind in ("jsonl", "csv", "tsv"):
-        assert LineForm.of(kind, None, None, names=["a.txt"]).kind_of("a.txt") == kind
+        assert InputFormat.of(kind, None, None, names=["a.txt"]).kind_of("a.txt") == kind
 
 
 def test_suffixes_that_say_nothing() -> None:
@@ -81,4 +81,4 @@ def test_suffixes_that_say_nothing() -> None:
 @pytest.mark.parametrize("kind", ["shingles", "text"])
 def test_lines_have_no_fields(kind: str, flags: tuple) -> None:
     with pytest.raises(UsageError, match="is for --input jsonl or csv or tsv or parquet"):
-        LineForm.of(kind, None, None, *flags)
+        InputFormat.of(kind, None, None, *flags)

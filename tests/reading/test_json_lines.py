@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.cleaning import Cleaning
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.row_ids import with_row_ids
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import (
@@ -207,7 +207,7 @@ def test_every_line_is_a_record_or_bad_or_blank(lines: list[bytes]) -> None:
 
 
 def ids_of(paths: list[Path]) -> list[bytes]:
-    form = LineForm.of("jsonl", "word:2", None)
+    form = InputFormat.of("jsonl", "word:2", None)
     parse = form.parser()
     names = [str(path) for path in paths]
     blocks: list[Block] = list(read_files(names, 1 << 20, pieces=form.pieces))
@@ -238,7 +238,7 @@ def test_what_rows_have_not(flags: list[str], tmp_path: Path) -> None:
 
 
 def test_a_bag_of_integers() -> None:
-    parse = LineForm.of("jsonl", "word:1:bag", None).parser()
+    parse = InputFormat.of("jsonl", "word:1:bag", None).parser()
     batch, _ = parse(b'{"id": "a", "text": [1, 1, 2]}\n{"id": "b", "text": "to to be"}\n')
     assert batch.sets.sizes.tolist() == [3, 3]
 

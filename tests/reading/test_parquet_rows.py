@@ -16,7 +16,7 @@ from neardup.lines.answer_lines import format_decided
 from neardup.reading import parquet_rows
 from neardup.reading.blocks import first_place, read_files
 from neardup.reading.input_files import InputFile
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import Fields
 from neardup.runtime.errors import StageError
 from tests.support.failing import MEASURED
@@ -171,7 +171,7 @@ def test_types_that_few_have(tmp_path: Path) -> None:
     assert after.schema.equals(before.schema, check_metadata=True)
     assert str(after.to_pylist()) == str(before.take([0, 2]).to_pylist())
     (first, second, third) = rows_of(
-        path, LineForm("parquet", None, form_of().clean, False, Fields("id", (), False))
+        path, InputFormat("parquet", None, form_of().clean, False, Fields("id", (), False))
     )
     assert first["nested"] == [{"x": ["/w==", None]}]
     assert (first["float"], second["float"], third["float"]) == (1.5, None, None)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from neardup.reading import separated_rows
 from neardup.reading.blocks import read_files
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import row_ends, split_rows, whole_rows
 from neardup.runtime.errors import StageError
 
@@ -160,7 +160,7 @@ def test_rows_are_all_there_whatever_the_blocks(tmp_path) -> None:
     """Of a file of many blocks, of which some end with a row."""
     path = tmp_path / "a.csv"
     path.write_bytes(b"id,text\n" + b"".join(b"%07d,t\n" % i for i in range(200_000)))
-    form = LineForm.of("csv", None, None)
+    form = InputFormat.of("csv", None, None)
     blocks = list(read_files([str(path)], LIMIT, pieces=form.pieces))
     assert sum(block.data.count(b"\n") for block in blocks) == 200_000
     assert [block.line for block in blocks][:2] == [1, 1 + blocks[0].data.count(b"\n")]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.reading.blocks import read_files
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import json_lines, kept_rows, opened_table, split_rows
 from neardup.runtime.errors import StageError, UsageError
 from tests.support.programs import MAPPER, RUN_LOCAL, run
@@ -21,11 +21,11 @@ from tests.support.programs import MAPPER, RUN_LOCAL, run
 LIMIT = 1 << 20
 
 
-def form_of(kind: str, id_: str | None = None, text: str | None = None) -> LineForm:
-    return LineForm.of(kind, None, None, id_, text)
+def form_of(kind: str, id_: str | None = None, text: str | None = None) -> InputFormat:
+    return InputFormat.of(kind, None, None, id_, text)
 
 
-def read(data: bytes, form: LineForm, tmp: Path, limit: int = LIMIT) -> list[tuple[int, Any]]:
+def read(data: bytes, form: InputFormat, tmp: Path, limit: int = LIMIT) -> list[tuple[int, Any]]:
     """(number of the row, what is on its JSON line or its flaw); blank rows are left out."""
     path = tmp / "table"
     path.write_bytes(data)
@@ -37,7 +37,7 @@ def read(data: bytes, form: LineForm, tmp: Path, limit: int = LIMIT) -> list[tup
     return [(n, json.loads(line) if line[0] == "{" else line) for n, line in found]
 
 
-def flaws(data: bytes, form: LineForm, tmp: Path) -> list[tuple[int, bytes, str]]:
+def flaws(data: bytes, form: InputFormat, tmp: Path) -> list[tuple[int, bytes, str]]:
     """(number of the row, its first bytes, why it is no record)"""
     path = tmp / "table"
     path.write_bytes(data)

@@ -15,7 +15,7 @@ from neardup.runtime.errors import StageError
 from neardup.sets.hashing import unmix
 from neardup.sets.ragged import Ragged
 from neardup.stages import candidate_keys, key_blocks
-from neardup.stages.bloom_filter import MAPPED_BYTES, KeyFilter, filter_part
+from neardup.stages.bloom_filter import MAPPED_BYTES, BloomFilter, filter_part
 from neardup.stages.candidate_keys import meeting_keys
 from neardup.stages.key_blocks import KeyBlocks, digests_of, entries_of, pack, partition_of, unpack
 from neardup.stages.phases import share_keys, shared_keys
@@ -71,12 +71,12 @@ def expected(mappers: list[Ragged], partitions: int) -> list[set[int]]:
     return [set(keys.values()) for keys in least]
 
 
-def filter_of(mappers: list[Ragged], partitions: int) -> KeyFilter:
+def filter_of(mappers: list[Ragged], partitions: int) -> BloomFilter:
     lines: list[bytes] = []
     for part, blocks in enumerate(sent(mappers, partitions)):
         keys = map(digests_of, meeting_keys(blocks, part, partitions))
         lines += filter_part(keys, part, partitions, OPTIONS, MAPPED_BYTES)
-    found = KeyFilter.of(b"".join(lines), OPTIONS)
+    found = BloomFilter.of(b"".join(lines), OPTIONS)
     assert found is not None
     return found
 

@@ -17,7 +17,7 @@ from neardup.reading.blocks import Block, first_place
 from neardup.runtime.counters import Counters
 from neardup.stages.deciding import decide_edges
 from neardup.stages.pairs import map_records
-from neardup.verification.buckets import BUCKET_BYTES, piles_of_lines
+from neardup.verification.buckets import BUCKET_BYTES, batches_of_lines
 from tests.support.decision_oracle import Gone, Line, similarities
 from tests.support.drawn import blocks_of, settings_of
 
@@ -39,7 +39,7 @@ SIZES = st.builds(
     Sizes,
     crowd=st.sampled_from([1, 2, 3, 64]),
     batch=st.sampled_from([1, 2, 5, 256]),
-    bucket_bytes=st.sampled_from([BUCKET_BYTES, BUCKET_BYTES, 400, 100]),  # to spool takes time
+    bucket_bytes=st.sampled_from([BUCKET_BYTES, BUCKET_BYTES, 400, 100]),  # to spilled takes time
     edge_bytes=st.sampled_from([1, 40, 300, 1 << 16]),
     line_bytes=st.sampled_from([1, 7, 1 << 12]),
     lines=st.sampled_from([1, 3, 10**9]),
@@ -76,7 +76,7 @@ def reduced(
     join = settings.join(counters)
     join.smallest_key.way = settings.way
     blocks = blocks_of(keyed_lines(lines, settings), sizes.lines)
-    works = piles_of_lines(blocks, counters, sizes.bucket_bytes)
+    works = batches_of_lines(blocks, counters, sizes.bucket_bytes)
     return sorted(line for work in works for some in join(work) for line in _lines(some))
 
 

@@ -19,7 +19,7 @@ from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import map_records
-from neardup.verification.buckets import BUCKET_BYTES, piles_of_lines
+from neardup.verification.buckets import BUCKET_BYTES, batches_of_lines
 from tests.support.oracle import components as components  # whom many tests ask here
 from tests.support.oracle import nested_loop as nested_loop
 
@@ -91,7 +91,7 @@ def reduced(
     join = settings.output.join(settings.scheme, settings.measure, Counters("reducer"))
     join.smallest_key.way = settings.way
     blocks = blocks_of(lines, at_once)
-    works = piles_of_lines(blocks, Counters(""), bucket_bytes)
+    works = batches_of_lines(blocks, Counters(""), bucket_bytes)
     return [
         line for work in works for some in join(work) for line in some.splitlines(keepends=True)
     ]

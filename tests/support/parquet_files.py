@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from neardup.reading.blocks import read_files
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -91,11 +91,11 @@ WRITERS = [
 writers = pytest.mark.parametrize("write", WRITERS)
 
 
-def form_of(id_: str | None = None, text: str | None = None) -> LineForm:
-    return LineForm.of("parquet", "word:2", None, id_, text)
+def form_of(id_: str | None = None, text: str | None = None) -> InputFormat:
+    return InputFormat.of("parquet", "word:2", None, id_, text)
 
 
-def rows_of(path: Path, form: LineForm) -> list[dict]:
+def rows_of(path: Path, form: InputFormat) -> list[dict]:
     blocks = read_files([str(path)], 1 << 20, pieces=form.pieces)
     return [json.loads(line) for block in blocks for line in block.data.split(b"\n")[:-1]]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
-from neardup.verification.buckets import SHARED_BUCKETS, Spool, shared_lines
+from neardup.verification.buckets import SHARED_BUCKETS, SpilledBucket, shared_lines
 from tests.support.drawn import blocks_of
 
 
@@ -31,7 +31,7 @@ def expected(lines: list[bytes]) -> list[bytes]:
 def found(lines: list[bytes], at_once: int, bucket_bytes: int, counters: Counters) -> list[bytes]:
     result = []
     for work in shared_lines(blocks_of(lines, at_once), counters, bucket_bytes):
-        if isinstance(work, Spool):
+        if isinstance(work, SpilledBucket):
             starts = list(work.starts())
             assert len(starts) > 1
             work = [text for start in starts for text in work.piece(start)]
@@ -72,9 +72,9 @@ def test_one_huge_line_is_no_bucket():
 def test_many_small_buckets_come_in_several_piles(monkeypatch):
     monkeypatch.setattr("neardup.verification.buckets.PILE_BYTES", 200)
     lines = sorted(line(key, number) for key in range(40) for number in range(2))
-    piles = list(shared_lines(blocks_of(lines, 5), Counters("")))
-    assert len(piles) > 5
-    assert list(chain(*piles)) == [text.rstrip(b"\n") for text in lines]
+    batches = list(shared_lines(blocks_of(lines, 5), Counters("")))
+    assert len(batches) > 5
+    assert list(chain(*batches)) == [text.rstrip(b"\n") for text in lines]
 
 
 @pytest.mark.parametrize("bucket_bytes", [2, 1 << 20])

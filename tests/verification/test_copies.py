@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neardup.runtime.counters import Counters
 from neardup.verification import buckets
-from neardup.verification.buckets import SHARED_BUCKETS, Spool, shared_lines
+from neardup.verification.buckets import SHARED_BUCKETS, SpilledBucket, shared_lines
 from tests.support.drawn import blocks_of, mapped, pairs_in, record_lines, reduced, settings_of
 
 HOT = ("--bands=1", "--rows=1", "--threshold=0.9")
@@ -52,10 +52,10 @@ def test_what_is_left_and_what_is_found_are_all(sets, known_bytes, piece_bytes, 
     if in_order_of_sets:
         lines.sort(key=fields)
     result = BytesIO()
-    spool = Spool(BytesIO(b"".join(lines)), piece_bytes)
+    spilled = SpilledBucket(BytesIO(b"".join(lines)), piece_bytes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buckets, "KNOWN_BYTES", known_bytes)
-        found = list(buckets.without_copies(spool, result, by_set=in_order_of_sets))
+        found = list(buckets.without_copies(spilled, result, by_set=in_order_of_sets))
     left = result.getvalue().splitlines(keepends=True)
     behind: dict[Set, list[bytes]] = {}
     for some in found:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
 from neardup.similarity.measures import Threshold
-from neardup.verification.bucket_batch import Pile
+from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.pair_join import PairJoin
 from tests.support.drawn import (
     blocks_of,
@@ -137,7 +137,7 @@ def test_a_record_that_comes_twice_is_paired_once_and_counted():
     counters = Counters("reducer")
     join = PairJoin(settings.scheme, settings.measure, counters)
     lines = [line.rstrip(b"\n") for line in mapped(data, settings)]
-    assert list(join(Pile.of_lines(lines))) == [b"a\tb\t1.000000\n"]
+    assert list(join(BucketBatch.of_lines(lines))) == [b"a\tb\t1.000000\n"]
     assert counters.counts["repeated ids"] == 2
 
 

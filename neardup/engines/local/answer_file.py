@@ -21,7 +21,7 @@ from typing import IO, Any, NamedTuple
 from neardup.options.settings import Settings, measure_name
 from neardup.options.table import as_arguments
 from neardup.reading.compressed import kind_by_name, packing, plain_name
-from neardup.reading.input_format import LineForm
+from neardup.reading.input_format import InputFormat
 from neardup.runtime.atomic_write import check_new, half_folder, whole_or_not
 from neardup.runtime.errors import UsageError
 from neardup.runtime.manifest import IN_FOLDER, RunFile, check_run_file, run_file_name
@@ -75,7 +75,7 @@ class Answer(NamedTuple):
 STDOUT_ANSWER = Answer()
 
 
-def check_answer(args: argparse.Namespace, form: LineForm) -> None:
+def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     """UsageError where -o and --removed name what they cannot."""
     name = args.answer
     if name is None or name == STDOUT_NAME:

@@ -44,8 +44,8 @@ from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.pairs import dedup_pairs, join_buckets, parsed, portions, tagged, with_keys
 from neardup.stages.postings import ENTRY_BYTES, EntryWriter
 from neardup.stored.segment import Segment
-from neardup.verification.bucket_batch import Pile
-from neardup.verification.buckets import Spool
+from neardup.verification.bucket_batch import BucketBatch
+from neardup.verification.buckets import SpilledBucket
 
 MOST_JOBS = 999
 FEW_WORKERS = 8  # are not too many for any input
@@ -328,7 +328,7 @@ def reduce(plan: Plan, k: int) -> None:
     """Every N-th partition of what the mappers have sent, to pairs."""
     counters = Counters("reducer")
 
-    def buckets() -> Iterator[Pile | Spool]:
+    def buckets() -> Iterator[BucketBatch | SpilledBucket]:
         for part in range(k, plan.reduced, plan.jobs):
             paths = plan.paths("buckets", part)
             size = total_size(paths)

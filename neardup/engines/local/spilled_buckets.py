@@ -6,8 +6,8 @@ A run lies there as a pickled head and, behind it, its tokens, weights and ids.
 
 What mappers send to reducers on one machine: records beside the keys they meet at, as arrays.
 
-    batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as piles
-                   └─ partition 1: run, run …       └─ a large one as lines in a file: a spool
+    batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as batches
+                   └─ partition 1: run, run …       └─ a large one as lines in a file, spilled
 
 A mapper gathers some mebibytes, and writes a run of these to each file.  A reducer looks at the
 keys of all runs of a partition, and then reads so many buckets as memory may hold, a slice of each
@@ -29,8 +29,8 @@ import numpy as np
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged, chunks, starts_of_runs
-from neardup.verification.bucket_batch import Pile, in_piles, lengths_of, record_bytes
-from neardup.verification.buckets import BUCKET_BYTES, SHARED_BUCKETS, Spool, sort_lines
+from neardup.verification.bucket_batch import BucketBatch, in_batches, lengths_of, record_bytes
+from neardup.verification.buckets import BUCKET_BYTES, SHARED_BUCKETS, SpilledBucket, sort_lines
 
 _WEIGHTS = np.dtype(np.int64)
 
@@ -124,7 +124,7 @@ def _ends(counts: np.ndarray) -> np.ndarray:
 
 
 RUN_BYTES = 8 << 20  # gathered by a mapper, and of one run
-READ_BYTES = 16 << 20  # of buckets that a reducer holds; a larger one goes to a spool
+READ_BYTES = 16 << 20  # of buckets that a reducer holds; a larger one is spilled
 FILES = 4  # for a file of bare keys
 MOST_FILES = 256
 
@@ -196,10 +196,10 @@ def buckets_of(
     counters: Counters,
     read_bytes: int = READ_BYTES,
     passed: Callable[[float], None] = lambda _: None,
-) -> Iterator[Pile | Spool]:
+) -> Iterator[BucketBatch | SpilledBucket]:
     """The buckets of a partition, that of all mappers: many at a time, or a large one in a file.
 
-    A spool is gone with the next step.  passed: is told what share of all has been done, each time.
+    A spilled bucket is gone with the next step.  passed: is called with the share that is done.
     """
     counters.add(SHARED_BUCKETS, 0)
     with ExitStack() as stack:
@@ -215,7 +215,7 @@ def buckets_of(
                 yield from _spools(runs, first, counters)
             else:
                 records = Keyed.end_to_end(filter(None, (run.between(first, last) for run in runs)))
-                yield from in_piles(records.keys, np.arange(len(records.keys)), *records[1:])
+                yield from in_batches(records.keys, np.arange(len(records.keys)), *records[1:])
             passed(int(sizes[low:high].sum()) / whole)
 
 
@@ -232,7 +232,7 @@ def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarra
     return keys[starts], np.add.reduceat(weights[order], starts)
 
 
-def _spools(runs: list[Run], key: int, counters: Counters) -> Iterator[Spool]:
+def _spools(runs: list[Run], key: int, counters: Counters) -> Iterator[SpilledBucket]:
     """The bucket of a key, as lines."""
     with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
         for records in filter(None, (run.between(key, key) for run in runs)):
@@ -241,4 +241,4 @@ def _spools(runs: list[Run], key: int, counters: Counters) -> Iterator[Spool]:
                 unsorted.write(some)
             counters.alive()
         sort_lines(unsorted, lines, counters, ["-u"])  # a record that comes again is the same one
-        yield Spool(lines, BUCKET_BYTES // 2)
+        yield SpilledBucket(lines, BUCKET_BYTES // 2)

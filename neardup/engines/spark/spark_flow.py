@@ -52,7 +52,7 @@ from neardup.engines.spark.spark_tasks import ROW, Tasks, load
 from neardup.options.settings import Settings
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.errors import StageError, UsageError
-from neardup.stages.bloom_filter import KeyFilter
+from neardup.stages.bloom_filter import BloomFilter
 from neardup.stages.phases import shared_keys
 
 OURS = re.compile(r"^neardup\.runtime\.errors\.\w+: (.*)$", re.M)
@@ -186,7 +186,7 @@ class SparkJob:
         """What the tasks have counted, once all pairs have been asked for, each of them once."""
         return [json.loads(report) for report in [*self._first, *self._later.value]]
 
-    def _shared_keys(self, lines: DataFrame) -> Callable[[], KeyFilter | None]:
+    def _shared_keys(self, lines: DataFrame) -> Callable[[], BloomFilter | None]:
         tasks = self.tasks
         sent = lines.mapInArrow(tasks.send_keys, ROW).repartitionById(tasks.key_parts, "part")
         parts: list[bytes] = []

@@ -31,7 +31,7 @@ from neardup.options.table import from_arguments
 from neardup.reading.blocks import TASK_FILE
 from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
-from neardup.stages.bloom_filter import HELD_BYTES, KeyFilter
+from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
 from neardup.stages.deciding import decision, in_order
 from neardup.stages.key_blocks import gathered
 from neardup.stages.pairs import dedup_pairs
@@ -75,7 +75,7 @@ class Tasks:
             yield row(part, b"".join(keys))
         yield from (row(0, report=report) for report in received.reports)
 
-    def send_lines(self, shared: Callable[[], KeyFilter | None]) -> Callable[[Batches], Rows]:
+    def send_lines(self, shared: Callable[[], BloomFilter | None]) -> Callable[[Batches], Rows]:
         """Round 2, or the only one: from lines to the keyed lines of each part."""
 
         def task(batches: Batches) -> Rows:

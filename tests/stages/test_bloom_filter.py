@@ -18,7 +18,7 @@ from neardup.stages.bloom_filter import (
     HEAD_BYTES,
     LINE_WORDS,
     MAPPED_BYTES,
-    KeyFilter,
+    BloomFilter,
     bit_in_word,
     filter_part,
     fingerprint,
@@ -48,8 +48,8 @@ def parts_of(keys: np.ndarray, partitions: int = 1, most: int = MAPPED_BYTES) ->
     ]
 
 
-def filter_of(parts: list[bytes]) -> KeyFilter:
-    found = KeyFilter.of(b"".join(parts), OPTIONS)
+def filter_of(parts: list[bytes]) -> BloomFilter:
+    found = BloomFilter.of(b"".join(parts), OPTIONS)
     assert found is not None
     return found
 
@@ -148,7 +148,7 @@ def test_files_that_are_mapped(partitions: int, tmp_path: Path) -> None:
     each = [tmp_path / "empty", *sorted(tmp_path.glob("part-*")), tmp_path / "empty"]
     before = len(os.listdir("/dev/fd"))
     for files in (each, [tmp_path / "two", tmp_path / "empty", tmp_path / "halves"]):
-        found = KeyFilter.of(mapped(files), OPTIONS)
+        found = BloomFilter.of(mapped(files), OPTIONS)
         assert found is not None
         assert len(os.listdir("/dev/fd")) == before
         for again in (found, pickle.loads(pickle.dumps(found))):
@@ -165,10 +165,10 @@ def test_parts_in_any_order_and_partitions_in_thousands():
 
 
 def test_no_text_is_no_filter(tmp_path: Path) -> None:
-    assert KeyFilter.of(b"", OPTIONS) is None
+    assert BloomFilter.of(b"", OPTIONS) is None
     (tmp_path / "empty").write_bytes(b"")
-    assert KeyFilter.of(mapped([]), OPTIONS) is None
-    assert KeyFilter.of(mapped([tmp_path / "empty"] * 2), OPTIONS) is None
+    assert BloomFilter.of(mapped([]), OPTIONS) is None
+    assert BloomFilter.of(mapped([tmp_path / "empty"] * 2), OPTIONS) is None
 
 
 def test_damage_is_told():
@@ -189,9 +189,9 @@ def test_damage_is_told():
         (b"a 1 2 3\n", "no shared keys: 'a 1 2 3"),
     ):
         with pytest.raises(StageError, match=said):
-            KeyFilter.of(text, OPTIONS)
+            BloomFilter.of(text, OPTIONS)
     with pytest.raises(StageError, match="or another version; run the first round again"):
-        KeyFilter.of(first + second, fingerprint({"--seed": "1"}))
+        BloomFilter.of(first + second, fingerprint({"--seed": "1"}))
 
 
 def test_every_changed_byte_is_told():
@@ -204,7 +204,7 @@ def test_every_changed_byte_is_told():
             damaged = bytearray(part)
             damaged[place] ^= flipped
             with pytest.raises(StageError, match="run the first round again"):
-                KeyFilter.of(bytes(damaged), OPTIONS)
+                BloomFilter.of(bytes(damaged), OPTIONS)
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
                 file.write_bytes(part)
             files[damaged].write_bytes(parts[damaged][:size])
             with pytest.raises(StageError, match=f"of partition {damaged} are damaged"):
-                KeyFilter.of(mapped(files), OPTIONS)
+                BloomFilter.of(mapped(files), OPTIONS)
 
 
 def test_options_have_one_fingerprint_each():

@@ -1,4 +1,4 @@
-"""Piles from arrays are those that the same records' lines give."""
+"""Bucket batches from arrays are those that the same records' lines give."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.sets.ragged import Batch, Ragged
 from neardup.verification import bucket_batch
-from neardup.verification.bucket_batch import Pile, in_piles
+from neardup.verification.bucket_batch import BucketBatch, in_batches
 
 KEYS = (3, 1 << 40, (7 << 40) + 5)
 NAMES = [b"v", b"v\x01", b"v\x08\x01", b"v1", b"w", "\u00e9".encode()]  # some bytes are below a tab
@@ -38,7 +38,7 @@ def lines_of(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[bytes]:
     ]
 
 
-def shown(made: Pile) -> tuple:
+def shown(made: BucketBatch) -> tuple:
     sets = [made.sets.row(i).tolist() for i in range(len(made))]
     weights = made.sets.weighed().tolist()
     columns = [made.keys.tolist(), made.buckets.tolist(), made.nodes.tolist()]
@@ -48,8 +48,8 @@ def shown(made: Pile) -> tuple:
 @given(ROWS.filter(len), st.booleans())
 def test_a_pile_of_records_is_that_of_their_lines(rows, weighted):
     keys, ids, sets = columns(sorted(rows, key=lambda row: row[0]), weighted)
-    expected = shown(Pile.of_lines(lines_of(keys, ids, sets)))
-    assert shown(Pile.of_records(keys, ids, sets)) == expected
+    expected = shown(BucketBatch.of_lines(lines_of(keys, ids, sets)))
+    assert shown(BucketBatch.of_records(keys, ids, sets)) == expected
 
 
 @pytest.mark.parametrize("pile_bytes", [1, 300, 1 << 20])
@@ -58,14 +58,14 @@ def test_buckets_stay_whole(pile_bytes, rows):
     keys, ids, sets = columns(rows, weighted=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bucket_batch, "TOGETHER_BYTES", pile_bytes)
-        piles = list(in_piles(keys, np.arange(len(keys)), ids, sets))
-    found = [key for made in piles for key in np.unique(made.keys).tolist()]
+        batches = list(in_batches(keys, np.arange(len(keys)), ids, sets))
+    found = [key for made in batches for key in np.unique(made.keys).tolist()]
     assert found == sorted(set(keys.tolist()))
     if pile_bytes == 1:
-        assert len(piles) == len(found)
+        assert len(batches) == len(found)
     records = [
         (key, name, tuple(made.sets.row(i).tolist()))
-        for made in piles
+        for made in batches
         for i, key in enumerate(made.keys.tolist())
         for name in made.ids[i] + made.repeats[i]
     ]
