@@ -6,8 +6,6 @@ A crowd is many alike sets of one bucket (`verification.edge_join`), which has n
 record is decided by those with the few that stay.  So the members come in order of priority, a
 batch at a time, and are compared with those that stay so far, and within the batch with those that
 may stay.  What stays on disk is read when it is needed.
-
-From edges to a decision, record after record in order of priority.
 """
 
 from __future__ import annotations

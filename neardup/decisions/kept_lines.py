@@ -1,7 +1,5 @@
 """The lines of an input without the removed records: lines, rows of a CSV file, or of Parquet.
 
-The lines of an input that stay: all of it, but for those at the places of records that go.
-
 Blank lines, bad ones and records without keys stay as they are.  Every line ends with LF here,
 since a task of Hadoop cannot know how it ended.  A line may be of any length: it is not held.
 

@@ -1,9 +1,5 @@
 """Rules: which records are kept, from the edges between them.
 
-Which records the edges connect, and how many that makes.
-
-What a rule is: who stays, and because of whom another goes.
-
 --rule direct: the lexicographically first maximal independent set.
 
 In order of priority a record stays unless one that stays before it is a pair with it: then it goes,

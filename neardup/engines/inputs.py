@@ -1,11 +1,4 @@
-"""The input of a program or a task: the files that it names, or a part of a job's input.
-
-What a script or a task reads: files that it was told, or its own part of a job's input.
-
-The files on a script's command line.
-
-What stays of the files that a script was told, or of a task's part of a job's input.
-"""
+"""The input of a program or a task: the files that it names, or a part of a job's input."""
 
 from __future__ import annotations
 

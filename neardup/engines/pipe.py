@@ -1,11 +1,4 @@
-"""mapper.py, reducer.py and dedup_reducer.py: the mission's job as a pipe.
-
-mapper.py: record lines to keyed lines.
-
-reducer.py: the lines of buckets to pair lines.
-
-dedup_reducer.py: each pair once.
-"""
+"""mapper.py, reducer.py and dedup_reducer.py: the mission's job as a pipe."""
 
 from __future__ import annotations
 

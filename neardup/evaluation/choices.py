@@ -1,7 +1,5 @@
 """Settings that a run could have, with what each would find and cost.
 
-Numbers as tables show them.
-
 Settings of the job that keep a promise, and what each would find and cost, by a survey.
 
 Seconds are those of run_local.sh on this machine: parsing and the scheme's keys are timed on the

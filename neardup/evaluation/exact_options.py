@@ -1,9 +1,4 @@
-"""Options of commands that compare exactly, as given or as a run had them.
-
-Options and inputs of the commands that compare exactly, whatever the scheme of the job.
-
-The options and files of a run, from its own file, for a command that is asked about it.
-"""
+"""Options of commands that compare exactly, as given or as a run had them."""
 
 from __future__ import annotations
 

@@ -17,8 +17,6 @@ than the one before it:
 Letters: n trials, k hits, p the probability of a hit.  Cost: up to 5 ms for n = 10^7, 0.1 ms for
 n = 20.  The ends are right to 10 digits at n = 4000 and to 7 at n = 10^7, where lgamma ends.
 
-Precision and recall in words, with the exact interval of a share.
-
 The angle of two sets, estimated from how many bits of their vectors are equal.
 
 Each of F bits is equal with probability a = 1 - θ/π (Charikar 2002), so θ is about π·(1 - share).

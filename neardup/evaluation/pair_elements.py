@@ -1,7 +1,5 @@
 """Two records side by side: their texts, their shingles, and how they differ.
 
-Records as one reads them: the texts of some ids, from the files themselves.
-
 A file is read once, a block at a time; nothing is shingled, and nothing held but these texts.
 
 Shingles in words: a text, as it is shingled → of each hash what of the text it stands for.
@@ -22,8 +20,6 @@ and the first is compared with the first, and so on: 0.9 s for 100,000 words eac
 is told of them is a difference still, only not always the smallest.
 
 Letters: n, m words of A and B between what they begin and end with alike (1,000).
-
-What two records have in common, and what only one has: of texts in words.
 
 in both     4: 'to be or', 'be or not', 'or not to', 'not to be'
 only in A   0

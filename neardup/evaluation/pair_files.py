@@ -1,13 +1,9 @@
 """Pairs from files, beside the exact answer or a sample of the records.
 
-Pair lines: from verified pairs of rows, and back from files.
-
 A random sample of ids, drawn while records stream by.
 
 An id is in or out by its hash (bottom-k sampling), so all records of an id go the same way, however
 often it comes, and each set of N ids is as likely as any other.  In memory: the records of 2N ids.
-
-What to say where no record has an id that was asked for, of all that were read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """How long shingles should be, from a sample of texts, and why.
 
-How long shingles should be: what each length makes of a sample of texts, and the one to take.
-
 A shingle too short is in most texts, and unrelated texts are alike then: one of k letters, of an
 alphabet of A, is in a random text of n letters with probability about n·A^-k (Leskovec, Rajaraman,
 Ullman, Mining of Massive Datasets, ch. 3.2; Broder 1997).  Real letters and words are not random,
@@ -20,8 +18,6 @@ lose.  Of the two the better is
 Letters: k units a shingle, n shingles of a usual (median) record.
 Cost: 14 times the shingles of half a million characters, an exact join of each, and 5,000 pairs of
 strangers, or as many as have four million characters.
-
-The table of shingle lengths, and the advice, as `tune` prints them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """The filters of prefix joins: sizes, prefixes, positions, and the order of tokens.
 
-What two sets of resemblance t or more must have: sizes, prefixes and an overlap, in integers.
-
 Letters: t the threshold (9/10), x and y the sizes of two sets (35 and 38).
-
-The filters of the joins: what two sets must have, or cannot have, if they are a pair.
 
 Letters: t the threshold; x, y the sizes of two sets, such as 9 and 10; α the overlap that they
 need, ⌈t/(1+t)·(x+y)⌉: 9 at t = 0.9.  Both sets are in one order of all tokens.

@@ -1,7 +1,5 @@
 """Two plain joins: a nested loop, which is the definition, and an inverted index.
 
-What a join gives: the pairs, and how many candidates each of its filters has left.
-
 The nested loop: the definition of a join, and the oracle of the tests.
 
 It compares every two rows, n·(n-1)/2 of them, and leaves nothing out.

@@ -8,8 +8,6 @@ was killed.
 
 A folder is locked as long as the run, or a worker of it, lives, and a file in it says whose it is.
 So what a run that was killed has left behind tells by itself that nobody needs it.
-
-Files that options name, to be written: whole, or not at all.
 """
 
 from __future__ import annotations

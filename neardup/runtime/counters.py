@@ -1,7 +1,5 @@
 """What a stage counts, how it reports it, and how reports are added up.
 
-What a stage counts, and how it says so.
-
 stdout carries data only.  At its end a stage reports its counters: as Hadoop counters inside a
 Hadoop task, as a JSON file where `NEARDUP_REPORT` names a folder (run_local.sh adds those up), and
 else in words on stderr.

@@ -1,9 +1,4 @@
-"""Errors that end a program, and the command line that a message tells to type instead.
-
-The ways a stage can end early; `neardup.runtime.program` turns them into messages.
-
-The command line as it was typed, and changed: the line that a message names to type instead.
-"""
+"""Errors that end a program, and the command line that a message tells to type instead."""
 
 from __future__ import annotations
 

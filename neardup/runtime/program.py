@@ -1,13 +1,4 @@
-"""A program from start to end: its errors, signals, memory, and child processes.
-
-How this process deals with the memory it has freed.
-
-Around every program: whatever ends it becomes a message and an exit code here.
-
-Processes that end with the one that has started them, however that ends.
-
-The system's sort, which needs little memory for any number of lines.
-"""
+"""A program from start to end: its errors, signals, memory, and child processes."""
 
 from __future__ import annotations
 

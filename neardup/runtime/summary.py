@@ -1,7 +1,5 @@
 """The summary of a run in words, and whether its input was in the right format.
 
-What a run counted, in words.
-
 Whether the input was what it was taken for: judged once, at the end, by what was counted.
 
 Lines of which none could be read, or fewer than --max-bad allows, end in one message, and exit code

@@ -9,7 +9,7 @@ elements at most, which spoil d of d+1 parts; a key is what a set has in one par
 Letters: n a record's size (35), t the least resemblance (0.9), d = ⌊(1-t)/t·n⌋ (3) at the end of
 its group: d+1 keys (4) in its own group, and some more where it may be the larger set of a pair of
 the group before.  So sets up to 8 elements have one key.  At low t there are many keys, and parts
-of a few elements, in which strangers are equal: see `neardup.schemes.exact`.
+of a few elements, in which dissimilar records are equal: then Exact takes tokens.
 
 Prefix: a key is one of a record's first tokens, in an order that has the rare ones first.
 
@@ -27,18 +27,17 @@ elements has 4 parts, and some 15 bands, while one of 300 has 34 parts.  A size 
 where these are fewer keys, and strangers are seldom equal in one.  MinHash keys are the same in all
 groups that have them.
 
-Letters: as in `neardup.schemes.exact` and `neardup.schemes.minhash`.  Promise: that of
-MinHash, or better.
+Promise: that of MinHash, or better.
 
 Exact: every pair, and by size the cheapest of the ways to find them all.
 
 Partition costs a set of n elements some (1-t)/t·n keys; the prefix filter costs (1-t)·n, or fewer
 where tokens are in one record only, but strangers meet at frequent tokens; and a few large sets are
 best all compared with each other, by a single key.  Which is cheapest depends on the data, and
-`by_size.costs` tells it from the token counts.  Without these, parts are taken where strangers
+`costs` estimates it from the token counts.  Without these, parts are taken where strangers
 hardly meet in them, and else tokens.
 
-Letters: as in `neardup.schemes.exact` and `neardup.schemes.exact`.  Promise: recall 1.
+Promise: recall 1.
 """
 
 from __future__ import annotations

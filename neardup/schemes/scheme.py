@@ -1,10 +1,6 @@
 """What a scheme is: its options, its request, its weights, and the base class.
 
-What a user asks of a scheme: options that schemes own, and what was given for them.
-
 What tokens weigh, for the schemes that heed it: --weights.
-
-What every scheme is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Seeded hashing, the same in every process and on every machine; min-hashes of sets.
 
-Seeded hashing that is the same in every process, on every machine, for ever.
-
 Python's own `hash()` differs between processes, and a linear hash alone leans on consecutive ids,
 so every token goes once through a 64-bit finaliser before anything linear touches it.  The
 finaliser and the generator are SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).

@@ -1,7 +1,5 @@
 """Sets as flat arrays: `Ragged` rows, runs of equal values, and a `Batch` of records.
 
-Equal values side by side: where runs of them start, and what is distinct.
-
 Rows of different lengths in two flat arrays (compressed sparse rows), and what rows share.
 
 Records are rows of tokens, and their keys are rows too, so one operation, `shared`, answers both

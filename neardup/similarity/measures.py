@@ -13,9 +13,6 @@ Measures: how similar two records are, and whether that is enough, in exact inte
     overlap      |x∩y| / min(|x|, |y|)
     containment  |x∩y| / |x|, of x in y: a pair has one for each direction
 
-A threshold enters as text and lives as a fraction: with floats, ceil(t·n) is wrong for some t and
-n, and pairs that lie exactly at the threshold get lost.
-
 A measure also says what resemblance its pairs have at least.  That is what a scheme for Jaccard
 must find to miss none of them; small sets inside large ones have next to none.
 """

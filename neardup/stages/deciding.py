@@ -1,13 +1,9 @@
 """From edges to a decision: which records are removed, or the clusters.
 
-From pairs to a clean collection, on one screen.
-
     keyed lines ~ shuffle ~ buckets → edges ~ sort ~ decision → records that go → the input's lines
                   reduce_buckets              decide_edges       ~ sort ~ keep_lines
 
 `reduce_buckets` of `stages` writes edges where the output asks for a decision.
-
-The decision of an engine in one place: from edges to lines in order, by the system's sort.
 
 It needs little memory for any number of edges, see `decide_edges`.
 """

@@ -1,7 +1,5 @@
 """Two phases: keys first, and then lines for shared keys only, in blocks.
 
-Keys first, in two rounds; and blocks instead of lines in each.
-
     records → blocks of keys   ~ shuffle ~ shared keys
               send_keys                    share_keys
     records → blocks of lines  ~ shuffle ~ lines in order → pairs
@@ -14,15 +12,9 @@ and where several keys bring the same records together, of the smallest of these
 No pair is lost by that, and none is printed twice: a key has lines of all its records or of none,
 and the smallest key that two records share has them.
 
-A task is one of these stages, and imports what is its own.
-
 The same stages for engines that carry lines: each block is one, see `key_blocks`.
 
 A task of Hadoop knows how many reducers there are; elsewhere all blocks are of one partition.
-
-What a reducer reads: sorted keyed lines, or blocks of them.
-
-The shared keys of the first round, as a task of the second reads them: --shared-keys.
 """
 
 from __future__ import annotations

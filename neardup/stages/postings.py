@@ -1,7 +1,5 @@
 """Postings on disk: (key, number) entries of each partition, sorted, and their hot keys.
 
-Entries on disk: a key, or a mixed token, and a number; a file for each partition of the keys.
-
 The entries of a partition in order of keys, in bounded memory.
 
 What is too large to be sorted at once is cut into ranges of keys, as even as a look at 65,536 parts

@@ -1,7 +1,5 @@
 r"""Token counts by map and reduce, and the settings of a run that counts first.
 
-Token counts by map and reduce: three stages, whose lines `neardup.sets.token_counts` shows.
-
     records → partial counts ~ shuffle ~ sums ~ shuffle ~ counts
               map_counts                 sum_counts       order_counts
 

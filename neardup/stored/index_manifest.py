@@ -1,11 +1,4 @@
-"""The manifest of an index: its options, its segments, and whether a run agrees with it.
-
-Whether a folder is an index: if it has a manifest.
-
-The manifest of an index: which segments it has, and what its keys depend on.
-
-The options of an index: taken by a run that gives none, and compared with those that it has.
-"""
+"""The manifest of an index: its options, its segments, and whether a run agrees with it."""
 
 from __future__ import annotations
 

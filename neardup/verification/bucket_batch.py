@@ -1,7 +1,5 @@
 """A batch of buckets that are joined together, as arrays.
 
-Bucket batches: the buckets that are joined together, as arrays.
-
 In a bucket, records with equal sets become one set with several ids: equal sets have equal bytes,
 so nothing on a line is decoded twice, and a thousand copies cost one comparison.
 """

@@ -1,7 +1,5 @@
 """Sorted keyed lines → buckets, and copies within a bucket.
 
-Sorted keyed lines → buckets.
-
 Most keys belong to one record, and such a line is skipped without being decoded: only its first
 fourteen bytes are looked at, in one vector step for a whole block of lines.  The lines of the
 other buckets batch up until there is enough work for the join.

@@ -1,7 +1,5 @@
 """Joins that write edges: a spanning forest of each bucket, or the edges of a decision.
 
-Links: of each bucket only the pairs that a spanning forest needs.
-
 A thousand copies of one video make 499,500 pairs, and 999 of them connect the thousand.  What
 `LinkJoin` adds to `PairJoin`: a pair of sets that is already connected is neither verified nor
 printed, so a bucket of n alike sets costs about n comparisons and not n²/2.

@@ -1,7 +1,5 @@
 """Folders on the cluster: their names, what a run may remove, and what it keeps there.
 
-The folders of a run on the cluster: what they are called, and which of them it may remove.
-
 A run makes OUTPUT and, where it is several jobs, one folder beside it for what goes from job to
 job: _neardup-ID.OUTPUT.  ID is drawn anew, so the folder is this run's and nobody else's.  Hadoop
 skips names that begin with `_` when it reads a folder or a pattern: what a killed run has left

@@ -1,12 +1,6 @@
 """The jobs of run_hadoop.sh, each as the command line of Hadoop Streaming.
 
-What the command lines of all jobs have in common: `hadoop jar …`, up to what a job is about.
-
-The jobs of run_hadoop.sh that find pairs, each as a command line.
-
 records → (sums → counts →) (shared keys →) pairs (→ dedup)
-
-The jobs of run_hadoop.sh from pairs to a clean collection, each as a command line.
 
 edges → decided (→ the lines that stay, and the records that go)
 """

@@ -1,9 +1,5 @@
 """What is sent to the nodes: our code, and numpy or a virtual environment on request.
 
---ship-numpy: numpy for nodes that lack it, for this machine's Python or for another version.
-
-What the nodes need, as archives that Hadoop unpacks into the folder of each task.
-
 They are kept, under the same name for the same content, so that the command which run_hadoop.sh
 prints can be run again as it stands: in .ship/ where this user may write there and nobody else, and
 otherwise in the user's cache.

@@ -1,7 +1,5 @@
 """How many tasks a job has, and how large they are, from the sizes of its input files.
 
-How Hadoop cuts its input, and what it does with lines.
-
 What a task's container holds, and how Hadoop's JVM in it uses its share: of all our jobs.
 
     container (--memory) = JVM (sort buffer of a mapper | what a reducer has fetched) + Python
@@ -11,12 +9,8 @@ they are more than fits, a mapper's container is larger by them, and its JVM is 
 
 Megabytes are 2^20 bytes, as Hadoop's.
 
-The files that a job will read, in order, with their sizes.
-
 Files are in order of their paths.  Those whose names begin with `_` or `.` are left out, as Hadoop
 leaves them out; what else it does not read may be in the list, and does no harm there.
-
-How much work an input is for a cluster, and so how many maps and reducers share it.
 
     bytes of files → of plain lines → of keyed lines → rounds, maps, reducers
 

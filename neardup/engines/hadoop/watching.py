@@ -1,11 +1,4 @@
-"""Hadoop on this machine: its programs, its jobs while they run, and why they failed.
-
-What is installed of Hadoop on this machine: its commands, and the jar of Streaming.
-
-What the tasks of a job on YARN said, for the message that ends a failed run.
-
-A job that runs on the cluster: its client's messages, its counters, its end.
-"""
+"""Hadoop on this machine: its programs, its jobs while they run, and why they failed."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
 """The answer of a run on this machine: -o, --removed, and the manifest beside it.
 
-What -o names: the file, or the folder, of the answer.
-
-The file that --removed names.
-
 The run's own file, beside what -o names: what was asked of the run, and what it counted.
 
 It is opened before the run, and has its name when the answer has.

@@ -9,16 +9,10 @@ Token counts on one machine: `neardup.stages.token_counting` without lines and w
 An entry is a mixed token and a count.  A worker has one partition of them in memory at a time, or
 where that is too large, a part of it; as in `sieve`, which has files like these.
 
-The steps that count tokens, where a scheme asks how rare they are.
-
-The end of run_local.sh where a decision is asked for.
-
     edges, sorted ── decide ──┬─ the records that go ── sort by place ── the lines that stay
                               └─ with their reasons ─── sort by id ───── removed
 
 One process decides, while the reducers still write; `stages.deciding` says what it holds.
-
-The steps of a run in their order, and what progress tells of each; `run` draws them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """The steps of a run on this machine, and the plan that they work by.
 
-What a run on this machine is to do, and how its workers and its sorts are started.
-
 Records on disk between the two passes of run_local.sh, which need not be parsed again.
-
-What each worker of run_local.sh does, step by step; `run` draws how they follow each other.
 """
 
 from __future__ import annotations

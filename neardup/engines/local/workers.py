@@ -1,7 +1,5 @@
 """A process group: if one worker fails, the others are terminated; and the folder of a run.
 
-Child processes that stand or fall together.
-
 Where a run on this machine keeps what it has on disk, and what it was sent through a pipe.
 """
 

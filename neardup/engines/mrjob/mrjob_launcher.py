@@ -1,12 +1,6 @@
 """job.py where it is no task: check the options, run the jobs, and sum up.
 
-One job, by one of mrjob's runners: to its output, or to the reason why there is none.
-
-What job.py does where it is no task: check before, run all jobs, sum up after.
-
 Where a scheme asks how rare tokens are, another job counts them first.
-
-What job.py calls: a task of one of its jobs or, for the line that a user typed, the launcher.
 """
 
 from __future__ import annotations

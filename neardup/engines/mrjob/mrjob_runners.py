@@ -1,11 +1,4 @@
-"""What mrjob's runners lack: on this machine, on a cluster, and for the files of a job.
-
-What mrjob's runners on this machine, inline and local, lack.
-
-What mrjob's runner on a cluster lacks: memory, maps and reducers as run_hadoop.sh has them.
-
-The files of an mrjob job, old ones and new ones, under the names that they are given.
-"""
+"""What mrjob's runners lack: on this machine, on a cluster, and for the files of a job."""
 
 from __future__ import annotations
 

@@ -1,11 +1,5 @@
 """The flow on Spark: from DataFrames of lines to pairs, and why Spark gave up.
 
-Why Spark gave up, in a line.
-
-The package as one file, for executors that have not installed it.
-
-The job as a plan of DataFrames.
-
     lines ── send_keys ~ shuffle ~ share_keys ── the driver: a filter of bounded size
                                                              │ broadcast
     lines ── send_lines ~ shuffle ~ reduce ─┬─ ~ shuffle ~ unique ── pairs

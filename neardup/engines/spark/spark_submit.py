@@ -1,11 +1,4 @@
-"""run_spark.sh: check the options, and have spark-submit run `spark_job` with them.
-
-What is set of Spark where nobody says otherwise.
-
-The options of run_spark.sh, read and checked before a JVM is started.
-
-run_spark.sh: checks its options, and has spark-submit run `spark_job` with them.
-"""
+"""run_spark.sh: check the options, and have spark-submit run `spark_job` with them."""
 
 from __future__ import annotations
 
