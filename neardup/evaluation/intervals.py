@@ -20,7 +20,7 @@ n = 20.  The ends are right to 10 digits at n = 4000 and to 7 at n = 10^7, where
 The angle of two sets, estimated from how many bits of their vectors are equal.
 
 Each of F bits is equal with probability a = 1 - θ/π (Charikar 2002), so θ is about π·(1 - share).
-How many are equal is binomial: the exact interval of a (intervals.py) gives one of θ, and one of
+How many are equal is binomial: the exact interval of a gives one of θ, and one of
 the cosine.  To each side that of θ is about 2·π·√(a·(1 - a) / F) wide, for 95 %.
 
 Letters: F bits (384), of which 372 are equal: θ = 0.098, and the cosine 0.995.

@@ -9,7 +9,7 @@ chain.  In a bag the second of equal ones has its number behind it: `to be #2`.
 
 What two texts differ in, word by word, as wdiff does: (kind, words) in order.
 
-In scripts without blanks between words each letter is a word (see reading/unspaced.py).
+In scripts without blanks between words each letter is a word (see reading/shingling.py).
 
 The words that are the same are a longest common subsequence, found a row of the table at a time,
 each a long integer with a bit for each word of B (Hyyrö 2004).  A bit is 0 where the row goes up by

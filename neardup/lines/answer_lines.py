@@ -25,7 +25,7 @@ Decided lines: a record that goes, where it stands, and because of whom; parse b
 
     PLACE TAB ID TAB KEPT TAB SIMILARITY
 
-PLACE is the record's place in the input (`reading.places`), as sixteen hexadecimal digits.  The
+PLACE is the record's place in the input (`reading.blocks`), as sixteen hexadecimal digits.  The
 rest is what `--output removed` prints; the similarity is `-` where the two are no pair.
 """
 

@@ -9,7 +9,7 @@ are in order of priority.  Old records (see --against) come before all new ones.
     pairs             1 ID
                       └ 0 for an old record
 
-PLACE has sixteen hexadecimal digits (`reading.places`), SIZE eight, of 2^32-1 less the number of
+PLACE has sixteen hexadecimal digits (`reading.blocks`), SIZE eight, of 2^32-1 less the number of
 shingles.  A \1 in an id becomes \1 DEL, so that shorter ids still come first.
 """
 

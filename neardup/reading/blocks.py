@@ -78,7 +78,7 @@ class Block(NamedTuple):
     line: int  # the number of the first one, from 1
     data: bytes
     flaw: str = ""  # as in Piece
-    first: int = NEW  # the place of the first one, see `places`
+    first: int = NEW  # the place of the first one, see above
     row_ids: bytes = b""  # what the ids begin with of rows that have none
 
 

@@ -25,7 +25,7 @@ Cost: linear, some 10 MB of pages in a second.  In memory: a few times the page.
 
 Cleaning: what of a text is not to count, taken out before it is made canonical and shingled.
 
-    html         tags, and what is no body text (see html_text.py)
+    html         tags, and what is no body text
     accents      é is e: what stands above or below a letter goes (but not the vowel signs of
                  Hindi, or the voicing of か); letters that Unicode does not take apart, such as
                  ł, ø and æ, are as in LETTERS; ü is u, and ß is ss

@@ -39,10 +39,10 @@ Text → shingles (Broder 1997): every run of k words, or of k characters, as a 
 
     word:K  char:K          the set of all runs of K words or characters
     word:K:bag  char:K:bag  the bag: a run seen before is another shingle, run#2, run#3, …
-    spot:C:D                the spots (see spots.py): chains of C words, D words apart
+    spot:C:D                the spots: chains of C words, D words apart
 
 Words are separated by white space; in scripts without blanks between words, such as Chinese,
-Japanese and Thai, each letter is a word (see unspaced.py).
+Japanese and Thai, each letter is a word.
 
 The text is first made canonical, so that what a reader takes for the same text is the same text:
 Unicode NFC, case folded, and every run of white space squeezed to one blank.  Shingles are hashed

@@ -8,7 +8,7 @@ Which fields of a row are the id and the text of a record: --id and --text.
 
 JSON lines, `{"id": "a", "text": "to be or not to be"}`, → batches.
 
-Rows of tables come in this form, too, see `tables`.  A text may be a list of integers, which are
+Rows of tables come in this form, too.  A text may be a list of integers, which are
 the shingles then.  The id is a string or a whole number; a row without one has the number of its
 line, or is a bad line where that would not tell.
 """

@@ -307,7 +307,7 @@ class Batch:
     ids: list[bytes]
     sets: Ragged
     without_shingles: tuple[int, ...] = ()  # the numbers, in its block, of lines of empty sets
-    # uint64 (n,): the line of each, in its block or as `reading.places` counts them.
+    # uint64 (n,): the line of each, in its block or as `reading.blocks` counts them.
     places: np.ndarray = field(default_factory=partial(np.empty, 0, np.uint64))
 
     def take(self, index: np.ndarray) -> Batch:

@@ -37,7 +37,7 @@ from neardup.runtime.errors import StageError, shown
 
 MAPS, REDUCERS = "mapreduce.job.maps", "mapreduce.job.reduces"
 
-# A line's place is told from where its split begins (`reading.places`), so two jobs that speak of
+# A line's place is told from where its split begins (`reading.blocks`), so two jobs that speak of
 # the same lines need the same splits.  By default these depend on how much all the input files
 # have, and on how many maps there should be; with this, on the blocks of each file alone.
 SAME_SPLITS = {MAPS: 1}
