@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from bench.measure import DONE, measured_apart
 from bench.workloads import FOLDER
 from neardup.lines.answer_lines import format_edge, format_presence
-from neardup.options import table
 from neardup.options.settings import Settings
+from neardup.options.table import Options
 from neardup.reading.blocks import NEW, blocks_of
 from neardup.runtime.counters import Counters
 from neardup.stages.deciding import decide_edges
@@ -83,7 +83,7 @@ def edge_lines(records: int, smallest: bool = False) -> Iterator[bytes]:
 
 def decide(arguments: list[str]) -> None:
     *asked, file = arguments
-    settings = Settings.of(table.parser("bench.decision_memory", "").parse_args(asked))
+    settings = Settings.of(Options.from_arguments(asked))
     with open(file, "rb") as lines:
         sys.stdout.buffer.writelines(decide_edges(blocks_of(lines), settings, Counters("decide")))
 

@@ -33,7 +33,7 @@ from neardup.evaluation.intervals import interval, ratio, row
 from neardup.evaluation.pair_files import IdSample, pair_lines, read_pairs
 from neardup.joins.inverted_index import Index
 from neardup.lines.answer_lines import parse_pair
-from neardup.options.table import integer, value_of
+from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
@@ -84,9 +84,10 @@ def main() -> int:
 
 def _audit() -> None:
     args = _command_line()
-    settings, plain = exact_settings(args)
+    options = Options.of(args)
+    settings, plain = exact_settings(options)
     measure: Measure = plain
-    kind = asked_kind(args)
+    kind = asked_kind(options)
     confidence = share("--confidence", args.confidence)
     size = integer("--sample", args.sample, 1, MOST_IDS)
     sample = IdSample(size, integer("--seed", args.seed, 0, 2**64 - 1))
@@ -108,7 +109,7 @@ def _audit() -> None:
     compared = Compared(true, *_printed(args.pairs, set(drawn.ids), true))
     for line in _report(len(set(drawn.ids)), sample.whole, compared, confidence):
         print(line)
-    for line in _examples(compared, args):
+    for line in _examples(compared, options, args.files):
         print(line)
     counters.report()
 
@@ -195,13 +196,17 @@ def _report(ids: int, whole: bool, compared: Compared, confidence: float) -> lis
     ]
 
 
-def _examples(compared: Compared, args: argparse.Namespace) -> list[str]:
+def _examples(compared: Compared, options: Options, files: list[str]) -> list[str]:
     """Pairs that are not as they should be, and how to go on."""
     missed = {pair: compared.true[pair] for pair in compared.true.keys() - compared.right.keys()}
     if not (missed or compared.wrong):
         return []
     pair = min(missed or compared.wrong)
-    hint = ["", "Ask why, with the options of the job:", f"    {_why(args, *map(_text, pair))}"]
+    hint = [
+        "",
+        "Ask why, with the options of the job:",
+        f"    {_why(options, files, *map(_text, pair))}",
+    ]
     return [*_first("missed", missed), *_first("printed, but no pair", compared.wrong), *hint]
 
 
@@ -214,13 +219,13 @@ def _first(what: str, pairs: dict[Pair, bytes]) -> list[str]:
     return ["", f"{what}{more}:", *map(_text, lines)]
 
 
-def _why(args: argparse.Namespace, a: str, b: str) -> str:
+def _why(options: Options, files: list[str], a: str, b: str) -> str:
     """The command that explains a pair."""
-    given = {flag: value_of(args, flag) for flag in SAME}
+    given = {flag: options.value(flag) for flag in SAME}
     flags = [f"{flag}={value}" for flag, value in given.items() if value not in (None, *DEFAULTS)]
-    if asked_kind(args) and args.measure == "cosine":
+    if asked_kind(options) and options.measure == "cosine":
         flags.append("--scheme=projection")  # the one that promises it
-    return shlex.join(["python3", "-m", "neardup", "why", *flags, *args.files, a, b])
+    return shlex.join(["python3", "-m", "neardup", "why", *flags, *files, a, b])
 
 
 def _text(line: bytes) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
 from neardup.options.settings import Settings
+from neardup.options.table import Options
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_format import InputFormat
@@ -51,7 +52,7 @@ def _convert() -> None:
     parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
     parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed; - is stdin")
     args = parser.parse_args()
-    settings = Settings.of(args)
+    settings = Settings.of(Options.of(args))
     if settings.form.shingle is None:
         raise UsageError(
             "lines of shingles are read line by line everywhere; convert is for files that are "

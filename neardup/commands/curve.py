@@ -13,7 +13,7 @@ from pathlib import Path
 from neardup.evaluation.curve_plot import Areas, Mark, areas, picture, shown_area
 from neardup.options import table
 from neardup.options.settings import Settings, settings_before_counts
-from neardup.options.table import SCHEME_OPTIONS
+from neardup.options.table import SCHEME_OPTIONS, Options
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run
 from neardup.schemes.scheme import shown
@@ -44,7 +44,7 @@ def _curve() -> None:
     args = parser.parse_args()
     if args.svg == "":
         raise UsageError("--svg: the name of the file is empty")
-    settings = settings_before_counts(args)
+    settings = settings_before_counts(Options.of(args))
     scheme = settings.scheme
     threshold = _threshold(args, settings)
     fine = [(place, scheme.recall(place)) for place in _fine_places(threshold)]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
+from neardup.options.table import Options
 from neardup.report.facts import facts_of
 from neardup.report.material import (
     FLAGS,
@@ -47,11 +48,12 @@ def main() -> int:
 
 def _report() -> None:
     args = _command_line()
+    options = Options.of(args)
     if args.o in ("", "-"):
         raise UsageError(f"-o: expected the name of a file, got {args.o!r}")
     pairs = _files_of(args.pairs)
     own = file_of_run(args.pairs)
-    asked = asked_of_run(own, args) if own else asked_of_options(args)
+    asked = asked_of_run(own, options) if own else asked_of_options(options)
     records = args.records or asked.files
     old = args.against or asked.old_files
     optional = [name for name in (args.removed, args.audit) if name is not None]

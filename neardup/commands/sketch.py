@@ -10,7 +10,7 @@ from neardup.engines.local.workers import working_folder
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
 from neardup.options.settings import Settings
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS
+from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS, Options
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
@@ -55,7 +55,7 @@ def _sketch() -> None:
         f"(default: {DEFAULT_KIND})",
     )
     args = parser.parse_intermixed_args()
-    settings = Settings.of(args)
+    settings = Settings.of(Options.of(args))
     try:
         kind = kind_of(args.kind)
     except ValueError as error:

@@ -18,6 +18,7 @@ from neardup.evaluation.exact_options import (
 from neardup.evaluation.pair_files import pair_lines
 from neardup.joins import JOINS, WEIGHTED_JOINS
 from neardup.joins.inverted_index import Joined, all_against_all
+from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run, write_all
@@ -45,9 +46,10 @@ def main() -> int:
 
 def _truth() -> None:
     args = _command_line()
-    settings, plain = exact_settings(args)
+    options = Options.of(args)
+    settings, plain = exact_settings(options)
     measure: Measure = plain
-    kind = asked_kind(args)
+    kind = asked_kind(options)
     join = _weighted_join(args, settings.threshold) if kind else _join(args, plain)
     check_files(args.files)
     counters = Counters("truth", progress="records")

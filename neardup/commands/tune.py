@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from neardup.evaluation.choices import (
     ENOUGH_SEEN,
@@ -23,6 +24,7 @@ from neardup.evaluation.intervals import row
 from neardup.evaluation.line_sample import LineSample, draw
 from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few_seen, in_words
 from neardup.options import table
+from neardup.options.table import Options
 from neardup.reading.input_format import InputFormat
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.errors import UsageError
@@ -66,8 +68,8 @@ def main() -> int:
 def _tune() -> None:
     args = _command_line()
     recall = share("--recall", args.recall)
-    args.recall = None  # what follows is about similarity, not about schemes
-    settings, measure = exact_settings(args)
+    options = replace(Options.of(args), own={})  # what follows is about similarity, not schemes
+    settings, measure = exact_settings(options)
     seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
     size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
     check_files(args.files)
@@ -75,16 +77,16 @@ def _tune() -> None:
     if settings.form.fields:
         check_rows(b"".join(sample.lines), settings.form.fields, args.files[0])
     check_readable(sample, settings.parse, str(settings.form))
-    if settings.form.shingle and args.shingle is None:
+    if settings.form.shingle and options.shingle is None:
         texts = Texts.of_sample(sample, settings.form, seed)
         lengths = compared(texts, measure, recall, seed)
-        args.shingle = best_length(lengths).name
+        options = replace(options, shingle=best_length(lengths).name)
         print("\n".join([*in_words(lengths, measure, len(texts)), ""]))
-        settings, _ = exact_settings(args)
+        settings, _ = exact_settings(options)
     survey = Survey.of(sample, settings.parse, measure, seed)
     if settings.form.fields:
-        args.input = one_kind(settings.form)
-    asked = _asked(args)
+        options = replace(options, input=one_kind(settings.form))
+    asked = _asked(options)
     costs = [cost(survey, each, asked, cores()) for each in choices(measure, args.measure, recall)]
     about, notes = _about(survey, sample), _notes(survey, args.measure)
     print("\n".join([*about, "", *_table(costs), "", *notes, ""]))
@@ -119,14 +121,14 @@ def one_kind(form: InputFormat) -> str:
     return form.input
 
 
-def _asked(args: argparse.Namespace) -> list[str]:
+def _asked(options: Options) -> list[str]:
     """The options that say what a pair is, as given or, for the threshold, as meant."""
-    asked = [f"--threshold={args.threshold or '0.9'}"]
-    if args.measure != "jaccard":
-        asked.append(f"--measure={args.measure}")
+    asked = [f"--threshold={options.threshold or '0.9'}"]
+    if options.measure != "jaccard":
+        asked.append(f"--measure={options.measure}")
     for flag in ("--input", "--id", "--text", "--clean", "--shingle"):
-        if table.value_of(args, flag) is not None:
-            asked.append(f"{flag}={table.value_of(args, flag)}")
+        if options.value(flag) is not None:
+            asked.append(f"{flag}={options.value(flag)}")
     return asked
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from neardup.evaluation.pair_elements import WIDTH, Texts, noting
 from neardup.evaluation.pair_files import missing
 from neardup.options import table
 from neardup.options.settings import Settings, counts_first, settings_before_counts
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
+from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError, UsageError, shown
 from neardup.runtime.program import run
@@ -63,9 +64,9 @@ def _why() -> None:
 
 def _read(asked: Question) -> Read:
     """All files once; StageError where an id is missing."""
-    args = asked.args
-    counting = counts_first(args)
-    settings = settings_before_counts(args)
+    args, options = asked.args, Options.of(asked.args)
+    counting = counts_first(options)
+    settings = settings_before_counts(options)
     check_files(args.files)
     counter = TokenCounter()
     counters = Counters("why", progress="records")
@@ -85,7 +86,7 @@ def _read(asked: Question) -> Read:
             judged(counters.told(), settings.max_bad)
             raise StageError(missing(id_, counters.counts, asked.run))
     if counting:
-        settings = Settings.of(args, counter.counts())
+        settings = Settings.of(options, counter.counts())
     judged(counters.told(), settings.max_bad)
     return Read(records, texts, settings)
 
@@ -96,9 +97,8 @@ def _command_line() -> Question:
     args, run_of = parser.parse_intermixed_args(), None
     if args.run is not None:
         run_of = AskedRun.of(args.run)
-        options = argparse.Namespace(**vars(run_of.args))
-        args = parser.parse_intermixed_args(namespace=options)
-        run_of.refuse_others(args)
+        args = parser.parse_intermixed_args([*run_of.options.arguments(), *sys.argv[1:]])
+        run_of.refuse_others(Options.of(args))
     if run_of and not args.files:
         run_of.check_files()
         args.files = run_of.files

@@ -55,6 +55,7 @@ def with_files(parser: ArgumentParser) -> ArgumentParser:
 
 
 def blocks_to_read(args: Namespace, settings: Settings) -> Iterator[Block]:
+    """The blocks of the files that a program was given; of standard input, if there are none."""
     return input_blocks(args.against or [], args.files or ["-"], settings)
 
 

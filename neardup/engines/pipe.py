@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from neardup.engines.inputs import blocks_to_read, with_files
 from neardup.options.settings import Settings
-from neardup.options.table import parser
+from neardup.options.table import Options, parser
 from neardup.reading.blocks import Block, lines_of_stage
 from neardup.runtime.arguments import bare_parser
 from neardup.runtime.counters import Counters
@@ -43,7 +43,7 @@ def _map() -> None:
         help="lines for these keys alone: what step.py share wrote, or a folder of such files",
     )
     args = asked.parse_args()
-    settings = cost_told(Settings.of(args))
+    settings = cost_told(Settings.of(Options.of(args)))
     counters = Counters("mapper", progress="records")
     blocks = blocks_to_read(args, settings)
     if args.blocks or args.shared_keys is not None:
@@ -79,7 +79,7 @@ def reducer() -> int:
 
 def _reduce() -> None:
     args = parser("reducer.py", REDUCER).parse_args()
-    settings = Settings.of(args)
+    settings = Settings.of(Options.of(args))
     counters = Counters("reducer", progress="keyed lines")
     write_all(reduce_either(sys.stdin.buffer, settings, counters))
     counters.report()

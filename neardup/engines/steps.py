@@ -13,7 +13,7 @@ from argparse import SUPPRESS
 
 from neardup.engines.inputs import blocks_to_read, keep_of_files, kept_of_task, with_files
 from neardup.options.settings import Settings, form_of
-from neardup.options.table import MAX_LINE_MIB, integer, parser
+from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
 from neardup.reading.blocks import blocks_of, check_inputs, in_task, lines_of_stage
 from neardup.runtime.arguments import bare_parser
 from neardup.runtime.counters import Counters
@@ -66,7 +66,7 @@ def _count() -> None:
 
 def _count_map(arguments: list[str]) -> None:
     args = with_files(parser("step.py count map", COUNT_MAP)).parse_args(arguments)
-    settings = Settings.of(args, TokenCounts.empty())
+    settings = Settings.of(Options.of(args), TokenCounts.empty())
     counters = Counters("tokens", progress="records")
     write_all(map_counts(blocks_to_read(args, settings), settings, counters))
     counters.report()
@@ -110,7 +110,7 @@ def _share() -> None:
 
 def _share_map(arguments: list[str]) -> None:
     args = with_files(parser("step.py share map", SHARE_MAP)).parse_args(arguments)
-    settings = Settings.of(args)
+    settings = Settings.of(Options.of(args))
     counters = Counters("keys", progress="records")
     write_all(keys_in_blocks(blocks_to_read(args, settings), settings, counters))
     counters.report()
@@ -118,7 +118,7 @@ def _share_map(arguments: list[str]) -> None:
 
 def _share_reduce(arguments: list[str]) -> None:
     args = parser("step.py share reduce", SHARE_REDUCE).parse_args(arguments)
-    write_all(share_blocks(lines_of_stage(sys.stdin.buffer), Settings.of(args)))
+    write_all(share_blocks(lines_of_stage(sys.stdin.buffer), Settings.of(Options.of(args))))
 
 
 DECIDE = """Decide which records go, or find the clusters.
@@ -140,7 +140,7 @@ def decide() -> int:
 
 def _decide() -> None:
     args = parser("step.py decide", DECIDE).parse_args()
-    settings = Settings.of(args)
+    settings = Settings.of(Options.of(args))
     if not settings.output.decides:
         able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
         raise UsageError(f"decides where --output is {able}, and --output is {args.output}")
@@ -177,7 +177,7 @@ def _keep() -> None:
             write_all(kept_of_task(decided, args.input_files))
         else:
             longest = integer("--max-line", args.max_line, 1, MAX_LINE_MIB) << 20
-            keep_of_files(form_of(args), decided, args.files or ["-"], longest)
+            keep_of_files(form_of(Options.of(args)), decided, args.files or ["-"], longest)
 
 
 STEPS = {"count": count, "share": share_keys, "decide": decide, "keep": keep}

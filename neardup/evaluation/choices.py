@@ -15,8 +15,8 @@ import numpy as np
 
 from neardup.evaluation.estimates import CandidateCounts, Survey, candidate_counts, seconds
 from neardup.lines.keyed_lines import format_keyed_lines
-from neardup.options import table
 from neardup.options.settings import Settings, counts_first
+from neardup.options.table import Options
 from neardup.schemes import SCHEMES, banding
 from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
 from neardup.schemes.scheme import Scheme
@@ -129,11 +129,11 @@ def not_compared(name: str) -> list[str]:
 
 def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
     """What a choice comes to, with the options that say what a pair is."""
-    args = table.parser("", "").parse_args([*asked, *choice.flags])
+    options = Options.from_arguments([*asked, *choice.flags])
     part, counts = survey, None
-    if counts_first(args):
+    if counts_first(options):
         part, counts = survey.counted()
-    scheme = Settings.of(args, counts).scheme
+    scheme = Settings.of(options, counts).scheme
     keys = scheme.keys(part.batch.sets)
     block = part.block
     keying = seconds(lambda: scheme.keys(block.sets)) / len(block.ids) * survey.records

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from neardup.options import table
 from neardup.options.settings import Settings
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, value_of
+from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.blocks import check_inputs
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.manifest import RunFile, run_file_name
@@ -56,33 +57,33 @@ def take_weights(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def exact_settings(args: argparse.Namespace) -> tuple[Settings, SetMeasure]:
+def exact_settings(options: Options) -> tuple[Settings, SetMeasure]:
     """The settings, of which the scheme means nothing, and the measure where nothing weighs more.
 
     UsageError for anything wrong, in --weights too.
     """
-    if args.measure not in MEASURES:
-        raise UsageError(f"--measure: {args.measure!r} is not one of {', '.join(MEASURES)}")
-    kind = asked_kind(args)
-    any_measure = argparse.Namespace(**{**vars(args), "scheme": "prefix", "weights": None})
-    settings = Settings.of(any_measure)
+    if options.measure not in MEASURES:
+        raise UsageError(f"--measure: {options.measure!r} is not one of {', '.join(MEASURES)}")
+    kind = asked_kind(options)
+    settings = Settings.of(replace(options, scheme="prefix", own={}))
     if kind:
         settings = settings._replace(parse=settings.form.parser(kind.repeats, kind.own))
-    return settings, MEASURES[args.measure](settings.threshold)
+    return settings, MEASURES[options.measure](settings.threshold)
 
 
-def asked_kind(args: argparse.Namespace) -> Weighing | None:
+def asked_kind(options: Options) -> Weighing | None:
     """What tokens weigh; None where it is the same for all.  UsageError."""
-    if args.weights in (None, ONE):
+    weights = options.own.get(WEIGHTS.flag, ONE)
+    if weights == ONE:
         return None
     try:
-        kind = KINDS[WEIGHTS.read(args.weights)]
+        kind = KINDS[WEIGHTS.read(weights)]
     except ValueError as error:
         raise UsageError(f"{WEIGHTS.flag}: {error}") from None
-    if args.measure not in WEIGHTED:
+    if options.measure not in WEIGHTED:
         raise UsageError(
-            f"{WEIGHTS.flag} {args.weights} is for --measure {' or '.join(WEIGHTED)}, and "
-            f"--measure is {args.measure}"
+            f"{WEIGHTS.flag} {weights} is for --measure {' or '.join(WEIGHTED)}, and "
+            f"--measure is {options.measure}"
         )
     return kind
 
@@ -123,10 +124,10 @@ FREE = {"--strict", "--max-bad"}  # asks nothing of the run
 
 
 class AskedRun(NamedTuple):
-    """args: the options of the run, but for those of its output; files: what it read."""
+    """options: those of the run but for its output; files: what it read."""
 
     name: str  # of the answer, or of its own file
-    args: argparse.Namespace
+    options: Options
     files: list[str]
     indexes: list[str]  # of which there are no records to read
 
@@ -136,21 +137,21 @@ class AskedRun(NamedTuple):
         if not name:
             raise UsageError(f"{RUN}: expected the name of a file, got ''")
         told = RunFile.of(name)
-        old = options_of(told, name).against or []
-        args = table.from_arguments(filter(_of_records, told.options))
+        old = options_of(told, name).against
+        options = Options.from_arguments(filter(_of_records, told.options))
         indexes = [each for each in old if is_index(each)]
         files = [*(each for each in old if each not in indexes), *told.files]
-        return cls(name, args, files, indexes)
+        return cls(name, options, files, indexes)
 
-    def refuse_others(self, args: argparse.Namespace) -> None:
+    def refuse_others(self, options: Options) -> None:
         """UsageError where other options are asked for than the run had."""
         for flag in filter(_of_records, OPTIONS):
-            mine, other = value_of(self.args, flag), value_of(args, flag)
+            mine, other = self.options.value(flag), options.value(flag)
             if mine != other and flag not in FREE:
                 raise UsageError(
                     f"{flag}: {RUN} {self.name} was {_with(mine)}, and here is {_with(other)}; "
                     f"leave {flag} out, or {RUN} out and tell all of: "
-                    f"{' '.join(filter(_of_records, table.as_arguments(self.args)))}"
+                    f"{' '.join(filter(_of_records, self.options.arguments()))}"
                 )
 
     def check_files(self) -> None:
@@ -164,10 +165,10 @@ class AskedRun(NamedTuple):
                 )
 
 
-def options_of(told: RunFile, name: str | os.PathLike[str]) -> argparse.Namespace:
+def options_of(told: RunFile, name: str | os.PathLike[str]) -> Options:
     """The options of a run; StageError where this version of neardup has not all of them."""
     try:
-        return table.from_arguments(told.options)
+        return Options.from_arguments(told.options)
     except ValueError as error:
         raise StageError(
             f"{run_file_name(name)}: of neardup {told.version}: {error} of this one; run again "

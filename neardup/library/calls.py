@@ -1,46 +1,44 @@
-"""`pairs`, `clusters` and `deduplicate`: the calls of the library.
-
-What the library answers: ids as they were given, or positions, and exact similarities.
-
-Keyword arguments → `Settings`: the options of the command line, with underscores.
-
-All complaints are those of the command line, as ValueError.
-
-The three questions: which pairs are near-duplicates, how they cluster, and who stays.
+"""`pairs`, `clusters` and `deduplicate`: near-duplicates among records in memory.
 
 Records are texts, or sets or lists of hashables, or (id, record) tuples of these; also a column of
-pandas, polars or Arrow.  Without ids, positions stand for them.  The threshold is 0.9
-unless told.  Options are those of the command line, with underscores: shingle="char:5", exact=True.
+pandas, polars or Arrow.  Without ids, positions stand for them.  The threshold is 0.9 unless given.
+
+Answers hold ids as they were given, or positions, and exact similarities.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from numbers import Integral, Real
-from typing import Any, NamedTuple, Union
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from neardup.decisions.rules import NO_PAIR
+from neardup.library.keywords import (
+    DecisionKeywords,
+    Keywords,
+    Value,
+    as_value_errors,
+    options_of,
+    with_keywords,
+)
 from neardup.library.memory_engine import Meeting, NullCounters
 from neardup.library.user_records import UserRecords
 from neardup.options.settings import Settings, counts_first, settings_before_counts
-from neardup.options.table import OPTIONS, parser
 from neardup.reading.blocks import NEW
-from neardup.reading.input_format import InputFormat
-from neardup.runtime.errors import StageError, UsageError
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounter
 from neardup.sets.weighted_sets import bagged, counted
 from neardup.similarity.weighted_measures import TokenWeights
 from neardup.stages.deciding import decide_edges
+
+if TYPE_CHECKING:  # only 3.12 and later have it in typing
+    from typing_extensions import Unpack
 
 
 class Pair(NamedTuple):
@@ -71,82 +69,10 @@ class Deduplicated(NamedTuple):
     removed: list[Removed]
 
 
-Value = Union[str, int, float, Fraction, Decimal, None]
-FOR_FILES = "is for files and programs; the library has its records in memory"
-ABSENT = {
-    "--input": "records are texts where they are str, and sets of shingles where they are not",
-    "--output": "call neardup.pairs, neardup.clusters or neardup.deduplicate",
-    "--counts": "the library counts the tokens of the records itself, where a scheme asks for it",
-    "--own-counts": "the library counts the tokens of the records itself",
-    "--verify": "sketches give estimates, and the library is exact; ./run_local.sh has --verify",
-    "--against": "the library has one collection; ./run_local.sh has --against",
-    "--between": "the library has one collection; ./run_local.sh has --between",
-    "--input-files": FOR_FILES,
-    "--max-line": FOR_FILES,
-    "--max-bad": "the library always stops at the first bad record",
-    "--id": "give (id, record) tuples",
-    "--text": "give the texts themselves, such as a column of a table",
-    "--strict": "the library always stops at the first bad record",
-}
-OWN_WEIGHTS = "--weights own: an element of a set has no weight here; ./run_local.sh takes a file"
-
-
-@contextmanager
-def as_value_errors() -> Iterator[None]:
-    """What ends a program is a ValueError in a library."""
-    try:
-        yield
-    except (UsageError, StageError) as error:
-        raise ValueError(str(error)) from None
-
-
-def arguments(
-    output: str, texts: bool, threshold: Value, options: Mapping[str, Value]
-) -> argparse.Namespace:
-    """As if they had been read from a command line; UsageError where one is none.
-
-    >>> args = arguments("pairs", True, 0.9, {"shingle": "char:5", "exact": True, "seed": 7})
-    >>> args.input, args.threshold, args.shingle, args.exact, args.seed
-    ('text', '0.9', 'char:5', True, '7')
-    """
-    args = parser("neardup", "").parse_args([])
-    for name, value in {"threshold": threshold, **options}.items():
-        flag = "--" + name.replace("_", "-")
-        if flag not in OPTIONS or "-" in name:  # which would be set, and never read
-            known = (known[2:].replace("-", "_") for known in OPTIONS if known not in ABSENT)
-            raise UsageError(f"{name}: no such option; there are {', '.join(known)}")
-        if flag in ABSENT:
-            raise UsageError(f"{flag}: {ABSENT[flag]}")
-        if value is not None:
-            switch = OPTIONS[flag].get("action") == "store_true"
-            setattr(args, name, _switch(flag, value) if switch else _text(flag, value))
-    if args.weights == "own":
-        raise UsageError(OWN_WEIGHTS)
-    args.output, args.input = output, "text" if texts else "shingles"
-    return args
-
-
-def _switch(flag: str, value: Value) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"{flag}: {value!r} is not True or False")
-    return value
-
-
-def _text(flag: str, value: Value) -> str:
-    """As it would be typed."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (bool, complex)) or not isinstance(value, (Real, Decimal)):
-        raise UsageError(f"{flag}: expected text or a number, got {value!r}")
-    if isinstance(value, (int, Fraction)):
-        return str(value)
-    if isinstance(value, float):  # of numpy, too, whose repr is longer
-        value = float(value)
-    text = str(value)  # the shortest decimals that are this number
-    return format(Decimal(text), "f") if "e" in text.lower() else text
-
-
-def pairs(records: Iterable[Any], threshold: Value = None, **options: Value) -> list[Pair]:
+@with_keywords(Keywords)
+def pairs(
+    records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
+) -> list[Pair]:
     """All pairs at the threshold (0.9) or above, in the order of their ids; a comes before b.
 
     >>> pairs(["to be or not to be", "or not", "To be, or not to be"], 0.8, shingle="word:1")
@@ -169,7 +95,10 @@ def pairs(records: Iterable[Any], threshold: Value = None, **options: Value) -> 
     return [Pair(*ids, similarity) for ids, similarity in best.items()]
 
 
-def clusters(records: Iterable[Any], threshold: Value = None, **options: Value) -> list[list[Any]]:
+@with_keywords(Keywords)
+def clusters(
+    records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
+) -> list[list[Any]]:
     """The records that pairs connect, each cluster in the order of ids; others are in none.
 
     >>> clusters(["a b c d", "e f", "a b c d", "a b c d e", "g h"], 0.5)
@@ -184,7 +113,10 @@ def clusters(records: Iterable[Any], threshold: Value = None, **options: Value) 
     return list(found.values())
 
 
-def deduplicate(records: Iterable[Any], threshold: Value = None, **options: Value) -> Deduplicated:
+@with_keywords(DecisionKeywords)
+def deduplicate(
+    records: Iterable[Any], threshold: Value = None, **options: Unpack[DecisionKeywords]
+) -> Deduplicated:
     """Which records stay, and because of whom each other goes; both in the order of the records.
 
     In order of priority (keep="first", "longest" or "smallest") a record stays unless one that
@@ -225,13 +157,13 @@ class _Job:
 
     @classmethod
     def of(
-        cls, output: str, records: Iterable[Any], threshold: Value, options: Mapping[str, Value]
+        cls, output: str, records: Iterable[Any], threshold: Value, options: Mapping[str, Any]
     ) -> _Job:
         given = UserRecords.of(records)
         texts = given.texts or (not len(given) and options.get("shingle") != "bag")
-        args = arguments(output, texts, threshold, options)
-        settings = settings_before_counts(args)
-        form = InputFormat.of(args.input, args.shingle, args.clean)
+        asked = options_of(output, texts, {"threshold": threshold, **options})
+        settings = settings_before_counts(asked)
+        form = settings.form
         weights = settings.scheme.weights or TokenWeights()
         gather = counted if weights.repeats else Ragged.from_unsorted
         if form.shingle is not None:
@@ -239,11 +171,11 @@ class _Job:
         else:
             batches = given.batches_of_sets(bagged if form.bag else gather)
         batches = (batch for batch in batches if batch.ids)
-        if counts_first(args):
+        if counts_first(asked):
             all_, counter = list(batches), TokenCounter()
             for batch in all_:
                 counter.add(batch.sets)
-            settings, batches = Settings.of(args, counter.counts()), iter(all_)
+            settings, batches = Settings.of(asked, counter.counts()), iter(all_)
         position = _in_order(given)
         numbers = np.empty(len(given), dtype=np.int64)
         numbers[position] = np.arange(len(given))

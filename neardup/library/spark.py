@@ -8,19 +8,21 @@ run_spark.sh, which works on files.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from neardup.library.calls import Value, arguments, as_value_errors
-from neardup.options import table
+from neardup.library.keywords import Keywords, Value, as_value_errors, options_of, with_keywords
 from neardup.options.settings import counts_first, settings_before_counts
 from neardup.runtime.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from typing_extensions import Unpack
 
 INSTALL = "python3 -m pip install 'neardup-mapreduce[spark]'"
 
 
+@with_keywords(Keywords)
 def pairs(
     df: DataFrame,
     threshold: Value = None,
@@ -29,7 +31,7 @@ def pairs(
     text: str = "text",
     partitions: int | None = None,
     rounds: int = 2,
-    **options: Value,
+    **options: Unpack[Keywords],
 ) -> DataFrame:
     """DataFrame(a, b, similarity): all pairs at the threshold (0.9) or above, each once.
 
@@ -46,16 +48,16 @@ def pairs(
     except ImportError as error:
         raise ImportError(f"{error}; {INSTALL}") from None
     with as_value_errors():
-        args = arguments("pairs", True, threshold, options)
-        args.input, args.strict = "jsonl", True
-        settings = settings_before_counts(args)
-        if counts_first(args):
+        asked = options_of("pairs", True, {"threshold": threshold, **options})
+        asked = replace(asked, input="jsonl", strict=True)
+        settings = settings_before_counts(asked)
+        if counts_first(asked):
             raise UsageError(
-                f"--scheme {args.scheme or 'exact'} counts the tokens of all records first, and "
+                f"--scheme {asked.scheme or 'exact'} counts the tokens of all records first, and "
                 "Spark does not; take the default, scheme='minhash'"
             )
         if rounds not in (1, 2):
             raise UsageError(f"rounds: {rounds!r} is not 1 or 2")
         frames = PairFrames.of(df, id, text)
         check_python(df.sparkSession.sparkContext)
-    return frames.pairs(table.as_arguments(args), settings, partitions, rounds)
+    return frames.pairs(asked, settings, partitions, rounds)

@@ -5,9 +5,9 @@ All complaints come from here, and each names the line to type instead.
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -20,11 +20,11 @@ from neardup.options.table import (
     EXACT,
     MAX_LINE_MIB,
     SCHEME_OPTIONS,
+    Options,
     fraction,
     integer,
     measures,
     read,
-    value_of,
 )
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.compressed import INPUTS
@@ -65,34 +65,34 @@ class Settings(NamedTuple):
     keys_of: Mapping[str, str]  # all that the keys of a line depend on, by flag; "" without one
 
     @classmethod
-    def of(cls, args: argparse.Namespace, counts: TokenCounts | None = None) -> Settings:
+    def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
         """UsageError for anything wrong or impossible; `counts` are instead of --counts."""
         for flag in ("--counts", "--against", "--input-files"):
-            if (name := value_of(args, flag)) == "" or (isinstance(name, list) and "" in name):
+            if (name := options.value(flag)) == "" or (isinstance(name, tuple) and "" in name):
                 raise UsageError(f"{flag}: expected the name of a file, got ''")
-        if counts is None and args.counts is not None:
-            counts = read_counts(args.counts, bool(args.own_counts))
-        form = form_of(args)
-        name = _scheme_name(args)
-        request = _request(args, name, counts)
+        if counts is None and options.counts is not None:
+            counts = read_counts(options.counts, bool(options.own_counts))
+        form = form_of(options)
+        name = _scheme_name(options)
+        request = _request(options, name, counts)
         try:
             scheme = SCHEMES[name].of(request)
         except ValueError as error:
             raise UsageError(str(error)) from None
         measure: Measure = scheme.measure(request.measure, request.threshold)
-        kind = read("--output", one_of(*OUTPUTS), args.output)
-        tag, way, rule = _decision(args, kind)
+        kind = read("--output", one_of(*OUTPUTS), options.output)
+        tag, way, rule = _decision(options, kind)
         output = OUTPUTS[kind]
-        if args.verify != EXACT:
-            scheme, measure, output = _estimated(args, scheme, name, request)
+        if options.verify != EXACT:
+            scheme, measure, output = _estimated(options, scheme, name, request)
         if measure.directed and not OUTPUTS[kind].directed:
             raise UsageError(
                 f"--measure {request.measure} has a direction, and --output {kind} has none; use "
                 "--measure overlap, the larger of both directions"
             )
         weights = scheme.weights
-        max_bad = _max_bad(args)
-        max_line = integer("--max-line", args.max_line, 1, MAX_LINE_MIB)
+        max_bad = _max_bad(options)
+        max_line = integer("--max-line", options.max_line, 1, MAX_LINE_MIB)
         return cls(
             threshold=request.threshold,
             measure=measure,
@@ -103,9 +103,9 @@ class Settings(NamedTuple):
             tag=tag,
             way=way,
             rule=rule,
-            against=bool(args.against),
-            between=args.between,
-            input_files=args.input_files,
+            against=bool(options.against),
+            between=options.between,
+            input_files=options.input_files,
             max_line=max_line << 20,
             strict=max_bad == 0,
             max_bad=max_bad,
@@ -151,70 +151,73 @@ class Settings(NamedTuple):
         return [*lines, f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
 
 
-def form_of(args: argparse.Namespace) -> InputFormat:
-    """What is read, by the options and the names of the files; --input is told from then on."""
-    old = [name for name in args.against or [] if not os.path.isdir(name)]  # an index
-    form = InputFormat.of(
-        args.input, args.shingle, args.clean, args.id, args.text, old + _files(args)
+def form_of(options: Options) -> InputFormat:
+    """What is read, by the options and the names of the files; UsageError."""
+    old = [name for name in options.against if not os.path.isdir(name)]  # an index
+    return InputFormat.of(
+        options.input,
+        options.shingle,
+        options.clean,
+        options.id,
+        options.text,
+        [*old, *options.files],
     )
-    if args.input is None and form.fields:
-        args.input = form.input
-    return form
 
 
-def _files(args: argparse.Namespace) -> list[str]:
-    """As each program calls them."""
-    some = (getattr(args, name, None) for name in ("files", "inputs", "args"))
-    return [name for names in some for name in names or [] if name != "-"]
+def with_input(options: Options) -> Options:
+    """The same with --input, where names tell it: for tasks and manifests, which have none."""
+    form = form_of(options)
+    named = options.input is None and form.fields
+    return replace(options, input=form.input) if named else options
 
 
-def settings_before_counts(args: argparse.Namespace) -> Settings:
+def settings_before_counts(options: Options) -> Settings:
     """As far as they are known before the tokens are counted, where a run counts them first."""
-    if not counts_first(args):
-        return Settings.of(args)
-    return Settings.of(args, TokenCounts.empty())
+    if not counts_first(options):
+        return Settings.of(options)
+    return Settings.of(options, TokenCounts.empty())
 
 
-def counts_first(args: argparse.Namespace) -> bool:
+def counts_first(options: Options) -> bool:
     """Whether a run with these options should count tokens first."""
-    scheme = SCHEMES[_scheme_name(args)]
-    return args.counts is None and scheme.asks_for_counts(_scheme_values(args, scheme))
+    scheme = SCHEMES[_scheme_name(options)]
+    return options.counts is None and scheme.asks_for_counts(_scheme_values(options, scheme))
 
 
-def stays_exact(args: argparse.Namespace) -> bool:
+def stays_exact(options: Options) -> bool:
     """Whether token counts of other records leave all pairs and similarities as they are."""
-    scheme = SCHEMES[_scheme_name(args)]
+    scheme = SCHEMES[_scheme_name(options)]
     return scheme.counting and scheme.keeps_recall
 
 
-def measure_name(args: argparse.Namespace) -> str:
+def measure_name(options: Options) -> str:
     """The measure of these options: as given, or the scheme's."""
-    return _given(args.measure, SCHEMES[_scheme_name(args)].measures[0])
+    return _given(options.measure, SCHEMES[_scheme_name(options)].measures[0])
 
 
-def _scheme_name(args: argparse.Namespace) -> str:
-    name = _given(args.scheme, "exact" if args.exact else DEFAULT_SCHEME)
+def _scheme_name(options: Options) -> str:
+    name = _given(options.scheme, "exact" if options.exact else DEFAULT_SCHEME)
     if name not in SCHEMES:
         raise UsageError(f"--scheme: {name!r} is not one of {', '.join(SCHEMES)}")
-    if args.exact and name != "exact":
+    if options.exact and name != "exact":
         raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
-    _check_options(args, name)
-    if args.own_counts and args.counts is None:
+    _check_options(options, name)
+    if options.own_counts and options.counts is None:
         raise UsageError("--own-counts says what --counts are, and there are none")
     return name
 
 
-def _check_options(args: argparse.Namespace, name: str) -> None:
+def _check_options(options: Options, name: str) -> None:
     """UsageError for an option that another scheme owns."""
     for flag, option in SCHEME_OPTIONS.items():
-        if value_of(args, flag) is not None and option not in SCHEMES[name].options:
+        if options.value(flag) is not None and option not in SCHEMES[name].options:
             users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
             raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
 
 
-def _scheme_values(args: argparse.Namespace, scheme: type[Scheme]) -> dict[str, Any]:
+def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
     """What was given for the options that the scheme owns, by flag."""
-    given = ((option, value_of(args, option.flag)) for option in scheme.options)
+    given = ((option, options.own.get(option.flag)) for option in scheme.options)
     return {
         option.flag: read(option.flag, option.read, text)
         for option, text in given
@@ -222,49 +225,49 @@ def _scheme_values(args: argparse.Namespace, scheme: type[Scheme]) -> dict[str, 
     }
 
 
-def _decision(args: argparse.Namespace, kind: str) -> tuple[Tag | None, Travel, RuleKind]:
+def _decision(options: Options, kind: str) -> tuple[Tag | None, Travel, RuleKind]:
     """How ids are tagged and travel, and who goes."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag in ("--rule", "--keep"):
-        if value_of(args, flag) is not None and output.decides != RECORDS:
+        if options.value(flag) is not None and output.decides != RECORDS:
             raise UsageError(f"{flag} is for --output {users}, and --output is {kind}")
-    if args.against and not output.across:
+    if options.against and not output.across:
         able = " or ".join(name for name, other in OUTPUTS.items() if other.across)
         raise UsageError(f"--against is for --output {able}, and --output is {kind}")
-    if args.between and not args.against:
+    if options.between and not options.against:
         raise UsageError("--between leaves out pairs of new records, and needs --against")
-    rule = read("--rule", one_of(*RULES), _given(args.rule, next(iter(RULES))))
-    keep = read("--keep", one_of(*PRIORITIES), _given(args.keep, next(iter(PRIORITIES))))
-    if args.against and rule == "cluster":
+    rule = read("--rule", one_of(*RULES), _given(options.rule, next(iter(RULES))))
+    keep = read("--keep", one_of(*PRIORITIES), _given(options.keep, next(iter(PRIORITIES))))
+    if options.against and rule == "cluster":
         raise UsageError("--rule cluster is for one collection; with --against use --rule direct")
-    tag: Tag | None = COLLECTION if args.against else None
+    tag: Tag | None = COLLECTION if options.against else None
     if output.decides:
         tag = PRIORITIES[keep if output.decides == RECORDS else "smallest"]
     of_records = output.decides == RECORDS
-    way = Travel(output.decides, keep if of_records else "", bool(args.against), args.between)
+    way = Travel(output.decides, keep if of_records else "", bool(options.against), options.between)
     return tag, way, RULES[rule]
 
 
-def _max_bad(args: argparse.Namespace) -> Fraction:
+def _max_bad(options: Options) -> Fraction:
     """The largest share of bad lines: 0 with --strict."""
-    given = None if args.max_bad is None else read("--max-bad", fraction, args.max_bad)
-    if args.strict and given:
-        raise UsageError(f"--strict is --max-bad 0, and --max-bad is {args.max_bad}")
-    return Fraction(0) if args.strict else MAX_BAD if given is None else given
+    given = None if options.max_bad is None else read("--max-bad", fraction, options.max_bad)
+    if options.strict and given:
+        raise UsageError(f"--strict is --max-bad 0, and --max-bad is {options.max_bad}")
+    return Fraction(0) if options.strict else MAX_BAD if given is None else given
 
 
 def _estimated(
-    args: argparse.Namespace, scheme: Scheme, name: str, request: Request
+    options: Options, scheme: Scheme, name: str, request: Request
 ) -> tuple[Scheme, Measure, Output]:
     """What --verify sketch makes of them, and of the output."""
-    size = read("--verify", sample_size, args.verify)
-    _check_estimates(args, scheme, name, request.measure)
+    size = read("--verify", sample_size, options.verify)
+    _check_estimates(options, scheme, name, request.measure)
     sketched = Sketched(scheme, size, request.seed)
     return sketched, EstimatedJaccard(request.threshold, size), ESTIMATED
 
 
-def _check_estimates(args: argparse.Namespace, scheme: Scheme, name: str, measure: str) -> None:
+def _check_estimates(options: Options, scheme: Scheme, name: str, measure: str) -> None:
     """UsageError where --verify sketch cannot be."""
     if measure != "jaccard":
         raise UsageError(
@@ -276,30 +279,30 @@ def _check_estimates(args: argparse.Namespace, scheme: Scheme, name: str, measur
             "--verify sketch estimates the similarity of sets, without weights; leave out one of "
             "--weights and --verify"
         )
-    if args.output != "pairs":
+    if options.output != "pairs":
         raise UsageError(
-            f"--output {args.output} needs exact pairs, and --verify sketch has estimates; leave "
-            "--verify out"
+            f"--output {options.output} needs exact pairs, and --verify sketch has estimates; "
+            "leave --verify out"
         )
-    if args.against:
+    if options.against:
         raise UsageError(
             "--against is for exact pairs, and --verify sketch has estimates; leave --verify out"
         )
-    if counts_first(args):
+    if counts_first(options):
         raise UsageError(
             f"--scheme {name} counts the tokens of all records first, and --verify sketch sends "
             "none; take --scheme minhash, or name --counts FILE, as step.py count makes them"
         )
 
 
-def _request(args: argparse.Namespace, name: str, counts: TokenCounts | None) -> Request:
+def _request(options: Options, name: str, counts: TokenCounts | None) -> Request:
     """What is asked of the scheme of that name."""
     scheme = SCHEMES[name]
-    measure = measure_name(args)
+    measure = measure_name(options)
     if measure not in scheme.measures:
         raise UsageError(_cannot_promise(measure, name))
-    values = _scheme_values(args, scheme)
-    text = _given(args.threshold, DEFAULT_THRESHOLD)
+    values = _scheme_values(options, scheme)
+    text = _given(options.threshold, DEFAULT_THRESHOLD)
     threshold = read("--threshold", Threshold.parse, text)
     resemblance = None
     if measure in MEASURES:
@@ -308,8 +311,8 @@ def _request(args: argparse.Namespace, name: str, counts: TokenCounts | None) ->
         threshold=threshold,
         resemblance=resemblance,
         measure=measure,
-        threshold_given=args.threshold is not None,
-        seed=integer("--seed", _given(args.seed, "0"), 0, 2**64 - 1),
+        threshold_given=options.threshold is not None,
+        seed=integer("--seed", _given(options.seed, "0"), 0, 2**64 - 1),
         counts=counts if scheme.asks_for_counts(values) else None,
         values=values,
     )

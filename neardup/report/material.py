@@ -13,11 +13,10 @@ All that a page is made of, gathered: what was asked, the figures, the texts tha
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
@@ -26,9 +25,8 @@ from neardup.evaluation.exact_options import options_of
 from neardup.evaluation.pair_elements import shown_records
 from neardup.evaluation.pair_files import MAX_LINE
 from neardup.lines.answer_lines import parse_removed
-from neardup.options import table
 from neardup.options.settings import form_of, settings_before_counts
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS
+from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.blocks import read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
@@ -75,38 +73,35 @@ def file_of_run(pairs: str) -> Path | None:
     return path if pairs != "-" and path.is_file() else None
 
 
-def asked_of_options(args: argparse.Namespace) -> Asked:
+def asked_of_options(options: Options) -> Asked:
     """From the command line: what was not given there is not known; UsageError."""
-    _check_output(args.output, "--output")
-    options = table.as_arguments(args)
-    form = form_of(args)
-    links = args.output == "links"
-    if args.threshold is None:
-        return Asked("", options, form, links=links)
-    settings = settings_before_counts(args)
+    _check_output(options.output, "--output")
+    form, links = form_of(options), options.output == "links"
+    if options.threshold is None:
+        return Asked("", options.arguments(), form, links=links)
+    settings = settings_before_counts(options)
     return Asked(
         "the options given to this command",
-        options,
+        options.arguments(),
         form,
         Fraction(settings.threshold.num, settings.threshold.den),
-        args.measure or "",
-        settings.keys_of["--scheme"] if args.scheme or args.exact else "",
+        options.measure or "",
+        settings.keys_of["--scheme"] if options.scheme or options.exact else "",
         settings.promise,
         links,
     )
 
 
-def asked_of_run(path: Path, args: argparse.Namespace) -> Asked:
+def asked_of_run(path: Path, options: Options) -> Asked:
     """From a run's own file; UsageError where the command line says something else, StageError for
     the file of another version."""
     run = RunFile.of(path)
     _check_output(run.output, f"{path}: --output")
-    for option in table.as_arguments(args):
+    for option in options.arguments():
         flag = option.partition("=")[0]
         if flag not in NAMING and option not in run.options and option != _default(flag):
             raise UsageError(f"{option}: {path} says what was asked; leave {flag} out")
-    given = options_of(run, path)
-    given.files = run.files
+    given = replace(options_of(run, path), files=tuple(run.files))
     return Asked(
         path.name,
         run.options,
@@ -117,9 +112,9 @@ def asked_of_run(path: Path, args: argparse.Namespace) -> Asked:
         run.promise,
         run.output == "links",
         run.files,
-        [name for name in given.against or () if not is_index(name)],  # which has no texts
+        [name for name in given.against if not is_index(name)],  # which has no texts
         run.counts,
-        any(map(is_index, given.against or ())),
+        any(map(is_index, given.against)),
     )
 
 

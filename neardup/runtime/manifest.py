@@ -34,7 +34,7 @@ class RunFile:
     True
     """
 
-    options: list[str]  # of the table, as `table.as_arguments` says them
+    options: list[str]  # of the table, as `Options.arguments` writes them
     files: list[str]  # absolute names; "-" is standard input
     output: str
     threshold: str  # the fraction, as 4/5

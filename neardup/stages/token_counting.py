@@ -16,7 +16,6 @@ before the job begins, as soon as it is known.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -32,6 +31,7 @@ from neardup.lines.count_lines import (
 )
 from neardup.lines.keyed_lines import encode_sets, encoded_size
 from neardup.options.settings import Settings, settings_before_counts
+from neardup.options.table import Options
 from neardup.reading.blocks import Block
 from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.errors import StageError, WireError, shown
@@ -105,14 +105,14 @@ def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Itera
         yield fields
 
 
-def first_settings(args: argparse.Namespace) -> Settings:
+def first_settings(options: Options) -> Settings:
     """Those that a run begins with; UsageError for anything wrong."""
-    return cost_told(settings_before_counts(args))
+    return cost_told(settings_before_counts(options))
 
 
-def settings_with_counts(args: argparse.Namespace, counts: TokenCounts) -> Settings:
+def settings_with_counts(options: Options, counts: TokenCounts) -> Settings:
     """Those of the job, after a run has counted the tokens of all records."""
-    settings = Settings.of(args, counts)
+    settings = Settings.of(options, counts)
     _tell(settings.scheme.cost())
     return settings
 

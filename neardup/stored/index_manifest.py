@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -18,9 +17,7 @@ from neardup.options.table import (
     COMMON_OPTIONS,
     DEFAULT_SCHEME,
     OUTPUT_OPTIONS,
-    attribute,
-    given_arguments,
-    value_of,
+    Options,
 )
 from neardup.reading.compressed import kind_by_name
 from neardup.runtime.errors import StageError, UsageError
@@ -176,37 +173,35 @@ _NOT_TAKEN = {*OF_RUNS, "--counts", "--max-bad", "--strict"}
 COUNT = "./step.py count map FILE… | sort | ./step.py count sum | sort | ./step.py count order"
 
 
-def check_counts(args: argparse.Namespace) -> None:
+def check_counts(options: Options) -> None:
     """UsageError where what is similar would depend on the other records of a run."""
-    if counts_first(args) and not stays_exact(args):
-        asks = f"--scheme {args.scheme or DEFAULT_SCHEME}"
-        if (weights := value_of(args, "--weights")) is not None:
+    if counts_first(options) and not stays_exact(options):
+        asks = f"--scheme {options.scheme or DEFAULT_SCHEME}"
+        if (weights := options.value("--weights")) is not None:
             asks += f" --weights {weights}"
         raise UsageError(
             f"an index for {asks} needs counts that stay the same: with LC_ALL=C, "
             f"{COUNT} > counts.tsv, and --counts counts.tsv for the index"
         )
-    if args.own_counts:
+    if options.own_counts:
         raise UsageError("--own-counts are of all records, and an index is for others to come")
 
 
-def given_options(args: argparse.Namespace) -> dict[str, str | bool]:
+def given_options(options: Options) -> dict[str, str | bool]:
     """What an index was asked for, by flag, for runs to take over."""
-    words = (word.partition("=") for word in given_arguments(args))
+    words = (word.partition("=") for word in options.given_arguments())
     return {flag: value or True for flag, _, value in words if flag not in _NOT_TAKEN}
 
 
-def take_options(args: argparse.Namespace, index: Path, names: list[str]) -> list[str]:
-    """Give a run the options of an index where it has none; which, as they are typed.
+def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[Options, list[str]]:
+    """Give a run the options of an index where it has none; and these, as they are typed.
 
     `names` are those of its files.  UsageError where its scheme or its input is another.
     """
     manifest = Manifest.of(index)
-    taken = []
-    for flag, value in _lacking(args, index, manifest, names):
-        setattr(args, attribute(flag), value)
-        taken.append(flag if value is True else f"{flag} {value}")
-    return taken
+    taken = dict(_lacking(options, index, manifest, names))
+    typed = [flag if value is True else f"{flag} {value}" for flag, value in taken.items()]
+    return options.with_values(taken), typed
 
 
 def check_alike(indexes: Sequence[Path]) -> None:
@@ -224,11 +219,11 @@ def check_alike(indexes: Sequence[Path]) -> None:
 
 
 def _lacking(
-    args: argparse.Namespace, index: Path, manifest: Manifest, names: list[str]
+    options: Options, index: Path, manifest: Manifest, names: Sequence[str]
 ) -> Iterator[tuple[str, str | bool]]:
-    scheme = "exact" if args.exact else args.scheme
+    scheme = "exact" if options.exact else options.scheme
     by_name = {kind for kind in map(kind_by_name, names) if kind}
-    kinds = {args.input} if args.input else by_name
+    kinds = {options.input} if options.input else by_name
     if scheme:
         _compare(index, "--scheme", manifest.options["--scheme"], scheme)
     if kinds:
@@ -236,7 +231,7 @@ def _lacking(
         _compare(index, "--input", manifest.options["--input"], kind)
     same_rows = not kinds or kinds == {manifest.given.get("--input")}
     for flag, value in manifest.given.items():
-        has = value_of(args, flag) not in (None, False, _default(flag))
+        has = options.value(flag) not in (None, False, _default(flag))
         if flag in ("--scheme", "--exact"):
             has = bool(scheme)
         elif flag == "--input":
@@ -245,7 +240,7 @@ def _lacking(
             has = has or not same_rows
         if not has:
             yield flag, value
-    if manifest.counted and args.counts is None:
+    if manifest.counted and options.counts is None:
         if not os.path.exists(path := counts_in(index)):
             raise damaged(path, "it is missing")
         yield "--counts", str(path)
@@ -270,14 +265,14 @@ def _compare(index: Path, flag: str, mine: str, other: str) -> None:
         )
 
 
-def opened(index: Path, args: argparse.Namespace, settings: Settings) -> Manifest:
+def opened(index: Path, options: Options, settings: Settings) -> Manifest:
     """UsageError where it was made with other options than these."""
     manifest = Manifest.of(index)
     if manifest.options["--scheme"] == settings.keys_of["--scheme"]:
-        check_counts(args)
+        check_counts(options)
     for flag in dict.fromkeys([*manifest.options, *settings.keys_of]):
         mine, other = (told.get(flag, "") for told in (manifest.options, settings.keys_of))
-        if mine != other and flag == "--counts" and args.counts == str(counts_in(index)):
+        if mine != other and flag == "--counts" and options.counts == str(counts_in(index)):
             raise damaged(counts_in(index), "it has other counts")
         _compare(index, flag, mine, other)
     if settings.scheme.probe() != manifest.probe:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.options import table
+from neardup.options.table import Options
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.schemes import SCHEMES
 from neardup.schemes.banding import recall
@@ -366,9 +366,9 @@ def write(told: RunFile, answer: Path) -> None:
 
 def run_of(answer: Path, options: list[str], files: list[str]) -> RunFile:
     """What a run with these options leaves beside its answer."""
-    args = table.from_arguments(options)
+    args = Options.from_arguments(options)
     told = RunFile(
-        options=table.as_arguments(args),
+        options=args.arguments(),
         files=files,
         output=args.output,
         threshold=str(Fraction(args.threshold or "0.9")),

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.options import table
-from neardup.options.settings import Settings
-from neardup.options.table import OPTIONS
+from neardup.options.table import OPTIONS, Options
 from neardup.reading.input_check import UNASKED_WEIGHT
 from neardup.runtime.errors import UsageError
 from neardup.verification import OUTPUTS
@@ -86,21 +85,14 @@ def test_arguments_survive_being_passed_on(threshold, seed, strict):
     flags = [f"--threshold={threshold}", f"--seed={seed}", "--max-bands=40"]
     flags += ["--strict"] if strict else []
     parser = table.parser("test", "")
-    args = parser.parse_args(flags)
-    assert parser.parse_args(table.as_arguments(args)) == args
+    asked = Options.of(parser.parse_args(flags))
+    assert Options.of(parser.parse_args(asked.arguments())) == asked
 
 
 def test_bands_by_hand_come_with_the_promise_they_keep():
     settings = settings_of("--bands=5", "--rows=25")
     assert "0.310980" in settings.promise
     assert settings.scheme.recall(0.9) == pytest.approx(0.311, abs=0.001)
-
-
-def test_settings_do_not_change_the_arguments():
-    args = table.parser("test", "").parse_args([])
-    before = vars(args).copy()
-    Settings.of(args)
-    assert vars(args) == before
 
 
 @given(
@@ -120,10 +112,11 @@ def test_options_are_read_as_they_were_told(given: dict):
     args = table.parser("x", "").parse_args([])
     for flag, value in given.items():
         setattr(args, flag[2:].replace("-", "_"), value)
-    assert table.from_arguments(table.as_arguments(args)) == args
+    asked = Options.of(args)
+    assert Options.from_arguments(asked.arguments()) == asked
 
 
 @pytest.mark.parametrize("word", ["--new=1", "--exact=1", "--threshold", "x", ""])
 def test_what_no_run_told_is_no_option(word: str):
     with pytest.raises(ValueError, match="is no option"):
-        table.from_arguments([word])
+        Options.from_arguments([word])

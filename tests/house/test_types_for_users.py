@@ -29,12 +29,15 @@ for pair in neardup.pairs(texts, threshold="1/2"):
     print(a, b, same.numerator, similarity)
 sets = [("x", {1, 2, 3}), ("y", {1, 2, 3})]
 print(len(list(neardup.pairs(sets, threshold=0.9))), neardup.pairs(sets, threshold=Fraction(9, 10)))
-print(neardup.clusters(texts), neardup.deduplicate(texts))
+print(neardup.clusters(texts, shingle="word:1", seed=3), neardup.deduplicate(texts, keep="longest"))
 """
 # Each is wrong in one line: where types are unknown, nothing would be.
 WRONG = ["number: int = neardup.__version__\n", "neardup.verzion\n"]
 WRONG_CALLS = [
     "neardup.pairs(3)\n",
+    "neardup.pairs(['a'], treshold=0.8)\n",
+    "neardup.deduplicate(['a'], 0.8, keap='first')\n",
+    "neardup.clusters(['a'], bands='4')\n",
     "for pair in neardup.pairs(['a']):\n    pair.similarity.upper()\n",
 ]
 if hasattr(neardup, "pairs"):

@@ -1,7 +1,8 @@
-"""Options have the names of the command line, and its complaints."""
+"""Keyword arguments have the names of the options, and complaints in Python's words."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import neardup
-from neardup.library.calls import ABSENT, arguments
+from neardup.library.keywords import ABSENT, DecisionKeywords, in_python, options_of
 from neardup.options.table import OPTIONS
 from tests.support.programs import RUN_LOCAL, VIDEOS, run
 
@@ -50,28 +51,28 @@ def test_a_hair_above_is_above():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"threshold": 0}, "--threshold: 0 is outside 0 < t <= 1"),
-        ({"threshold": 2.0}, "--threshold: 2.0 is outside 0 < t <= 1"),
-        ({"threshold": 1 / 3}, "--threshold: 0.3333333333333333 has more than 9 decimals"),
-        ({"threshold": True}, "--threshold: expected text or a number, got True"),
-        ({"threshold": [0.9]}, "--threshold: expected text or a number, got [0.9]"),
-        ({"threshold": 1e-9, "exact": "yes"}, "--exact: 'yes' is not True or False"),
-        ({"seed": -1}, "--seed: '-1' is not an integer from 0 to 18446744073709551615"),
+        ({"threshold": 0}, "threshold=0 is outside 0 < t <= 1"),
+        ({"threshold": 2.0}, "threshold=2.0 is outside 0 < t <= 1"),
+        ({"threshold": 1 / 3}, "threshold=0.3333333333333333 has more than 9 decimals"),
+        ({"threshold": True}, "threshold: expected text or a number, got True"),
+        ({"threshold": [0.9]}, "threshold: expected text or a number, got [0.9]"),
+        ({"threshold": 1e-9, "exact": "yes"}, "exact='yes' is not True or False"),
+        ({"seed": -1}, "seed=-1 is not an integer from 0 to 18446744073709551615"),
         (
             {"exact": True, "scheme": "minhash"},
-            "--exact is --scheme exact, and --scheme is minhash",
+            "exact=True is scheme='exact', and scheme is minhash",
         ),
         (
             {"weights": "own"},
-            "--weights own: an element of a set has no weight here; ./run_local.sh takes a file",
+            "weights='own': an element of a set has no weight here; ./run_local.sh takes a file",
         ),
         (
             {"shingle": "char:5"},
-            "--shingle char:5 is for texts, and --input is shingles, which take --shingle bag",
+            "shingle='char:5' is for texts, and input is shingles, which take shingle='bag'",
         ),
         (
             {"output": "links"},
-            "--output: call neardup.pairs, neardup.clusters or neardup.deduplicate",
+            "output: call neardup.pairs, neardup.clusters or neardup.deduplicate",
         ),
     ],
 )
@@ -94,13 +95,11 @@ def test_every_option_is_one_or_says_why_not():
     for flag, spec in OPTIONS.items():
         value = True if spec.get("action") == "store_true" else "x"
         if flag in ABSENT:
-            with pytest.raises(ValueError, match=f"^{flag}: "):
+            with pytest.raises(ValueError, match=f"^{flag[2:].replace('-', '_')}: "):
                 neardup.pairs(AT_NINE_TENTHS, **{flag[2:].replace("-", "_"): value})
         else:
             name = flag[2:].replace("-", "_")
-            threshold = value if name == "threshold" else 0.9
-            options = {} if name == "threshold" else {name: value}
-            assert getattr(arguments("pairs", True, threshold, options), name) == value
+            assert options_of("pairs", True, {name: value}).value(flag) == value
     assert set(ABSENT) < set(OPTIONS)
 
 
@@ -119,14 +118,32 @@ def test_every_option_is_one_or_says_why_not():
     ],
     ids=lambda options: str(*options),
 )
-def test_complaints_are_the_command_lines(options, tmp_path):
+def test_complaints_are_the_command_lines_in_other_words(options, tmp_path):
     flags = [f"--{name}={value}" for name, value in options.items()]
     said = run([*RUN_LOCAL, *flags, VIDEOS], tmp_path)
     assert said.code == 2
-    with pytest.raises(ValueError, match=r"^--") as error:
+    with pytest.raises(ValueError, match=next(iter(options))) as error:
         neardup.pairs(AT_NINE_TENTHS, **options)
-    assert f"run_local.sh: {error.value}\n" in said.err
+    assert "--" not in str(error.value)
+    typed = said.err.partition("run_local.sh: ")[2].strip()
+    assert in_python(typed) == str(error.value) != typed
 
 
 def test_none_is_not_given():
     assert neardup.pairs(AT_NINE_TENTHS, None, seed=None, exact=None) == [(0, 1, Fraction(9, 10))]
+
+
+def test_help_and_type_checkers_know_every_keyword():
+    there = {flag[2:].replace("-", "_") for flag in OPTIONS if flag not in ABSENT} - {"threshold"}
+    assert set(get_type_hints_of(DecisionKeywords)) == there
+    for call, more in (
+        (neardup.pairs, set()),
+        (neardup.clusters, set()),
+        (neardup.deduplicate, {"rule", "keep"}),
+    ):
+        shown = set(inspect.signature(call).parameters)
+        assert shown == {"records", "threshold"} | there - {"rule", "keep"} | more
+
+
+def get_type_hints_of(kind: type) -> list[str]:
+    return [name for base in kind.__mro__ for name in getattr(base, "__annotations__", {})]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import neardup
 from neardup.library.user_records import Elements, UserRecords
+from neardup.reading.input_format import InputFormat
 from tests.support.oracle import similarities
 
 TEXTS = ["to be or not to be", "the tram is late", "To BE or  not to be", "", "a b"]
@@ -206,7 +207,7 @@ def test_strings_and_tuples_are_the_same_in_every_call():
 
 def test_a_set_of_words_is_the_text_of_these_words():
     text = "to be or not to be"
-    shingler = neardup.library.calls.InputFormat.of("text", "word:1", None).shingle
+    shingler = InputFormat.of("text", "word:1", None).shingle
     assert set(Elements().of(text.split()).tolist()) == set(shingler(text).tolist())
 
 

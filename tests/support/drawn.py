@@ -5,13 +5,13 @@ The shuffle of `job` is Python's `sorted`, which orders bytes as `LC_ALL=C sort`
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterable, Mapping
 
 from hypothesis import strategies as st
 
 from neardup.options import table
 from neardup.options.settings import Settings
+from neardup.options.table import Options
 from neardup.reading.blocks import Block
 from neardup.runtime.counters import Counters
 from neardup.schemes import SCHEMES
@@ -39,8 +39,8 @@ def settings_of(*flags: str, counts: TokenCounts | None = None) -> Settings:
     return Settings.of(arguments_of(*flags), counts)
 
 
-def arguments_of(*flags: str) -> Namespace:
-    return table.parser("test", "").parse_args(flags)
+def arguments_of(*flags: str) -> Options:
+    return Options.of(table.parser("test", "").parse_args(flags))
 
 
 def every_scheme() -> dict[str, Scheme]:

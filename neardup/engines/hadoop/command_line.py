@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from neardup.engines.hadoop import folders, shipping
-from neardup.engines.hadoop.jobs import command, flags, python
+from neardup.engines.hadoop.jobs import Submission, command, flags, python
 from neardup.engines.hadoop.sizes import AUTO, DEFAULT_MEMORY
 from neardup.options import table
-from neardup.options.settings import settings_before_counts
+from neardup.options.settings import settings_before_counts, with_input
+from neardup.options.table import Options
 from neardup.runtime.errors import UsageError, shown
 from neardup.stored.index_manifest import refuse_indexes
 
@@ -96,21 +97,22 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def read(given: list[str]) -> argparse.Namespace:
+def read(given: list[str]) -> Submission:
     """The options; UsageError for anything wrong or impossible."""
     args = _parser().parse_intermixed_args(shipping.with_value(given))
-    settings = settings_before_counts(args)
+    options = with_input(Options.of(args))
+    settings = settings_before_counts(options)
     settings.form.check_task()
-    check_codecs([*(args.against or []), *args.inputs])
-    args.decides, args.tagged, args.places = settings.output.decides, settings.tag is not None, ""
-    args.kept = {}  # what the cluster has of what tasks need
-    if args.dedup and args.decides:
+    names = [*options.against, *args.inputs]
+    check_codecs(names)
+    decides = bool(settings.output.decides)
+    if args.dedup and decides:
         raise UsageError(f"--dedup is for pairs, and --output is {args.output}")
     if args.removed is not None and args.output != "kept":
         raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
     if args.reducers != AUTO:
         table.integer("--reducers", args.reducers, 1, 999999)
-    args.memory = table.integer("--memory", args.memory, 512, 999999)
+    memory = table.integer("--memory", args.memory, 512, 999999)
     shipping.check_version(args.ship_numpy)
     if args.ship_venv and (args.python or args.ship_numpy is not None):
         raise UsageError("--ship-venv brings its own Python and numpy")
@@ -120,12 +122,30 @@ def read(given: list[str]) -> argparse.Namespace:
     for text in given:
         if not _is_utf8(text):
             raise UsageError(f"{shown(os.fsencode(text))} is not UTF-8, as Hadoop's names are")
-    command(python(args), *flags(args))
-    args.answers = [args.output_folder, *([] if args.removed is None else [args.removed])]
-    refuse_indexes([*(args.against or []), *args.inputs])
-    folders.check(args.inputs, args.against or [], args.answers, args.overwrite)
-    args.answers = [folder.rstrip("/") or "/" for folder in args.answers]
-    return args
+    answers = [args.output_folder, *([] if args.removed is None else [args.removed])]
+    asked = Submission(
+        options=options,
+        inputs=args.inputs,
+        answers=[folder.rstrip("/") or "/" for folder in answers],
+        name=args.name,
+        memory=memory,
+        reducers=args.reducers,
+        rounds=args.rounds,
+        python=args.python,
+        ship_numpy=args.ship_numpy,
+        ship_venv=args.ship_venv,
+        define=args.define,
+        dedup=args.dedup,
+        overwrite=args.overwrite,
+        detach=args.detach,
+        show=args.show,
+        decides=decides,
+        tagged=settings.tag is not None,
+    )
+    command(python(asked), *flags(asked))
+    refuse_indexes(names)
+    folders.check(args.inputs, options.against, answers, args.overwrite)
+    return asked
 
 
 def check_codecs(names: Sequence[str]) -> None:

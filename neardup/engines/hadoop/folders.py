@@ -60,7 +60,7 @@ def between(output: str) -> str:
     return f"{parent}{slash}_neardup-{secrets.token_hex(8)}.{name}"
 
 
-def check(new: list[str], old: list[str], answers: list[str], overwrite: bool) -> None:
+def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite: bool) -> None:
     """UsageError for a name that Hadoop would take for something else, or that is in danger.
 
     `answers` are OUTPUT and, where it is asked for, the folder of --removed.

@@ -5,7 +5,6 @@ It runs the jobs of `jobs` one after the other, or shows them, and sums up what 
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import subprocess
@@ -57,21 +56,21 @@ from neardup.stages.token_counting import first_settings, settings_with_counts
 
 def main() -> None:
     end_on_signals()
-    args = command_line.read(sys.argv[1:])
+    asked = command_line.read(sys.argv[1:])
     with swept_folder(shipping.folder(), LOCKED) as temporary:
-        look_at_inputs(args, temporary)
-        if not args.show:
-            jobs.keep_on_cluster(args)
-        plan = planned(args)
-        if args.show:
+        look_at_inputs(asked, temporary)
+        if not asked.show:
+            jobs.keep_on_cluster(asked)
+        plan = planned(asked)
+        if asked.show:
             sys.stdout.buffer.write(os.fsencode(plan.shown()))
             return
-        with claimed(args.answers):
-            if args.overwrite:
-                folders.remove_answers(args.answers)
+        with claimed(asked.answers):
+            if asked.overwrite:
+                folders.remove_answers(asked.answers)
             elif len(plan.jobs()) > 1:  # else known when the first job starts
-                _check_answers(args.answers)
-            carry_out(plan, args)
+                _check_answers(asked.answers)
+            carry_out(plan, asked)
 
 
 def _check_answers(answers: list[str]) -> None:
@@ -79,39 +78,39 @@ def _check_answers(answers: list[str]) -> None:
         raise StageError(f"{folder} already exists; --overwrite removes an earlier answer")
 
 
-def look_at_inputs(args: argparse.Namespace, temporary: Path) -> None:
+def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
     """List the input files, where tasks must know them, or Hadoop how many tasks there will be."""
-    together = [*args.inputs, *(args.against or [])]
+    together = [*asked.inputs, *(asked.options.against)]
     old: list[File] = []
     new: list[File] = []
-    if args.tagged:
-        old, new = sizes.listed(args.against or []), sizes.listed(args.inputs)
-        args.listed = new
+    if asked.tagged:
+        old, new = sizes.listed(asked.options.against), sizes.listed(asked.inputs)
+        asked.listed = new
         names = [[file.name for file in files] for files in (old, new)]
-        args.places = _kept_until_the_end(format_input_files(*names), args, temporary)
-    elif not _numbers_are_given(args):
+        asked.places = _kept_until_the_end(format_input_files(*names), asked, temporary)
+    elif not _numbers_are_given(asked):
         new = sizes.listed(together)
-    lines = line_bytes([*old, *new], settings_before_counts(args))
-    if args.rounds == AUTO:
-        args.rounds = rounds_for(lines)
-    sent = lines_sent(lines, args.rounds)
-    args.maps = maps_for(sent, args.memory)
-    if args.reducers == AUTO:
-        args.reducers = reducers_for(sent)
-    args.key_reducers = key_reducers_for(lines, int(args.reducers))
+    lines = line_bytes([*old, *new], settings_before_counts(asked.options))
+    if asked.rounds == AUTO:
+        asked.rounds = str(rounds_for(lines))
+    sent = lines_sent(lines, asked.rounds)
+    asked.maps = maps_for(sent, asked.memory)
+    if asked.reducers == AUTO:
+        asked.reducers = str(reducers_for(sent))
+    asked.key_reducers = key_reducers_for(lines, int(asked.reducers))
 
 
-def _numbers_are_given(args: argparse.Namespace) -> bool:
+def _numbers_are_given(asked: jobs.Submission) -> bool:
     """Of rounds, maps and reducers, so that nothing is to be found out."""
-    given = {text.partition("=")[0] for text in args.define}
-    if args.reducers != AUTO:
+    given = {text.partition("=")[0] for text in asked.define}
+    if asked.reducers != AUTO:
         given.add(REDUCERS)
-    return args.rounds != AUTO and given >= {MAPS, REDUCERS}
+    return asked.rounds != AUTO and given >= {MAPS, REDUCERS}
 
 
-def _kept_until_the_end(names: bytes, args: argparse.Namespace, temporary: Path) -> str:
+def _kept_until_the_end(names: bytes, asked: jobs.Submission, temporary: Path) -> str:
     """The path of a list of the input files; one that stays, where its command is only shown."""
-    if args.show:
+    if asked.show:
         return str(shipping.kept_bytes(names))
     path = temporary / "input-files.tsv"
     path.write_bytes(names)
@@ -143,12 +142,12 @@ class Commands(NamedTuple):
         return "".join(f"{line}\n" for line in [*lines, *map(shlex.join, after)])
 
 
-def planned(args: argparse.Namespace) -> Commands:
+def planned(asked: jobs.Submission) -> Commands:
     """records → (sums → counts →) (shared keys →) pairs (→ dedup), or edges → decided (→ lines)"""
-    output, *removed = args.answers
-    tokens_first = counts_first(args)
-    keys_first = args.rounds == "2"
-    several = tokens_first or keys_first or args.dedup or args.decides
+    output, *removed = asked.answers
+    tokens_first = counts_first(asked.options)
+    keys_first = asked.rounds == "2"
+    several = tokens_first or keys_first or asked.dedup or asked.decides
     between = folders.between(output) if several else ""
     sums, counts, pairs, decided = (
         f"{between}/{name}" for name in ("sums", "counts", "pairs", "decided")
@@ -156,33 +155,33 @@ def planned(args: argparse.Namespace) -> Commands:
     shared = f"{between}/shared" if keys_first else ""
     counting = []
     if tokens_first:
-        counting = [jobs.sums_job(args, sums), jobs.counts_job(args, sums, counts)]
+        counting = [jobs.sums_job(asked, sums), jobs.counts_job(asked, sums, counts)]
     if keys_first:
-        counting.append(jobs.shared_keys_job(args, shared, counts))
-    pairs_job = partial(jobs.pairs_job, args, counts=counts, shared=shared)
+        counting.append(jobs.shared_keys_job(asked, shared, counts))
+    pairs_job = partial(jobs.pairs_job, asked, counts=counts, shared=shared)
     commands = partial(Commands, counting, between=between, shared=shared)
-    if not args.dedup and not args.decides:
+    if not asked.dedup and not asked.decides:
         return commands([], [pairs_job(output)], [])
     pairing = [pairs_job(pairs)]
-    if args.dedup:
-        return commands(pairing, [jobs.dedup_job(args, pairs, output)], [])
-    decide = partial(jobs.decide_job, args, pairs, counts=counts)
-    if args.output == "kept":
+    if asked.dedup:
+        return commands(pairing, [jobs.dedup_job(asked, pairs, output)], [])
+    decide = partial(jobs.decide_job, asked, pairs, counts=counts)
+    if asked.options.output == "kept":
         pairing.append(decide(decided))
-        answering = [jobs.keep_job(args, decided, output)]
-        answering += [jobs.removed_job(args, decided, folder) for folder in removed]
+        answering = [jobs.keep_job(asked, decided, output)]
+        answering += [jobs.removed_job(asked, decided, folder) for folder in removed]
     else:
         answering = [decide(output)]
-    return commands(pairing, answering, folders.marking(args.answers))
+    return commands(pairing, answering, folders.marking(asked.answers))
 
 
-def carry_out(plan: Commands, args: argparse.Namespace) -> None:
+def carry_out(plan: Commands, asked: jobs.Submission) -> None:
     """Run the jobs; in the end nothing is left but OUTPUT, and after a failure not even that."""
     counting, pairing, answering = (
         [Job(command) for command in commands]
         for commands in (plan.counting, plan.pairing, plan.answering)
     )
-    settings = first_settings(args)
+    settings = first_settings(asked.options)
     counters = Counters("job")
     counters.promise = settings.promise
     started: list[Job] = []
@@ -190,27 +189,27 @@ def carry_out(plan: Commands, args: argparse.Namespace) -> None:
         for job in counting:
             _run(job, started)
             counters.add(SHUFFLED, job.counters().get(SHUFFLED, 0))  # the rest is counted again
-        if counts_first(args):
-            settings_with_counts(args, _counts(f"{plan.between}/counts/part-00000"))
+        if counts_first(asked.options):
+            settings_with_counts(asked.options, _counts(f"{plan.between}/counts/part-00000"))
         if plan.shared:
             mapped = counting[-1].hadoop_counter("Bytes Written")
             first = [*pairing, *answering][0]
-            first.command = jobs.with_room(first.command, args.memory, mapped)
+            first.command = jobs.with_room(first.command, asked.memory, mapped)
         for job in [*pairing, *answering]:
             _run(job, started)
             for name, count in job.counters().items():
                 counters.add(name, count)
-        if args.rounds == "2":
+        if asked.rounds == "2":
             _check_rounds(counting[-1], [*pairing, *answering][0])
-        if args.decides and not [*pairing, *answering][1].counters():
+        if asked.decides and not [*pairing, *answering][1].counters():
             # Hadoop does not listen to a reducer that had nothing to read.
             list(decide_edges([], settings, counters))
-        if args.output == "kept":
+        if asked.options.output == "kept":
             _check_lines(answering[0], counters.counts[REMOVED])
-            sizes.check_unchanged(args.listed, sizes.listed(args.inputs))
+            sizes.check_unchanged(asked.listed, sizes.listed(asked.inputs))
     except BaseException as error:
-        made = {folder: job for folder, job in zip(args.answers, answering) if job.submitted}
-        detach = args.detach and not isinstance(error, Exception)
+        made = {folder: job for folder, job in zip(asked.answers, answering) if job.submitted}
+        detach = asked.detach and not isinstance(error, Exception)
         _clean_up(started, plan.between, made, detach)
         raise
     # Both at the same time: each is a JVM of its own, and takes seconds.

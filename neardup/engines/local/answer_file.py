@@ -11,11 +11,12 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from neardup.options.settings import Settings, measure_name
-from neardup.options.table import as_arguments
+from neardup.options.table import Options
 from neardup.reading.compressed import kind_by_name, packing, plain_name
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.atomic_write import check_new, half_folder, whole_or_not
@@ -214,17 +215,18 @@ def removed_file(name: str | None, inputs: Sequence[str]) -> Iterator[IO[bytes] 
 def write_run_file(
     own: IO[bytes],
     program: str,
-    args: argparse.Namespace,
+    options: Options,
+    files: Sequence[str],
     settings: Settings,
     reports: list[dict],
 ) -> None:
     counts = total(report["counts"] for report in reports)
     told = RunFile(
-        options=as_arguments(_with_absolute_names(args)),
-        files=[file if file == "-" else os.path.abspath(file) for file in args.files],
-        output=args.output,
+        options=_with_absolute_names(options).arguments(),
+        files=[file if file == "-" else os.path.abspath(file) for file in files],
+        output=options.output,
         threshold=f"{settings.threshold.num}/{settings.threshold.den}",
-        measure=measure_name(args),
+        measure=measure_name(options),
         scheme=settings.keys_of["--scheme"],
         promise=settings.promise,
         counts={what: n for what, n in sorted(counts.items()) if not what.startswith(LIKE)},
@@ -235,8 +237,8 @@ def write_run_file(
     write_to(own, [told.format()])
 
 
-def _with_absolute_names(args: argparse.Namespace) -> argparse.Namespace:
+def _with_absolute_names(options: Options) -> Options:
     """The same options, which are read from other folders, too."""
-    against = args.against and [os.path.abspath(name) for name in args.against]
-    counts = args.counts and os.path.abspath(args.counts)
-    return argparse.Namespace(**{**vars(args), "against": against, "counts": counts})
+    against = tuple(os.path.abspath(name) for name in options.against)
+    counts = options.counts and os.path.abspath(options.counts)
+    return replace(options, against=against, counts=counts)

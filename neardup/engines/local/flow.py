@@ -17,7 +17,6 @@ One process decides, while the reducers still write; `stages.deciding` says what
 
 from __future__ import annotations
 
-import argparse
 import os
 import pickle
 from collections.abc import Iterable, Sequence
@@ -48,6 +47,7 @@ from neardup.engines.local.local_steps import (
 from neardup.engines.local.workers import Workers, total_size
 from neardup.lines.answer_lines import removed_line
 from neardup.options.settings import Settings, counts_first
+from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.reading.input_files import InputFile
 from neardup.runtime.counters import SHUFFLED, Counters
@@ -133,9 +133,9 @@ def _best(
     return most_frequent(*map(np.concatenate, zip(some, more)))
 
 
-def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
+def with_counts(workers: Workers, plan: Plan, options: Options) -> Plan:
     """The same plan, its scheme knowing the tokens of all records, which are parsed by now."""
-    return plan._replace(settings=settings_with_counts(args, counted(workers, plan)))
+    return plan._replace(settings=settings_with_counts(options, counted(workers, plan)))
 
 
 def counted(workers: Workers, plan: Plan) -> TokenCounts:
@@ -247,18 +247,23 @@ def keep(
     counters.report()
 
 
-def stages(args: argparse.Namespace, settings: Settings) -> list[str]:
+def stages(options: Options, settings: Settings) -> list[str]:
     """All that progress will tell of, in order."""
     names = ["count", "sieve", "send", "reduce"]
     decision = ["decide"] if settings.output.decides else []
-    return ["tokens"] * counts_first(args) + names + decision + ["keep"] * (args.output == "kept")
+    return (
+        ["tokens"] * counts_first(options)
+        + names
+        + decision
+        + ["keep"] * (options.output == "kept")
+    )
 
 
-def find_keys(workers: Workers, plan: Plan, args: argparse.Namespace) -> Plan:
+def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
     """The plan, as it is after counts, where a scheme asks for them."""
     source: Source = new_records
-    if counts_first(args):
-        plan, source = with_counts(workers, plan, args), kept_records
+    if counts_first(options):
+        plan, source = with_counts(workers, plan, options), kept_records
         plan.progress.stage("count", total_size(plan.paths("records")))
     else:
         plan.progress.stage("count", plan.input_bytes(), together=True)

@@ -43,7 +43,8 @@ from neardup.engines.local.workers import (
 from neardup.lines.count_lines import format_all
 from neardup.lines.keyed_lines import encode_sets
 from neardup.options import table
-from neardup.options.settings import Settings, counts_first
+from neardup.options.settings import Settings, counts_first, with_input
+from neardup.options.table import Options
 from neardup.reading.blocks import check_inputs, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import lock
@@ -82,19 +83,21 @@ NO_INDEX = "--to {}: is no index to --add to; name one, or leave --add out to ma
 
 def build(args: argparse.Namespace) -> None:
     """Make the index --to, or add to it; UsageError for anything wrong."""
+    options = Options.of(args)
     if args.add and is_index(args.to):
-        take_options(args, Path(args.to), args.files)
-    check_counts(args)
-    settings = first_settings(args)
+        options, _ = take_options(options, Path(args.to), args.files)
+    check_counts(options)
+    settings = first_settings(options)
+    options = with_input(options)
     asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
     check_inputs(args.files)
     check_read_once(args.files)
     unchanged = Unchanged(args.files)
     with writing(Path(args.to), args.add) as index, working_folder() as folder:
         if args.add:
-            manifest = opened(index, args, settings)
+            manifest = opened(index, options, settings)
         else:
-            manifest = Manifest({}, "", given=given_options(args))
+            manifest = Manifest({}, "", given=given_options(options))
         sweep_unfinished(index, manifest)
         os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(args.files)]
@@ -111,17 +114,17 @@ def build(args: argparse.Namespace) -> None:
             turns(),
             "",
             folder,
-            Progress(NAME, ["tokens"] * counts_first(args) + ["count", "sort", "write"], jobs),
+            Progress(NAME, ["tokens"] * counts_first(options) + ["count", "sort", "write"], jobs),
             adds=True,
             unchanged=unchanged,
         )
-        settings, told = segment(plan, manifest.next_name(), index, args)
+        settings, told = segment(plan, manifest.next_name(), index, options, args.add)
         if not args.add:
             manifest = replace(
                 manifest,
                 options=dict(settings.keys_of),
                 probe=settings.scheme.probe(),
-                counted=args.counts is not None or counts_first(args),
+                counted=options.counts is not None or counts_first(options),
             )
         manifest.segments.append(told)
         manifest.write(index)
@@ -165,13 +168,13 @@ def _locked(index: Path) -> int | None:
 
 
 def segment(
-    plan: Plan, name: str, index: Path, args: argparse.Namespace
+    plan: Plan, name: str, index: Path, options: Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
     """Write a segment; the settings, which know the token counts, and what the manifest says."""
     folder = index / f"{UNFINISHED}{name}"
     try:
         folder.mkdir()
-        settings, told = _segment(plan, folder, args)
+        settings, told = _segment(plan, folder, options, add)
         plan.unchanged.check()
         to_disk(folder)
         os.replace(folder, index / name)
@@ -182,15 +185,17 @@ def segment(
     return settings, {"name": name, "files": plan.names, **told}
 
 
-def _segment(plan: Plan, folder: Path, args: argparse.Namespace) -> tuple[Settings, dict[str, Any]]:
+def _segment(
+    plan: Plan, folder: Path, options: Options, add: bool
+) -> tuple[Settings, dict[str, Any]]:
     with plan.progress, Workers(NAME, plan.progress.fail) as workers:
         source: Source = parsed_records
-        if counts_first(args):
-            plan, source = with_counts(workers, plan, args, folder / COUNTS), kept_records
+        if counts_first(options):
+            plan, source = with_counts(workers, plan, options, folder / COUNTS), kept_records
             plan.progress.stage("count", total_size(plan.paths("records")))
         else:
-            if args.counts is not None and not args.add:
-                write_checked(folder / COUNTS, [Path(args.counts).read_bytes()])
+            if options.counts is not None and not add:
+                write_checked(folder / COUNTS, [Path(options.counts).read_bytes()])
             plan.progress.stage("count", plan.input_bytes(), together=True)
         everywhere(workers, plan, "mapper", lambda k: count(plan, k, indexed(source)))
         check_read(plan)
@@ -212,14 +217,14 @@ def _segment(plan: Plan, folder: Path, args: argparse.Namespace) -> tuple[Settin
     }
 
 
-def with_counts(workers: Workers, plan: Plan, args: argparse.Namespace, file: Path) -> Plan:
+def with_counts(workers: Workers, plan: Plan, options: Options, file: Path) -> Plan:
     """The plan of a scheme that knows the tokens of the first records, which `file` keeps.
 
     They are not the run's own: a token that has no count may be in records to come.
     """
     counts = replace(counted(workers, plan), own=False)
     write_checked(file, format_all(counts))
-    return plan._replace(settings=settings_with_counts(args, counts))
+    return plan._replace(settings=settings_with_counts(options, counts))
 
 
 def check_read(plan: Plan) -> None:

@@ -47,7 +47,8 @@ from neardup.engines.local.workers import (
     working_folder,
 )
 from neardup.options import table
-from neardup.options.settings import Settings
+from neardup.options.settings import Settings, with_input
+from neardup.options.table import Options
 from neardup.reading.blocks import check_inputs, first_place
 from neardup.reading.input_files import Unchanged, file_places
 from neardup.runtime.counters import reports_in, summarize
@@ -79,11 +80,12 @@ def command() -> int:
 
 def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     args = command_line(name, typed)
-    taken = take_options(args)
-    settings = first_settings(args)
+    options, taken = take_options(Options.of(args))
+    settings = first_settings(options)
+    options = with_input(options)
     check_answer(args, settings.form)
     asked = None if args.jobs is None else table.integer("--jobs", args.jobs, 1, MOST_JOBS)
-    old, segments = old_ones(args, settings)
+    old, segments = old_ones(options, settings)
     names = [*(file.name for file in old), *args.files]
     check_inputs(names)
     check_read_once(names)
@@ -92,7 +94,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     places += file_places(0, len(args.files))
     with ExitStack() as stack:
         folder = stack.enter_context(working_folder())
-        read = [*names, *(args.against or []), *filter(None, [args.counts])]
+        read = [*names, *options.against, *filter(None, [options.counts])]
         removed = stack.enter_context(removed_file(args.removed, read))
         answer = stack.enter_context(answer_to(args.answer, args.files, read))
         os.environ["NEARDUP_REPORT"] = str(folder)
@@ -110,20 +112,20 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             turns(),
             args.sort_memory,
             folder,
-            Progress(name, stages(args, settings), jobs),
+            Progress(name, stages(options, settings), jobs),
             segments,
             answer=answer,
             unchanged=unchanged,
         )
-        if args.output == "kept" and not answer.folder:
+        if options.output == "kept" and not answer.folder:
             check_one_answer(settings.form, plan.new_files())
         with plan.progress, Workers(name, plan.progress.fail) as workers:
-            plan = find_keys(workers, plan, args)
+            plan = find_keys(workers, plan, options)
             find_pairs(workers, plan)
-            write_answer(workers, plan, args.output, removed)
+            write_answer(workers, plan, options.output, removed)
         reports = reports_in(str(folder))
         if answer.own:
-            write_run_file(answer.own, name, args, plan.settings, reports)
+            write_run_file(answer.own, name, options, args.files, plan.settings, reports)
         print("\n".join([summarize(str(folder)), *taken]), file=sys.stderr)
     counts = total(report["counts"] for report in reports)
     judged(counts, settings.max_bad)  # when all that there is has been written
@@ -178,17 +180,18 @@ def plain_names(words: list[str]) -> list[str]:
     return words[:end] + names
 
 
-def take_options(args: argparse.Namespace) -> list[str]:
-    """Take options that the run does not give from its indexes; return a summary line for each."""
+def take_options(options: Options) -> tuple[Options, list[str]]:
+    """Take options that the run does not give from its indexes, with a summary line for each."""
     lines = []
-    indexes = list(filter(is_index, args.against or []))
+    indexes = list(filter(is_index, options.against))
     if indexes:
         index_manifest.check_alike(list(map(Path, indexes)))
     for name in indexes:
-        files = [old for old in args.against if not is_index(old)] + args.files
-        if taken := index_manifest.take_options(args, Path(name), files):
+        files = [*(old for old in options.against if not is_index(old)), *options.files]
+        options, taken = index_manifest.take_options(options, Path(name), files)
+        if taken:
             lines.append(f"{'options of the index':33} {name}: {' '.join(taken)}")
-    return lines
+    return options, lines
 
 
 class Numbered(NamedTuple):
@@ -196,18 +199,18 @@ class Numbered(NamedTuple):
     number: int
 
 
-def old_ones(args: argparse.Namespace, settings: Settings) -> tuple[list[Numbered], list[Segment]]:
+def old_ones(options: Options, settings: Settings) -> tuple[list[Numbered], list[Segment]]:
     """What --against names: files, with their numbers, and the segments of indexes.
 
     An index has the numbers of the files that it was made of.
     """
-    refuse_indexes(args.files, "to be named behind --against")
+    refuse_indexes(options.files, "to be named behind --against")
     files: list[Numbered] = []
     segments: list[Segment] = []
     number = 0
-    for name in args.against or []:
+    for name in options.against:
         if is_index(name):
-            manifest = opened(Path(name), args, settings)
+            manifest = opened(Path(name), options, settings)
             segments += manifest.segments_at(Path(name), number)
             number += manifest.files
         else:

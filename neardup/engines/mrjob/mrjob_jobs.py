@@ -24,8 +24,8 @@ from mrjob.step import MRStep
 from neardup.engines.hadoop import shipping
 from neardup.engines.inputs import input_blocks
 from neardup.engines.mrjob.mrjob_runners import with_plain_names
-from neardup.options.settings import settings_before_counts
-from neardup.options.table import OPTIONS, given_arguments, value_of
+from neardup.options.settings import settings_before_counts, with_input
+from neardup.options.table import OPTIONS, Options, attribute
 from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.errors import UsageError
 from neardup.stages.pairs import dedup_pairs, map_records
@@ -77,19 +77,27 @@ class NearDuplicates(MRJob):
             there = {"PYTHONPATH": shipping.NUMPY}
             self.options.cmdenv = combine_envs(there, self.options.cmdenv)
         for flag in OPTIONS:
-            if value_of(self.options, flag) in ([], [[]]):  # what argparse makes of --flag=--
+            if getattr(self.options, attribute(flag)) in (
+                [],
+                [[]],
+            ):  # what argparse makes of --flag=--
                 raise UsageError(f"{flag}: '--' is no value")
         if self.options.runner not in (None, *RUNNERS):
             use = ", ".join(f"-r {runner}" for runner in RUNNERS)
             if self.options.runner == "spark":
-                words = [*given_arguments(self.options), *(self.options.args or ["INPUT"])]
+                words = [
+                    *Options.of(self.options).given_arguments(),
+                    *(self.options.args or ["INPUT"]),
+                ]
                 use += f"; on Spark type: ./run_spark.sh {shlex.join(words)} OUTPUT"
             raise UsageError(f"-r {self.options.runner}: cannot run this job; use one of {use}")
         if not self.on_cluster():
             self.options.read_logs = False  # what a task said is said by `JobRun`
             if self.options.bootstrap_mrjob is None:
                 self.options.bootstrap_mrjob = False  # tasks here have it, and need no copy
-        self.settings = settings_before_counts(self.options)
+        asked = Options.of(self.options)
+        self.settings = settings_before_counts(asked)
+        self.asked = with_input(asked)
         self.settings.form.check_task()
 
     def on_cluster(self) -> bool:

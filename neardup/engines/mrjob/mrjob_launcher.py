@@ -39,7 +39,6 @@ from neardup.engines.mrjob.mrjob_runners import (
     unpack_in_blocks,
 )
 from neardup.options.settings import counts_first
-from neardup.options.table import given_arguments
 from neardup.reading.input_files import Unchanged, format_input_files
 from neardup.runtime.counters import Counters, counts_in, summarize
 from neardup.runtime.errors import StageError, UsageError
@@ -136,7 +135,7 @@ class Launcher:
     def check(self) -> None:
         how = self.how
         if self.settings.output.decides:
-            words = shlex.join([*given_arguments(how), *(how.args or ["FILE"])])
+            words = shlex.join([*self.typed.asked.given_arguments(), *(how.args or ["FILE"])])
             line = (
                 f"./run_hadoop.sh {words} OUTPUT" if self.on_cluster else f"./run_local.sh {words}"
             )
@@ -204,8 +203,8 @@ class Launcher:
     # All jobs, in order: the main one, and what its scheme or its output asks for.
 
     def run_all(self) -> None:
-        self.flags = [f"--input={self.how.input}"] if self.how.input else []
-        if counts_first(self.how):
+        self.flags = [f"--input={self.typed.asked.input}"] if self.typed.asked.input else []
+        if counts_first(self.typed.asked):
             self.flags += [f"--counts={self.counts()}", "--own-counts"]
         if self.settings.tag:
             format_input_files(*self.given)  # may refuse them

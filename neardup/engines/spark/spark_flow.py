@@ -44,6 +44,7 @@ import neardup
 from neardup.engines.spark.spark_lines import lines_of_column
 from neardup.engines.spark.spark_tasks import ROW, Tasks, load
 from neardup.options.settings import Settings
+from neardup.options.table import Options
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.errors import StageError, UsageError
 from neardup.stages.bloom_filter import BloomFilter
@@ -223,7 +224,7 @@ class PairFrames:
         return cls(df.select(*columns), kinds[id_])
 
     def pairs(
-        self, options: list[str], settings: Settings, partitions: int | None, rounds: int
+        self, options: Options, settings: Settings, partitions: int | None, rounds: int
     ) -> DataFrame:
         spark = self.df.sparkSession
         tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)

@@ -6,6 +6,7 @@ import argparse
 import logging
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,8 @@ from neardup.engines.spark.spark_lines import (
 )
 from neardup.engines.spark.spark_tasks import READ, WRITTEN, Tasks
 from neardup.lines.count_lines import read_counts
-from neardup.options.settings import Settings
-from neardup.options.table import as_arguments
+from neardup.options.settings import Settings, with_input
+from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
 from neardup.runtime.program import run
@@ -58,9 +59,13 @@ def main() -> None:
 
 def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     """Write OUTPUT, and the summary to stderr; StageError where the input could not be read."""
-    counts = None if args.counts is None else read_counts(args.counts, bool(args.own_counts))
-    settings = cost_told(Settings.of(args, counts))
-    reports = _carry_out(spark, args, settings, counts)
+    options = with_input(Options.of(args))
+    counts = None
+    if options.counts is not None:
+        counts = read_counts(options.counts, options.own_counts)
+    settings = cost_told(Settings.of(options, counts))
+    options = replace(options, counts=None, own_counts=False)
+    reports = _carry_out(spark, args, options, settings, counts)
     reports += [{**_nothing(settings), **_when(reports[0])}] if reports else [_nothing(settings)]
     told = [*first_bad_lines(reports), describe(reports, whole=True, packed=True)]
     print("\n".join(told), file=sys.stderr)
@@ -68,21 +73,24 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
 
 
 def _carry_out(
-    spark: SparkSession, args: argparse.Namespace, settings: Settings, counts: TokenCounts | None
+    spark: SparkSession,
+    args: argparse.Namespace,
+    options: Options,
+    settings: Settings,
+    counts: TokenCounts | None,
 ) -> list[dict]:
     """The reports of all tasks; OUTPUT is whole, or is not there."""
     output = _Folder(spark, args.output_folder)
     if output.exists():
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
     ship(spark.sparkContext)
-    old, new, rounds = args.against or [], args.inputs, 1 if args.rounds == "1" else 2
+    old, new, rounds = options.against, args.inputs, 1 if args.rounds == "1" else 2
     lines = lines_of_files(spark, [*old, *new])
     places = places_of_files(spark, old, new) if settings.tag else None
     splits = lines.rdd.getNumPartitions()
     partitions = int(args.reducers or max(spark.sparkContext.defaultParallelism, splits))
-    given = argparse.Namespace(**{**vars(args), "counts": None, "own_counts": False})
-    decides = args.output if settings.output.decides else ""
-    tasks = Tasks(as_arguments(given), counts, partitions, places, decides)
+    decides = options.output if settings.output.decides else ""
+    tasks = Tasks(options, counts, partitions, places, decides)
     job = SparkJob(spark, tasks, settings)
     if decides == "kept":
         before = states_of_files(spark, new)

@@ -8,7 +8,7 @@ batch, whose bytes lie end to end: they are a block already, and no line is an o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -37,7 +37,7 @@ def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
     )
 
 
-def places_of_files(spark: SparkSession, old: list[str], new: list[str]) -> dict[str, int]:
+def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str]) -> dict[str, int]:
     """The place of the first line of each file, by its address; files in order of their names.
 
     UsageError for one that is named twice.
@@ -72,10 +72,10 @@ def check_unchanged(
         )
 
 
-def _text(spark: SparkSession, names: list[str]) -> Any:
+def _text(spark: SparkSession, names: Sequence[str]) -> Any:
     if not names:
         return spark.createDataFrame([], "value string")
-    return spark.read.option("recursiveFileLookup", "true").text(names)
+    return spark.read.option("recursiveFileLookup", "true").text(list(names))
 
 
 def _address(told: str) -> str:
@@ -87,7 +87,7 @@ def _address(told: str) -> str:
     return re.sub("^([A-Za-z0-9+.-]+:)/+", r"\1/", told)
 
 
-def _repeated(names: list[str]) -> list[str]:
+def _repeated(names: Sequence[str]) -> list[str]:
     return [name for name in names if names.count(name) > 1]
 
 

@@ -20,6 +20,7 @@ require("numpy", name="run_spark.sh")
 from neardup.engines.spark.spark_lines import check_names
 from neardup.options import table
 from neardup.options.settings import counts_first, settings_before_counts
+from neardup.options.table import Options
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.program import end_on_signals, run
 from neardup.stored.index_manifest import refuse_indexes
@@ -60,13 +61,14 @@ ELSEWHERE = "run_hadoop.sh"  # which has what is not here yet
 def read(given: list[str]) -> argparse.Namespace:
     """The options; UsageError for anything wrong or impossible."""
     args = _parser().parse_intermixed_args(given)
-    settings = settings_before_counts(args)
+    options = Options.of(args)
+    settings = settings_before_counts(options)
     settings.form.check_task()
     if not all([*args.inputs, args.output_folder]):
         raise UsageError("INPUT and OUTPUT must not be empty")
-    check_names([*(args.against or []), *args.inputs])
-    refuse_indexes([*(args.against or []), *args.inputs])
-    if counts_first(args):
+    check_names([*(options.against), *args.inputs])
+    refuse_indexes([*(options.against), *args.inputs])
+    if counts_first(options):
         raise _elsewhere("a scheme that counts tokens first", args, ", or name --counts FILE")
     if args.reducers is not None:
         table.integer("--reducers", args.reducers, 1, 999999)
@@ -81,7 +83,7 @@ def read(given: list[str]) -> argparse.Namespace:
 
 
 def _elsewhere(what: str, args: argparse.Namespace, more: str = "") -> UsageError:
-    words = [*table.given_arguments(args), *args.inputs, args.output_folder]
+    words = [*Options.of(args).given_arguments(), *args.inputs, args.output_folder]
     return UsageError(f"{what} is not on Spark; type: ./{ELSEWHERE} {shlex.join(words)}{more}")
 
 

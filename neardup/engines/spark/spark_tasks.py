@@ -27,7 +27,7 @@ from pyspark import TaskContext
 from neardup.engines.spark.spark_lines import blocks_of_batches, lines_that_stay, rows_of_batches
 from neardup.lines.answer_lines import parse_place
 from neardup.options.settings import Settings
-from neardup.options.table import from_arguments
+from neardup.options.table import Options
 from neardup.reading.blocks import TASK_FILE
 from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
@@ -47,10 +47,10 @@ Rows = Iterator[Any]
 
 @dataclass(frozen=True)
 class Tasks:
-    """What every task is told: the options, as `table.as_arguments` says them, the counts of
+    """What every task is told: the options, the counts of
     tokens, where a scheme has any, and the places of files, where records travel with theirs."""
 
-    options: list[str]
+    options: Options
     counts: TokenCounts | None
     partitions: int
     places: Mapping[str, int] | None = None
@@ -167,7 +167,7 @@ class Tasks:
 
     def _settings(self) -> Settings:
         prepare()
-        return Settings.of(from_arguments(self.options), self.counts)
+        return Settings.of(self.options, self.counts)
 
     def _rows(self, pieces: Iterable[tuple[int, bytes]]) -> Rows:
         return (row(part, piece) for part, piece in pieces)
