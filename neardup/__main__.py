@@ -33,11 +33,16 @@ COMMANDS = {
     "report": "a page to look at: what was found, with texts side by side",
     "why": "why two records are a pair, or are not: what they share, and where they meet",
 }
-RUN = "the job: the pairs of records that are similar; the same as ./run_local.sh"
+# The job: its program, and what it does.
+JOBS = {
+    "run": ("local.run", "the job: the pairs of records that are similar; as ./run_local.sh"),
+    "hadoop": ("hadoop.submit", "the job on a Hadoop cluster; as ./run_hadoop.sh"),
+    "spark": ("spark.spark_submit", "the job on Spark; as ./run_spark.sh"),
+}
 HELP = """usage: python3 -m neardup COMMAND [-h] ...
        python3 -m neardup --version
 
-The job on this machine, and tools around it.  On a cluster, the job is ./run_hadoop.sh.
+The job, on this machine or a cluster, and tools around it.
 
 {commands}
 
@@ -92,26 +97,33 @@ Each command has a --help of its own.  Exit codes: 0 done, 1 the input does not 
 
 def main() -> int:
     command, *rest = sys.argv[1:] or ["--help"]
-    if command == "run":
-        return _job(rest)
+    if command in JOBS:
+        return _job(command, rest)
     if command not in COMMANDS:
         return run("neardup", lambda: _about(command))
     sys.argv = [f"neardup {command}", *rest]
     return import_module(f"neardup.commands.{command}").main()
 
 
-def _job(arguments: list[str]) -> int:
+def _job(command: str, arguments: list[str]) -> int:
     """What run_local.sh does: the environment that it sets, and then the job."""
-    os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")  # before numpy is loaded
-    sys.argv = ["neardup run", *arguments]
-    return import_module("neardup.engines.local.run").command()
+    if command == "run":
+        os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")  # before numpy is loaded
+    sys.argv = [f"neardup {command}", *arguments]
+    engine, _ = JOBS[command]
+    return import_module(f"neardup.engines.{engine}").command()
 
 
 def _about(word: str) -> None:
     if word == "--version":
         print(f"neardup {VERSION}")
     elif word in ("-h", "--help"):
-        print(HELP.format(commands=_listed({"run": RUN, **COMMANDS})), end="")
+        print(
+            HELP.format(
+                commands=_listed({**{name: about for name, (_, about) in JOBS.items()}, **COMMANDS})
+            ),
+            end="",
+        )
     else:
         raise UsageError(f"{word!r} is no command; python3 -m neardup --help lists them")
 

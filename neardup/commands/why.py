@@ -97,7 +97,7 @@ def _command_line() -> Question:
     args, run_of = parser.parse_intermixed_args(), None
     if args.run is not None:
         run_of = AskedRun.of(args.run)
-        args = parser.parse_intermixed_args([*run_of.options.arguments(), *sys.argv[1:]])
+        args = parser.parse_intermixed_args([*run_of.arguments(), *sys.argv[1:]])
         run_of.refuse_others(Options.of(args))
     if run_of and not args.files:
         run_of.check_files()

@@ -143,6 +143,9 @@ class AskedRun(NamedTuple):
         files = [*(each for each in old if each not in indexes), *told.files]
         return cls(name, options, files, indexes)
 
+    def arguments(self) -> list[str]:
+        return list(filter(_of_records, self.options.arguments()))
+
     def refuse_others(self, options: Options) -> None:
         """UsageError where other options are asked for than the run had."""
         for flag in filter(_of_records, OPTIONS):
@@ -151,7 +154,7 @@ class AskedRun(NamedTuple):
                 raise UsageError(
                     f"{flag}: {RUN} {self.name} was {_with(mine)}, and here is {_with(other)}; "
                     f"leave {flag} out, or {RUN} out and tell all of: "
-                    f"{' '.join(filter(_of_records, self.options.arguments()))}"
+                    f"{' '.join(self.arguments())}"
                 )
 
     def check_files(self) -> None:

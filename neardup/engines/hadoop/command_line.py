@@ -97,9 +97,9 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def read(given: list[str]) -> Submission:
+def read(given: list[str], typed: str = "./run_hadoop.sh") -> Submission:
     """The options; UsageError for anything wrong or impossible."""
-    args = _parser().parse_intermixed_args(shipping.with_value(given))
+    args = _parser(typed).parse_intermixed_args(shipping.with_value(given))
     options = with_input(Options.of(args))
     settings = settings_before_counts(options)
     settings.form.check_task()
@@ -159,9 +159,11 @@ def _is_utf8(text: str) -> bool:
     return not any("\udc80" <= letter <= "\udcff" for letter in text)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(typed: str) -> argparse.ArgumentParser:
     # The list of the input files is made here.
-    parser = table.parser("run_hadoop.sh", DESCRIPTION, set(table.OPTIONS) - {"--input-files"})
+    about = DESCRIPTION.replace("./run_hadoop.sh", typed)
+    flags = set(table.OPTIONS) - {"--input-files"}
+    parser = table.parser(typed.replace("./", ""), about, flags)
     parser.add_argument("inputs", nargs="+", metavar="INPUT")
     parser.add_argument("output_folder", metavar="OUTPUT")
     for flag, spec in CLUSTER_OPTIONS.items():

@@ -11,6 +11,7 @@ import contextlib
 import filecmp
 import gzip
 import hashlib
+import io
 import os
 import platform
 import re
@@ -57,27 +58,44 @@ def check_version(version: str | None) -> None:
 
 
 ROOT = Path(__file__).resolve().parents[3]
-SCRIPTS = (
-    "mapper.py",
-    "reducer.py",
-    "dedup_reducer.py",
-    "step.py",
-)
+SCRIPTS = {
+    "mapper.py": ("pipe", "mapper"),
+    "reducer.py": ("pipe", "reducer"),
+    "dedup_reducer.py": ("pipe", "dedup"),
+    "step.py": ("steps", "step"),
+}
+SCRIPT = """import sys
+
+from neardup.runtime.interpreter import require
+
+require("numpy")
+
+from neardup.engines.{} import {}
+
+sys.exit({}())
+"""
 
 
 def our_code() -> Path:
-    """The scripts and neardup/, without what Python has compiled: the same bytes every time."""
+    """The scripts and neardup/, without what Python has compiled: the same bytes every time.
 
-    def pack(path: Path) -> None:
+    The scripts are written here, since an installed package does not bring those beside it.
+    """
+
+    def add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+        entry = tarfile.TarInfo(name)
+        entry.size = len(content)
+        tar.addfile(entry, io.BytesIO(content))
+
+    def pack(target: Path) -> None:
         with (
-            gzip.GzipFile(path, "wb", mtime=0) as file,
+            gzip.GzipFile(target, "wb", mtime=0) as file,
             tarfile.open(fileobj=file, mode="w") as tar,
         ):
-            for module in [*map(ROOT.joinpath, SCRIPTS), *sorted((ROOT / "neardup").rglob("*.py"))]:
-                entry = tarfile.TarInfo(str(module.relative_to(ROOT)))
-                entry.size = module.stat().st_size
-                with module.open("rb") as source:
-                    tar.addfile(entry, source)
+            for name, (module, main) in SCRIPTS.items():
+                add(tar, name, SCRIPT.format(module, main, main).encode())
+            for path in sorted((ROOT / "neardup").rglob("*.py")):
+                add(tar, str(path.relative_to(ROOT)), path.read_bytes())
 
     return _made("neardup.tar.gz", pack)
 
@@ -157,15 +175,16 @@ def folder() -> Path:
     cache = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
     # Several installations, in versions of their own, share a cache.
     installation = hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:16]
-    places = (ROOT / ".ship", Path(cache, "neardup", installation))
+    beside = [ROOT / ".ship"] if (ROOT / "run_hadoop.sh").exists() else []  # else installed
+    places = [*beside, Path(cache, "neardup", installation)]
     for place in places:
         with contextlib.suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _is_private(place):
             return place
     raise StageError(
-        f"there is no folder that is writable for this user only, neither {places[0]} nor "
-        f"{places[1]}; name another one: XDG_CACHE_HOME=FOLDER"
+        f"no folder is writable for this user only: {' and '.join(map(str, places))}; name "
+        "another one: XDG_CACHE_HOME=FOLDER"
     )
 
 

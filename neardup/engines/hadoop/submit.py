@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from neardup.runtime.interpreter import require
 
-require("numpy", name="run_hadoop.sh")
+if __name__ == "__main__":  # else the program that imports this has asked
+    require("numpy", name="run_hadoop.sh")
 
 from neardup.engines.hadoop import command_line, folders, jobs, shipping, sizes
 from neardup.engines.hadoop.folders import claimed
@@ -53,10 +54,18 @@ from neardup.stages.deciding import check_lines, decide_edges
 from neardup.stages.phases import AGAIN, check_rounds
 from neardup.stages.token_counting import first_settings, settings_with_counts
 
+NAME = "run_hadoop.sh"
 
-def main() -> None:
+
+def command() -> int:
+    """`neardup hadoop`; run_hadoop.sh runs this file instead."""
+    name = "neardup hadoop"
+    return run(name, lambda: main(f"python3 -m {name}"))
+
+
+def main(typed: str = f"./{NAME}") -> None:
     end_on_signals()
-    asked = command_line.read(sys.argv[1:])
+    asked = command_line.read(sys.argv[1:], typed)
     with swept_folder(shipping.folder(), LOCKED) as temporary:
         look_at_inputs(asked, temporary)
         if not asked.show:
@@ -270,4 +279,4 @@ def _counts(path: str) -> TokenCounts:
 
 
 if __name__ == "__main__":
-    sys.exit(run("run_hadoop.sh", main))
+    sys.exit(run(NAME, main))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import signal
 import sys
 from dataclasses import replace
@@ -144,4 +145,4 @@ def _when(report: dict) -> dict:
 
 
 if __name__ == "__main__":
-    sys.exit(run(spark_submit.NAME, main))
+    sys.exit(run(os.environ.get(spark_submit.CALLED, spark_submit.NAME), main))

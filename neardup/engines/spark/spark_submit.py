@@ -15,7 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from neardup.runtime.interpreter import require
 
-require("numpy", name="run_spark.sh")
+if __name__ == "__main__":  # else the program that imports this has asked
+    require("numpy", name="run_spark.sh")
 
 from neardup.engines.spark.spark_lines import check_names
 from neardup.options import table
@@ -41,6 +42,7 @@ DEFAULTS = {
 
 
 NAME = "run_spark.sh"
+CALLED = "NEARDUP_CALLED"  # the environment variable that tells the job how it was called
 DESCRIPTION = """Find the similar pairs of records in files on Spark.
 
 INPUT is a file, a folder or a pattern, plain, .gz or .bz2, on any file system that Spark reads;
@@ -58,9 +60,9 @@ ROUNDS = ("auto", "1", "2")
 ELSEWHERE = "run_hadoop.sh"  # which has what is not here yet
 
 
-def read(given: list[str]) -> argparse.Namespace:
+def read(given: list[str], typed: str = f"./{NAME}") -> argparse.Namespace:
     """The options; UsageError for anything wrong or impossible."""
-    args = _parser().parse_intermixed_args(given)
+    args = _parser(typed).parse_intermixed_args(given)
     options = Options.of(args)
     settings = settings_before_counts(options)
     settings.form.check_task()
@@ -87,9 +89,11 @@ def _elsewhere(what: str, args: argparse.Namespace, more: str = "") -> UsageErro
     return UsageError(f"{what} is not on Spark; type: ./{ELSEWHERE} {shlex.join(words)}{more}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(typed: str) -> argparse.ArgumentParser:
     # Tasks are told by Spark which file they read.
-    parser = table.parser(NAME, DESCRIPTION, set(table.OPTIONS) - {"--input-files"})
+    about = DESCRIPTION.replace(f"./{NAME}", typed)
+    flags = set(table.OPTIONS) - {"--input-files"}
+    parser = table.parser(typed.replace("./", ""), about, flags)
     parser.add_argument("inputs", nargs="+", metavar="INPUT")
     parser.add_argument("output_folder", metavar="OUTPUT")
     parser.add_argument(
@@ -137,19 +141,25 @@ JOB = Path(__file__).with_name("spark_job.py")
 INSTALL = "python3 -m pip install 'neardup-mapreduce[spark]'"
 
 
-def main() -> None:
+def command() -> int:
+    """`neardup spark`; run_spark.sh runs this file instead."""
+    name = "neardup spark"
+    return run(name, lambda: main(name, f"python3 -m {name}"))
+
+
+def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     given = sys.argv[1:]
-    args = read(given)
-    words = [*command(args), *(word for word in given if word != "--show")]
+    args = read(given, typed)
+    words = [*submitting(args), *(word for word in given if word != "--show")]
     if args.show:
         print(shlex.join(words))
         return
     if args.master == "yarn":
         check_yarn()
-    sys.exit(_submit(words, environment(args)))
+    sys.exit(_submit(words, {**environment(args), CALLED: name}))
 
 
-def command(args: argparse.Namespace) -> list[str]:
+def submitting(args: argparse.Namespace) -> list[str]:
     """spark-submit, up to the arguments of the job."""
     here = args.master.startswith("local")
     python = args.python or (sys.executable if here else "python3")
