@@ -20,7 +20,7 @@ from neardup.runtime.interpreter import require
 
 require("numpy", "mrjob")
 
-from neardup.engines.mrjob.mrjob_shim import provide_dropped_modules
+from neardup.engines.mrjob import provide_dropped_modules
 
 provide_dropped_modules()
 

@@ -21,7 +21,7 @@ from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.blocks import NEW, blocks_of
 from neardup.runtime.counters import Counters
-from neardup.stages.deciding import decide_edges
+from neardup.stages.pairs import decide_edges
 
 ASKED = (
     ["--output", "removed", "--rule", "direct"],

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from neardup.library import Deduplicated, Pair, Removed, clusters, deduplicate, pairs
 
-from neardup.runtime.version import VERSION
+from neardup.runtime import VERSION
 
 __version__ = VERSION
 __all__ = ["Deduplicated", "Pair", "Removed", "__version__", "clusters", "deduplicate", "pairs"]

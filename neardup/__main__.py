@@ -14,9 +14,9 @@ from neardup.runtime.interpreter import require
 
 require("numpy", name="neardup", module="neardup")
 
+from neardup.runtime import VERSION
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run
-from neardup.runtime.version import VERSION
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {

@@ -29,8 +29,7 @@ from neardup.evaluation.exact_options import (
     share,
     take_weights,
 )
-from neardup.evaluation.intervals import interval, ratio, row
-from neardup.evaluation.pair_files import IdSample, pair_lines, read_pairs
+from neardup.evaluation.pair_files import IdSample, interval, pair_lines, ratio, read_pairs, row
 from neardup.joins.inverted_index import Index
 from neardup.lines.answer_lines import parse_pair
 from neardup.options.table import Options, integer

@@ -14,7 +14,6 @@ from neardup.options.table import Options
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_ids import row_id
 from neardup.reading.text_rows import (
     DEFAULT_ID,
     DEFAULT_TEXT,
@@ -24,6 +23,7 @@ from neardup.reading.text_rows import (
     Fields,
     FlawError,
     json_object,
+    row_id,
     text_lines,
 )
 from neardup.runtime.counters import Counters

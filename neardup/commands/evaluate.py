@@ -17,10 +17,8 @@ from __future__ import annotations
 import sys
 
 from neardup.evaluation.exact_options import check_files, share
-from neardup.evaluation.intervals import interval, ratio, row
-from neardup.evaluation.pair_files import read_pairs
-from neardup.runtime.arguments import bare_parser
-from neardup.runtime.program import run
+from neardup.evaluation.pair_files import interval, ratio, read_pairs, row
+from neardup.runtime.program import bare_parser, run
 
 NAME = "neardup evaluate"
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.

@@ -14,10 +14,9 @@ from neardup.evaluation.exact_options import share
 from neardup.lines.answer_lines import format_estimate
 from neardup.options.table import DEFAULT_THRESHOLD
 from neardup.reading.blocks import check_inputs
-from neardup.runtime.arguments import bare_parser
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import run, write_all
+from neardup.runtime.program import bare_parser, run, write_all
 from neardup.similarity.measures import Threshold
 from neardup.stored.similar_pairs import Alike, Search, shown
 from neardup.stored.sketch_file import SketchFile, check_agreement

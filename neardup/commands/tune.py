@@ -20,8 +20,8 @@ from neardup.evaluation.choices import (
 )
 from neardup.evaluation.estimates import Survey, check_readable
 from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
-from neardup.evaluation.intervals import row
 from neardup.evaluation.line_sample import LineSample, draw
+from neardup.evaluation.pair_files import row
 from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few_seen, in_words
 from neardup.options import table
 from neardup.options.table import Options

@@ -1,14 +1,37 @@
-"""`videos`: made-up records in the shape of the real ones, as many as wanted."""
+"""`videos`: made-up records in the shape of the real ones, as many as wanted.
+
+Made-up records in the shape of the real ones: as many as wanted, in bounded memory.
+
+    python3 -m neardup videos --records 2000 --seed 1 --cluster 30 > data/videos.txt
+
+A line is `VIDEO_000000001 4711 17 9 4711 …`: 50-256 different shingles below 20,000 (half of the
+records have 101 or fewer) in no order, one in ten of them given twice.
+
+A *family* is an original and its near-copies, none for most and 1-3 for some (`--copies`).  A
+copy lacks `removed` of its original's n shingles and has `added` new ones, so their resemblance
+is (n - removed) / (n + added):
+
+    every fifth copy          1: the same set, in another order
+    another fifth             0.9 exactly, unless the original is too small for that
+    the others                0.8 … 1: removed + added is 0 … n/5, all equally likely
+
+Sets can be planted, at even distances over the whole file: a *cluster* (`--cluster`), any two of
+whose records have 0.923 or more, and a *hot* set (`--hot`), copied as it is.  A *long* record
+(`--long`), the shingles from 0 upwards, comes last, in addition to the others.
+
+Same seed, same bytes, with any Python, numpy and machine.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection, Iterator
+from itertools import chain, count, islice
 
 from neardup.options.table import integer, read
-from neardup.runtime.arguments import bare_parser
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import run, write_all
-from neardup.sets.synthetic_videos import lines
+from neardup.runtime.program import bare_parser, run, write_all
+from neardup.sets.hashing import random_words
 
 NAME = "neardup videos"
 MOST_RECORDS = 10**9 - 1  # their ids have nine digits
@@ -69,3 +92,120 @@ def _share(text: str) -> float:
     if not 0 <= value <= 1:
         raise ValueError(f"{text} is no share, from 0 to 1")
     return value
+
+
+UNIVERSE = 20_000
+SMALLEST, LARGEST = 50, 256
+PLANTED_SIZE = 100
+WINDOW = 10_000  # records held at once, and put in random order
+SHINGLES = [b"%d" % number for number in range(UNIVERSE)]
+
+
+class RandomIntegers:
+    """Random integers from a seed, drawn one after the other."""
+
+    def __init__(self, seed: int):
+        blocks = (random_words(seed, 1 << 14, stream).tolist() for stream in count())
+        self._words: Iterator[int] = chain.from_iterable(blocks)
+
+    def below(self, limit: int) -> int:
+        return next(self._words) % limit
+
+    def many_below(self, limit: int, how_many: int) -> list[int]:
+        return [word % limit for word in islice(self._words, how_many)]
+
+    def hits(self, chance: float) -> bool:
+        return next(self._words) < chance * (1 << 64)
+
+    def shuffled(self, items: list) -> list:
+        words = list(islice(self._words, len(items)))
+        return [items[i] for i in sorted(range(len(items)), key=words.__getitem__)]
+
+
+def lines(
+    records: int, seed: int, copies: float, cluster: int = 0, hot: int = 0, long: int = 0
+) -> Iterator[bytes]:
+    """The lines of the file; `copies` is the share of originals that have near-copies.
+
+    >>> first = next(lines(records=10, seed=1, copies=0.1))
+    >>> first[:24], len(set(first.split()[1:]))
+    (b'VIDEO_000000001 17648 65', 154)
+    """
+    dice = RandomIntegers(seed)
+    sets = mixed_sets(records, copies, cluster, hot, dice)
+    texts = (b" ".join([SHINGLES[shingle] for shingle in with_repeats(x, dice)]) for x in sets)
+    numbers = count(1)
+    while True:
+        window = dice.shuffled(list(islice(texts, WINDOW)))
+        if not window:
+            break
+        for text in window:
+            yield b"VIDEO_%09d %b\n" % (next(numbers), text)
+    if long:
+        yield b"VIDEO_%09d %b\n" % (next(numbers), b" ".join([b"%d" % i for i in range(long)]))
+
+
+def mixed_sets(
+    records: int, copies: float, cluster: int, hot: int, dice: RandomIntegers
+) -> Iterator[list[int]]:
+    """One family after the other, and the planted sets among them."""
+    families = chain.from_iterable(family(copies, dice) for _ in count())
+    cluster_base = new_shingles(PLANTED_SIZE, (), dice)
+    hot_base = new_shingles(PLANTED_SIZE, (), dice)
+    planted = cluster + hot
+    for i in range(records):
+        nth = i * planted // records
+        if nth == (i + 1) * planted // records:
+            yield next(families)
+        elif nth * cluster // planted == (nth + 1) * cluster // planted:
+            yield dice.shuffled(hot_base)
+        else:
+            exchanged = 1 + dice.below(2)
+            yield changed(cluster_base, exchanged, exchanged, dice)
+
+
+def family(copies: float, dice: RandomIntegers) -> Iterator[list[int]]:
+    """An original and its near-copies."""
+    u = dice.below(1 << 32)
+    size = SMALLEST + (u * u * (LARGEST + 1 - SMALLEST) >> 64)  # u² leans towards the small
+    original = new_shingles(size, (), dice)
+    yield original
+    if dice.hits(copies):
+        for _ in range(1 + dice.below(3)):
+            yield changed(original, *removed_and_added(size, dice), dice)
+
+
+def removed_and_added(n: int, dice: RandomIntegers) -> tuple[int, int]:
+    """How a copy of an original of n shingles differs from it; its own size is in range too."""
+    kind = dice.below(5)
+    if kind == 0:
+        return 0, 0
+    if kind == 1:
+        added = -n % 10  # (n - removed) / (n + added) = 9/10, so n = 10·removed + 9·added
+        removed = (n - 9 * added) // 10
+        if removed >= 0 and n - removed + added >= SMALLEST:
+            return removed, added
+    changes = dice.below(n // 5 + 1)
+    least = max(0, (n + changes - LARGEST + 1) // 2)
+    most = min(changes, (n + changes - SMALLEST) // 2)
+    removed = least + dice.below(most - least + 1)
+    return removed, changes - removed
+
+
+def changed(original: list[int], removed: int, added: int, dice: RandomIntegers) -> list[int]:
+    kept = dice.shuffled(original)[removed:]
+    return kept + new_shingles(added, frozenset(original), dice)
+
+
+def new_shingles(how_many: int, taken: Collection[int], dice: RandomIntegers) -> list[int]:
+    """Different shingles in random order, none of which is in `taken`."""
+    found: dict[int, None] = {}  # keeps the order in which they came
+    while len(found) < how_many:
+        draws = dice.many_below(UNIVERSE, how_many - len(found))
+        found.update((shingle, None) for shingle in draws if shingle not in taken)
+    return list(found)
+
+
+def with_repeats(shingles: list[int], dice: RandomIntegers) -> list[int]:
+    """The same set in another order, with one shingle in ten given twice."""
+    return dice.shuffled(shingles + shingles[: (len(shingles) + 5) // 10])

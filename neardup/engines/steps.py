@@ -11,16 +11,15 @@ from __future__ import annotations
 import sys
 from argparse import SUPPRESS
 
-from neardup.engines.inputs import blocks_to_read, keep_of_files, kept_of_task, with_files
+from neardup.engines.pipe import blocks_to_read, keep_of_files, kept_of_task, with_files
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
 from neardup.reading.blocks import blocks_of, check_inputs, in_task, lines_of_stage
-from neardup.runtime.arguments import bare_parser
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import run, write_all
+from neardup.runtime.program import bare_parser, run, write_all
 from neardup.sets.token_counts import TokenCounts
-from neardup.stages.deciding import decision
+from neardup.stages.pairs import decision
 from neardup.stages.phases import keys_in_blocks, share_blocks
 from neardup.stages.token_counting import map_counts, order_counts, sum_counts
 from neardup.verification import OUTPUTS

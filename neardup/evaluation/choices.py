@@ -22,7 +22,7 @@ from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import SetMeasure
-from neardup.stages.postings import ENTRY_BYTES
+from neardup.stages.candidate_keys import ENTRY_BYTES
 
 
 def number(value: float) -> str:

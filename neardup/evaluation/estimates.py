@@ -39,7 +39,7 @@ from neardup.sets.ragged import (
 )
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure
-from neardup.similarity.record_sketches import may_reach, wide_bitmaps
+from neardup.similarity.sketches import may_reach, wide_bitmaps
 
 BINS = 256
 COMPARED_AT_ONCE = 1 << 20  # pairs of records

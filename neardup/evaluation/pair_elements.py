@@ -42,7 +42,6 @@ import numpy as np
 from neardup.options.table import MAX_LINE_MIB
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_ids import row_id
 from neardup.reading.shingling import (
     ANTECEDENTS,
     STOP_WORDS,
@@ -53,6 +52,7 @@ from neardup.reading.shingling import (
     joined,
 )
 from neardup.reading.shingling import words as words_of
+from neardup.reading.text_rows import row_id
 from neardup.runtime.errors import shown
 from neardup.sets.ragged import Batch
 

@@ -4,7 +4,7 @@ In: texts or sets, with ids or without.
 Out: pairs, clusters, or which records stay, as plain named tuples; ValueError for anything wrong.
 May import: everything before.
 
-No process is forked, no file is written, and nothing is printed: `memory_engine` joins the stages,
+No process is forked, no file is written, and nothing is printed: `calls` joins the stages,
 and holds all records at once.
 """
 

@@ -1,4 +1,4 @@
-r"""Texts with ids → a batch: lines of text, and JSON lines.
+"""Texts with ids → a batch: lines of text, and JSON lines.
 
 Texts, however they were read, → a batch.
 
@@ -11,6 +11,8 @@ JSON lines, `{"id": "a", "text": "to be or not to be"}`, → batches.
 Rows of tables come in this form, too.  A text may be a list of integers, which are
 the shingles then.  The id is a string or a whole number; a row without one has the number of its
 line, or is a bad line where that would not tell.
+
+The ids of rows that have none: where they stand.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from neardup.reading.blocks import Block
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.input_check import (
     BLANK_IN_ID,
@@ -354,3 +357,16 @@ def _together(texts: Batch, integers: list[JsonRow], gather: Gather) -> Batch:
     both = Ragged.end_to_end([texts.sets, sets])
     batch = Batch([*texts.ids, *ids], both, places=places).take(np.argsort(places))
     return Batch(batch.ids, batch.sets, texts.without_shingles, batch.places)
+
+
+def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
+    """The ids of a block's records, of rows that have none their numbers."""
+    if b"" not in batch.ids:
+        return batch.ids
+    numbers = batch.places.astype(np.int64).tolist()
+    return [id_ or row_id(block, number) for id_, number in zip(batch.ids, numbers)]
+
+
+def row_id(block: Block, number: int) -> bytes:
+    """That of a row without one, number `number` of its block from 0."""
+    return b"%b%d" % (block.row_ids, block.line + number)

@@ -19,7 +19,7 @@ from neardup.report.examples import (
 from neardup.report.facts import bars
 from neardup.report.material import Material
 from neardup.report.style import STYLE, safe
-from neardup.runtime.version import VERSION
+from neardup.runtime import VERSION
 
 # Nothing but the style that is in it: whatever a text might smuggle in would be refused.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

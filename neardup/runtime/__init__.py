@@ -4,3 +4,7 @@ In: a function to run; counts and bad lines of stages.
 Out: exit codes, messages on stderr, Hadoop counters, summaries.
 May import: nothing.
 """
+
+"""The version: of the package, the command, and what a run's own file says."""
+
+VERSION = "0.1.0"

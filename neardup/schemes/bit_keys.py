@@ -47,11 +47,10 @@ import numpy as np
 from neardup.schemes import banding
 from neardup.schemes.banding import at_least
 from neardup.schemes.scheme import Option, banded, whole
-from neardup.sets.hashing import combine, random_words
+from neardup.sets.hashing import combine, normal_sides, random_words, signs
 from neardup.sets.ragged import Ragged
-from neardup.sets.random_hyperplanes import normal_sides, signs
 from neardup.similarity.measures import UnboundedMeasure, Verified
-from neardup.similarity.record_sketches import popcount
+from neardup.similarity.sketches import popcount
 from neardup.similarity.weighted_measures import TokenWeights
 
 MIN_BITS, MAX_BITS = 32, 1024

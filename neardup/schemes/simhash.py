@@ -40,8 +40,8 @@ from neardup.schemes.scheme import (
     weighted_seed,
     whole,
 )
+from neardup.sets.hashing import signs
 from neardup.sets.ragged import Ragged
-from neardup.sets.random_hyperplanes import signs
 from neardup.similarity.measures import Measure, Threshold
 from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
 from neardup.schemes.by_size import prefix_sizes, rarest
-from neardup.schemes.costs import TOKENS, dearer_than_exact
+from neardup.schemes.exact import TOKENS, dearer_than_exact
 from neardup.schemes.scheme import Request, Scheme
 from neardup.sets.hashing import combine, mix, random_words
 from neardup.sets.ragged import Ragged, first_of_run, spans

@@ -20,6 +20,23 @@ Near-copies share a dozen keys.  No pair is lost by that: it is printed at the s
 shares, and a key is left out only if a smaller one has the same records.  A group is known by the
 sum of its records' hashes; a key of very many records is a group of its own.  Of the keys of other
 partitions nothing is known here, so with many partitions fewer keys are left out.
+
+Postings on disk: (key, number) entries of each partition, sorted, and their hot keys.
+
+The entries of a partition in order of keys, in bounded memory.
+
+What is too large to be sorted at once is cut into ranges of keys, as even as a look at 65,536 parts
+of the range allows.  The entries of one key that very many records share need no sorting.
+
+A partition of entries too large for memory: in parts, and its hot keys by themselves.
+
+    entries, counted by slot ─┬─ hot keys ─ written as they come
+                              └─ part 0, part 1 …, each to be sorted in memory
+
+A slot is some bits of a key's hash, and parts are ranges of slots.  That cuts everything small,
+but for the entries of one key that a million records share.  These need no sorting: all that the
+sieve wants of such a *hot key* is how many records it has and their sum, which a look at each of
+its entries tells.
 """
 
 from __future__ import annotations
@@ -27,16 +44,18 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from typing import IO
+from pathlib import Path
+from typing import IO, Callable, NamedTuple
 
 import numpy as np
 
+from neardup.lines.keyed_lines import KEY_BITS
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
 from neardup.runtime.program import system_sort
 from neardup.sets.hashing import mix
-from neardup.sets.ragged import starts_of_runs
+from neardup.sets.ragged import Ragged, chunks, starts_of_runs
 from neardup.stages.key_blocks import SHARED, digests_of, partition_of, unpack
 
 SORT_MEMORY = "128M"
@@ -155,3 +174,194 @@ def _checked(block: bytes, partition: int, partitions: int, options: bytes) -> n
         "expected blocks of keys, as step.py share map writes them: this one is damaged, or no "
         "such, or map had other options: give reduce the same"
     )
+
+
+PARTITION_BYTES = 32 << 20  # of the input; its entries usually take a third of that
+MOST_PARTITIONS = 256
+ENTRIES_AT_ONCE = 1 << 20  # sorted in memory, at some 70 bytes each
+ENTRY_BYTES = 16
+READ_BYTES = ENTRY_BYTES << 18
+
+
+def partitions_for(input_bytes: int) -> int:
+    """How many files of entries each mapper writes; a power of two.
+
+    >>> partitions_for(0), partitions_for(100 << 20), partitions_for(1 << 50)
+    (1, 4, 256)
+    """
+    return min(1 << (input_bytes // PARTITION_BYTES).bit_length(), MOST_PARTITIONS)
+
+
+class EntryWriter:
+    """The entries of one mapper's records, as uint64 (key, record), a file for each partition."""
+
+    def __init__(self, files: list[IO[bytes]]):
+        self.files = files
+
+    def add(self, keys: Ragged, records: np.ndarray) -> None:
+        """Row i of `keys` belongs to number records[i] (uint64, ascending from call to call)."""
+        entries = np.stack((keys.values, np.repeat(records, keys.sizes)), axis=1)
+        parts = (keys.values & np.uint64(len(self.files) - 1)).astype(np.uint8)
+        order = np.argsort(parts, kind="stable")
+        bounds = np.searchsorted(parts[order], np.arange(len(self.files) + 1)).tolist()
+        entries = entries[order]  # at once: of many files each gets few
+        for file, low, high in zip(self.files, bounds, bounds[1:]):
+            file.write(entries[low:high].data)
+
+
+def pieces_of(source: Path) -> Iterator[np.ndarray]:
+    """uint64 (n, 2): the entries of a file, some at a time."""
+    with open(source, "rb") as file:
+        while data := file.read(READ_BYTES):
+            yield np.frombuffer(data, dtype=np.uint64).reshape(-1, 2)
+
+
+def all_of(source: Path) -> np.ndarray:
+    """uint64 (n, 2): the entries of a file."""
+    return np.frombuffer(source.read_bytes(), dtype=np.uint64).reshape(-1, 2)
+
+
+def chosen_of(source: Path, choice: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """uint64 (n, 2): those entries of a file whose keys are chosen (keys → bool)."""
+    mine = [entries[choice(entries[:, 0])] for entries in pieces_of(source)]
+    return np.concatenate([np.empty((0, 2), np.uint64), *mine])
+
+
+DIGIT_BITS = 16
+
+
+def in_order(sources: list[Path], count: int) -> Iterator[np.ndarray]:
+    """uint64 (n, 2): all `count` entries of these files, some at a time; of a key in any order."""
+    if count <= ENTRIES_AT_ONCE:
+        yield _sorted([all_of(source) for source in sources])
+    else:
+        yield from _cut(sources, 0, KEY_BITS)
+
+
+def _cut(sources: list[Path], low: int, bits: int) -> Iterator[np.ndarray]:
+    """Those with keys from `low` on, of which this many bits differ."""
+    shift = max(0, bits - DIGIT_BITS)
+    sizes = np.zeros(1 << bits - shift, dtype=np.int64)
+    for source in sources:
+        for piece in pieces_of(source):
+            digits = piece[:, 0] - np.uint64(low) >> np.uint64(shift)
+            mine = digits[(piece[:, 0] >= low) & (digits < len(sizes))]
+            sizes += np.bincount(mine.astype(np.int64), minlength=len(sizes))
+    for first, last in chunks(sizes, ENTRIES_AT_ONCE):
+        start, stop = (np.uint64(low + (digit << shift)) for digit in (first, last))
+
+        def mine_of(
+            keys: np.ndarray, start: np.uint64 = start, stop: np.uint64 = stop
+        ) -> np.ndarray:
+            return (keys >= start) & (keys < stop)
+
+        if sizes[first:last].sum() <= ENTRIES_AT_ONCE:
+            yield _sorted([chosen_of(source, mine_of) for source in sources])
+        elif shift:
+            yield from _cut(sources, int(start), shift)
+        else:  # of one key
+            for source in sources:
+                yield from (piece[mine_of(piece[:, 0])] for piece in pieces_of(source))
+
+
+def _sorted(some: list[np.ndarray]) -> np.ndarray:
+    found = np.concatenate(some)
+    return found[np.argsort(found[:, 0])]
+
+
+SLOT_BITS = 16
+CROWDED = 8  # a slot with an eighth of what memory may hold has its keys looked at
+
+
+class HotKeys(NamedTuple):
+    """keys: uint64 (n,), ascending; members: int64 (n,), their entries; groups: uint64 (n,)."""
+
+    keys: np.ndarray
+    members: np.ndarray
+    groups: np.ndarray
+
+    @classmethod
+    def of(cls, sources: list[Path], crowded: np.ndarray, members: int) -> HotKeys:
+        """The keys in crowded slots (bool (slots,)) that have more than so many members."""
+        found = cls(*(np.empty(0, kind) for kind in (np.uint64, np.int64, np.uint64)))
+        for entries in _pieces(sources) if crowded.any() else ():
+            mine = entries[crowded[slots(entries[:, 0])]]
+            one_each = np.ones(len(mine), np.int64)
+            found = found._and(cls(mine[:, 0], one_each, group_hashes(mine[:, 1])))
+        return found._where(found.members > members)
+
+    def hold(self, keys: np.ndarray) -> np.ndarray:
+        """Which of these keys (uint64) are hot."""
+        return self._places(keys)[1]
+
+    def write(self, source: Path, target: Path) -> None:
+        """All entries of hot keys, as (key, record, group)."""
+        with open(target, "wb") as file:
+            for entries in pieces_of(source):
+                places, hot = self._places(entries[:, 0])
+                rows = np.column_stack((entries[hot], self.groups[places[hot]]))
+                file.write(rows.tobytes())
+
+    def _places(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where each key is in `keys`, and whether it is."""
+        if not len(self.keys):
+            return np.zeros(len(keys), np.int64), np.zeros(len(keys), bool)
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return places, self.keys[places] == keys
+
+    def _and(self, more: HotKeys) -> HotKeys:
+        """Both, each key once."""
+        keys = np.concatenate((self.keys, more.keys))
+        order = np.argsort(keys)
+        starts = starts_of_runs(keys[order])
+        if not len(starts):
+            return self
+        members, groups = (
+            np.add.reduceat(np.concatenate(both)[order], starts)
+            for both in ((self.members, more.members), (self.groups, more.groups))
+        )
+        return HotKeys(keys[order[starts]], members, groups)
+
+    def _where(self, chosen: np.ndarray) -> HotKeys:
+        return HotKeys(self.keys[chosen], self.members[chosen], self.groups[chosen])
+
+
+class KeyParts(NamedTuple):
+    """Which entries are in memory together; those of hot keys never are."""
+
+    parts: int
+    turns: np.ndarray  # uint16 (slots,): the part of each
+    hot: HotKeys
+
+    @classmethod
+    def of(cls, sources: list[Path], at_once: int, most: int, members: int) -> KeyParts:
+        """KeyParts of about `at_once` entries, or more where that makes more than `most` parts."""
+        sizes = np.zeros(1 << SLOT_BITS, dtype=np.int64)
+        for entries in _pieces(sources):
+            sizes += np.bincount(slots(entries[:, 0]), minlength=len(sizes))
+        hot = HotKeys.of(sources, sizes > at_once // CROWDED, members)
+        np.subtract.at(sizes, slots(hot.keys), hot.members)
+        count = int(min(1 + sizes.sum() // at_once, most))
+        turns = (np.cumsum(sizes) - sizes) * count // max(1, sizes.sum())
+        return cls(count, np.minimum(turns, count - 1).astype(np.uint16), hot)
+
+    def entries(self, source: Path, part: int) -> np.ndarray:
+        """uint64 (n, 2): what a file has of a part."""
+        return chosen_of(
+            source, lambda keys: (self.turns[slots(keys)] == part) & ~self.hot.hold(keys)
+        )
+
+
+def group_hashes(records: np.ndarray) -> np.ndarray:
+    """uint64: what each of these records (uint64) adds to the sum by which a group is known."""
+    return mix(records + np.uint64(1))
+
+
+def slots(keys: np.ndarray) -> np.ndarray:
+    """uint64 (n,): the slot of each key."""
+    return mix(keys) >> np.uint64(64 - SLOT_BITS)
+
+
+def _pieces(sources: Iterable[Path]) -> Iterator[np.ndarray]:
+    for source in sources:
+        yield from pieces_of(source)

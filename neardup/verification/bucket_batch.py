@@ -17,7 +17,7 @@ from neardup.lines.tagged_ids import is_old
 from neardup.runtime.errors import WireError
 from neardup.sets.ragged import Ragged, chunks, first_of_run, spans, starts_of_runs
 from neardup.similarity.measures import Measure
-from neardup.similarity.record_sketches import wide_bitmaps
+from neardup.similarity.sketches import wide_bitmaps
 
 TOGETHER_BYTES = 2 << 20  # of records from arrays, in one batch
 RECORD_BYTES = 64  # what one takes beside its tokens and its id

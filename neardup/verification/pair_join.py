@@ -42,7 +42,7 @@ from neardup.runtime.summary import CANDIDATES, PAIRS, REPEATED
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged, first_of_run, shared
 from neardup.similarity.measures import Measure, Verified, six_decimals
-from neardup.similarity.record_sketches import may_reach
+from neardup.similarity.sketches import may_reach
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket
 

@@ -21,7 +21,7 @@ from bench.workloads import ROOT, Workload
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
-from neardup.stages.deciding import decide_edges
+from neardup.stages.pairs import decide_edges
 
 VIDEOS = Workload("data/videos.txt", "quick", "data/videos.txt", [], [])
 

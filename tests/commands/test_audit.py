@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from neardup.commands import audit
-from neardup.evaluation.intervals import clopper_pearson
-from neardup.evaluation.pair_files import IdSample
+from neardup.evaluation.pair_files import IdSample, clopper_pearson
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.sets.ragged import Batch, Ragged
 from tests.support.engines import ANSWER, NEARDUP, RUN_LOCAL, VIDEOS, Result, run, succeed

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from neardup.evaluation.curve_plot import areas, shown_area
+from neardup.commands.curve import areas, shown_area
 from neardup.schemes.banding import recall
 from neardup.schemes.scheme import shown
 from tests.support.engines import NEARDUP, run, succeed

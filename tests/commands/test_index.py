@@ -19,7 +19,7 @@ import pytest
 from neardup.engines.local.key_pruning import write_found
 from neardup.runtime.errors import StageError
 from neardup.schemes import SCHEMES
-from neardup.stages import postings
+from neardup.stages import candidate_keys as postings
 from neardup.stored.index_manifest import Manifest
 from neardup.stored.segment import FILES
 from tests.support.engines import (

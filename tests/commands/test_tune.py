@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neardup.commands.videos import lines as videos
 from neardup.evaluation.choices import Cost, best, cost
 from neardup.evaluation.choices import choices as settings
 from neardup.evaluation.estimates import Survey, Weights, candidate_counts, common_tokens, likeness
@@ -22,7 +23,6 @@ from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import text_line_parser
 from neardup.sets.ragged import Ragged
-from neardup.sets.synthetic_videos import lines as videos
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import NINE_TENTHS, Cosine, Jaccard, SetMeasure, Threshold
 from tests.support.drawn import mapped, settings_of

@@ -16,7 +16,7 @@ from neardup.lines.answer_lines import SAME_SET, format_edge, format_presence
 from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import LARGEST, REMOVED
-from neardup.stages.deciding import decide_edges
+from neardup.stages.pairs import decide_edges
 from tests.support.drawn import settings_of
 
 SMALL, LARGE = 2_000, 30_000

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from neardup.commands.videos import lines as videos
 from neardup.joins import JOINS
 from neardup.reading.shingle_lines import parse_shingle_lines
-from neardup.sets.synthetic_videos import lines as videos
 from neardup.similarity.measures import Threshold, six_decimals
 from tests.support.drawn import record_lines
 from tests.support.engines import RUN_LOCAL, VIDEOS, succeed

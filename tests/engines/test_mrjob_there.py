@@ -11,7 +11,7 @@ from tests.support.engines import JOB, ROOT, environment, run, succeed
 
 # mrjob takes what it lacks in new versions of Python from us, so before it is imported.
 PROGRAM = """
-from neardup.engines.mrjob.mrjob_shim import provide_dropped_modules
+from neardup.engines.mrjob import provide_dropped_modules
 provide_dropped_modules()
 from mrjob.hadoop import HadoopJobRunner
 from neardup.engines.hadoop.sizes import File
@@ -31,7 +31,7 @@ for given in ({}, theirs):
 
 SHIPS = """
 import sys
-from neardup.engines.mrjob.mrjob_shim import provide_dropped_modules
+from neardup.engines.mrjob import provide_dropped_modules
 provide_dropped_modules()
 from neardup.engines.hadoop import shipping
 from neardup.engines.mrjob.mrjob_jobs import NearDuplicates

@@ -25,8 +25,8 @@ from neardup.sets.hashing import mix
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import Jaccard, Threshold
-from neardup.stages import postings as entries_module
-from neardup.stages.postings import EntryWriter, HotKeys
+from neardup.stages import candidate_keys as entries_module
+from neardup.stages.candidate_keys import EntryWriter, HotKeys
 from tests.support.engines import ROOT
 
 MAPPERS = 2

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.stages import postings
-from neardup.stages.postings import in_order
+from neardup.stages import candidate_keys as postings
+from neardup.stages.candidate_keys import in_order
 
 RNG = np.random.default_rng(2)
 HOT = (7 << 40) + 99

@@ -7,7 +7,7 @@ from math import acos, cos, pi
 import numpy as np
 import pytest
 
-from neardup.evaluation.intervals import angle, clopper_pearson
+from neardup.evaluation.pair_files import angle, clopper_pearson
 from neardup.schemes.bit_keys import Blocks
 from neardup.schemes.projection import AgreeingBits
 from neardup.similarity.measures import Threshold

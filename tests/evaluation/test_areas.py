@@ -8,7 +8,7 @@ from math import acos, comb, pi, sqrt
 
 import pytest
 
-from neardup.evaluation.curve_plot import Areas, areas, integral, shown_area
+from neardup.commands.curve import Areas, areas, integral, shown_area
 from neardup.schemes.banding import recall
 from neardup.schemes.supershingle import SuperShingle
 from neardup.similarity.measures import Threshold

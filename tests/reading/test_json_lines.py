@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.input_format import InputFormat
-from neardup.reading.row_ids import with_row_ids
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import (
     FLAW,
@@ -23,6 +22,7 @@ from neardup.reading.text_rows import (
     json_line_parser,
     json_rows,
     text_line_parser,
+    with_row_ids,
 )
 from neardup.runtime.errors import UsageError
 from neardup.sets.ragged import Ragged

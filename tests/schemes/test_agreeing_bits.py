@@ -12,7 +12,7 @@ from math import acos, comb, pi
 import numpy as np
 import pytest
 
-from neardup.evaluation.intervals import clopper_pearson
+from neardup.evaluation.pair_files import clopper_pearson
 from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.runtime.errors import UsageError
 from neardup.schemes.bit_keys import Blocks, Drawn, agreement, keys_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neardup.schemes.costs import DEARER
+from neardup.schemes.exact import DEARER
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
 from tests.support.drawn import settings_of

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.evaluation.intervals import clopper_pearson
+from neardup.evaluation.pair_files import clopper_pearson
 from neardup.sets.ragged import Ragged, shared
 from tests.schemes.test_schemes import ALPHA, PAIRS
 from tests.support.drawn import (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.evaluation.intervals import clopper_pearson
+from neardup.evaluation.pair_files import clopper_pearson
 from neardup.lines.keyed_lines import HASH_BITS, KEY_BITS
 from neardup.schemes import banding
 from neardup.schemes.minhash import MinHash

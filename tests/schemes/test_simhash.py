@@ -13,12 +13,11 @@ from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.runtime.errors import UsageError
 from neardup.schemes.bit_keys import keys_of, most_blocks
 from neardup.schemes.simhash import SimHash
-from neardup.sets import random_hyperplanes as signs_module
-from neardup.sets.hashing import mix, random_words
+from neardup.sets import hashing as signs_module
+from neardup.sets.hashing import mix, random_words, signs
 from neardup.sets.ragged import Ragged, shared
-from neardup.sets.random_hyperplanes import signs
 from neardup.similarity.measures import NINE_TENTHS
-from neardup.similarity.record_sketches import popcount
+from neardup.similarity.sketches import popcount
 from neardup.similarity.weighted_measures import Idf, TokenWeights
 from tests.support.drawn import COUNTS, job, pairs_in, settings_of, shingle_sets
 

@@ -7,13 +7,12 @@ from math import hypot
 import numpy as np
 import pytest
 
-from neardup.evaluation.intervals import clopper_pearson
+from neardup.evaluation.pair_files import clopper_pearson
 from neardup.schemes.bit_keys import agreement
-from neardup.sets import random_hyperplanes as module
-from neardup.sets.hashing import mix, random_words
+from neardup.sets import hashing as module
+from neardup.sets.hashing import mix, normal_sides, quantiles, random_words
 from neardup.sets.ragged import Ragged
-from neardup.sets.random_hyperplanes import normal_sides, quantiles
-from neardup.similarity.record_sketches import popcount
+from neardup.similarity.sketches import popcount
 
 SIZES = [1, 2, 3, 40, 7, 300, 1, 1]
 

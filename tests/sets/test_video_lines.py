@@ -12,8 +12,8 @@ from typing import IO
 import numpy as np
 import pytest
 
+from neardup.commands.videos import LARGEST, SMALLEST, UNIVERSE, lines
 from neardup.sets import synthetic_videos
-from neardup.sets.synthetic_videos import LARGEST, SMALLEST, UNIVERSE, lines
 from tests.support.engines import NEARDUP, ROOT, VIDEOS, run, succeed
 
 

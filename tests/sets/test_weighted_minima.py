@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.evaluation.intervals import clopper_pearson
+from neardup.evaluation.pair_files import clopper_pearson
 from neardup.sets import weighted_sets as module
 from neardup.sets.hashing import mix, random_words
 from neardup.sets.ragged import Ragged

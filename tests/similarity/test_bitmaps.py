@@ -16,7 +16,7 @@ from neardup.sets.ragged import Ragged, shared
 from neardup.similarity import record_sketches as module
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import MEASURES, Jaccard, Threshold
-from neardup.similarity.record_sketches import bitmaps, may_reach, popcount, wide_bitmaps
+from neardup.similarity.sketches import bitmaps, may_reach, popcount, wide_bitmaps
 from tests.support.drawn import shingle_sets
 
 Maps = Callable[[Ragged], np.ndarray]

@@ -21,10 +21,9 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from neardup.evaluation.intervals import clopper_pearson
-from neardup.sets.hashing import band_words, mix, random_words
+from neardup.evaluation.pair_files import clopper_pearson
+from neardup.sets.hashing import band_words, mix, random_words, signs
 from neardup.sets.ragged import Ragged
-from neardup.sets.random_hyperplanes import signs
 from neardup.similarity.definitions import (
     angular_distance,
     cosine,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.evaluation.intervals import clopper_pearson
+from neardup.evaluation.pair_files import clopper_pearson
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.estimated import (

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.evaluation.intervals import clopper_pearson
+from neardup.evaluation.pair_files import clopper_pearson
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.definitions import containment, resemblance
 from neardup.similarity.sketches import (

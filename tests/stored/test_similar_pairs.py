@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.evaluation.intervals import clopper_pearson
+from neardup.evaluation.pair_files import clopper_pearson
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.measures import Threshold

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from neardup.options.settings import Settings
 from neardup.reading.blocks import Block, first_place
 from neardup.runtime.counters import Counters
-from neardup.stages.deciding import decide_edges
-from neardup.stages.pairs import map_records
+from neardup.stages.pairs import decide_edges, map_records
 from neardup.verification.buckets import BUCKET_BYTES, batches_of_lines
 from tests.support.decision_oracle import Gone, Line, similarities
 from tests.support.drawn import blocks_of, settings_of

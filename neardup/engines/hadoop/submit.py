@@ -50,7 +50,7 @@ from neardup.runtime.summary import (
     judged,
 )
 from neardup.sets.token_counts import TokenCounts
-from neardup.stages.deciding import check_lines, decide_edges
+from neardup.stages.pairs import check_lines, decide_edges
 from neardup.stages.phases import AGAIN, check_rounds
 from neardup.stages.token_counting import first_settings, settings_with_counts
 

@@ -19,12 +19,12 @@ from neardup.options.settings import Settings, measure_name
 from neardup.options.table import Options
 from neardup.reading.compressed import kind_by_name, packing, plain_name
 from neardup.reading.input_format import InputFormat
+from neardup.runtime import VERSION
 from neardup.runtime.atomic_write import check_new, half_folder, whole_or_not
 from neardup.runtime.errors import UsageError
 from neardup.runtime.manifest import IN_FOLDER, RunFile, check_run_file, run_file_name
 from neardup.runtime.program import STDOUT, STDOUT_TOLD, naming, write_to
 from neardup.runtime.summary import LIKE, seconds_of, total
-from neardup.runtime.version import VERSION
 
 ANSWER_OPTION: dict[str, Any] = dict(
     dest="answer",

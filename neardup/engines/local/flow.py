@@ -55,8 +55,7 @@ from neardup.runtime.program import write_to
 from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Ragged, starts_of_runs
 from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts
-from neardup.stages.deciding import decide_edges
-from neardup.stages.postings import (
+from neardup.stages.candidate_keys import (
     ENTRIES_AT_ONCE,
     ENTRY_BYTES,
     MOST_PARTITIONS,
@@ -64,6 +63,7 @@ from neardup.stages.postings import (
     all_of,
     chosen_of,
 )
+from neardup.stages.pairs import decide_edges
 from neardup.stages.token_counting import settings_with_counts
 
 

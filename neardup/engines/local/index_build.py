@@ -52,7 +52,7 @@ from neardup.runtime.counters import Counters, counts_in, summarize
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.summary import judged
 from neardup.sets.ragged import Batch
-from neardup.stages.postings import ENTRY_BYTES, READ_BYTES, in_order, partitions_for
+from neardup.stages.candidate_keys import ENTRY_BYTES, READ_BYTES, in_order, partitions_for
 from neardup.stages.token_counting import first_settings, settings_with_counts
 from neardup.stored.index_manifest import (
     UNFINISHED,

@@ -52,9 +52,9 @@ from neardup.sets.ragged import (
     starts_of_runs,
 )
 from neardup.similarity.measures import Measure
-from neardup.similarity.record_sketches import bitmaps, may_reach
-from neardup.stages import postings
-from neardup.stages.postings import (
+from neardup.similarity.sketches import bitmaps, may_reach
+from neardup.stages import candidate_keys
+from neardup.stages.candidate_keys import (
     ENTRIES_AT_ONCE,
     ENTRY_BYTES,
     KeyParts,
@@ -336,7 +336,7 @@ def write_found(
         numbers = records.astype(np.uint64) * np.uint64(of) + np.uint64(number)
         held.append(np.column_stack((found, numbers)))
         size += len(found)
-        if size >= postings.ENTRIES_AT_ONCE:
+        if size >= candidate_keys.ENTRIES_AT_ONCE:
             write()
             held, size, files = [], 0, files + 1
     if held:

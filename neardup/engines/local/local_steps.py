@@ -37,8 +37,8 @@ from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.program import cores, naming
 from neardup.runtime.summary import OLD_RECORDS
 from neardup.sets.ragged import Batch, Ragged
+from neardup.stages.candidate_keys import ENTRY_BYTES, EntryWriter
 from neardup.stages.pairs import dedup_pairs, join_buckets, parsed, portions, tagged, with_keys
-from neardup.stages.postings import ENTRY_BYTES, EntryWriter
 from neardup.stored.segment import Segment
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket

@@ -55,7 +55,7 @@ from neardup.runtime.counters import reports_in, summarize
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run
 from neardup.runtime.summary import judged, total
-from neardup.stages.postings import partitions_for
+from neardup.stages.candidate_keys import partitions_for
 from neardup.stages.token_counting import first_settings
 from neardup.stored import index_manifest
 from neardup.stored.index_manifest import is_index, opened, refuse_indexes

@@ -22,8 +22,8 @@ from mrjob.parse import is_uri
 from mrjob.step import MRStep
 
 from neardup.engines.hadoop import shipping
-from neardup.engines.inputs import input_blocks
 from neardup.engines.mrjob.mrjob_runners import with_plain_names
+from neardup.engines.pipe import input_blocks
 from neardup.options.settings import settings_before_counts, with_input
 from neardup.options.table import OPTIONS, Options, attribute
 from neardup.runtime.counters import SHUFFLED, Counters

@@ -37,8 +37,7 @@ from neardup.runtime.errors import StageError
 from neardup.runtime.program import run
 from neardup.runtime.summary import REMOVED, describe, first_bad_lines, judged, total
 from neardup.sets.token_counts import TokenCounts
-from neardup.stages.deciding import check_lines, decide_edges
-from neardup.stages.pairs import dedup_pairs, map_records, reduce_buckets
+from neardup.stages.pairs import check_lines, decide_edges, dedup_pairs, map_records, reduce_buckets
 from neardup.stages.phases import check_rounds
 from neardup.stages.token_counting import cost_told
 

@@ -32,9 +32,8 @@ from neardup.reading.blocks import TASK_FILE
 from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
-from neardup.stages.deciding import decision, in_order
 from neardup.stages.key_blocks import gathered
-from neardup.stages.pairs import dedup_pairs
+from neardup.stages.pairs import decision, dedup_pairs, in_order
 from neardup.stages.phases import counted_again, reduce_blocks, send_keys, send_lines, share_keys
 
 ROW = "part int, block binary, report binary"
