@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from bench.measure import DONE, measured_apart
 from bench.workloads import FOLDER
 from neardup.lines.answer_lines import format_edge, format_presence
+from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.blocks import NEW, blocks_of
@@ -83,7 +84,7 @@ def edge_lines(records: int, smallest: bool = False) -> Iterator[bytes]:
 
 def decide(arguments: list[str]) -> None:
     *asked, file = arguments
-    settings = Settings.of(Options.from_arguments(asked))
+    settings = Settings.of(Options.of(table.parser("bench", "").parse_args(asked)))
     with open(file, "rb") as lines:
         sys.stdout.buffer.writelines(decide_edges(blocks_of(lines), settings, Counters("decide")))
 

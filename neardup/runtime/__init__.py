@@ -5,6 +5,4 @@ Out: exit codes, messages on stderr, Hadoop counters, summaries.
 May import: nothing.
 """
 
-"""The version: of the package, the command, and what a run's own file says."""
-
-VERSION = "0.1.0"
+VERSION = "0.1.0"  # of the package, the command, and in a run's own file

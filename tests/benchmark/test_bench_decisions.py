@@ -18,6 +18,7 @@ from bench.compare_decisions import Verdict, ids_of, judged, pairs_of, row_of_ou
 from bench.compare_increments import Program, pairs_in, row
 from bench.decision_memory import ASKED, edge_lines
 from bench.workloads import ROOT, Workload
+from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
@@ -84,7 +85,7 @@ def test_removed_lines_and_clusters_are_judged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("asked", "lines"), [*zip(ASKED, (3, 6, 9))])
 def test_edges_of_the_memory_table_can_be_decided(asked: list[str], lines: int) -> None:
-    settings = Settings.of(Options.from_arguments(asked))
+    settings = Settings.of(Options.of(table.parser("bench", "").parse_args(asked)))
     edges = list(edge_lines(9, smallest="clusters" in asked))
     assert edges == sorted(edges)
     decided = b"".join(decide_edges([b"".join(edges)], settings, Counters("decide")))

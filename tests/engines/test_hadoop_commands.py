@@ -62,7 +62,7 @@ def test_numpy_for_this_python_and_for_another(
     monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
     monkeypatch.setattr(shipping, "_run", lambda *command: asked.append(command))
     args = command_line.read([flag, "in.txt", "out"])
-    assert (args.ship_numpy, args.inputs, args.output_folder) == (version, ["in.txt"], "out")
+    assert (args.ship_numpy, args.inputs, args.answers) == (version, ["in.txt"], ["out"])
     (shipped,) = {shipping.numpy(args.ship_numpy), shipping.numpy(args.ship_numpy)}
     assert shipped.is_file()
     (pip,) = asked

@@ -18,7 +18,7 @@ from neardup.engines.hadoop.sizes import File
 from neardup.engines.mrjob.mrjob_runners import fit
 from neardup.options.table import parser, OPTIONS
 from neardup.options.settings import settings_before_counts
-settings = settings_before_counts(Options.of(parser("job.py", "", set(OPTIONS)).parse_args([]))
+settings = settings_before_counts(Options.of(parser("job.py", "", set(OPTIONS)).parse_args([])))
 theirs = {"mapred.reduce.tasks": "5", "mapreduce.map.memory.mb": "512"}
 for given in ({}, theirs):
     runner = HadoopJobRunner(conf_paths=[], jobconf=given)

@@ -425,12 +425,21 @@ def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(shipping, "ROOT", tmp_path / "project")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "run_hadoop.sh").touch()
     return tmp_path / "project"
 
 
 def test_archives_are_kept_beside_the_code(installation: Path) -> None:
     assert shipping.folder() == installation / ".ship"
     assert (installation / ".ship").stat().st_mode & 0o777 == 0o700
+
+
+def test_archives_of_an_installed_package_are_in_the_cache(
+    installation: Path, tmp_path: Path
+) -> None:
+    (installation / "run_hadoop.sh").unlink()
+    assert shipping.folder().parent == tmp_path / "cache" / "neardup"
+    assert not (installation / ".ship").exists()
 
 
 @pytest.mark.parametrize("mine", ["a file", "everybody's", "somebody's link"])
