@@ -1,4 +1,4 @@
-"""The block of docs/library.md that takes pandas; tests/house runs all others."""
+"""The block of docs/library.md that takes pandas; tests/docs runs all others."""
 
 from __future__ import annotations
 

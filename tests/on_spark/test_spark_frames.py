@@ -92,7 +92,7 @@ def test_what_is_refused(spark: Any, columns: str, asked: dict, said: str) -> No
 
 
 def test_the_document_says_what_comes(spark: Any) -> None:
-    """The block of docs/spark.md; tests/house runs those of others."""
+    """The block of docs/spark.md; tests/docs runs those of others."""
     (block,) = re.findall(r"^```python spark\n(.*?)^```", DOCUMENT.read_text("utf-8"), re.M | re.S)
     session = doctest.DocTestParser().get_doctest(block, {"spark": spark}, "spark.md", None, 0)
     said: list[str] = []

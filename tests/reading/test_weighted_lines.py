@@ -21,7 +21,7 @@ from neardup.reading.input_check import (
     UNASKED_WEIGHT,
 )
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
-from tests.reading.test_lines_to_records import (
+from tests.reading.test_shingle_lines import (
     BLANKS,
     LINE_END,
     blanks,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity import record_sketches as module
+from neardup.similarity import sketches as module
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import MEASURES, Jaccard, Threshold
 from neardup.similarity.sketches import bitmaps, may_reach, popcount, wide_bitmaps

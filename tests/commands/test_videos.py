@@ -12,8 +12,8 @@ from typing import IO
 import numpy as np
 import pytest
 
+from neardup.commands import videos as synthetic_videos
 from neardup.commands.videos import LARGEST, SMALLEST, UNIVERSE, lines
-from neardup.sets import synthetic_videos
 from tests.support.engines import NEARDUP, ROOT, VIDEOS, run, succeed
 
 

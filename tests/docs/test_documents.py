@@ -18,7 +18,7 @@ from neardup.sets.ragged import shared
 from tests.support.drawn import settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = ROOT / "tests" / "cli" / "golden"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 CHOOSING, FORMATS, HADOOP, SPARK = (
     ROOT / "docs" / f"{name}.md" for name in ("choosing", "formats", "hadoop", "spark")

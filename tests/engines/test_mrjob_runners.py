@@ -16,7 +16,7 @@ provide_dropped_modules()
 from mrjob.hadoop import HadoopJobRunner
 from neardup.engines.hadoop.sizes import File
 from neardup.engines.mrjob.mrjob_runners import fit
-from neardup.options.table import parser, OPTIONS
+from neardup.options.table import OPTIONS, Options, parser
 from neardup.options.settings import settings_before_counts
 settings = settings_before_counts(Options.of(parser("job.py", "", set(OPTIONS)).parse_args([])))
 theirs = {"mapred.reduce.tasks": "5", "mapreduce.map.memory.mb": "512"}

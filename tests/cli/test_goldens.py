@@ -1,6 +1,6 @@
-"""What the programs say, in files to read: tests/house/golden.
+"""What the programs say, in files to read: tests/cli/golden.
 
-REWRITE_GOLDENS=1 python3 -m pytest tests/house/test_goldens.py  writes them; review the diff
+REWRITE_GOLDENS=1 python3 -m pytest tests/cli/test_goldens.py  writes them; review the diff
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def test_tune_compares_it(copy: Path, tmp_path: Path) -> None:
 def test_the_documents_lack_them_and_a_test_says_so(copy: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
     said = subprocess.run(
-        [*command, "--rootdir", copy, "-c", "/dev/null", "tests/house/test_documents.py"],
+        [*command, "--rootdir", copy, "-c", "/dev/null", "tests/docs/test_documents.py"],
         cwd=copy,
         env={"PYTHONPATH": str(copy), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
