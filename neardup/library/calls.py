@@ -12,9 +12,9 @@ Counters that are not told: a library says nothing on stderr, and there may be n
 The engine of the library: the stages of run_local.sh in one process, and all in memory.
 
     records ── keys ── the keys where two may meet ── batches of buckets ── pairs, or edges
-             with_keys           sifted                in_batches           a join
+             with_keys           pruned                in_batches           a join
 
-What is held: the records' sets; and 40 bytes for each of their keys, while these are sifted.
+What is held: the records' sets; and 40 bytes for each of their keys, while these are pruned.
 """
 
 from __future__ import annotations
@@ -32,7 +32,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neardup.decisions.rules import NO_PAIR
-from neardup.engines.local.key_pruning import Traits, keys_to_meet_at, sifted, traits
+from neardup.engines.local.key_pruning import (
+    RecordSketches,
+    keys_to_meet_at,
+    pruned,
+    record_sketches,
+)
 from neardup.library.keywords import (
     DecisionKeywords,
     Keywords,
@@ -265,10 +270,10 @@ class Meeting:
             records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
             done += len(batch.ids)
             entries.append(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
-            known.append(traits(batch))
+            known.append(record_sketches(batch))
             kept.append(batch)
-        of_all = Traits([], [np.concatenate(known)])
-        _, rows = sifted(np.concatenate(entries), of_all, settings.measure)
+        of_all = RecordSketches([], [np.concatenate(known)])
+        _, rows = pruned(np.concatenate(entries), of_all, settings.measure)
         return cls(
             Ragged.end_to_end([batch.sets for batch in kept]),
             np.concatenate([np.empty(0, np.uint64), *(batch.places for batch in kept)]),

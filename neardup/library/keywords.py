@@ -104,7 +104,7 @@ def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
     """The options of these keyword arguments; ValueError where one is none.
 
     >>> options_of("pairs", True, {"threshold": 0.9, "shingle": "char:5", "seed": 7})
-    Options(threshold='0.9', seed='7', input='text', output='pairs', shingle='char:5')
+    Options(threshold='0.9', seed='7', input='text', shingle='char:5')
     """
     values: dict[str, str | bool] = {}
     for name, value in given.items():

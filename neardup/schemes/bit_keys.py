@@ -2,10 +2,9 @@
 
 Equal bits: how two bit vectors are compared, and what the share of them says of an angle.
 
-The bits of a vector are sides of random hyperplanes (sets/random_signs.py, and normal_sides.py
-where sets have weights).  Two sets whose vectors are at an angle θ have each bit equal with
-probability 1 - θ/π (Charikar 2002), so of F bits about F·(1 - θ/π) are, and θ is about π times the
-share of those that differ.
+The bits of a vector are sides of random hyperplanes (sets/hashing.py).  Two sets whose vectors are
+at an angle θ have each bit equal with probability 1 - θ/π (Charikar 2002), so of F bits about F·(1
+- θ/π) are, and θ is about π times the share of those that differ.
 
 Letters: F bits (64 of SimHash, 384 of Henzinger's random projection, "Finding near-duplicate web
 pages", 2006).
@@ -47,7 +46,7 @@ import numpy as np
 from neardup.schemes import banding
 from neardup.schemes.banding import at_least
 from neardup.schemes.scheme import Option, banded, whole
-from neardup.sets.hashing import combine, normal_sides, random_words, signs
+from neardup.sets.hashing import combine, hyperplane_sides, random_words, signs
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import UnboundedMeasure, Verified
 from neardup.similarity.sketches import popcount
@@ -99,7 +98,7 @@ def sides(sets: Ragged, weights: TokenWeights | None, seed: int, low: int, high:
     """uint64 (n, W): on which sides of hyperplanes low … high-1 each set lies; none is empty."""
     if weights is None:
         return signs(sets, None, seed, low, high)
-    return normal_sides(sets, weights.of(sets), seed, low, high)
+    return hyperplane_sides(sets, weights.of(sets), seed, low, high)
 
 
 HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less

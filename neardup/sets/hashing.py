@@ -21,7 +21,7 @@ In dimension d every token counts +1 or -1, by a bit of its random word.  The si
 a set, each token times its weight, tells the side.  The vectors of two sets at an angle θ lie on
 the same side of a hyperplane with probability 1 - θ/π.  That is exact for hyperplanes drawn from
 a normal distribution; those of ±1 come near it as the tokens grow in number (central limit), as
-long as no few of them outweigh the others: `normal_sides` has normal ones.
+long as no few of them outweigh the others: `hyperplane_sides` has normal ones.
 
 A sum of 0 would lie on both sides.  It gets a random bit, drawn by the smallest word of the set:
 neither side is favoured, similar sets get the same bit most of the time, others half of the time.
@@ -260,14 +260,16 @@ def quantiles() -> np.ndarray:
     return np.concatenate((-whole[::-1], whole))
 
 
-def normal_sides(sets: Ragged, weights: np.ndarray, seed: int, low: int, high: int) -> np.ndarray:
+def hyperplane_sides(
+    sets: Ragged, weights: np.ndarray, seed: int, low: int, high: int
+) -> np.ndarray:
     """uint64 (n, W): bit d of set i is bit d % 64 of word d // 64 - low // 64 in row i.
 
     For dimensions d = low … high-1; other bits are 0.  weights: int64 (T,), above 0, less than 2^62
     in a set.  No set may be empty.
 
     >>> sets = Ragged.from_rows([[1, 2], [1, 2], [1, 3]])
-    >>> words = normal_sides(sets, np.array([4, 1, 1, 4, 4, 4]), seed=0, low=0, high=64)[:, 0]
+    >>> words = hyperplane_sides(sets, np.array([4, 1, 1, 4, 4, 4]), seed=0, low=0, high=64)[:, 0]
     >>> [bin(int(words[0]) ^ int(words[i])).count("1") for i in (1, 2)]
     [24, 9]
     """

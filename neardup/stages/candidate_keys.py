@@ -35,7 +35,7 @@ A partition of entries too large for memory: in parts, and its hot keys by thems
 
 A slot is some bits of a key's hash, and parts are ranges of slots.  That cuts everything small,
 but for the entries of one key that a million records share.  These need no sorting: all that the
-sieve wants of such a *hot key* is how many records it has and their sum, which a look at each of
+pruning wants of such a *hot key* is how many records it has and their sum, which a look at each of
 its entries tells.
 """
 

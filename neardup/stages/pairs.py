@@ -154,7 +154,7 @@ def join_buckets(
     join = settings.join(counters)
     for name in ("keyed lines", join.compared, join.found):
         counters.add(name, 0)
-    join.smallest_key.way = way
+    join.owner_key.way = way
     for work in works:
         yield from join(work)
 

@@ -5,7 +5,7 @@ An index has what a run asks of old records, so that they are looked up and not 
     old.index/ ─┬─ manifest.json      the options it was made with, its segments, their checksums
                 ├─ segment.0/ ─┬─ keys, holders   each key in order, and the record that has it
                 │              ├─ fences          every 8192nd key of a partition
-                └─ segment.1/  ├─ traits          of each record its size and its bitmap
+                └─ segment.1/  ├─ record_sketches          of each record its size and its bitmap
                                ├─ rows, records   its place, and its line: its id, and its set
                                └─ sums            the checksums of their blocks
 

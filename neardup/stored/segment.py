@@ -151,8 +151,8 @@ def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]
             low += max(1, cut)
 
 
-KEY, HOLDER, TRAIT, ROW = "<u8", "<u4", "<u8", "<u8"
-FILES = ("keys", "records", "holders", "traits", "rows", "fences")
+KEY, HOLDER, SKETCH, ROW = "<u8", "<u4", "<u8", "<u8"
+FILES = ("keys", "records", "holders", "record_sketches", "rows", "fences")
 SUMS = "sums"
 COUNTS = "counts"  # of tokens, in the first segment, where its keys depend on them
 MOST_RECORDS = 1 << 32
@@ -176,7 +176,7 @@ def misfit(told: Any, name: str) -> str:
         return f"a number of {name} is none"
     entries, fences = sum(parts), sum(-(-part // FENCE) for part in parts)
     fit = {"keys": KEY_BYTES * entries, "holders": HOLDER_BYTES * entries}
-    fit.update(traits=16 * records, rows=16 * records, fences=KEY_BYTES * fences)
+    fit.update(record_sketches=16 * records, rows=16 * records, fences=KEY_BYTES * fences)
     halves = len(parts) & (len(parts) - 1)  # none where it is a power of two
     if {**sizes, **fit} != sizes or not parts or halves or max(told[SUMS], default=0) >> 32:
         return f"the numbers of {name} do not fit together"
@@ -260,8 +260,8 @@ class Segment:
         return np.split(self.files["fences"].array(KEY), np.cumsum(counts)[:-1])
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        """uint64 (n, 2): the traits of these records, as `engines.local.sieve` writes them."""
-        return self.files["traits"].mapped(rows.astype(np.int64), TRAIT, 2)
+        """uint64 (n, 2): the sketches of these records, as `key_pruning` writes them."""
+        return self.files["record_sketches"].mapped(rows.astype(np.int64), SKETCH, 2)
 
     def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
         """Records by their numbers (int64, ascending), some at a time; behind how many others."""

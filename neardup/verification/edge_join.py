@@ -55,7 +55,7 @@ class LinkJoin(PairJoin):
 
     def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
         for edges in self._edges(batch, first, stop):
-            mine = self.smallest_key.first_at(batch, edges.left, edges.right)
+            mine = self.owner_key.first_at(batch, edges.left, edges.right)
             yield Verified(*(column[mine] for column in edges))
 
     def _edges(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
@@ -132,7 +132,7 @@ class LinkJoin(PairJoin):
         batch = BucketBatch.of_lines(lines)
         turns = np.empty(len(lines), dtype=bool)
         in_pile = sorted(range(len(lines)), key=lines.__getitem__)
-        turns[in_pile] = self.smallest_key.alone_before(batch, np.arange(len(batch)))
+        turns[in_pile] = self.owner_key.alone_before(batch, np.arange(len(batch)))
         return turns.tolist()
 
     def _copy_lines(self, ids: list[bytes], similarity: bytes = IDENTICAL) -> Iterator[bytes]:
@@ -231,7 +231,7 @@ class EdgeJoin(EdgeLines, LinkJoin):
         small = np.repeat(sizes <= CROWD, sizes)
         left, right = pairs_in_runs(later_in_run(sizes[sizes <= CROWD]))
         left, right = self._possible(batch, some[small][left], some[small][right])
-        mine = self.smallest_key.first_at(batch, left, right)
+        mine = self.owner_key.first_at(batch, left, right)
         self.counters.add(self.compared, int(np.count_nonzero(mine)))
         found = self.measure.verified(batch.sets, left[mine], right[mine])
         yield from self._found_lines(batch, found)

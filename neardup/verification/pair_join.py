@@ -47,7 +47,7 @@ from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket
 
 
-class SmallestKey:
+class OwnerKey:
     """What the keys of a batch's sets tell."""
 
     def __init__(self, scheme: Scheme):
@@ -131,7 +131,7 @@ class PairJoin:
     compared, found = CANDIDATES, PAIRS  # the names of what it counts
 
     def __init__(self, scheme: Scheme, measure: Measure, counters: Counters):
-        self.smallest_key = SmallestKey(scheme)
+        self.owner_key = OwnerKey(scheme)
         self.measure = measure
         self.counters = counters
         self._crowded = False
@@ -153,7 +153,7 @@ class PairJoin:
             [len(ids) > 1 or bool(again) for ids, again in zip(batch.ids, batch.repeats)]
         )
         # The copies of a set have their turn in the bucket of its smallest key.
-        several = several[self.smallest_key.alone_before(batch, several)]
+        several = several[self.owner_key.alone_before(batch, several)]
         self.counters.add(REPEATED, 0)
         for i in several.tolist():
             for id_ in batch.repeats[i]:
@@ -187,9 +187,9 @@ class PairJoin:
     def _check(self, batch: BucketBatch) -> None:
         """Whether the keys on the lines are those of their sets: a sample tells."""
         some = np.arange(0, len(batch), SAMPLE)
-        if self.smallest_key.owned(batch, some).all():
+        if self.owner_key.owned(batch, some).all():
             return
-        for way in self.smallest_key.ways_of(batch, some):
+        for way in self.owner_key.ways_of(batch, some):
             raise StageError(
                 f"these lines are of mapper.py {way}; give reducer.py the same --output, --keep, "
                 "--against and --between"
@@ -234,7 +234,7 @@ class PairJoin:
         everyone = np.arange(len(batch))
         for left, right in batch.pairs(everyone, first, stop, everyone):
             left, right = self._possible(batch, left, right)
-            mine = self.smallest_key.first_at(batch, left, right)
+            mine = self.owner_key.first_at(batch, left, right)
             left, right = left[mine], right[mine]
             self.counters.add(self.compared, self._candidates(batch, left, right))
             yield self.measure.verified(batch.sets, left, right)

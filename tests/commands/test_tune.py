@@ -281,7 +281,7 @@ def test_estimates_come_near_the_truth(video_file: Path, word_file: Path) -> Non
             assert truth > 9 * 10**4 or path == video_file  # strangers are alike among words
 
 
-def test_the_sieve_is_foreseen(word_file: Path, tmp_path: Path) -> None:
+def test_pruning_is_foreseen(word_file: Path, tmp_path: Path) -> None:
     """Roughly: how near-copies are spread over buckets cannot be seen in a sample."""
     found = costs_of(surveyed(word_file), "11 × 5", "15 × 7")
     for bands, rows in (11, 5), (15, 7):

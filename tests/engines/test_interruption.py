@@ -41,7 +41,7 @@ def long_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def some_seconds(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Enough for its sieve to be seen."""
+    """Enough for its pruning to be seen."""
     path = tmp_path_factory.mktemp("some") / "some.txt"
     path.write_bytes(VIDEOS.read_bytes() * 8)
     return path
@@ -112,7 +112,7 @@ def test_while_its_reader_is_slow(how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["kill", "kill -9"])
-@pytest.mark.parametrize("step", ["mapper", "sieve", "reducer", "dedup"])
+@pytest.mark.parametrize("step", ["mapper", "prune", "reducer", "dedup"])
 def test_in_any_step(
     step: str, how: str, some_seconds: Path, hot_file: Path, tmp_path: Path
 ) -> None:
@@ -120,7 +120,7 @@ def test_in_any_step(
     sort = shutil.which("sort")
     script = f'case "$*" in *pairs.0*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'
     path = path_with_sort(tmp_path, f"#!/bin/sh\n{script}\n")
-    file = {"sieve": some_seconds, "reducer": hot_file}.get(step, VIDEOS)
+    file = {"prune": some_seconds, "reducer": hot_file}.get(step, VIDEOS)
     with session([*RUN_LOCAL, "--jobs", "2", str(file)], tmp_path, PATH=path) as it:
         it.wait_for(step)
         if how == "kill -9":

@@ -1,4 +1,4 @@
-"""The sieve sends a record only where it can meet another, and loses no pair by that."""
+"""The pruning sends a record only where it can meet another, and loses no pair by that."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.engines.local import key_pruning
-from neardup.engines.local.key_pruning import SharedKeys, Traits, sift, traits
+from neardup.engines.local.key_pruning import RecordSketches, SharedKeys, prune, record_sketches
 from neardup.reading.blocks import NEW
 from neardup.schemes.minhash import MinHash
 from neardup.sets.hashing import mix
@@ -34,7 +34,7 @@ Rows = list[set[int]]
 
 
 T = Jaccard(Threshold.parse("0.7"))
-ANYTHING = np.array([1, 0], dtype=np.uint64)  # traits that rule nothing out
+ANYTHING = np.array([1, 0], dtype=np.uint64)  # record_sketches that rule nothing out
 
 
 def new(sets: Ragged) -> Batch:
@@ -42,7 +42,7 @@ def new(sets: Ragged) -> Batch:
     return Batch([b"v"] * len(sets), sets, places=np.full(len(sets), NEW, np.uint64))
 
 
-def sifted(
+def pruned(
     rows: Rows,
     partitions: int,
     batch: int,
@@ -67,11 +67,11 @@ def sifted(
                     some = [sorted(rows[int(i)]) for i in records]
                     writer.add(Ragged.from_rows(some), records)
         for k in range(MAPPERS):
-            known[k::MAPPERS].tofile(folder / f"traits.{k}")
-        known_files = [folder / f"traits.{k}" for k in range(MAPPERS)]
-        all_known = Traits(known_files, (), between is not None, bool(between))
+            known[k::MAPPERS].tofile(folder / f"record_sketches.{k}")
+        known_files = [folder / f"record_sketches.{k}" for k in range(MAPPERS)]
+        all_known = RecordSketches(known_files, (), between is not None, bool(between))
         for part in range(partitions):
-            sift(
+            prune(
                 [folder / f"keys.{k}.{part}" for k in range(MAPPERS)],
                 [folder / f"shared.{k}.{part}" for k in range(MAPPERS)],
                 partitions,
@@ -92,7 +92,7 @@ def sifted(
 def test_the_example_of_the_module() -> None:
     a, b, c, d = range(4)
     rows = [{a, c, d}, {a, c, d}, {b, d}]
-    assert sifted(rows, partitions=1, batch=2) == [{a, d}, {a, d}, {d}]
+    assert pruned(rows, partitions=1, batch=2) == [{a, d}, {a, d}, {d}]
 
 
 @given(
@@ -104,7 +104,7 @@ def test_the_example_of_the_module() -> None:
 def test_every_pair_still_meets_at_its_smallest_key(
     rows: Rows, partitions: int, batch: int
 ) -> None:
-    left = sifted(rows, partitions, batch)
+    left = pruned(rows, partitions, batch)
     for i, j in combinations(range(len(rows)), 2):
         if both := rows[i] & rows[j]:
             assert min(both) in left[i] & left[j]
@@ -113,7 +113,7 @@ def test_every_pair_still_meets_at_its_smallest_key(
 @given(st.lists(st.sets(st.integers(0, 12), max_size=6), min_size=1, max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_no_group_meets_twice_and_nobody_waits_alone(rows: Rows) -> None:
-    left = sifted(rows, partitions=4, batch=3)
+    left = pruned(rows, partitions=4, batch=3)
     at: dict[int, list[int]] = defaultdict(list)
     for i, keys in enumerate(left):
         for key in keys:
@@ -139,7 +139,7 @@ def test_of_two_collections_only_pairs_with_a_new_record_meet(
     known[np.array(old), 0] |= key_pruning.OLD
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_pruning, "LARGE_BUCKET", large)
-        left = sifted(rows, 4, 3, known, between)
+        left = pruned(rows, 4, 3, known, between)
     for i, j in combinations(range(len(rows)), 2):
         wanted = old[i] != old[j] if between else not (old[i] and old[j])
         if wanted and (both := rows[i] & rows[j]):
@@ -153,7 +153,7 @@ def test_of_two_collections_only_pairs_with_a_new_record_meet(
 def test_files_are_read_in_small_pieces(rows_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_pruning, "ROWS_AT_ONCE", rows_at_once)
     rows = [{1, 2, 3 + i % 5} for i in range(40)]
-    left = sifted(rows, partitions=2, batch=7)
+    left = pruned(rows, partitions=2, batch=7)
     assert left == [{1, 3 + i % 5} for i in range(40)]
 
 
@@ -171,7 +171,7 @@ def test_a_large_partition_is_sifted_part_by_part(
     expected = [
         {k for k in keys if not any(at[j] == at[k] for j in keys if j < k)} for keys in rows
     ]
-    assert sifted(rows, partitions=2, batch=7) == expected
+    assert pruned(rows, partitions=2, batch=7) == expected
 
 
 @pytest.mark.parametrize("entries", [1, 7, 60])
@@ -179,7 +179,7 @@ def test_hot_keys_are_sifted_as_others_are(entries: int, monkeypatch: pytest.Mon
     """Whatever is in memory together, and whoever meets at 1: everyone, or one half."""
     rows = [{1 + i % 2, 5, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(60)]
     monkeypatch.setattr(key_pruning, "LARGE_BUCKET", 11)
-    at_once = sifted(rows, partitions=2, batch=7)
+    at_once = pruned(rows, partitions=2, batch=7)
     assert {1, 5} < set().union(*at_once)
     monkeypatch.setattr(key_pruning, "ENTRIES_AT_ONCE", entries)
     monkeypatch.setattr(entries_module, "READ_BYTES", 5 * entries_module.ENTRY_BYTES)
@@ -191,7 +191,7 @@ def test_hot_keys_are_sifted_as_others_are(entries: int, monkeypatch: pytest.Mon
         written.append(target.stat().st_size)
 
     monkeypatch.setattr(HotKeys, "write", watched)
-    assert sifted(rows, partitions=2, batch=7) == at_once
+    assert pruned(rows, partitions=2, batch=7) == at_once
     assert any(written)
 
 
@@ -199,7 +199,7 @@ HOT_AND_OTHERS = """
 import resource, sys
 from pathlib import Path
 import numpy as np
-from neardup.engines.local.key_pruning import Traits, sift
+from neardup.engines.local.key_pruning import RecordSketches, prune
 from neardup.similarity.measures import Jaccard
 from neardup.similarity.measures import Threshold
 
@@ -210,12 +210,12 @@ entries[:, 1] = mine
 few = np.column_stack((1 + mine[:100_000] // others * 256, mine[:100_000])).astype(np.uint64)
 with open(folder / "keys", "wb") as file:
     file.write(np.concatenate((few, entries))[np.argsort(np.append(few[:, 1], mine))].tobytes())
-np.tile(np.array([1, 0], np.uint64), (records, 1)).tofile(folder / "traits")
-known = Traits([folder / "traits"])
+np.tile(np.array([1, 0], np.uint64), (records, 1)).tofile(folder / "record_sketches")
+known = RecordSketches([folder / "record_sketches"])
 del mine, entries, few
 now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (now + (60 << 20),) * 2)
-sift([folder / "keys"], [folder / "shared"], 1, known, Jaccard(Threshold.parse("0.7")))
+prune([folder / "keys"], [folder / "shared"], 1, known, Jaccard(Threshold.parse("0.7")))
 """
 
 
@@ -237,7 +237,7 @@ def sifted_sets(sets: Rows) -> tuple[Rows, Rows]:
     ragged = Ragged.from_rows([sorted(x) for x in sets])
     keys = MinHash(bands=8, rows=1, seed=0).keys(ragged)
     rows = [set(keys.row(i).tolist()) for i in range(len(sets))]
-    return rows, sifted(rows, partitions=2, batch=4, known=traits(new(ragged)))
+    return rows, pruned(rows, partitions=2, batch=4, known=record_sketches(new(ragged)))
 
 
 @pytest.mark.parametrize("large", [1, 256])

@@ -115,7 +115,7 @@ def test_a_full_working_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_full_once_keys_are_known(tmp_path: Path) -> None:
-    """What the sieve writes of equal records is larger than their keys."""
+    """What the pruning writes of equal records is larger than their keys."""
     path = tmp_path / "equal.txt"
     path.write_bytes(b"".join(b"%d 1 2 3\n" % i for i in range(4000)))
     flags = ["--jobs=1", "--bands=10", "--rows=1"]  # 640,000 bytes of keys, then 960,000
@@ -159,7 +159,7 @@ def test_children_that_the_system_would_reap(tmp_path: Path) -> None:
 
 
 def test_many_bands_and_tiny_records_stay_in_bounds(tmp_path: Path) -> None:
-    """Their keys are many times as large as the input, and are sifted part by part."""
+    """Their keys are many times as large as the input, and are pruned part by part."""
     path = tmp_path / "tiny.txt"
     path.write_bytes(b"".join(b"v%d %d %d\n" % (i, i // 2, i // 2 + 1) for i in range(30_000)))
     peak = "import os, sys; p = os.spawnv(os.P_WAIT, sys.argv[1], sys.argv[1:]); import resource; "

@@ -94,7 +94,7 @@ def test_a_run_shows_one_line_and_leaves_none(columns: int, tmp_path: Path) -> N
     assert 1 <= len(lines) <= seen.seconds + 1
     assert max(map(len, lines)) < columns
     if columns > 40:
-        form = rb"\[\d/4 (count|sieve|send|reduce|dedup)\] \d+ %(  \d+:\d\d left)?"
+        form = rb"\[\d/4 (count|prune|send|reduce|dedup)\] \d+ %(  \d+:\d\d left)?"
         assert all(re.fullmatch(form, line) for line in lines)
     plain = succeed([*RUN_LOCAL, "--jobs=1", VIDEOS], tmp_path).err
     assert screen(seen.shown)[:-2] == plain.splitlines()[:-1]  # all but the seconds
@@ -124,10 +124,10 @@ def test_a_worker_that_fails_is_read_in_full(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "names"),
     [
-        ([], "count sieve send reduce"),
-        (["--output=kept"], "count sieve send reduce decide keep"),
-        (["--output=clusters"], "count sieve send reduce decide"),
-        (["--scheme=prefix"], "tokens count sieve send reduce"),
+        ([], "count prune send reduce"),
+        (["--output=kept"], "count prune send reduce decide keep"),
+        (["--output=clusters"], "count prune send reduce decide"),
+        (["--scheme=prefix"], "tokens count prune send reduce"),
     ],
 )
 def test_which_stages_there_are(

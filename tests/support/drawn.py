@@ -89,7 +89,7 @@ def reduced(
 ) -> list[bytes]:
     """The reducer's lines; it gets `at_once` lines in a block, and spools above `bucket_bytes`."""
     join = settings.output.join(settings.scheme, settings.measure, Counters("reducer"))
-    join.smallest_key.way = settings.way
+    join.owner_key.way = settings.way
     blocks = blocks_of(lines, at_once)
     works = batches_of_lines(blocks, Counters(""), bucket_bytes)
     return [

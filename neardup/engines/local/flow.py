@@ -7,7 +7,7 @@ Token counts on one machine: `neardup.stages.token_counting` without lines and w
                   partial counts                sums                          TokenCounts
 
 An entry is a mixed token and a count.  A worker has one partition of them in memory at a time, or
-where that is too large, a part of it; as in `sieve`, which has files like these.
+where that is too large, a part of it; as in `prune`, which has files like these.
 
     edges, sorted ── decide ──┬─ the records that go ── sort by place ── the lines that stay
                               └─ with their reasons ─── sort by id ───── removed
@@ -38,9 +38,9 @@ from neardup.engines.local.local_steps import (
     everywhere,
     kept_records,
     new_records,
+    prune_keys,
     reduce,
     send,
-    sieve,
     sort,
     sort_to,
 )
@@ -249,7 +249,7 @@ def keep(
 
 def stages(options: Options, settings: Settings) -> list[str]:
     """All that progress will tell of, in order."""
-    names = ["count", "sieve", "send", "reduce"]
+    names = ["count", "prune", "send", "reduce"]
     decision = ["decide"] if settings.output.decides else []
     return (
         ["tokens"] * counts_first(options)
@@ -269,8 +269,8 @@ def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
         plan.progress.stage("count", plan.input_bytes(), together=True)
     everywhere(workers, plan, "mapper", lambda k: count(plan, k, source))
     plan.unchanged.check()
-    plan.progress.stage("sieve", plan.partitions)
-    everywhere(workers, plan, "sieve", lambda k: sieve(plan, k))
+    plan.progress.stage("prune", plan.partitions)
+    everywhere(workers, plan, "prune", lambda k: prune_keys(plan, k))
     return plan
 
 

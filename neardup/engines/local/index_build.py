@@ -199,7 +199,7 @@ def _segment(
             plan.progress.stage("count", plan.input_bytes(), together=True)
         everywhere(workers, plan, "mapper", lambda k: count(plan, k, indexed(source)))
         check_read(plan)
-        records = [path.stat().st_size // 16 for path in plan.paths("traits")]
+        records = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
         if sum(records) >= MOST_RECORDS:
             raise StageError(f"more than {MOST_RECORDS:,} records; make several indexes of them")
         partitions = [_entries(plan, part) for part in range(plan.partitions)]
@@ -299,7 +299,7 @@ def write_files(plan: Plan, k: int, mine: Iterator[int], folder: Path) -> None:
 
 
 def _pieces(plan: Plan, name: str) -> Generator[bytes, None, None]:
-    if name in ("records", "traits"):
+    if name in ("records", "record_sketches"):
         for path in plan.paths("lines" if name == "records" else name):
             yield from _copied(path)
     elif name == "rows":

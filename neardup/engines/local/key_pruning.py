@@ -1,6 +1,6 @@
 """Candidate-key pruning: drop keys that only one record has, and look keys up in an index.
 
-The sieve: meet by keys first, so that shingles travel only where records can form a pair.
+The pruning: meet by keys first, so that shingles travel only where records can form a pair.
 
 Most keys belong to one record, and all that is ever done with their lines is to carry them.  Many
 others bring the same records together once more: near-copies share a dozen keys.  So run_local.sh
@@ -27,7 +27,7 @@ where that is too large, a part of it; those of a key that very many records sha
 Records of an index in a run: one more mapper, whose keys are looked up where others are read.
 
     new keys of a partition ── segment 0 ── entries ─┐
-                            └─ segment 1 ── entries ─┴─ sieve ── what it kept ── lines
+                            └─ segment 1 ── entries ─┴─ prune ── what it kept ── lines
 
 Numbers of records are those of mappers: record i of segment j has number i · N + J + j, where J
 mappers and the segments are N together.
@@ -73,7 +73,7 @@ PAIRS_AT_ONCE = 1 << 18
 ENTRIES_LOOKED_AT = 1 << 17
 
 
-def traits(batch: Batch) -> np.ndarray:
+def record_sketches(batch: Batch) -> np.ndarray:
     """uint64 (n, 2): what tells from afar that two records are no pair.
 
     Their sizes, with a bit above for old ones, and their bitmaps.
@@ -95,8 +95,9 @@ class Known(NamedTuple):
     bitmaps: np.ndarray
 
 
-class Traits:
-    """The traits of all records, from N mappers' files: record i is row i // N of file i % N.
+class RecordSketches:
+    """The record sketches of all records, from N mappers' files: record i is row i // N of
+    file i % N.
 
     `more` are rows that count as further files.  `against`: two old records are no pair; `between`:
     nor are two new ones.
@@ -134,11 +135,11 @@ class Traits:
         return old ^ other_old if self.between else ~(old & other_old)
 
 
-def sift(
+def prune(
     sources: list[Path],
     targets: list[Path],
     partitions: int,
-    known: Traits,
+    known: RecordSketches,
     measure: Measure,
 ) -> None:
     """One partition of all mappers: of each one's entries, keep those where a pair may meet.
@@ -164,12 +165,12 @@ def _files(targets: list[Path], part: int) -> list[Path]:
 
 
 def _sift_part(
-    pieces: list[np.ndarray], targets: list[Path], known: Traits, measure: Measure
+    pieces: list[np.ndarray], targets: list[Path], known: RecordSketches, measure: Measure
 ) -> None:
     ends = np.cumsum([len(piece) for piece in pieces])
     entries = np.concatenate(pieces)
     pieces.clear()
-    place, shared = sifted(entries, known, measure)
+    place, shared = pruned(entries, known, measure)
     del entries
     back = np.argsort(place)
     bounds = [0, *np.searchsorted(place[back], ends).tolist()]
@@ -177,7 +178,9 @@ def _sift_part(
         target.write_bytes(shared[back[low:high]].data)
 
 
-def sifted(entries: np.ndarray, known: Traits, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
+def pruned(
+    entries: np.ndarray, known: RecordSketches, measure: Measure
+) -> tuple[np.ndarray, np.ndarray]:
     """Which of all entries of some keys (uint64 (n, 2)) are kept (int64), by key; and these, as
     uint64 (key, record, group)."""
     place = np.argsort(entries[:, 0])
@@ -194,7 +197,7 @@ def sifted(entries: np.ndarray, known: Traits, measure: Measure) -> tuple[np.nda
 
 
 def _with_partner(
-    entries: np.ndarray, place: np.ndarray, known: Traits, measure: Measure
+    entries: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
     """Which of entries[place], sorted by key, have another of the same key that may be a match.
 
@@ -218,7 +221,7 @@ def _with_partner(
     return wanted
 
 
-def _any_pair(entries: np.ndarray, place: np.ndarray, known: Traits) -> bool:
+def _any_pair(entries: np.ndarray, place: np.ndarray, known: RecordSketches) -> bool:
     """Whether any two of these may form a pair, as far as collections tell."""
     steps = range(0, len(place), ENTRIES_LOOKED_AT)
     parts = (known.of(entries[place[i : i + ENTRIES_LOOKED_AT], 1]).old for i in steps)
@@ -227,7 +230,7 @@ def _any_pair(entries: np.ndarray, place: np.ndarray, known: Traits) -> bool:
 
 
 def _may_match(
-    records: np.ndarray, members: np.ndarray, known: Traits, measure: Measure
+    records: np.ndarray, members: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
     """Which of the records of some buckets, laid end to end, may match one of the same bucket."""
     old, sizes, maps = known.of(records)
@@ -245,7 +248,7 @@ def _may_match(
 
 
 class SharedKeys:
-    """What `sift` kept of one mapper's entries, read back in order of record."""
+    """What `prune` kept of one mapper's entries, read back in order of record."""
 
     def __init__(self, files: list[IO[bytes]]):
         self.readers = [_Rows(file) for file in files]
@@ -274,7 +277,7 @@ class SharedKeys:
 
 
 def keys_to_meet_at(rows: np.ndarray, records: np.ndarray) -> Ragged:
-    """Of what `sifted` kept, a row of keys for each of these records (uint64, ascending, and one
+    """Of what `pruned` kept, a row of keys for each of these records (uint64, ascending, and one
     that is larger than all)."""
     # By record, group and key: the first key of each group is the one to meet at.
     rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
@@ -307,7 +310,7 @@ class _Rows:
 RECORDS_AT_ONCE = 1 << 15
 
 
-def keys_to_find(sources: list[Path], known: Traits) -> np.ndarray:
+def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
     """uint64, ascending: the keys that new records have in these files of entries."""
     found = np.empty(0, dtype=np.uint64)
     for source in sources:
@@ -348,7 +351,7 @@ def write_found(
 def records_to_send(
     segment: Segment, shared: SharedKeys, number: int, of: int, turn: int, turns: int
 ) -> Iterator[tuple[Batch, Ragged]]:
-    """Records of a segment that the sieve has kept, and their keys; every `turns`-th share."""
+    """Records of a segment that the pruning has kept, and their keys; every `turns`-th share."""
     for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
         high = min(low + RECORDS_AT_ONCE, len(segment))
         numbers = np.arange(low, high, dtype=np.uint64) * np.uint64(of) + np.uint64(number)

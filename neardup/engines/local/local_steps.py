@@ -19,12 +19,12 @@ import numpy as np
 
 from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.key_pruning import (
+    RecordSketches,
     SharedKeys,
-    Traits,
     keys_to_find,
+    prune,
+    record_sketches,
     records_to_send,
-    sift,
-    traits,
     write_found,
 )
 from neardup.engines.local.progress import Progress
@@ -89,9 +89,11 @@ class Plan(NamedTuple):
     def readable(self, file: str) -> str:
         return str(self.path(STDIN)) if file == "-" else file
 
-    def traits(self) -> Traits:
+    def record_sketches(self) -> RecordSketches:
         settings = self.settings
-        return Traits(self.paths("traits"), self.segments, settings.against, settings.between)
+        return RecordSketches(
+            self.paths("record_sketches"), self.segments, settings.against, settings.between
+        )
 
     def path(self, kind: str, *numbers: int) -> Path:
         return self.folder / ".".join([kind, *map(str, numbers)])
@@ -192,9 +194,9 @@ def new_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None
 def parsed_records(plan: Plan, k: int, counters: Counters) -> Generator[Batch, None, None]:
     """Yield the records of a share of the input; only their sizes and bitmaps are kept on disk."""
     blocks = blocks_in_turn(plan, k)
-    with open(plan.path("traits", k), "wb") as known:
+    with open(plan.path("record_sketches", k), "wb") as known:
         for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
-            known.write(traits(batch).tobytes())
+            known.write(record_sketches(batch).tobytes())
             # What tells of a record from afar is as long as an entry.
             counters.add(SHUFFLED, ENTRY_BYTES * len(batch.ids))
             yield batch
@@ -235,21 +237,21 @@ def count(plan: Plan, k: int, source: Source) -> None:
     counters.report()
 
 
-def sieve(plan: Plan, k: int) -> None:
+def prune_keys(plan: Plan, k: int) -> None:
     """Every N-th partition of the keys of all mappers."""
-    known = plan.traits()
+    known = plan.record_sketches()
     mine = range(k, plan.partitions, plan.jobs)
     for part in plan.progress.counted(k, mine, lambda _: 1):
         sources, targets = plan.paths("keys", part), plan.paths("shared", part)
         for path in find(plan, part, known):
             sources.append(path)
             targets.append(path.with_name(path.name.replace("keys", "shared")))
-        sift(sources, targets, plan.partitions, known, plan.settings.measure)
+        prune(sources, targets, plan.partitions, known, plan.settings.measure)
         for path in sources:
             path.unlink()
 
 
-def find(plan: Plan, part: int, known: Traits) -> Iterator[Path]:
+def find(plan: Plan, part: int, known: RecordSketches) -> Iterator[Path]:
     """Files of those entries of indexes that have keys of new records, of a partition."""
     if not plan.segments:
         return
@@ -263,8 +265,8 @@ def find(plan: Plan, part: int, known: Traits) -> Iterator[Path]:
 
 
 def send(plan: Plan, k: int) -> None:
-    """Records beside their keys, as mapper.py has them on lines; of keys, those that the sieve has
-    kept."""
+    """Records beside their keys, as mapper.py has them on lines; of keys, those that the
+    pruning has kept."""
     counters = Counters("send")
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
@@ -282,7 +284,7 @@ def send(plan: Plan, k: int) -> None:
 
 
 def bytes_to_send(plan: Plan) -> int:
-    """What all mappers will read; of an index, each of them reads all that the sieve has kept."""
+    """What all mappers will read; of an index, each of them reads all that the pruning has kept."""
     of_indexes = (plan.folder.glob(f"shared.{i}.*") for i in range(plan.jobs, plan.sources))
     own = total_size(plan.paths("records"))
     return own + plan.jobs * sum(total_size(paths) for paths in of_indexes)
@@ -314,7 +316,7 @@ def of_segment(
 
 @contextmanager
 def shared_keys(plan: Plan, number: int) -> Iterator[SharedKeys]:
-    """What the sieve has kept of a mapper's, or a segment's, entries."""
+    """What the pruning has kept of a mapper's, or a segment's, entries."""
     with ExitStack() as stack:
         paths = sorted(plan.folder.glob(f"shared.{number}.*"))
         yield SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])

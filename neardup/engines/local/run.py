@@ -1,6 +1,6 @@
 """run_local.sh: the whole job on this machine, on all cores and in bounded memory.
 
-    files ─┬─ mapper 1 ─┬─ keys ─── sieve 1 ─┬─ mapper 1 ─┬─ reducer 1 ─┬─ sort ── dedup
+    files ─┬─ mapper 1 ─┬─ keys ─── prune 1 ─┬─ mapper 1 ─┬─ reducer 1 ─┬─ sort ── dedup
            └─ mapper 2 ─┴─ (records stay) ───┴─ mapper 2 ─┴─ reducer 2 ─┘
                 count                           send
 

@@ -10,7 +10,7 @@ import pytest
 from neardup.evaluation.pair_files import clopper_pearson
 from neardup.schemes.bit_keys import agreement
 from neardup.sets import hashing as module
-from neardup.sets.hashing import mix, normal_sides, quantiles, random_words
+from neardup.sets.hashing import hyperplane_sides, mix, quantiles, random_words
 from neardup.sets.ragged import Ragged
 from neardup.similarity.sketches import popcount
 
@@ -41,7 +41,7 @@ def test_a_bit_is_the_sign_of_a_sum(most: int, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(module, "CACHE_TOKENS", 50)
     monkeypatch.setattr(module, "DISTINCT_AT_ONCE", 310)
     sets, weights = drawn(most)
-    words = normal_sides(sets, weights, 7, 0, 192)
+    words = hyperplane_sides(sets, weights, 7, 0, 192)
     for i in range(len(SIZES)):
         mine = slice(sets.offsets[i], sets.offsets[i + 1])
         tokens, some = sets.values[mine].tolist(), weights[mine].tolist()
@@ -51,14 +51,14 @@ def test_a_bit_is_the_sign_of_a_sum(most: int, monkeypatch: pytest.MonkeyPatch) 
 
 def test_some_dimensions_are_those_of_all() -> None:
     sets, weights = drawn(1000)
-    everything = normal_sides(sets, weights, 3, 0, 256)
+    everything = hyperplane_sides(sets, weights, 3, 0, 256)
     for low, high in [(0, 1), (0, 64), (5, 60), (60, 70), (70, 199), (128, 256)]:
         first, last = low // 64, -(-high // 64)
         inside = [sum(1 << d - 64 * w for d in range(low, high) if d // 64 == w) for w in range(4)]
         mask = np.array(inside[first:last], dtype=np.uint64)
-        found = normal_sides(sets, weights, 3, low, high)
+        found = hyperplane_sides(sets, weights, 3, low, high)
         assert (found == everything[:, first:last] & mask).all()
-        alone = normal_sides(sets.take(np.array([3])), weights[6:46], 3, low, high)
+        alone = hyperplane_sides(sets.take(np.array([3])), weights[6:46], 3, low, high)
         assert (alone[0] == found[3]).all()
 
 
@@ -81,7 +81,7 @@ def test_two_tokens_agree_by_their_angle(x: tuple[int, int], y: tuple[int, int])
     dimensions, pairs = 640, 400
     rows = [[2 * p + i for i in (0, 1) if z[i]] for p in range(pairs) for z in (x, y)]
     weights = np.array([w for _ in range(pairs) for z in (x, y) for w in z if w])
-    words = normal_sides(Ragged.from_rows(rows), weights, 11, 0, dimensions)
+    words = hyperplane_sides(Ragged.from_rows(rows), weights, 11, 0, dimensions)
     differ = int(popcount((words[0::2] ^ words[1::2]).ravel()).sum())
     count = dimensions * pairs
     low, high = clopper_pearson(count - differ, count, 1e-9)
