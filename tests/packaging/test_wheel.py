@@ -219,3 +219,27 @@ def test_a_read_only_installation(made: Path, empty: Path) -> None:
 
 # Root may write anywhere, so that Python would leave its own compiled files.
 UNWRITTEN = {"PYTHONDONTWRITEBYTECODE": "1"} if os.geteuid() == 0 else {}
+
+
+@pytest.mark.parametrize("engine", ["hadoop", "spark"])
+def test_the_command_knows_the_clusters(engine: str, command: str, empty: Path) -> None:
+    wrong = run([command, engine, "--threshold=3", "a", "b"], empty, cwd=empty)
+    assert (wrong.code, wrong.out) == (2, b"")
+    assert wrong.err == f"neardup {engine}: --threshold: 3 is outside 0 < t <= 1\n"
+    help_ = succeed([command, engine, "--help"], empty, cwd=empty).out.decode()
+    assert help_.startswith(f"usage: python3 -m neardup {engine} ")
+    assert f"./run_{engine}.sh" not in help_.partition("positional arguments")[0]
+
+
+def test_what_tasks_run_comes_with_the_wheel(made: Path, empty: Path) -> None:
+    """The archive for Hadoop's nodes, made by the installed package alone."""
+    python = made / "env" / "bin" / "python"
+    making = "from neardup.engines.hadoop import shipping; print(shipping.our_code())"
+    archive = succeed([str(python), "-c", making], empty, cwd=empty).out.decode().strip()
+    assert not Path(archive).is_relative_to(packages(made))
+    with tarfile.open(archive) as tar:
+        tar.extractall(empty / "neardup-job")
+    mapped = succeed(
+        [str(python), "-I", str(empty / "neardup-job" / "mapper.py")], empty, RECORDS, cwd=empty
+    )
+    assert mapped.out.count(b"\n") == 30
