@@ -68,7 +68,7 @@ PIP_INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --edita
 .venv/.run: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 9))' || { echo "make: needs Python 3.9 or later as '$(PYTHON)'; on Debian and Ubuntu: apt-get install python3, or name another: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "make: this Python has no venv; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
-	@exec >&2; set -ex; $(PYTHON) -m venv .venv; $(PIP_INSTALL) '.[mrjob]'
+	@exec >&2; set -ex; $(PYTHON) -m venv .venv; $(PIP_INSTALL) '.[mrjob,report]'
 	@touch $@
 
 .venv/.test .venv/.lint .venv/.bench .venv/.spark: .venv/.run

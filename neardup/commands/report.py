@@ -25,7 +25,7 @@ from neardup.report.material import (
     read_audit,
     read_removed,
 )
-from neardup.report.page import page
+from neardup.report.page import check_jinja, page
 from neardup.report.pair_graph import MILLION, PairGraph, read_found
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.errors import StageError, UsageError
@@ -48,6 +48,7 @@ def main() -> int:
 
 def _report() -> None:
     args = _command_line()
+    check_jinja()
     options = Options.of(args)
     if args.o in ("", "-"):
         raise UsageError(f"-o: expected the name of a file, got {args.o!r}")

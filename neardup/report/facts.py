@@ -1,22 +1,15 @@
-"""The figures of the page, and bars for them.
-
-The figures of a graph of pairs: all that the page says of numbers, as plain values.
-
-Bars: a table of counts, each with a bar as inline SVG, which print keeps and any width fits.
-"""
+"""The figures of a graph of pairs: all that the page says of numbers, as plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import log1p
 from typing import NamedTuple
 
 import numpy as np
 
 from neardup.report.pair_graph import MILLION, Chains, Found, Node, PairGraph, chains_of
-from neardup.report.style import safe
 
 SHOWN = 10  # clusters, and pairs of each kind
 MEMBERS = 4  # of a cluster that is shown
@@ -154,40 +147,3 @@ def _similarities(similarity: np.ndarray, threshold: Fraction | None) -> list[Ba
 
 def _between(values: np.ndarray, low: int, high: int) -> int:
     return int(np.count_nonzero((values >= low) & (values <= high)))
-
-
-SLIVER = 0.6  # of a hundred: what is there can be seen
-
-
-def bars(head: tuple[str, str], rows: Sequence[Bar], logarithmic: bool = False) -> str:
-    """head: what the labels are, and the counts."""
-    top = max((row.count for row in rows), default=0)
-    shown = "".join(_row(row, _length(row.count, top, logarithmic)) for row in rows)
-    names = f'<th scope="col">{head[0]}</th><th scope="col" colspan="2">{head[1]}</th>'
-    return f'<table class="bars"><thead><tr>{names}</tr></thead><tbody>{shown}</tbody></table>'
-
-
-def _length(count: int, top: int, logarithmic: bool) -> float:
-    """Of a bar, where the longest has 100; a logarithmic one of count 1 has some length too.
-
-    >>> _length(5, 10, False), _length(0, 10, False), round(_length(1, 3, True), 3)
-    (50.0, 0.0, 50.0)
-    """
-    if not count:
-        return 0.0
-    share = log1p(count) / log1p(top) if logarithmic else count / top
-    return max(SLIVER, 100 * share)
-
-
-def _row(row: Bar, length: float) -> str:
-    return (
-        f'<tr><th scope="row">{safe(row.label)}</th><td class="n">{row.count:,}</td>'
-        f"<td>{bar(length)}</td></tr>"
-    )
-
-
-def bar(length: float) -> str:
-    return (
-        '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect class="track" width="100" height="1"/><rect width="{length:.1f}" height="1"/></svg>'
-    )

@@ -242,6 +242,12 @@ class Material:
         differ = text_difference if text else shingle_difference
         return differ(self.texts[a], self.texts[b])
 
+    def removed_difference(self, gone: Gone) -> Parts:
+        """Of a record that went and the one that it went because of, which may be an old one."""
+        nodes = (Node(gone.kept, old) for old in (False, True))
+        kept = next((node for node in nodes if node in self.texts), Node(gone.kept))
+        return self.difference(Node(gone.id), kept)
+
     def most_similar(self) -> list[Found]:
         """Below 1; if there are too few, those of similarity 1 whose texts are not the same."""
         others = [pair for pair in self.facts.same if self._differ(pair)]

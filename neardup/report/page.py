@@ -1,158 +1,172 @@
-"""The page: one document of HTML with its style in it, that loads nothing and runs nothing."""
+"""The page: one HTML document with its style inside, which loads nothing and runs nothing.
+
+`page.html.j2` holds the words and elements, `page.css` the style, and this file what they call.
+Jinja escapes every value; `shown` also makes visible what a text could hide.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from math import log1p
 from pathlib import Path
+from typing import Any
 
-from neardup.report.examples import (
-    chains,
-    clusters,
-    counted,
-    least_similar,
-    most_similar,
-    percent,
-    removals,
-    section,
-    similar,
-    threshold_words,
-)
-from neardup.report.facts import bars
+from neardup.report.facts import Bar
 from neardup.report.material import Material
-from neardup.report.style import STYLE, safe
+from neardup.report.pair_graph import Found, Node
+from neardup.report.passages import Parts, passages
 from neardup.runtime import VERSION
+from neardup.runtime.errors import StageError
 
 # Nothing but the style that is in it: whatever a text might smuggle in would be refused.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+MEMBER_ROOM, REMOVED_ROOM, LITTLE = 400, 160, 3  # letters of a text; words of context
+MOST_LINKS = 12  # of a chain
+LONGEST_ID = 80  # letters of one that is shown
+SLIVER = 0.6  # of a bar of a hundred: what is there can be seen
+# Control characters, marks of direction (which can make a text read as another one), surrogates.
+UNSEEN = re.compile(
+    "[\0-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+LINE_END_IN_TEXT = re.compile(r"(?<!>)\s*\n\s*|\s*\n\s*(?!<)")  # of the template, not of a text
+
+
+def check_jinja() -> None:
+    """Raise StageError where the package that fills the page in is missing."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise StageError(
+            "a report needs the package jinja2: python3 -m pip install jinja2"
+        ) from None
 
 
 def page(material: Material) -> str:
-    """In the order in which a person wants it: found, asked, figures, pictures, examples."""
-    sections = [
-        _shapes(material),
-        clusters(material),
-        most_similar(material),
-        least_similar(material),
-        removals(material),
-        chains(material),
-    ]
-    title = f"Near-duplicates in {_names(material.sources.records)}"
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<main>
-{_header(material, title)}
-{_figures(material)}
-{_asked(material)}
-{"".join(sections) if material.facts.pairs else ""}
-<footer>Made by neardup {VERSION} from {_names([material.sources.pairs])} and
-{_names(material.sources.records)}.
-This page is one file: it loads nothing, and needs no network.</footer>
-</main>
-</body>
-</html>
-"""
+    """Return the HTML: found, asked, pictures, examples, as a person wants to know them."""
+    import jinja2
+
+    threshold = material.asked.threshold
+    pages = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        finalize=shown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    filled = pages.get_template("page.html.j2").render(
+        m=material,
+        threshold="" if threshold is None else f"{float(threshold):.9g}",
+        policy=POLICY,
+        version=VERSION,
+        little=LITTLE,
+        member_room=MEMBER_ROOM,
+        removed_room=REMOVED_ROOM,
+        most_links=MOST_LINKS,
+        **{call.__name__: call for call in CALLS},
+    )
+    return LINE_END_IN_TEXT.sub(" ", filled.strip()) + "\n"
 
 
-def _names(files: list[str]) -> str:
+def shown(value: Any) -> Any:
+    """What jinja escapes and writes for a value: unseen letters of a text become their codes.
+
+    >>> shown("<a>\\u202e\\0"), shown(7)
+    ('<a>⟨U+202E⟩⟨U+0000⟩', 7)
     """
-    >>> _names(["a/pairs.tsv"]), _names(["x", "y", "z"])
+    return UNSEEN.sub(_code, value) if type(value) is str else value  # not what a macro has made
+
+
+def _code(found: re.Match[str]) -> str:
+    return f"⟨U+{ord(found[0]):04X}⟩"
+
+
+def id_text(id_: bytes) -> str:
+    """An id as text, cut where it is very long."""
+    text = id_.decode("utf-8", "backslashreplace")
+    return text if len(text) <= LONGEST_ID else text[: LONGEST_ID - 1] + "…"
+
+
+def names(files: list[str]) -> str:
+    """
+    >>> names(["a/pairs.tsv"]), names(["x", "y", "z"])
     ('pairs.tsv', 'x and 2 more files')
     """
     name = "standard input" if files[0] == "-" else Path(files[0]).name
-    more = f" and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else ""
-    return safe(name) + more
+    return name + (f" and {counted(len(files) - 1, 'more file')}" if len(files) > 1 else "")
 
 
-def _header(material: Material, title: str) -> str:
-    facts = material.facts
-    if not facts.pairs:
-        head = f"No two of {counted(material.records, 'record')} are similar enough."
-        return f'<header><p class="over">{title}</p><h1>{head}</h1></header>'
-    of = f" of {material.records:,}" if material.records else ""
-    head = f"{facts.records:,}{of} records have a near-duplicate."
-    kind = "link" if material.asked.links else "pair"
-    lead = (
-        f"They form {counted(facts.pairs, kind)} {threshold_words(material.asked)}, which "
-        f"connect them to {counted(facts.clusters, 'cluster')}. "
-    )
-    if gone := material.sources.removed:
-        lead += (
-            f"{counted(gone.count, 'record')} went{percent(gone.count, material.records)}, because "
-            f"of {gone.kept:,} that stay."
-        )
-    else:
-        lead += (
-            f"If one record of each cluster stays, {facts.would_go:,} go"
-            f"{percent(facts.would_go, material.records)}."
-        )
-    return f'<header><p class="over">{title}</p><h1>{head}</h1><p class="lead">{lead}</p></header>'
+def comma(count: int) -> str:
+    return f"{count:,}"
 
 
-def _figures(material: Material) -> str:
-    facts, gone = material.facts, material.sources.removed
-    figures = [
-        (f"{material.records:,}" if material.records else "–", "records"),
-        (f"{facts.records:,}", f"of them in pairs{percent(facts.records, material.records)}"),
-        (f"{facts.pairs:,}", "links" if material.asked.links else "pairs"),
-        (f"{facts.equal:,}", "of them of similarity 1"),
-        (f"{facts.clusters:,}", "clusters"),
-        (f"{facts.would_go:,}", "would go, if one of each cluster stayed"),
-    ]
-    if gone:
-        figures[-1] = (f"{gone.count:,}", "removed")
-    shown = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for value, name in figures)
-    return f'<dl class="figures">{shown}</dl>'
+def counted(count: int, noun: str) -> str:
+    """
+    >>> counted(1, "pair"), counted(1200, "pair")
+    ('1 pair', '1,200 pairs')
+    """
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def _asked(material: Material) -> str:
-    rows = "".join(f"<dt>{name}</dt><dd>{said}</dd>" for name, said in _answers(material))
-    source = material.asked.source
-    told = f"From {safe(source)}." if source else "All that is known of it."
-    return section("What was asked", told, f'<dl class="asked">{rows}</dl>')
+def similar(count: int) -> str:
+    """
+    >>> similar(0), similar(1), similar(7)
+    ('No pair is', 'One pair is', '7 pairs are')
+    """
+    few = {0: "No pair is", 1: "One pair is"}
+    return few.get(count, f"{count:,} pairs are")
 
 
-def _answers(material: Material) -> list[tuple[str, str]]:
-    asked, unknown = material.asked, '<span class="unknown">not known</span>'
-    at_least = f"{float(asked.threshold):.9g} or more" if asked.threshold else unknown
-    options = " ".join(f"<code>{safe(option)}</code>" for option in asked.shown_options())
-    rows = [
-        ("Similarity", f"{at_least}, by {safe(asked.measure)}" if asked.measure else at_least),
-        ("Options", options or "none but the defaults"),
-        ("Promise", safe(asked.promise) if asked.promise else unknown),
-    ]
-    for name in ("recall", "precision"):
-        if name in material.sources.audit:
-            value, note = material.sources.audit[name]
-            ids, how = material.sources.audit["ids looked at"]
-            said = f"<b>{safe(value)}</b>" + (f", {safe(note)}" if note else "")
-            rows.append((f"Audited {name}", f"{said}; from {safe(ids)} ids, {safe(how)}"))
-    bad = material.bad_lines
-    reasons = ", ".join(f"{n:,} {safe(reason)}" for reason, n in sorted(bad.items()))
-    if asked.counts:
-        rows.append(("Bad lines", f"{sum(bad.values()):,} ({reasons})" if bad else "none"))
-    else:
-        rows.append(("Bad lines", unknown))
-    return rows
+def percent(part: int, whole: int) -> str:
+    """In brackets; nothing where the whole is not known.
+
+    >>> percent(1, 8), percent(1, 0)
+    (' (12.5 %)', '')
+    """
+    return f" ({100 * part / whole:.1f} %)" if whole else ""
 
 
-def _shapes(material: Material) -> str:
-    facts = material.facts
-    sizes = bars(("records", "clusters"), facts.sizes, logarithmic=True)
-    alike = bars(("similarity", "pairs"), facts.similarities)
-    equal = f"{similar(facts.equal)} of similarity 1: all their shingles are the same. "
-    return section(
-        "Shapes",
-        equal + "The bars of the clusters are logarithmic, those of the pairs are not.",
-        '<div class="two"><figure><figcaption>Clusters by size</figcaption>'
-        f"{sizes}</figure><figure><figcaption>Pairs by similarity</figcaption>{alike}</figure>"
-        "</div>",
-    )
+def millionths(similarity: int) -> str:
+    """
+    >>> millionths(912345), millionths(1000000)
+    ('0.912345', '1.000000')
+    """
+    return "{}.{:06}".format(*divmod(similarity, 10**6))
+
+
+def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float]]:
+    """Each row with the length of its bar, 0 to 100; a logarithmic one of count 1 has some, too.
+
+    >>> [length for _, length in lengths([Bar("a", 5), Bar("b", 10), Bar("c", 0)], False)]
+    [50.0, 100.0, 0.0]
+    """
+    top = max((row.count for row in rows), default=0)
+    for row in rows:
+        share = log1p(row.count) / log1p(top) if logarithmic else row.count / max(top, 1)
+        yield row, max(SLIVER, 100 * share) if row.count else 0.0
+
+
+def same(parts: Parts) -> bool:
+    return all(kind in ("same", "gap") for kind, _ in parts)
+
+
+def distinct(pairs: Sequence[Found]) -> bool:
+    """Whether no record is in two of these pairs."""
+    return len({node for pair in pairs for node in (pair.a, pair.b)}) == 2 * len(pairs)
+
+
+def along(links: Sequence[Found]) -> list[Node]:
+    """The records of a chain of two pairs or more, in order."""
+    first, second = links[0], links[1]
+    nodes = [first.a if first.b in (second.a, second.b) else first.b]
+    for link in links:
+        nodes.append(link.b if link.a == nodes[-1] else link.a)
+    return nodes
+
+
+CALLS = (
+    *(along, comma, counted, distinct, id_text, lengths, millionths, names, passages, percent),
+    *(same, similar),
+)

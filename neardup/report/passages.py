@@ -8,7 +8,6 @@ from itertools import accumulate
 from neardup.evaluation.pair_elements import word_difference
 from neardup.reading.shingling import joined
 from neardup.reading.shingling import words as words_of
-from neardup.report.style import safe
 
 RUN = 40  # words of one difference
 WORD = 200  # letters of a word
@@ -16,7 +15,7 @@ ROOM = 1200  # letters in all
 LEAST_GAP = 4  # words: fewer are shown
 GAP, DIFFERING = "gap", "differing"
 Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has them
-TAGS = {"only_a": "del", "only_b": "ins"}
+DIFFERENT = ("only_a", "only_b")
 
 
 def text_difference(a: str, b: str) -> Parts:
@@ -59,7 +58,7 @@ def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
             words = words_of(text)
             fitting = [] if left_out else _fitting(words, room)
             left_out += len(words) - len(fitting)
-            end = DIFFERING if kind in TAGS and len(words) > len(fitting) else end
+            end = DIFFERING if kind in DIFFERENT and len(words) > len(fitting) else end
             room -= sum(map(_cost, fitting))
             shown += [(kind, joined(fitting))] if fitting else []
     return [*shown, (end, str(left_out))] if left_out else shown
@@ -76,8 +75,8 @@ def _fitting(words: Sequence[str], room: int) -> Sequence[str]:
 
 
 def _cost(word: str) -> int:
-    """Letters, as the page shows them, with a blank."""
-    return len(safe(word)) + 1
+    """Letters, with a blank."""
+    return len(word) + 1
 
 
 def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
@@ -107,31 +106,3 @@ def _short(words: Sequence[str]) -> str:
     'bb…'
     """
     return joined(word if len(word) <= WORD else word[:WORD] + "…" for word in words)
-
-
-def left_side(parts: Parts) -> str:
-    """HTML of what A has."""
-    return _side(parts, "only_b")
-
-
-def right_side(parts: Parts) -> str:
-    return _side(parts, "only_a")
-
-
-def both(parts: Parts) -> str:
-    """HTML of both in one: what is gone, and what has come."""
-    return _side(parts, "")
-
-
-def _side(parts: Parts, without: str) -> str:
-    shown = [_element(kind, words) for kind, words in parts if kind != without]
-    return " ".join(shown)
-
-
-def _element(kind: str, words: str) -> str:
-    if kind == GAP:
-        return f'<span class="gap">… {int(words):,} …</span>'
-    if kind == DIFFERING:
-        return f'<span class="gap">… {int(words):,} … with more differences</span>'
-    tag = TAGS.get(kind)
-    return f"<{tag}>{safe(words)}</{tag}>" if tag else safe(words)

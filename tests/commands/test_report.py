@@ -185,3 +185,15 @@ def test_a_folder_without_parts(folder: Path) -> None:
     result = call(folder, pairs="out", records="records.txt")
     assert result.code == 1
     assert "there are no part-* files in it; name a file of pairs" in result.err
+
+
+def test_without_jinja(folder: Path) -> None:
+    (folder / "none").mkdir()
+    (folder / "none" / "jinja2.py").write_text("raise ImportError('not here')")
+    command = [*NEARDUP, "report", f"{folder}/pairs.tsv", "-o", f"{folder}/page.html"]
+    result = run(command, folder, process=True, PYTHONPATH=f"{folder}/none")
+    assert (result.code, result.out) == (1, b"")
+    assert result.err == (
+        "neardup report: a report needs the package jinja2: python3 -m pip install jinja2\n"
+    )
+    assert not (folder / "page.html").exists()

@@ -59,7 +59,9 @@ def test_what_is_in_the_wheel(made: Path) -> None:
             archive.read(*entry).split()
             == b"[console_scripts] neardup = neardup.__main__:main".split()
         )
-    package = [path for path in (ROOT / "neardup").rglob("*") if path.suffix in (".py", ".css")]
+    package = [
+        path for path in (ROOT / "neardup").rglob("*") if path.suffix in (".py", ".css", ".j2")
+    ]
     assert {path.relative_to(ROOT).as_posix() for path in package} | {"neardup/py.typed"} == {
         name for name in names if ".dist-info/" not in name
     }
