@@ -17,6 +17,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from neardup.runtime.frequent import ON_CLUSTER, FrequentIds, frequent_in_words, most_frequent
+from neardup.runtime.program import REPORTS
 from neardup.runtime.summary import (
     LIKE,
     MAX_BAD,
@@ -39,11 +40,13 @@ class Counters:
     """Named counts, and the first bad lines.
 
     `progress` names a count to show while the stage works: on stderr, if that is a terminal, or as
-    the status of a Hadoop task.
+    the status of a Hadoop task.  `reports` is the folder for a report, "" where the stage speaks
+    for itself; by default the environment names it.
     """
 
-    def __init__(self, stage: str, progress: str = ""):
+    def __init__(self, stage: str, progress: str = "", reports: str | None = None):
         self.stage = stage
+        self._reports = os.environ.get(REPORTS, "") if reports is None else reports
         self.counts: dict[str, int] = {}
         self.bad_lines: list[tuple[str, int, str]] = []
         self.promise = ""
@@ -54,7 +57,7 @@ class Counters:
         self.started = time.time()
         self._progress = progress
         self._on_terminal = bool(progress) and sys.stderr.isatty()
-        self._in_hadoop = "mapreduce_task_attempt_id" in os.environ and not _reports()
+        self._in_hadoop = "mapreduce_task_attempt_id" in os.environ and not self._reports
         self._shown = self.started
 
     def add(self, name: str, count: int) -> None:
@@ -79,7 +82,7 @@ class Counters:
         self.add(f"bad lines: {reason}", 1)
         if len(self.bad_lines) < SHOWN_BAD_LINES:
             self.bad_lines.append((place, line, message))
-            if not _reports():
+            if not self._reports:
                 if self._on_terminal:
                     self._show("")
                 print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
@@ -117,8 +120,8 @@ class Counters:
         """
         if self._on_terminal:
             self._show("")
-        if folder := _reports():
-            write_report(folder, self.as_dict())
+        if self._reports:
+            write_report(self._reports, self.as_dict())
         elif self._in_hadoop:
             for name, count in self.told().items():
                 print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
@@ -149,11 +152,6 @@ class Counters:
     def _show(self, text: str) -> None:
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
-
-
-def _reports() -> str:
-    """The folder for reports; "" where a stage speaks for itself."""
-    return os.environ.get("NEARDUP_REPORT", "")
 
 
 def write_report(folder: str, told: dict[str, Any]) -> None:

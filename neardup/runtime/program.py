@@ -40,13 +40,19 @@ def keep_freed_memory() -> None:
             mallopt(parameter, mebibytes << 20)
 
 
+REPORTS = "NEARDUP_REPORT"  # the environment variable that names the folder of reports
 OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 STDOUT = 1  # the descriptor
 STDOUT_TOLD = "standard output"  # in messages
 
 
-def run(name: str, main: Callable[[], None]) -> int:
-    """Run `main` and turn whatever ends it into a message on stderr and an exit code."""
+def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
+    """Run `main` and turn whatever ends it into a message on stderr and an exit code.
+
+    `reports` is the folder of a run of several processes, of which one says why it fails; by
+    default the one that the environment names, as of mrjob's tasks.
+    """
+    _end = partial(_ended, os.environ.get(REPORTS, "") if reports is None else reports)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     keep_freed_memory()
@@ -123,10 +129,10 @@ def _reason(error: OSError) -> str:
     return str(next(filter(None, said)))
 
 
-def _end(code: int, message: str = "") -> int:
+def _ended(reports: str, code: int, message: str = "") -> int:
     # Another process that failed too may be silent because this one speaks: so it must.
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if message and _first_to_fail():
+    if message and _first_to_fail(reports):
         with contextlib.suppress(OSError):  # if nobody hears it, the exit code still tells
             print(message, file=sys.stderr)
     signal.signal(signal.SIGTERM, before)
@@ -146,9 +152,8 @@ def _reader_gone() -> bool:
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in stdout.poll(0))
 
 
-def _first_to_fail() -> bool:
+def _first_to_fail(folder: str) -> bool:
     """Whether no other process of the same run has said why it ends: one message is enough."""
-    folder = os.environ.get("NEARDUP_REPORT", "")
     if not os.path.isdir(folder):
         return True
     try:

@@ -80,7 +80,7 @@ def test_another_python_is_noticed_before_the_first_job(
         ("id string, text string", {"text": "body"}, "body: no such column; there are id, text"),
         ("id double, text string", {}, "id: an id is a string or an integer"),
         ("id string, text double", {}, "text: expected a column of strings"),
-        ("id string, text string", {"threshold": 2}, "--threshold"),
+        ("id string, text string", {"threshold": 2}, "threshold=2"),
         ("id string, text string", {"shingel": "word:2"}, "shingel: no such option"),
         ("id string, text string", {"exact": True}, "counts the tokens"),
         ("id string, text string", {"rounds": 3}, "rounds: 3 is not 1 or 2"),

@@ -69,9 +69,6 @@ class Answer(NamedTuple):
             sink.writelines(pieces)
 
 
-STDOUT_ANSWER = Answer()
-
-
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
     """UsageError where -o and --removed name what they cannot."""
     name = args.answer

@@ -27,8 +27,7 @@ from typing import IO, BinaryIO, Callable
 
 import numpy as np
 
-from neardup.decisions.kept_lines import keep_file, keep_in_one, nothing
-from neardup.engines.local.answer_file import STDOUT_ANSWER, Answer
+from neardup.decisions.kept_lines import keep_file, keep_in_one
 from neardup.engines.local.local_steps import (
     Plan,
     Source,
@@ -50,7 +49,7 @@ from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.reading.input_files import InputFile
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import SHUFFLED
 from neardup.runtime.program import write_to
 from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Ragged, starts_of_runs
@@ -150,7 +149,7 @@ def counted(workers: Workers, plan: Plan) -> TokenCounts:
 
 def count_tokens(plan: Plan, k: int) -> None:
     """Count the tokens of a share of the records."""
-    counters = Counters("tokens")
+    counters = plan.counters("tokens")
     with ExitStack() as stack:
         records = stack.enter_context(closing(new_records(plan, k, counters)))
         paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
@@ -172,7 +171,7 @@ def sum_tokens(plan: Plan, k: int) -> None:
 
 
 def decide(plan: Plan, edges: int) -> None:
-    counters = Counters("decide")
+    counters = plan.counters("decide")
     with open(edges, "rb") as lines, open(plan.path("decided"), "wb") as file:
         blocks = plan.progress.counted(0, blocks_of(lines), len)
         file.writelines(decide_edges(blocks, plan.settings, counters))
@@ -192,8 +191,7 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
         files = plan.new_files()
         plan.unchanged.check()
         plan.progress.stage("keep", total_size(file.path for file in files))
-        to, passed = plan.answer, plan.progress.of(0)
-        workers.start("keep", lambda: keep(plan.settings, by_place, files, to, passed))
+        workers.start("keep", lambda: keep(plan, by_place, files))
     if output == "removed" or removed:
         without_places(decided, reasons)
         write = partial(write_to, removed) if removed else plan.answer.write
@@ -223,19 +221,10 @@ def without_places(decided: Path, removed: Path) -> None:
         file.writelines(map(removed_line, lines))
 
 
-def keep(
-    settings: Settings,
-    by_place: Path,
-    files: Sequence[InputFile],
-    answer: Answer = STDOUT_ANSWER,
-    passed: Callable[[int], None] = nothing,
-) -> None:
-    """Write what stays of the files: one after the other, or each into a file of its own.
-
-    `passed` is as in `read_files`.
-    """
-    counters = Counters("keep")
-    form, longest = settings.form, settings.max_line
+def keep(plan: Plan, by_place: Path, files: Sequence[InputFile]) -> None:
+    """Write what stays of the files: one after the other, or each into a file of its own."""
+    counters, answer, passed = plan.counters("keep"), plan.answer, plan.progress.of(0)
+    form, longest = plan.settings.form, plan.settings.max_line
     with open(by_place, "rb") as decided:
         if not answer.folder:
             with answer.opened() as sink:

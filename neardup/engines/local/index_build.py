@@ -99,7 +99,6 @@ def build(args: argparse.Namespace) -> None:
         else:
             manifest = Manifest({}, "", given=given_options(options))
         sweep_unfinished(index, manifest)
-        os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(args.files)]
         size = sum(size_of(name, folder) for name in files)
         jobs = workers_for(asked, size)
@@ -188,7 +187,7 @@ def segment(
 def _segment(
     plan: Plan, folder: Path, options: Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
-    with plan.progress, Workers(NAME, plan.progress.fail) as workers:
+    with plan.progress, Workers(NAME, plan.progress.fail, str(plan.folder)) as workers:
         source: Source = parsed_records
         if counts_first(options):
             plan, source = with_counts(workers, plan, options, folder / COUNTS), kept_records

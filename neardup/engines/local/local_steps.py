@@ -95,6 +95,10 @@ class Plan(NamedTuple):
             self.paths("record_sketches"), self.segments, settings.against, settings.between
         )
 
+    def counters(self, stage: str) -> Counters:
+        """Of a step, whose report comes to the folder of the run."""
+        return Counters(stage, reports=str(self.folder))
+
     def path(self, kind: str, *numbers: int) -> Path:
         return self.folder / ".".join([kind, *map(str, numbers)])
 
@@ -224,7 +228,7 @@ def kept_records(plan: Plan, k: int, _: Counters) -> Generator[Batch, None, None
 
 def count(plan: Plan, k: int, source: Source) -> None:
     """Write down the keys of a share of the records."""
-    counters = Counters("count")
+    counters = plan.counters("count")
     with ExitStack() as stack:
         records = stack.enter_context(closing(source(plan, k, counters)))
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
@@ -267,7 +271,7 @@ def find(plan: Plan, part: int, known: RecordSketches) -> Iterator[Path]:
 def send(plan: Plan, k: int) -> None:
     """Records beside their keys, as mapper.py has them on lines; of keys, those that the
     pruning has kept."""
-    counters = Counters("send")
+    counters = plan.counters("send")
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
         files = [stack.enter_context(open(path, "wb")) for path in paths]
@@ -324,7 +328,7 @@ def shared_keys(plan: Plan, number: int) -> Iterator[SharedKeys]:
 
 def reduce(plan: Plan, k: int) -> None:
     """Every N-th partition of what the mappers have sent, to pairs."""
-    counters = Counters("reducer")
+    counters = plan.counters("reducer")
 
     def buckets() -> Iterator[BucketBatch | SpilledBucket]:
         for part in range(k, plan.reduced, plan.jobs):
@@ -344,7 +348,7 @@ def reduce(plan: Plan, k: int) -> None:
 
 
 def dedup(plan: Plan, pairs: int) -> None:
-    counters = Counters("dedup")
+    counters = plan.counters("dedup")
     with open(pairs, "rb") as stream:
         blocks = plan.progress.counted(0, blocks_of(stream), len)
         plan.answer.write(dedup_pairs(chain.from_iterable(map(BytesIO, blocks)), counters))

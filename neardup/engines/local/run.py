@@ -13,7 +13,6 @@ Everything temporary lies in one folder below TMPDIR, which goes away however th
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from contextlib import ExitStack
@@ -97,7 +96,6 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
         read = [*names, *options.against, *filter(None, [options.counts])]
         removed = stack.enter_context(removed_file(args.removed, read))
         answer = stack.enter_context(answer_to(args.answer, args.files, read))
-        os.environ["NEARDUP_REPORT"] = str(folder)
         files = [kept(name, folder, i) for i, name in enumerate(names)]
         size = sum(size_of(name, folder) for name in files)
         partitions = partitions_for(size)
@@ -119,7 +117,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
         )
         if options.output == "kept" and not answer.folder:
             check_one_answer(settings.form, plan.new_files())
-        with plan.progress, Workers(name, plan.progress.fail) as workers:
+        with plan.progress, Workers(name, plan.progress.fail, str(folder)) as workers:
             plan = find_keys(workers, plan, options)
             find_pairs(workers, plan)
             write_answer(workers, plan, options.output, removed)

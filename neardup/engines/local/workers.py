@@ -41,9 +41,10 @@ class Workers:
             workers.together()
     """
 
-    def __init__(self, program: str, failing: Callable[[], None] = lambda: None):
-        """`failing` is called in a worker that is about to say why it fails."""
-        self.program, self.failing = program, failing
+    def __init__(self, program: str, failing: Callable[[], None] = lambda: None, reports: str = ""):
+        """`failing` is called in a worker that is about to say why it fails; of several that
+        fail, the first one in the folder `reports` does so."""
+        self.program, self.failing, self.reports = program, failing, reports
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some supervisors have it ignored
         self._names: dict[int, str] = {}  # of the living, by process id
 
@@ -136,7 +137,7 @@ class Workers:
                 self.failing()
                 raise
 
-        code = run(self.program, watched)
+        code = run(self.program, watched, self.reports)
         return ENOUGH if broken and code == OK else code
 
     def _signal_all(self) -> None:
