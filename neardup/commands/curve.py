@@ -1,25 +1,20 @@
 """`curve`: the S-curve of a setting, as a table and as a picture.
 
-The probability that two records share a key, by their similarity.  Right of the threshold it should
-be high: that is the recall.  Left of it low: who meets there is compared in vain.
-
-The S-curve of a setting as a picture, and the areas between it and a step.
-
-How far an S-curve is from the ideal, a step at the threshold: the two areas between them.
+The curve is the probability that two records share a key, by their similarity.  Right of the
+threshold it should be high: that is the recall.  Left of it, it should be low: pairs found there
+are compared in vain.  How far it is from the ideal, a step at the threshold, is two areas:
 
     false negatives   ∫ 1 - P(s) ds, t … 1     above the curve: pairs that never meet
     false positives   ∫ P(s) ds,     0 … t     below it: strangers that meet, and are compared
 
 (Leskovec, Rajaraman, Ullman, Mining of Massive Datasets, ch. 3.)  Were all similarities from 0 to 1
-equally likely, they would be the shares of all pairs that are the one or the other.
+equally likely, the areas would be the shares of all pairs that are false negatives or positives.
 
 Each integral is by Gauss's rule of 16 points, and in two halves wherever these differ from the
 whole.  The rule never asks at the ends: a curve may jump at the threshold.
 
 Letters: t threshold (0.9), P(s) the chance to meet at similarity s.  For 15 bands of 7 rows the
 areas are 5·10^-7 and 0.27.  Cost: some hundred values of P.
-
-A curve from (0, 0) to (1, 1) as an SVG picture, for light and dark backgrounds.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """Pairs from files, beside the exact answer or a sample of the records.
 
-A random sample of ids, drawn while records stream by.
+A random sample of ids is drawn while records stream by.  An id is in or out by its hash (bottom-k
+sampling), so all records of an id go the same way, however often it comes, and each set of N ids is
+as likely as any other.  In memory: the records of 2N ids.
 
-An id is in or out by its hash (bottom-k sampling), so all records of an id go the same way, however
-often it comes, and each set of N ids is as likely as any other.  In memory: the records of 2N ids.
-
-Exact intervals for a probability, for precision and recall, and for an angle.
-
-The exact interval of a binomial probability (Clopper, Pearson 1934).
-
+Exact intervals, for precision and recall: those of a binomial probability (Clopper, Pearson 1934).
 Of n independent trials, each a hit with probability p, `hits` were hits.  The interval holds every
 p under which neither so many hits nor so few would be a surprise of α/2 or less; so whatever p is,
 it lies outside in at most a share α of all experiments.  No approximation: it holds for small n and
@@ -24,11 +20,10 @@ than the one before it:
 Letters: n trials, k hits, p the probability of a hit.  Cost: up to 5 ms for n = 10^7, 0.1 ms for
 n = 20.  The ends are right to 10 digits at n = 4000 and to 7 at n = 10^7, where lgamma ends.
 
-The angle of two sets, estimated from how many bits of their vectors are equal.
-
-Each of F bits is equal with probability a = 1 - θ/π (Charikar 2002), so θ is about π·(1 - share).
-How many are equal is binomial: the exact interval of a gives one of θ, and one of
-the cosine.  To each side that of θ is about 2·π·√(a·(1 - a) / F) wide, for 95 %.
+The angle of two sets is estimated from how many bits of their vectors are equal.  Each of F bits is
+equal with probability a = 1 - θ/π (Charikar 2002), so θ is about π·(1 - share).  How many are equal
+is binomial: the exact interval of a gives one of θ, and one of the cosine.  To each side that of θ
+is about 2·π·√(a·(1 - a) / F) wide, for 95 %.
 
 Letters: F bits (384), of which 372 are equal: θ = 0.098, and the cosine 0.995.
 """

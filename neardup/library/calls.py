@@ -2,19 +2,14 @@
 
 Records are texts, or sets or lists of hashables, or (id, record) tuples of these; also a column of
 pandas, polars or Arrow.  Without ids, positions stand for them.  The threshold is 0.9 unless given.
-
 Answers hold ids as they were given, or positions, and exact similarities.
 
-The stages on records in memory: no process, no file, and no output.
+`Meeting` is the engine: the stages of run_local.sh in one process, without files or output.
 
-Counters that are not told: a library says nothing on stderr, and there may be none.
+    records ── keys ── the keys that two records share ── batches of buckets ── pairs, or edges
+             with_keys           pruned                   in_batches           a join
 
-The engine of the library: the stages of run_local.sh in one process, and all in memory.
-
-    records ── keys ── the keys where two may meet ── batches of buckets ── pairs, or edges
-             with_keys           pruned                in_batches           a join
-
-What is held: the records' sets; and 40 bytes for each of their keys, while these are pruned.
+It holds the records' sets, and 40 bytes for each of their keys while these are pruned.
 """
 
 from __future__ import annotations

@@ -1,18 +1,11 @@
-"""Texts with ids → a batch: lines of text, and JSON lines.
+"""Texts with ids → a batch of records: lines of text, JSON lines, and rows of tables.
 
-Texts, however they were read, → a batch.
+    text        ID TAB TEXT, or ID BLANK TEXT where a line has no tab
+    JSON lines  {"id": "a", "text": "to be or not to be"}; rows of tables come in this form, too
 
-Text lines, `ID TAB TEXT` or `ID BLANK TEXT`, → batches.
-
-Which fields of a row are the id and the text of a record: --id and --text.
-
-JSON lines, `{"id": "a", "text": "to be or not to be"}`, → batches.
-
-Rows of tables come in this form, too.  A text may be a list of integers, which are
-the shingles then.  The id is a string or a whole number; a row without one has the number of its
-line, or is a bad line where that would not tell.
-
-The ids of rows that have none: where they stand.
+`Fields` names the fields of a row that are its id and its text (--id, --text).  A text may be a
+list of integers, which are the shingles then.  The id is a string or a whole number; a row without
+one has the number of its line, or is a bad line where --id names a field.
 """
 
 from __future__ import annotations

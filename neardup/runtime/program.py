@@ -1,7 +1,4 @@
-"""A program from start to end: its errors, signals, memory, and child processes.
-
-argparse, with what some Pythons get wrong about `--` put right.
-"""
+"""A program from start to end: its command line, errors, signals, memory, and child processes."""
 
 from __future__ import annotations
 

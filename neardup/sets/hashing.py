@@ -1,27 +1,21 @@
-"""Seeded hashing, the same in every process and on every machine; min-hashes of sets.
+"""Seeded hashing, min-hashes and random hyperplanes: the same in every process and on any machine.
 
-Python's own `hash()` differs between processes, and a linear hash alone leans on consecutive ids,
-so every token goes once through a 64-bit finaliser before anything linear touches it.  The
-finaliser and the generator are SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+Hashing.  Python's own `hash()` differs between processes, and a linear hash alone leans on
+consecutive ids, so every token goes once through a 64-bit finaliser before anything linear touches
+it.  The finaliser and the generator are SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).  All
+arithmetic is modulo 2^64 (`uint64`) or 2^32 (`uint32`) and relies on wrapping.
 
-All arithmetic is modulo 2^64 (`uint64`) or 2^32 (`uint32`) and relies on wrapping.
+Min-hashes in bands: the least value of a random hash over a set, r of them hashed to one word.  The
+minimum is equal for two sets with probability s, their resemblance (Broder 1997), so the word of a
+band is equal with probability s^r.  Letters: n sets, B bands (15), r rows (7).  Cost: 0.3 ns for
+each token and hash.
 
-Min-hashes in bands: the least value of a random hash over a set, r of them hashed to one word.
-
-The minimum is equal for two sets with probability s, their resemblance (Broder 1997), so the word
-of a band is equal with probability s^r.
-
-Letters: n sets, B bands (15), r rows (7).  Cost: 0.3 ns for each token and hash.
-
-Random hyperplanes: the sides on which plain and weighted sets lie (Charikar 2002).
-
-Random hyperplanes: on which sides of them a set lies (Charikar 2002).
-
-In dimension d every token counts +1 or -1, by a bit of its random word.  The sign of the sum over
-a set, each token times its weight, tells the side.  The vectors of two sets at an angle θ lie on
-the same side of a hyperplane with probability 1 - θ/π.  That is exact for hyperplanes drawn from
-a normal distribution; those of ±1 come near it as the tokens grow in number (central limit), as
-long as no few of them outweigh the others: `hyperplane_sides` has normal ones.
+Random hyperplanes: the side on which a set lies (Charikar 2002).  In dimension d every token counts
++1 or -1, by a bit of its random word; the sign of the sum over a set, each token times its weight,
+is the side (`signs`).  The vectors of two sets at an angle θ lie on the same side of a hyperplane
+with probability 1 - θ/π.  That is exact for hyperplanes drawn from a normal distribution; those of
+±1 come near it as the number of tokens grows (central limit), if no few of them outweigh the
+others.  `hyperplane_sides` has normal ones, for weighted sets.
 
 A sum of 0 would lie on both sides.  It gets a random bit, drawn by the smallest word of the set:
 neither side is favoured, similar sets get the same bit most of the time, others half of the time.
@@ -34,16 +28,9 @@ word; heavier ones by themselves:
 
 Letters: T tokens in n sets, D dimensions (2,108).  Cost: some 0.2 ns for each token and dimension.
 
-On which sides of normally distributed hyperplanes a weighted set lies (Charikar 2002).
-
-In dimension d a token has a number drawn from the standard normal distribution, and the sign of the
-sum over a set, each times its weight, tells the side.  Two sets at an angle θ lie on the same side
-with probability 1 - θ/π, whatever their weights are: signs of ±1 (`signs`) do not give that
-where one token outweighs the others.
-
-A number is the quantile of 12 random bits, in whole multiples of 2^-11: 4,096 steps, half of them
-above 0, and none that is 0.  The weights of a set are cut, where need be, to add up to less than
-2^39: so all sums are whole numbers below 2^53.  Cost: some 10 ns for each token and dimension.
+A normal number is the quantile of 12 random bits, in whole multiples of 2^-11: 4,096 steps, half of
+them above 0, and none that is 0.  The weights of a set are cut, where need be, to add up to less
+than 2^39: so all sums are whole numbers below 2^53.  Cost: some 10 ns for each token and dimension.
 """
 
 from __future__ import annotations

@@ -1,42 +1,32 @@
-"""The keys that two records share, grouped in bounded memory.
-
-The lines of a partition in byte order, however many: by the system's sort, in bounded memory.
-
-Rows of two words, brought together by the first one, in bounded memory.
-
-Those that are too many to be sorted at once go to files by a few bits of a hash of it, and come
-back a file at a time: of n rows, n/64 are in memory.
-
-Which keys of a partition two records share, and of those that bring the same records together,
-the smallest.
+"""The keys that two records share, found in bounded memory.
 
     key     records
     000:a   1  7         lines
-    001:b   9            no lines: nobody to meet
+    001:b   9            no lines: no other record has this key
     002:c   1  7         no lines: the same group of records as at 000:a
     003:d   1  7  9      lines
 
-Near-copies share a dozen keys.  No pair is lost by that: it is printed at the smallest key it
-shares, and a key is left out only if a smaller one has the same records.  A group is known by the
-sum of its records' hashes; a key of very many records is a group of its own.  Of the keys of other
-partitions nothing is known here, so with many partitions fewer keys are left out.
+Near-copies share a dozen keys, and one is enough.  No pair is lost by that: it is printed at the
+smallest key it shares, and a key is left out only if a smaller one has the same records.  A group
+is known by the sum of its records' hashes; a key of very many records is a group of its own.  The
+keys of other partitions are not known here, so with many partitions fewer keys are left out.
 
-Postings on disk: (key, number) entries of each partition, sorted, and their hot keys.
+External grouping.  `ExternalGroup` brings rows of two words together by the first one.  Rows that
+are too many to be sorted at once go to files by a few bits of a hash, and come back a file at a
+time: of n rows, n/64 are in memory.
 
-The entries of a partition in order of keys, in bounded memory.
+Postings are (key, number) entries on disk.  `in_order` sorts the entries of a partition.  What is
+too large to be sorted at once is cut into ranges of keys, as even as a look at 65,536 parts of the
+range allows.
 
-What is too large to be sorted at once is cut into ranges of keys, as even as a look at 65,536 parts
-of the range allows.  The entries of one key that very many records share need no sorting.
-
-A partition of entries too large for memory: in parts, and its hot keys by themselves.
+Hot keys.  A partition too large for memory is cut by slots, which are some bits of a key's hash:
 
     entries, counted by slot ─┬─ hot keys ─ written as they come
                               └─ part 0, part 1 …, each to be sorted in memory
 
-A slot is some bits of a key's hash, and parts are ranges of slots.  That cuts everything small,
-but for the entries of one key that a million records share.  These need no sorting: all that the
-pruning wants of such a *hot key* is how many records it has and their sum, which a look at each of
-its entries tells.
+That cuts everything small, but for the entries of one key that a million records share.  These need
+no sorting: pruning only asks how many records such a hot key has and what their sum is, which one
+look at each of its entries answers.
 """
 
 from __future__ import annotations

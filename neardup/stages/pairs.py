@@ -1,19 +1,16 @@
-"""The flow, on one screen.
+"""The whole data flow, on one screen.
 
     lines → records → keyed lines ~ shuffle ~ buckets → pairs ~ shuffle ~ unique pairs
             parse     map_records             reduce_buckets              dedup_pairs
 
-A stage takes blocks of whole lines and yields bytes to write; what carries the bytes in between
-(a pipe with `sort`, mrjob, Hadoop Streaming) does not matter to it.
+A stage takes blocks of whole lines and yields bytes to write.  What carries the bytes in between (a
+pipe with `sort`, mrjob, Hadoop Streaming) does not matter to it.
 
-From edges to a decision: which records are removed, or the clusters.
+Where the output asks for a decision, `reduce_buckets` writes edges, and one more step decides which
+records are removed, or what the clusters are, in little memory for any number of edges:
 
-    keyed lines ~ shuffle ~ buckets → edges ~ sort ~ decision → records that go → the input's lines
-                  reduce_buckets              decide_edges       ~ sort ~ keep_lines
-
-`reduce_buckets` of `stages` writes edges where the output asks for a decision.
-
-It needs little memory for any number of edges, see `decide_edges`.
+    buckets → edges ~ sort ~ decision → records that are removed → the lines of the input
+              reduce_buckets          decide_edges               ~ sort ~ keep_lines
 """
 
 from __future__ import annotations
