@@ -20,7 +20,7 @@ from neardup.runtime.program import run
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {
-    "videos": "made-up records, as many as wanted, to try all of this on",
+    "videos": "synthetic records, as many as wanted, to try all of this on",
     "curve": "what a setting finds: the probability to meet, for each similarity",
     "tune": "which setting suits a file: what each would find and cost, from a sample",
     "evaluate": "precision and recall of a run, against the exact answer",
@@ -51,7 +51,7 @@ them:
 
 0.  Try.  Records to play with:
 
-        python3 -m neardup videos --records 1000 > made-up.txt
+        python3 -m neardup videos --records 1000 > synthetic.txt
 
 1.  Choose.  `curve` shows what threshold and recall promise, before anything is read:
 

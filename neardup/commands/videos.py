@@ -1,6 +1,6 @@
-"""`videos`: made-up records in the shape of the real ones, as many as wanted.
+"""`videos`: synthetic records in the shape of the real ones, as many as wanted.
 
-Made-up records in the shape of the real ones: as many as wanted, in bounded memory.
+Synthetic records in the shape of the real ones: as many as wanted, in bounded memory.
 
     python3 -m neardup videos --records 2000 --seed 1 --cluster 30 > data/videos.txt
 

@@ -83,11 +83,11 @@ def _read(asked: Question) -> Read:
     records = gathered(held)
     for id_ in asked.ids:
         if id_ not in records.ids:
-            judged(counters.told(), settings.max_bad)
+            judged(counters.totals(), settings.max_bad)
             raise StageError(missing(id_, counters.counts, asked.run))
     if counting:
         settings = Settings.of(options, counter.counts())
-    judged(counters.told(), settings.max_bad)
+    judged(counters.totals(), settings.max_bad)
     return Read(records, texts, settings)
 
 

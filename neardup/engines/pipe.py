@@ -29,7 +29,7 @@ from neardup.runtime.errors import UsageError
 from neardup.runtime.program import STDOUT, bare_parser, run, write_all
 from neardup.stages.pairs import dedup_pairs, map_records
 from neardup.stages.phases import lines_in_blocks, map_shared, read_shared_keys, reduce_either
-from neardup.stages.token_counting import cost_told
+from neardup.stages.token_counting import with_cost_printed
 from neardup.stored.index_manifest import refuse_indexes
 
 MAPPER = """Write each record once for each of its keys.
@@ -58,7 +58,7 @@ def _map() -> None:
         help="lines for these keys alone: what step.py share wrote, or a folder of such files",
     )
     args = asked.parse_args()
-    settings = cost_told(Settings.of(Options.of(args)))
+    settings = with_cost_printed(Settings.of(Options.of(args)))
     counters = Counters("mapper", progress="records")
     blocks = blocks_to_read(args, settings)
     if args.blocks or args.shared_keys is not None:
@@ -129,12 +129,12 @@ def input_blocks(old: Sequence[str], files: Sequence[str], settings: Settings) -
     settings.form.check_task()
     if settings.tag:
         return task_blocks(
-            told_files(settings.input_files), settings.max_line, settings.form.pieces
+            list_of_files(settings.input_files), settings.max_line, settings.form.pieces
         )
     return settings.blocks(["-"])
 
 
-def told_files(input_files: str | None) -> str:
+def list_of_files(input_files: str | None) -> str:
     """The name of their list; UsageError where a task was not told it."""
     if input_files is None:
         raise UsageError(
@@ -168,7 +168,7 @@ def keep_of_files(
 
 def kept_of_task(decided: IO[bytes], input_files: str | None) -> Iterator[bytes]:
     """The lines that stay of a task's part of its input."""
-    first = task_place(told_files(input_files))
+    first = task_place(list_of_files(input_files))
     chunks = with_line_ends(iter(lambda: sys.stdin.buffer.read(BLOCK_BYTES), b""))
     whole = start_of_split().of_file
     yield from kept_lines(chunks, first, places_from(decided, first), whole)

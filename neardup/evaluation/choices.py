@@ -55,7 +55,7 @@ MODEL = 1000  # steps
 NEARLY = 1.1  # so much slower is as fast
 
 # Seconds of one core (AMD EPYC, as in docs/benchmarks.md), fitted to runs of run_local.sh on
-# made-up videos and package descriptions with 4 to 64 bands.
+# synthetic videos and package descriptions with 4 to 64 bands.
 RUN = 0.35  # of all cores: to start, and to end
 ENTRY = 2.5e-7  # to write, sort and look at a key's entry
 MET = 4e-8  # to look at the sizes and bitmaps of a pair

@@ -111,8 +111,8 @@ class Settings(NamedTuple):
             max_bad=max_bad,
             keys_of={
                 "--scheme": name,
-                **request.told(scheme.options),
-                **form.told(),
+                **request.key_options(scheme.options),
+                **form.key_options(),
                 "--max-line": str(max_line),
             },
         )

@@ -46,7 +46,7 @@ DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
 class InputFormat(NamedTuple):
     """As on the command line; UsageError from `of` for what is no such thing.
 
-    >>> InputFormat.of("text", "char:5", None).told()
+    >>> InputFormat.of("text", "char:5", None).key_options()
     {'--input': 'text', '--clean': '', '--shingle': 'char:5'}
     """
 
@@ -205,7 +205,7 @@ class InputFormat(NamedTuple):
                 f"such as --id 1 --text 2, or convert: {CONVERT}"
             )
 
-    def told(self) -> dict[str, str]:
+    def key_options(self) -> dict[str, str]:
         """What keys depend on, by flag: a text is a text, whatever it was read from."""
         shingle = BAG if self.bag else ""
         return {

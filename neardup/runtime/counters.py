@@ -105,7 +105,7 @@ class Counters:
         self.looks.clear()
         self.ids = FrequentIds()
 
-    def told(self) -> dict[str, int]:
+    def totals(self) -> dict[str, int]:
         """All counts, by name."""
         told = {**self.counts, **{LIKE + look: n for look, n in self.looks.items()}}
         if self._in_hadoop and (most := most_frequent([self.ids.as_dict()])).too_frequent:
@@ -123,7 +123,7 @@ class Counters:
         if self._reports:
             write_report(self._reports, self.as_dict())
         elif self._in_hadoop:
-            for name, count in self.told().items():
+            for name, count in self.totals().items():
                 print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
             if self.repeated:
                 told = first_repeated(self.repeated.decode(), REMOVED in self.counts)
@@ -131,13 +131,13 @@ class Counters:
         else:
             sys.stdout.flush()  # the answer, which is lost if the input is refused
             print(describe([self.as_dict()]), file=sys.stderr)
-            judged(self.told(), self.max_bad)
+            judged(self.totals(), self.max_bad)
 
     def as_dict(self) -> dict:
         """Everything in plain JSON values."""
         return {
             "stage": self.stage,
-            "counts": self.told(),
+            "counts": self.totals(),
             "bad_lines": self.bad_lines,
             "promise": self.promise,
             "repeated": self._repeated(),

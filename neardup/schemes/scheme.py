@@ -64,7 +64,7 @@ class Request(NamedTuple):
             return self.values[option.flag]
         return None if option.default is None else option.read(option.default)
 
-    def told(self, options: Iterable[Option]) -> dict[str, str]:
+    def key_options(self, options: Iterable[Option]) -> dict[str, str]:
         """What is asked, by flag, in words that are equal for equal requests."""
         own = {option.flag: self.value(option) for option in options}
         return {
@@ -72,7 +72,7 @@ class Request(NamedTuple):
             "--threshold": self.threshold.exactly(),
             **{flag: "" if value is None else str(value) for flag, value in own.items()},
             "--seed": str(self.seed),
-            "--counts": self.counts.told() if self.counts else "",
+            "--counts": self.counts.description() if self.counts else "",
         }
 
     def key_seed(self, scheme: str) -> int:

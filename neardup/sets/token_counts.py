@@ -157,7 +157,7 @@ class TokenCounts:
         weighed = (self.tokens * self.frequencies.astype(np.uint64)).sum()
         return self.records, len(self.tokens), int(weighed), int(self.own)
 
-    def told(self) -> str:
+    def description(self) -> str:
         """In words, the same for the same counts only."""
         columns = self.sizes, self.holders, self.tokens, self.frequencies, self.sample.values
         sum_ = 0

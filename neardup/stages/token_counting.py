@@ -107,23 +107,23 @@ def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Itera
 
 def first_settings(options: Options) -> Settings:
     """Those that a run begins with; UsageError for anything wrong."""
-    return cost_told(settings_before_counts(options))
+    return with_cost_printed(settings_before_counts(options))
 
 
 def settings_with_counts(options: Options, counts: TokenCounts) -> Settings:
     """Those of the job, after a run has counted the tokens of all records."""
     settings = Settings.of(options, counts)
-    _tell(settings.scheme.cost())
+    _print(settings.scheme.cost())
     return settings
 
 
-def cost_told(settings: Settings) -> Settings:
+def with_cost_printed(settings: Settings) -> Settings:
     """The same, after what they will cost, or another choice would save, was said on stderr."""
-    _tell([*settings.unsuited(), *settings.scheme.cost()])
+    _print([*settings.unsuited(), *settings.scheme.cost()])
     return settings
 
 
-def _tell(lines: list[str]) -> None:
+def _print(lines: list[str]) -> None:
     if "mapreduce_task_attempt_id" not in os.environ:  # nobody reads what a task says
         for line in lines:
             print(line, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The made-up data have the promised shape, and the exact answers are exact."""
+"""The synthetic data have the promised shape, and the exact answers are exact."""
 
 from __future__ import annotations
 

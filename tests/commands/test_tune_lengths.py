@@ -41,7 +41,7 @@ AS_IT_IS = InputFormat.of("text", None, None)
 
 
 def made_up(records: int, words: int, seed: int, copies: float = 0.1) -> list[str]:
-    """Texts of words from a made-up language, in which some are frequent, as in real ones; some
+    """Texts of words from an invented language, in which some are frequent, as in real ones; some
     are the text before them with another word in it."""
     dice = random.Random(seed)
     syllables = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]

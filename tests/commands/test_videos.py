@@ -1,4 +1,4 @@
-"""The made-up videos have the promised shape, and come from a command like the others."""
+"""The synthetic videos have the promised shape, and come from a command like the others."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_which_stages_there_are(
 
     def stage(self: Progress, name: str, total: int, together: bool = False) -> None:
         with open(told, "a") as file:
-            file.write("\n".join([*self.told()[:1], ""]))
+            file.write("\n".join([*self.parts()[:1], ""]))
         ends(self, name, total, together)
 
     pid = os.fork()
@@ -167,20 +167,20 @@ def test_which_stages_there_are(
 
 def test_how_much_of_a_stage() -> None:
     progress = Progress("x", ["count", "send"], 2)
-    assert progress.told() == []
+    assert progress.parts() == []
     progress.stage("count", total=200, together=True)
     progress.of(0)(40)
     progress.of(1)(99)
-    assert progress.told() == ["[1/2 count] 49 %"]
+    assert progress.parts() == ["[1/2 count] 49 %"]
     progress.stage("send", total=200)
-    assert progress.told() == ["[2/2 send] 0 %"]
+    assert progress.parts() == ["[2/2 send] 0 %"]
     assert list(progress.counted(0, [b"a", b"bc"], len)) == [b"a", b"bc"]
     assert list(progress.followed(1, "xy", lambda: 97)) == ["x", "y"]
-    assert progress.told() == ["[2/2 send] 50 %"]
+    assert progress.parts() == ["[2/2 send] 50 %"]
     progress.of(1)(1000)  # a file may grow
-    assert progress.told() == ["[2/2 send] 100 %"]
+    assert progress.parts() == ["[2/2 send] 100 %"]
     progress.stage("its end", total=0)
-    assert progress.told() == ["[2/2 its end] 0 %"]
+    assert progress.parts() == ["[2/2 its end] 0 %"]
 
 
 def test_what_is_left_is_known_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,11 +190,11 @@ def test_what_is_left_is_known_after_a_second(monkeypatch: pytest.MonkeyPatch) -
     progress.stage("count", total=100)
     progress.of(0)(20)
     now += 0.9
-    assert progress.told() == ["[1/1 count] 20 %"]
+    assert progress.parts() == ["[1/1 count] 20 %"]
     now += 9.1
-    assert progress.told() == ["[1/1 count] 20 %", "0:40 left"]
+    assert progress.parts() == ["[1/1 count] 20 %", "0:40 left"]
     progress.of(0)(0)
-    assert progress.told() == ["[1/1 count] 0 %"]
+    assert progress.parts() == ["[1/1 count] 0 %"]
 
 
 def test_elsewhere_there_are_lines(

@@ -1,4 +1,4 @@
-"""Word differences: nothing lost, nothing made up, and as little as possible."""
+"""Word differences: nothing lost, nothing added, and as little as possible."""
 
 from __future__ import annotations
 

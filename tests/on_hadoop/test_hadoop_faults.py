@@ -30,7 +30,7 @@ ONCE = ["-D", "mapreduce.map.speculative=false", "-D", "mapreduce.reduce.specula
 
 @pytest.fixture(scope="module")
 def videos(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
-    """Made-up videos in HDFS, in four blocks, and their pairs."""
+    """Synthetic videos in HDFS, in four blocks, and their pairs."""
     tmp = tmp_path_factory.mktemp("faults")
     make = [sys.executable, "-m", "neardup", "videos", f"--records={RECORDS}", "--seed=4"]
     data = subprocess.run(make, stdout=subprocess.PIPE, check=True, cwd=ROOT).stdout

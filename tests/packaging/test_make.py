@@ -94,7 +94,7 @@ def test_a_file_of_pairs_has_nothing_else(folder: Path, tmp_path: Path) -> None:
     result = run(["make", "run", f"PYTHON={shlex.quote(str(python))}"], tmp_path, cwd=folder)
     assert (result.code, result.out) == (0, b"a\tb\t1.000000\n"), result.err
     assert "a line of venv\n" in result.err
-    assert re.search(r"^a line of pip: .* --editable \.\[mrjob\]$", result.err, re.MULTILINE)
+    assert re.search(r"^a line of pip: .* --editable \.\[mrjob,report\]$", result.err, re.MULTILINE)
     again = run(["make", "run", f"PYTHON={shlex.quote(str(python))}"], tmp_path, cwd=folder)
     assert again.out == result.out
     assert "a line of" not in again.err

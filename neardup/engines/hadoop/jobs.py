@@ -111,7 +111,7 @@ def same_splits(asked: Submission) -> list[str]:
     return always(SAME_SPLITS) if both else []
 
 
-def told(asked: Submission, counts: str, shared: str = "") -> tuple[list[str], list[str]]:
+def task_options(asked: Submission, counts: str, shared: str = "") -> tuple[list[str], list[str]]:
     """The options of a task, and what sends along the files that they name.
 
     `counts` is the folder where token counts are, if there is a job that makes them; `shared` that
@@ -213,7 +213,7 @@ def command(*words: str) -> str:
 
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
     """From records to the keys that two of them share."""
-    options, files = told(asked, counts)
+    options, files = task_options(asked, counts)
     own = {"mapreduce.job.name": f"{asked.name}: keys", REDUCERS: asked.key_reducers}
     return [
         *streaming(asked, {**reading(asked), **own}, [*always(PLAIN), *same_splits(asked), *files]),
@@ -228,7 +228,7 @@ def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
 def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
     """From records to pairs; `counts` is the folder where token counts are, if there is a job, and
     `shared` that of the keys that get lines; "": all do."""
-    options, files = told(asked, counts, shared)
+    options, files = task_options(asked, counts, shared)
     more = ["--blocks", *[f"--shared-keys={SHARED}"] * bool(shared)]
     return [
         *streaming(asked, reading(asked), [*same_splits(asked), *files]),
@@ -284,7 +284,7 @@ MOST_HEAP = 1024  # megabytes, of a JVM that only fetches and merges: the rest i
 
 def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[str]:
     """All edges go to one reducer."""
-    options, files = told(asked, counts)
+    options, files = task_options(asked, counts)
     own: dict[str, object] = {
         "mapreduce.job.name": f"{asked.name}: decision",
         "mapreduce.reduce.java.opts": f"-Xmx{min(MOST_HEAP, heap(asked.memory))}m",

@@ -4,8 +4,8 @@
 
 Workers write down how much of a stage they have done, in memory that they share with their parent,
 a number each.  A timer of the parent reads it: on a terminal every second, where each line takes
-the place of the one before and none is left in the end; elsewhere a line every minute.  What is
-left is told by the speed of the stage so far.
+the place of the one before and none is left in the end; elsewhere a line every minute.  The
+remaining time is estimated from the speed of the stage so far.
 """
 
 from __future__ import annotations
@@ -77,33 +77,33 @@ class Progress:
 
     def show(self) -> None:
         """Write a line, if there is something to say, and somebody to say it to."""
-        told = self.told()
-        if not told or self._flag(FAILED):
+        parts = self.parts()
+        if not parts or self._flag(FAILED):
             return
         if not self._on_terminal:
-            self._write(f"{self._program}: {', '.join(told)}\n".encode())
+            self._write(f"{self._program}: {', '.join(parts)}\n".encode())
             return
         # Subtle: the cursor goes back, so that what others write, as `sort`, takes its place.
         self._set(SHOWN, 1)
-        self._write(b"%b%b\r" % (CLEAR_LINE, "  ".join(told)[: _columns() - 1].encode()))
+        self._write(b"%b%b\r" % (CLEAR_LINE, "  ".join(parts)[: _columns() - 1].encode()))
 
-    def told(self) -> list[str]:
-        """Which stage, and how much of it; and what is left, once it is known."""
+    def parts(self) -> list[str]:
+        """The parts of a line: the stage, its percentage, and the time left once it is known."""
         if not self._name:
             return []
         each = self._numbers[: self._workers]
         done = min(max(each) if self._together else sum(each), self._total)
         percent = 100 * done // self._total if self._total else 0
-        told = [f"[{self._number}/{len(self._stages)} {self._name}] {percent} %"]
+        parts = [f"[{self._number}/{len(self._stages)} {self._name}] {percent} %"]
         seconds = time.monotonic() - self._began
         if seconds > 1 and 0 < done < self._total:
-            told.append(f"{clock(seconds * (self._total - done) / done)} left")
-        return told
+            parts.append(f"{clock(seconds * (self._total - done) / done)} left")
+        return parts
 
     # What workers do.
 
     def of(self, k: int) -> Callable[[int], None]:
-        """What is told how much worker k has done."""
+        """Return a function that records how much worker k has done."""
         return lambda done: self._numbers.__setitem__(k, done)
 
     def add(self, k: int, more: int) -> None:

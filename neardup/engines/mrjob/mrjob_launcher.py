@@ -44,7 +44,7 @@ from neardup.runtime.counters import Counters, counts_in, summarize
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.program import STDOUT_TOLD, run, write_to
 from neardup.runtime.summary import describe, judged, total
-from neardup.stages.token_counting import cost_told, order_counts, sum_counts
+from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
 
 
 @dataclass
@@ -212,7 +212,7 @@ class Launcher:
         if self.on_cluster:
             self.flags.append("--blocks")
         main = self.another(type(self.typed))
-        cost_told(main.job.settings)
+        with_cost_printed(main.job.settings)
         if len(self.runs) > 1:
             self.unchanged.check()  # before the second reading
         main.run()

@@ -39,7 +39,7 @@ from neardup.runtime.summary import REMOVED, describe, first_bad_lines, judged, 
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import check_lines, decide_edges, dedup_pairs, map_records, reduce_buckets
 from neardup.stages.phases import check_rounds
-from neardup.stages.token_counting import cost_told
+from neardup.stages.token_counting import with_cost_printed
 
 
 def main() -> None:
@@ -63,7 +63,7 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     counts = None
     if options.counts is not None:
         counts = read_counts(options.counts, options.own_counts)
-    settings = cost_told(Settings.of(options, counts))
+    settings = with_cost_printed(Settings.of(options, counts))
     options = replace(options, counts=None, own_counts=False)
     reports = _carry_out(spark, args, options, settings, counts)
     reports += [{**_nothing(settings), **_when(reports[0])}] if reports else [_nothing(settings)]

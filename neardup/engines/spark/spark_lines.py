@@ -121,7 +121,7 @@ class _Split(NamedTuple):
             )
 
     @property
-    def told(self) -> str:
+    def line_prefix(self) -> str:
         """As a message begins, up to the number of a line."""
         at = f" from byte {self.start}" if self.start else ""
         return f"{self.name}{at}: line " if self.path else "line "
@@ -178,7 +178,7 @@ def blocks_of_batches(
         for row, data, flaw in _pieces(rows, max_line):
             line = rows.number + row - rows.low
             place = first if places is None else first + line - 1
-            yield Block(rows.split.told, line, data, flaw, place)
+            yield Block(rows.split.line_prefix, line, data, flaw, place)
 
 
 def lines_that_stay(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
