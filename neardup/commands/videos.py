@@ -39,7 +39,7 @@ SMALLEST, LARGEST = 50, 256
 PLANTED_SIZE = 100
 WINDOW = 10_000  # records held at once, and put in random order
 SHINGLES = [b"%d" % number for number in range(UNIVERSE)]
-DESCRIPTION = """Write synthetic records in the shape of the real ones, one a line, to try things on.
+DESCRIPTION = """Write synthetic records, one a line, in the shape of the real ones, to try things.
 
 A record has 50 to 256 different shingles.  A tenth of them have one to three near-copies, of which
 a fifth are equal to them, and another fifth are at 0.9 exactly.  The same options give the same
