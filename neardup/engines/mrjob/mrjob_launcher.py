@@ -114,9 +114,7 @@ class Launcher:
         how = self.how
         self.typed.set_up_logging(quiet=how.quiet, verbose=how.verbose, stream=sys.stderr)
         self.check()
-        if how.local_tmp_dir:
-            os.environ["TMPDIR"] = how.local_tmp_dir
-        with working_folder() as folder:
+        with working_folder(how.local_tmp_dir) as folder:
             how.local_tmp_dir = os.path.abspath(folder)
             if glob.has_magic(how.local_tmp_dir):
                 message = "mrjob takes it for a pattern; set TMPDIR to another folder"
