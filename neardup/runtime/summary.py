@@ -13,16 +13,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Callable
 
-from neardup.runtime.errors import (
-    StageError,
-    piped,
-    shown,
-    typed_files,
-    typed_numbering,
-    typed_with,
-)
+from neardup.runtime import errors
+from neardup.runtime.errors import StageError, piped, shown, typed_with
 
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
@@ -81,19 +74,20 @@ OTHER = "nothing known"
 DOCUMENT_LINES = 100  # files of no more lines each, of prose, are documents
 DOCUMENTS = "each line or row is a record; files that are one document each cannot be read"
 NAMED_COLUMNS = "; the first line has to name the columns, as id{}text"
-ADVICE: Mapping[str, tuple[str, Callable[[], str]]] = {
-    JSONL: ("JSON lines", lambda: typed_with("--input", "jsonl")),
-    JSON_PART: ("JSON, but not one object a line", lambda: _by_jq(".")),
-    JSON_ARRAY: ("a JSON array", lambda: _by_jq(".[]")),
-    CSV: ("CSV" + NAMED_COLUMNS.format(","), lambda: typed_with("--input", "csv")),
-    CSV_HEADER: ("CSV", lambda: typed_with("--input", "csv")),
-    TSV: ("TSV" + NAMED_COLUMNS.format(", tab, "), lambda: typed_with("--input", "tsv")),
-    TSV_HEADER: ("TSV", lambda: typed_with("--input", "tsv")),
-    TEXT: ("text", lambda: typed_with("--input", "text")),
-    PROSE: ("text", lambda: typed_with("--input", "text")),
-    SHINGLES: ("shingle lines", lambda: typed_with("--input", "shingles")),
-    WEIGHTED: ("shingles with weights", lambda: typed_with("--weights", "own")),
-    NUMBERS: ("shingles between commas", lambda: piped("sed 's/[,;]/ /g'")),
+# What lines look like, and the option, or the command before the job, that reads them.
+ADVICE = {
+    JSONL: ("JSON lines", "--input jsonl"),
+    JSON_PART: ("JSON, but not one object a line", "jq -c '.'"),
+    JSON_ARRAY: ("a JSON array", "jq -c '.[]'"),
+    CSV: ("CSV" + NAMED_COLUMNS.format(","), "--input csv"),
+    CSV_HEADER: ("CSV", "--input csv"),
+    TSV: ("TSV" + NAMED_COLUMNS.format(", tab, "), "--input tsv"),
+    TSV_HEADER: ("TSV", "--input tsv"),
+    TEXT: ("text", "--input text"),
+    PROSE: ("text", "--input text"),
+    SHINGLES: ("shingle lines", "--input shingles"),
+    WEIGHTED: ("shingles with weights", "--weights own"),
+    NUMBERS: ("shingles between commas", "sed 's/[,;]/ /g'"),
 }
 
 
@@ -191,7 +185,7 @@ def _advice_on_ids(id_: str, of_rows: bool) -> str:
     if id_.startswith("{"):
         return f"for JSON lines type: {typed_with('--input', 'jsonl')}"
     if of_rows:
-        return f"name another field with --id, or number the rows; type: {typed_numbering()}"
+        return f"name another field with --id, or number the rows; type: {errors.typed_numbering()}"
     numbered = piped("nl -ba -w1", flag="--input", value="text")
     return (
         "does each line begin with an id of its own?  With --input text it ends at a tab, or else "
@@ -261,15 +255,21 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
     """
     bad, old_bad = bad_lines(counts), counts.get(OLD_BAD, 0)
     old, records = counts.get(OLD_RECORDS, 0), counts.get("records", 0)
+    collections = [(records - old, bad - old_bad, ""), (old, old_bad, "old ")]
     if old + old_bad == records + bad:  # as in an index
-        _judge(records, bad, "", counts, max_bad)
-    else:
-        _judge(records - old, bad - old_bad, "", counts, max_bad)
-        _judge(old, old_bad, "old ", counts, max_bad)
+        collections = [(records, bad, "")]
+    for good, wrong, which in collections:
+        if wrong and not good:
+            raise StageError(f"no {which}line of {wrong:,} could be read; {_advice(counts)}")
+        if wrong > max_bad * (good + wrong):
+            raise StageError(
+                f"of {good + wrong:,} {which}lines {wrong:,} could not be read, which is more than "
+                f"--max-bad {in_words(max_bad)} (with 1, all may be); {_advice(counts)}"
+            )
     for look in CSV_HEADER, TSV_HEADER:  # without blanks, and so the only line that is bad
         if LIKE + look in counts:
-            like, line = ADVICE[look]
-            text = f"A first line names columns, as in {like}; for that, type: {line()}"
+            like, line = _advice_for(look)
+            text = f"A first line names columns, as in {like}; for that, type: {line}"
             print(text, file=sys.stderr)
 
 
@@ -278,22 +278,9 @@ def bad_lines(counts: Mapping[str, int]) -> int:
     return sum(n for name, n in counts.items() if name.startswith(BAD))
 
 
-def _judge(
-    records: int, bad: int, which: str, counts: Mapping[str, int], max_bad: Fraction
-) -> None:
-    if bad <= max_bad * (records + bad) and (records or not bad):
-        return
-    one, several = f"{which}line", f"{which}lines"
-    if not records:
-        raise StageError(f"no {one} of {bad:,} could be read; {_advice(counts)}")
-    raise StageError(
-        f"of {records + bad:,} {several} {bad:,} could not be read, which is more than --max-bad "
-        f"{in_words(max_bad)} (with 1, all may be); {_advice(counts)}"
-    )
-
-
 def in_words(share: Fraction) -> str:
-    """
+    """A share as a decimal number, if it is one.
+
     >>> in_words(Fraction("0.25")), in_words(Fraction("1/3"))
     ('0.25', '1/3')
     """
@@ -301,20 +288,26 @@ def in_words(share: Fraction) -> str:
     return decimal if Fraction(decimal) == share else str(share)
 
 
-def _by_jq(what: str) -> str:
-    return piped(f"jq -c '{what}'", flag="--input", value="jsonl")
+def _advice_for(look: str) -> tuple[str, str]:
+    """What lines of this look are like, and the line to type for them."""
+    like, remedy = ADVICE[look]
+    if remedy.startswith("--"):
+        return like, typed_with(*remedy.split())
+    flags = {"flag": "--input", "value": "jsonl"} if remedy.startswith("jq") else {}
+    return like, piped(remedy, **flags)
 
 
 def _advice(counts: Mapping[str, int]) -> str:
+    """What bad lines look like, and the line to type."""
     looks = {name[len(LIKE) :]: n for name, n in counts.items() if name.startswith(LIKE)}
     look = look_of_most(looks)
-    lines, files = counts.get("records", 0) + bad_lines(counts), len(typed_files())
+    lines, files = counts.get("records", 0) + bad_lines(counts), len(errors.typed_files())
     if look == PROSE and files > 1 and lines <= DOCUMENT_LINES * files:
         return DOCUMENTS
     if look not in ADVICE:
         return "a line is an id and its shingles, or with --input text an id, a tab and the text"
-    like, line = ADVICE[look]
-    return f"they look like {like}; type: {line()}"
+    like, line = _advice_for(look)
+    return f"they look like {like}; type: {line}"
 
 
 def look_of_most(looks: Mapping[str, int]) -> str:
