@@ -24,8 +24,8 @@ from neardup.runtime.program import run, write_to
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 
 PAIRS is what the job has printed, or the folder that run_hadoop.sh has written.  Where the run's
-own file lies beside it (run_local.sh -o PAIRS), that says what was asked; else give the options of
-the run.  The page is one file, which loads nothing.
+own file is beside it (run_local.sh -o PAIRS), its options are known; else give the options of the
+run.  The page is one file, which loads nothing.
 
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html

@@ -79,7 +79,7 @@ class Facts:
     old: bool
 
     @property
-    def would_go(self) -> int:
+    def to_remove(self) -> int:
         """The number of records to remove, if one of each cluster is kept."""
         return self.records - self.clusters
 
