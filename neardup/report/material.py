@@ -52,7 +52,6 @@ class Asked:
     form: InputFormat
     threshold: Fraction | None = None
     measure: str = ""
-    scheme: str = ""
     promise: str = ""
     links: bool = False
     files: list[str] = field(default_factory=list)
@@ -84,7 +83,6 @@ def asked_of_options(options: Options) -> Asked:
         form,
         Fraction(settings.threshold.num, settings.threshold.den),
         options.measure or "",
-        settings.keys_of["--scheme"] if options.scheme or options.exact else "",
         settings.promise,
         links,
     )
@@ -106,7 +104,6 @@ def asked_of_run(path: Path, options: Options) -> Asked:
         form_of(given),
         Fraction(run.threshold),
         run.measure,
-        run.scheme,
         run.promise,
         run.output == "links",
         run.files,

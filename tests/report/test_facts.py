@@ -50,7 +50,6 @@ def test_the_counts(seed: int) -> None:
     pairs = drawn(seed)
     graph, found = graph_of(pairs), facts(pairs)
     clusters = list(nx.connected_components(graph))
-    assert found.lines == len(pairs)
     assert found.pairs == graph.number_of_edges()
     assert (found.records, found.clusters) == (len(graph), len(clusters))
     assert found.to_remove == len(graph) - len(clusters)
