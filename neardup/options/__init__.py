@@ -1,4 +1,4 @@
-"""What a user asks for, and what the stages see of it.
+"""Options as a user gives them, and settings as the stages use them.
 
 In: a command line.
 Out: `Settings`, checked before the first line is read.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +25,6 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
 from neardup.report.facts import SHOWN, Facts
 from neardup.report.pair_graph import Found, Node, parsed_lines
-from neardup.report.passages import Parts, shingle_difference
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.runtime.summary import BAD
@@ -35,6 +34,7 @@ FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
 NAMING = {"--against", "--counts"}  # files, which may be called otherwise from here
 ANSWERS = ("pairs", "links")
 NAME = "neardup report"
+Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has them
 AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `pair_files.row` writes it
 AUDIT_NEEDS = ("ids looked at", "recall", "precision")
 AUDIT_LINE = 1 << 20
@@ -186,6 +186,21 @@ def read_removed(file: str) -> RemovedRecords:
             first.append(gone)
     most = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))[:REASONS]
     return RemovedRecords(sum(reasons.values()), chained, first, len(reasons), most)
+
+
+def shingle_difference(a: str, b: str) -> Parts:
+    """Compare sets, which have no order: first what only one has, then what both have.
+
+    >>> shingle_difference("10 9 1", "1 2 9")
+    [('only_a', '10'), ('only_b', '2'), ('same', '1 9')]
+    """
+    ours, theirs = set(a.split()), set(b.split())
+    kinds = [("only_a", ours - theirs), ("only_b", theirs - ours), ("same", ours & theirs)]
+    return [
+        (kind, " ".join(sorted(some, key=lambda shingle: (len(shingle), shingle))))
+        for kind, some in kinds
+        if some
+    ]
 
 
 @dataclass(frozen=True)
