@@ -37,15 +37,6 @@ from neardup.runtime.errors import StageError, shown
 
 MAPS, REDUCERS = "mapreduce.job.maps", "mapreduce.job.reduces"
 
-# A line's place is told from where its split begins (`reading.blocks`), so two jobs that speak of
-# the same lines need the same splits.  By default these depend on how much all the input files
-# have, and on how many maps there should be; with this, on the blocks of each file alone.
-SAME_SPLITS = {MAPS: 1}
-
-# A mapper's lines become the output as they are: no part of them is a key, and no tab is added.
-WHOLE_LINES = {"stream.map.output": "keyonlytext"}
-
-
 Properties = dict[str, Union[str, int, float]]
 
 MAP_MEMORY = "mapreduce.map.memory.mb"
@@ -154,14 +145,6 @@ def files_in(listing: bytes) -> list[File]:
         if not posixpath.basename(found["name"]).startswith(("_", ".")):
             files.append(File(found["name"], int(found["size"]), found["time"]))
     return sorted(files, key=lambda file: file.name.encode("utf-8", "surrogateescape"))
-
-
-def check_unchanged(before: Sequence[File], after: Sequence[File]) -> None:
-    """StageError unless two listings of the same names agree."""
-    if changed := sorted(set(before) ^ set(after)):
-        raise StageError(
-            f"{changed[0].name}: changed while it was read; run again when nobody writes to it"
-        )
 
 
 AUTO = "auto"

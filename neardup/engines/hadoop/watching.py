@@ -182,19 +182,14 @@ class Job:
     # What it is, and how it ends.
 
     @property
-    def submitted(self) -> bool:
-        """Whether the job was taken on; before, Hadoop has made sure that its OUTPUT is new."""
-        return bool(self.number)
-
-    @property
     def succeeded(self) -> bool:
         return any("completed successfully" in line for line in self.said)
 
     @property
     def may_run(self) -> bool:
         """Whether it may go on without its client, as one on YARN does."""
-        on_yarn = self.submitted and not self.number.startswith("local")
-        return on_yarn and not any(map(ENDED.search, self.said))
+        on_yarn = self.number and not self.number.startswith("local")
+        return bool(on_yarn) and not any(map(ENDED.search, self.said))
 
     def killing(self) -> list[str]:
         """The command that ends it."""
@@ -213,7 +208,10 @@ class Job:
 
     @property
     def number(self) -> str:
-        """What Hadoop calls it, as 1700000000000_0001; "" if it was not submitted."""
+        """What Hadoop calls it, as 1700000000000_0001; "" if it was not submitted.
+
+        Before Hadoop submits a job, it makes sure that its OUTPUT is new.
+        """
         found = SUBMITTED.search("\n".join(self.said))
         return found[1] if found else ""
 
@@ -225,7 +223,7 @@ class Job:
             return explained[0].replace("already exists", advice)
         if any(map(NO_SNAPPY.search, self.said)):
             return "the nodes have no Snappy; type -D mapreduce.map.output.compress=false"
-        application = f"application_{self.number}" if self.submitted else ""
+        application = f"application_{self.number}" if self.number else ""
         said = first_of_ours(self.said) or first_message(application, hadoop())
         return for_nodes(said, "type --ship-numpy, or --python PATH of one that has it")
 

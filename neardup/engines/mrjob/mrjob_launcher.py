@@ -17,9 +17,10 @@ from typing import Any
 
 from mrjob.step import StepFailedException
 
+from neardup.engines.cluster import check_unchanged
 from neardup.engines.hadoop.folders import claimed, kept_on_cluster
 from neardup.engines.hadoop.shipping import ARCHIVES, FLAG, check_version, numpy
-from neardup.engines.hadoop.sizes import File, check_unchanged
+from neardup.engines.hadoop.sizes import File
 from neardup.engines.hadoop.watching import first_message, for_nodes
 from neardup.engines.local.workers import STDIN, working_folder
 from neardup.engines.mrjob.mrjob_jobs import (
