@@ -20,7 +20,6 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
 
@@ -33,7 +32,6 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.types import (
     ArrayType,
     ByteType,
-    DataType,
     IntegerType,
     LongType,
     ShortType,
@@ -57,6 +55,9 @@ NO_PROGRAM = re.compile(r'Cannot run program "([^"]*)"')
 CAUSE = re.compile(r"^(?:Caused by: )?(?:[a-z_]+\.)+(\w*(?:Error|Exception): .*)$", re.M)
 NO_CODEC = re.compile(r"native (\w+) library not available|without (\w+) support", re.I)
 NO_FILE = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.? SQLSTATE")
+PACKAGE = "neardup.zip"
+VALUE = "value binary"
+INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 
 
 @contextmanager
@@ -112,33 +113,22 @@ def without_python(said: str, how: str) -> str:
     return ""
 
 
-NAME = "neardup.zip"
-
-
 def ship(context: SparkContext) -> None:
     """Have every executor import this very package, once for a SparkContext."""
-    if any(name.endswith(f"/{NAME}") for name in context.listFiles):
+    if any(name.endswith(f"/{PACKAGE}") for name in context.listFiles):
         return
     folder = tempfile.mkdtemp(prefix="neardup.")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    context.addPyFile(str(packed(Path(folder, NAME))))
-
-
-def packed(path: Path) -> Path:
-    """The same bytes every time, without what Python has compiled."""
     home = Path(neardup.__file__).parent
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for module in sorted(home.rglob("*.py")):
-            name = str(module.relative_to(home.parent))
-            archive.writestr(zipfile.ZipInfo(name), module.read_bytes())
-    return path
-
-
-VALUE = "value binary"
+    with zipfile.ZipFile(Path(folder, PACKAGE), "w", zipfile.ZIP_DEFLATED) as archive:
+        for module in sorted(home.rglob("*.py")):  # without what Python has compiled
+            name = zipfile.ZipInfo(str(module.relative_to(home.parent)))  # the same every time
+            archive.writestr(name, module.read_bytes())
+    context.addPyFile(str(Path(folder, PACKAGE)))
 
 
 class Reports(AccumulatorParam[list]):
-    """What tasks of the last stage tell, of which Spark hears each once."""
+    """The reports of the tasks of the last stage, of which Spark hears each once."""
 
     def zero(self, value: list) -> list:
         return []
@@ -162,7 +152,7 @@ class SparkJob:
         With two rounds the first one is carried out here.
         """
         tasks, later = self.tasks, self._later
-        shared = self._shared_keys(lines) if rounds == 2 else _no_keys
+        shared = self._shared_keys(lines) if rounds == 2 else lambda: None  # all keys have lines
         keyed = lines.mapInArrow(tasks.send_lines(shared), ROW)
         keyed = keyed.repartitionById(tasks.partitions, "part")
         found = keyed.mapInArrow(tasks.reduce, ROW).repartitionById(tasks.ends, "part")
@@ -193,47 +183,37 @@ class SparkJob:
         return lambda: everywhere.value
 
 
-def _no_keys() -> None:
-    """Of one round: all keys have lines."""
+def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
+    """These two columns, called as JSON lines have them by default.
+
+    UsageError where there are no such columns, or where they hold something else.
+    """
+    for name in (id_, text):
+        if name not in df.columns:
+            raise UsageError(f"{name}: no such column; there are {', '.join(df.columns)}")
+    kinds = {field.name: field.dataType for field in df.schema.fields}
+    if not isinstance(kinds[id_], (StringType, *INTEGERS)):
+        raise UsageError(f"{id_}: an id is a string or an integer; cast it to a string")
+    found = kinds[text]
+    of_integers = isinstance(found, ArrayType) and isinstance(found.elementType, INTEGERS)
+    if not (isinstance(found, StringType) or of_integers):
+        raise UsageError(f"{text}: expected a column of strings, or of arrays of integers")
+    return df.select(df[f"`{id_}`"].alias(DEFAULT_ID), df[f"`{text}`"].alias(DEFAULT_TEXT))
 
 
-INTEGERS = (ByteType, ShortType, IntegerType, LongType)
-
-
-@dataclass(frozen=True)
-class PairFrames:
-    """df: two columns, called as JSON lines have them by default; id: the type of the first."""
-
-    df: DataFrame
-    id: DataType
-
-    @classmethod
-    def of(cls, df: DataFrame, id_: str, text: str) -> PairFrames:
-        """UsageError where there are no such columns, or where they hold something else."""
-        for name in (id_, text):
-            if name not in df.columns:
-                raise UsageError(f"{name}: no such column; there are {', '.join(df.columns)}")
-        kinds = {field.name: field.dataType for field in df.schema.fields}
-        if not isinstance(kinds[id_], (StringType, *INTEGERS)):
-            raise UsageError(f"{id_}: an id is a string or an integer; cast it to a string")
-        found = kinds[text]
-        of_integers = isinstance(found, ArrayType) and isinstance(found.elementType, INTEGERS)
-        if not (isinstance(found, StringType) or of_integers):
-            raise UsageError(f"{text}: expected a column of strings, or of arrays of integers")
-        columns = [df[f"`{id_}`"].alias(DEFAULT_ID), df[f"`{text}`"].alias(DEFAULT_TEXT)]
-        return cls(df.select(*columns), kinds[id_])
-
-    def pairs(
-        self, options: Options, settings: Settings, partitions: int | None, rounds: int
-    ) -> DataFrame:
-        spark = self.df.sparkSession
-        tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)
-        value = functions.to_json(functions.struct(DEFAULT_ID, DEFAULT_TEXT))
-        lines = lines_of_column(self.df.select(value.alias("value")))
-        found = SparkJob(spark, tasks, settings).answer(lines, rounds)
-        columns = found.mapInArrow(columns_of, "a string, b string, similarity double")
-        a, b = (columns[name].cast(self.id).alias(name) for name in "ab")
-        return columns.select(a, b, "similarity")
+def pairs_of(
+    df: DataFrame, options: Options, settings: Settings, partitions: int | None, rounds: int
+) -> DataFrame:
+    """a, b, similarity: the pairs of what `id_and_text` gives; a and b have the type of its id."""
+    spark = df.sparkSession
+    tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)
+    value = functions.to_json(functions.struct(DEFAULT_ID, DEFAULT_TEXT))
+    lines = lines_of_column(df.select(value.alias("value")))
+    found = SparkJob(spark, tasks, settings).answer(lines, rounds)
+    columns = found.mapInArrow(columns_of, "a string, b string, similarity double")
+    kind = df.schema[DEFAULT_ID].dataType
+    a, b = (columns[name].cast(kind).alias(name) for name in "ab")
+    return columns.select(a, b, "similarity")
 
 
 def check_python(context: SparkContext) -> None:

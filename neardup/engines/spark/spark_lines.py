@@ -49,27 +49,21 @@ def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str])
     return dict(zip(files[0] + files[1], file_places(*map(len, files))))
 
 
-def states_of_files(spark: SparkSession, names: list[str]) -> dict[str, tuple[int, int]]:
-    """The size in bytes, and the time of the last change in milliseconds, of each file."""
-    context: Any = spark.sparkContext
-    states = {}
-    for name in _text(spark, names).inputFiles():
-        path = context._jvm.org.apache.hadoop.fs.Path(unquote(name))
-        system = path.getFileSystem(context._jsc.hadoopConfiguration())
+def states_of_files(spark: SparkSession, names: list[str]) -> list[tuple[str, int, int]]:
+    """(name, bytes, milliseconds of the last change) of each file."""
+    states = []
+    for name in map(unquote, _text(spark, names).inputFiles()):
+        system, path = file_system(spark, name)
         status = system.getFileStatus(path)
-        states[name] = (status.getLen(), status.getModificationTime())
+        states.append((name, status.getLen(), status.getModificationTime()))
     return states
 
 
-def check_unchanged(
-    before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]
-) -> None:
-    """StageError unless the files, their sizes and their times agree."""
-    if changed := sorted(set(before.items()) ^ set(after.items())):
-        raise StageError(
-            f"{unquote(changed[0][0])}: changed while it was read; run again when nobody writes to "
-            "it"
-        )
+def file_system(spark: SparkSession, name: str) -> tuple[Any, Any]:
+    """The file system of Hadoop that has a file or folder, and its path there."""
+    context: Any = spark.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path(name)
+    return path.getFileSystem(context._jsc.hadoopConfiguration()), path
 
 
 def _text(spark: SparkSession, names: Sequence[str]) -> Any:
@@ -222,12 +216,3 @@ def _pieces(rows: SplitRows, max_line: int) -> Iterator[tuple[int, bytes, str]]:
         if row < rows.high:
             yield row, rows.bytes(row, row + 1)[:CUT_BYTES], LINE_TOO_LONG
             low = row + 1
-
-
-def check_names(names: Iterable[str]) -> None:
-    """UsageError for files that Spark would read as they lie, or would leave out."""
-    for name in names:
-        if name.endswith(".xz"):
-            raise UsageError(f"{name}: Spark cannot unpack .xz; pack it as .gz or .bz2")
-        if name.rstrip("/").rpartition("/")[2].startswith(("_", ".")) and name.strip("./"):
-            raise UsageError(f"{name}: Spark reads no name that begins with _ or .; rename it")

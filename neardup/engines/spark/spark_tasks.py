@@ -16,7 +16,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any, Callable
 from zlib import crc32
 
@@ -46,8 +46,8 @@ Rows = Iterator[Any]
 
 @dataclass(frozen=True)
 class Tasks:
-    """What every task is told: the options, the counts of
-    tokens, where a scheme has any, and the places of files, where records travel with theirs."""
+    """What every task has: the options, the counts of tokens, where a scheme has any, and the
+    places of files, where records travel with theirs."""
 
     options: Options
     counts: TokenCounts | None
@@ -59,8 +59,8 @@ class Tasks:
         """Round 1, from lines to the keys of each part."""
         settings, counters = self._settings(), Counters("keys")
         blocks = blocks_of_batches(batches, settings.max_line, self.places)
-        yield from self._rows(send_keys(blocks, settings, counters, self.key_parts))
-        yield row(self._mine() % self.key_parts, report=report_of(counters))
+        yield from starmap(row, send_keys(blocks, settings, counters, self.key_parts))
+        yield report_row(counters, self.key_parts)
 
     def share_keys(self, batches: Batches) -> Rows:
         """Round 1, from the keys of a part to those that two records share."""
@@ -81,10 +81,11 @@ class Tasks:
             settings, counters = self._settings(), Counters("mapper")
             blocks = blocks_of_batches(batches, settings.max_line, self.places)
             keys = shared()
-            yield from self._rows(send_lines(blocks, settings, counters, keys, self.partitions))
+            lines = send_lines(blocks, settings, counters, keys, self.partitions)
+            yield from starmap(row, lines)
             if keys is not None:  # else the first round has counted the rest
                 counted_again(counters)
-            yield self._report(counters)
+            yield report_row(counters, self.partitions)
 
         return task
 
@@ -94,9 +95,9 @@ class Tasks:
         received = Received(batches)
         settings, counters = self._settings(), Counters("reducer")
         pairs = reduce_blocks(received, settings, counters)
-        yield from self._rows(gathered(by_first_id(pairs, self.ends)))
-        for report in [report_of(counters), *received.reports]:
-            yield row(self._mine() % self.ends, report=report)
+        yield from starmap(row, gathered(by_first_id(pairs, self.ends)))
+        yield report_row(counters, self.ends)
+        yield from (row(own_part(self.ends), report=report) for report in received.reports)
 
     def unique(self, tell: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
         """From the pairs of a part to each of them once, as lines without the last line end."""
@@ -107,7 +108,7 @@ class Tasks:
             counters = Counters("dedup")
             blocks = in_order(received, counters)
             lines = chain.from_iterable(block.splitlines(keepends=True) for block in blocks)
-            for block in _of_some_size(dedup_pairs(lines, counters)):
+            for _, block in gathered((0, line) for line in dedup_pairs(lines, counters)):
                 yield value(block[:-1])
             tell([*received.reports, report_of(counters)])
 
@@ -123,14 +124,12 @@ class Tasks:
             edges = in_order(received, counters)
             blocks = decision(edges, self.decides, settings, counters)
             if self.decides == "kept":
-                blocks = (
-                    np.array(list(map(parse_place, b.splitlines(True))), "<u8").tobytes()
-                    for b in blocks
-                )
+                for block in blocks:
+                    places = list(map(parse_place, block.splitlines(keepends=True)))
+                    yield value(np.array(places, "<u8").tobytes())
             else:
-                blocks = (block[:-1] for _, block in gathered((0, block) for block in blocks))
-            for block in blocks:
-                yield value(block)
+                for _, block in gathered((0, block) for block in blocks):
+                    yield value(block[:-1])
             tell([*received.reports, report_of(counters)])
 
         return task
@@ -168,17 +167,6 @@ class Tasks:
         prepare()
         return Settings.of(self.options, self.counts)
 
-    def _rows(self, pieces: Iterable[tuple[int, bytes]]) -> Rows:
-        return (row(part, piece) for part, piece in pieces)
-
-    def _report(self, counters: Counters) -> Any:
-        return row(self._mine(), report=report_of(counters))
-
-    def _mine(self) -> int:
-        """Where what this task has to tell goes: not all to one part."""
-        context = TaskContext.get()
-        return context.partitionId() % self.partitions if context else 0
-
 
 class Received:
     """The blocks of a task's rows, one by one; `part` is theirs.  The reports come on the way."""
@@ -208,6 +196,16 @@ def row(part: int, block: bytes | None = None, report: bytes | None = None) -> A
     return pa.RecordBatch.from_arrays(columns, ["part", "block", "report"])
 
 
+def report_row(counters: Counters, parts: int) -> Any:
+    return row(own_part(parts), report=report_of(counters))
+
+
+def own_part(parts: int) -> int:
+    """Where the reports of this task go: those of many tasks not all to one part."""
+    context = TaskContext.get()
+    return context.partitionId() % parts if context else 0
+
+
 def value(block: bytes) -> Any:
     return pa.RecordBatch.from_arrays([pa.array([block], pa.binary())], ["value"])
 
@@ -223,10 +221,6 @@ def by_first_id(pairs: Iterable[bytes], partitions: int) -> Iterator[tuple[int, 
         for line in block.splitlines(keepends=True):
             parts[crc32(line[: line.index(b"\t")]) % partitions].append(line)
         yield from ((part, b"".join(lines)) for part, lines in parts.items())
-
-
-def _of_some_size(lines: Iterable[bytes]) -> Iterator[bytes]:
-    return (block for _, block in gathered((0, line) for line in lines))
 
 
 def report_of(counters: Counters) -> bytes:
