@@ -103,7 +103,7 @@ def _numbers_are_given(asked: jobs.Submission) -> bool:
     return asked.rounds != AUTO and given >= {MAPS, REDUCERS}
 
 
-class Plan(NamedTuple):
+class Commands(NamedTuple):
     """The commands of a run."""
 
     commands: dict[str, list[str]]  # of the jobs, in order
@@ -125,7 +125,7 @@ class Plan(NamedTuple):
         return "".join(f"{line}\n" for line in lines)
 
 
-def planned(asked: jobs.Submission) -> Plan:
+def planned(asked: jobs.Submission) -> Commands:
     """records → (sums → counts →) (shared keys →) pairs (→ dedup), or edges → decided (→ lines)"""
     output, *removed = asked.answers
     tokens_first, keys_first = counts_first(asked.options), asked.rounds == "2"
@@ -155,10 +155,10 @@ def planned(asked: jobs.Submission) -> Plan:
     for folder in removed:
         commands[GONE] = jobs.removed_job(asked, decided, folder)
         answers[folder] = GONE
-    return Plan(commands, answers, between)
+    return Commands(commands, answers, between)
 
 
-def carry_out(plan: Plan, asked: jobs.Submission) -> None:
+def carry_out(plan: Commands, asked: jobs.Submission) -> None:
     """Run the jobs; in the end nothing is left but OUTPUT, and after a failure not even that."""
     settings = first_settings(asked.options)
     counters = Counters("job")
@@ -209,7 +209,7 @@ def _check(ended: dict[str, Job], asked: jobs.Submission, counts: dict[str, int]
         check_unchanged(asked.listed, sizes.listed(asked.inputs))
 
 
-def _clean_up(started: dict[str, Job], plan: Plan, detach: bool) -> None:
+def _clean_up(started: dict[str, Job], plan: Commands, detach: bool) -> None:
     """After a run that was cut short: end the job, and remove the folders that the run has made.
 
     Another run may have made an answer's folder at the same time, which Hadoop does not notice.
