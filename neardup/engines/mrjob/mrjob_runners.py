@@ -12,20 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
-from neardup.engines.hadoop.sizes import (
-    DEFAULT_MEMORY,
-    MAPS,
-    REDUCERS,
-    File,
-    Properties,
-    line_bytes,
-    lines_sent,
-    listed,
-    map_properties,
-    maps_for,
-    reduce_properties,
-    reducers_for,
-)
+from neardup.engines.hadoop import sizes
+from neardup.engines.hadoop.sizes import DEFAULT_MEMORY, MAPS, REDUCERS, File, Properties
 from neardup.engines.hadoop.watching import SUBMITTED, Job
 from neardup.options.settings import Settings
 from neardup.reading.blocks import (
@@ -87,10 +75,10 @@ def with_plain_names(arguments: list[str]) -> list[str]:
     return [*arguments[:cut], *plain]
 
 
-def said_by_a_task(folder: str) -> str:
+def message_of_a_task(folder: str) -> str:
     """The message of the task that failed, from the `stderr` files below a folder; "" if none.
 
-    That is the one line that `process.program` writes, and otherwise all that is no counter.
+    That is the one line that `runtime.program` writes, and otherwise all that is not a counter.
     """
     said = []
     for path in sorted(Path(folder).rglob("stderr")):
@@ -102,20 +90,16 @@ def said_by_a_task(folder: str) -> str:
     return "\n".join(said)
 
 
-def fit(
-    runner: Any,
-    settings: Settings,
-    files: list[File],
-) -> None:
+def fit(runner: Any, settings: Settings, files: list[File]) -> None:
     """Set all that neither -D nor mrjob.conf sets, before a runner (HadoopJobRunner) runs."""
     compat: Any = importlib.import_module("mrjob.compat")
     given = runner._opts["jobconf"]
-    sent = lines_sent(line_bytes(files, settings), "1")
+    lines = sizes.line_bytes(files, settings)
     wanted: Properties = {
-        **map_properties(DEFAULT_MEMORY),
-        **reduce_properties(DEFAULT_MEMORY),
-        MAPS: maps_for(sent, DEFAULT_MEMORY),
-        REDUCERS: reducers_for(sent),
+        **sizes.map_properties(DEFAULT_MEMORY),
+        **sizes.reduce_properties(DEFAULT_MEMORY),
+        MAPS: sizes.maps_for(lines, DEFAULT_MEMORY),
+        REDUCERS: sizes.reducers_for(lines),
     }
     runner._opts["jobconf"] = {
         # Some have other names in other versions.
@@ -147,12 +131,6 @@ def ending_its_job(runner: Any) -> Iterator[None]:
         raise
     finally:
         log.removeHandler(hear)
-
-
-def files_of(runner: Any, here: Sequence[str], there: Sequence[str]) -> list[File]:
-    """The files of this machine, and those that the cluster has by these names and patterns."""
-    found = [File(name, os.path.getsize(name)) for name in here]
-    return [*found, *listed(there, runner.get_hadoop_bin())]
 
 
 class Given(NamedTuple):
