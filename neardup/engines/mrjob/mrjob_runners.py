@@ -149,9 +149,24 @@ class Given(NamedTuple):
         refuse_indexes([*old, *new])
         if [*old, *new].count("-") > 1:
             raise UsageError("-: standard input can be read only once")
-        found = [_found(names, elsewhere) for names in (old, new)]
-        names = _distinct([name for some in found for name in some], elsewhere)
-        return cls(names[: len(found[0])], names[len(found[0]) :])
+        seen: set[str] = set()
+
+        def distinct(name: str) -> str:
+            if name == "-" or elsewhere(name):
+                return name
+            if not os.path.isfile(name):
+                raise StageError(f"{name}: not a regular file; name - and redirect it")
+            name = os.path.abspath(name)
+            while name in seen:
+                name = f"{os.path.dirname(name)}/./{os.path.basename(name)}"
+            seen.add(name)
+            return name
+
+        def found(names: Sequence[str]) -> list[str]:
+            some = ([name] if elsewhere(name) else files_named([name]) for name in names)
+            return [distinct(name) for each in some for name in each]
+
+        return cls(found(old), found(new))
 
     def with_copy(self, stdin: IO[bytes], copy: Path) -> Given:
         """The same with a copy of standard input, which jobs can read several times."""
@@ -163,25 +178,3 @@ class Given(NamedTuple):
                 file.writelines(with_line_ends(pieces))
         os.environ[STDIN_COPY] = str(copy)
         return Given(*([str(copy) if name == "-" else name for name in names] for names in self))
-
-
-def _found(names: Sequence[str], elsewhere: Callable[[str], bool]) -> list[str]:
-    found: list[str] = []
-    for name in names:
-        found += [name] if elsewhere(name) else files_named([name])
-    for name in found:
-        if name != "-" and not elsewhere(name) and not os.path.isfile(name):
-            raise StageError(f"{name}: not a regular file; name - and redirect it")
-    return found
-
-
-def _distinct(names: Sequence[str], elsewhere: Callable[[str], bool]) -> list[str]:
-    """As absolute ones."""
-    distinct: list[str] = []
-    for name in names:
-        if name != "-" and not elsewhere(name):
-            name = os.path.abspath(name)
-            while name in distinct:
-                name = f"{os.path.dirname(name)}/./{os.path.basename(name)}"
-        distinct.append(name)
-    return distinct
