@@ -35,12 +35,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from subprocess import PIPE
 from urllib.parse import urlsplit
 
 from neardup.engines.hadoop.shipping import folder
 from neardup.engines.hadoop.sizes import LISTED
-from neardup.engines.hadoop.watching import hadoop, say
+from neardup.engines.hadoop.watching import fs, hadoop, say
 from neardup.runtime.errors import StageError, UsageError
 
 SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # in patterns, and between names
@@ -48,9 +47,6 @@ MARK = "_neardup"  # an empty file
 PLACES = 1 << 62  # in a file that has no byte in it
 KEPT = ".neardup"  # in the user's home
 REPLICAS = ("-D", "dfs.replication=10")  # as of what Hadoop itself sends to all nodes
-
-
-# Names.
 
 
 def between(output: str) -> str:
@@ -123,14 +119,8 @@ def path_of(uri: str) -> str:
     return posixpath.normpath(posixpath.join("/user", user, path))
 
 
-# What is there, and what may go.
-
-
 def exists(folder: str) -> bool:
-    command = [hadoop(), "fs", "-test", "-e", folder]
-    return not subprocess.run(
-        command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ).returncode
+    return fs("-test", "-e", folder).returncode == 0
 
 
 def remove_answers(outputs: list[str]) -> None:
@@ -157,8 +147,7 @@ def is_of_job(output: str, number: str) -> bool:
 
     `number` as in job_1700000000000_0001, which the folders of its tasks have in their names.
     """
-    command = [hadoop(), "fs", "-ls", "-R", output]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    done = fs("-ls", "-R", output)
     if done.returncode and b"No such file or directory" not in done.stderr:
         return False  # nobody knows
     return only_of_job(done.stdout.decode("utf-8", "backslashreplace"), path_of(output), number)
@@ -185,7 +174,7 @@ def remove(folders: list[str], trash: bool = False) -> None:
         command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
     )
     if done.returncode:
-        say(f"Still to be done: {shlex.join(command)}")
+        say(f"Clean-up failed; run: {shlex.join(command)}")
 
 
 @contextmanager
@@ -217,46 +206,43 @@ def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     copy = f"{KEPT}/{archive.name.removesuffix('.tar.gz')}-{digest}.tar.gz"
     try:
-        fs = [*(program or [hadoop()]), "fs"]
-        if not _is_whole(fs, copy, archive):
-            _upload(fs, archive, copy)
+        if not _is_whole(copy, archive, program):
+            _upload(archive, copy, program)
     except StageError as error:
         say(f"{archive.name} is sent along with each job, and not kept on the cluster: {error}")
         return ""
     return copy
 
 
-def _is_whole(fs: list[str], copy: str, archive: Path) -> bool:
+def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
     """Whether there is a copy of the archive's size; StageError where others may write there."""
-    look = [*fs, "-ls", "-d", KEPT, copy]
-    done = subprocess.run(look, stdin=subprocess.DEVNULL, capture_output=True)
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
-    if lines and not lines[0].startswith("drwx------"):
+    lines = fs("-ls", "-d", KEPT, copy, program=program).stdout.decode("utf-8", "replace")
+    folder, *files = lines.splitlines() or [""]
+    if folder and not folder.startswith("drwx------"):
         raise StageError(f"{KEPT} is not private; type: hadoop fs -chmod 700 {KEPT}")
-    found = [LISTED.fullmatch(line) for line in lines[1:]]
+    found = map(LISTED.fullmatch, files)
     return any(one and int(one["size"]) == archive.stat().st_size for one in found)
 
 
-def _upload(fs: list[str], archive: Path, copy: str) -> None:
+def _upload(archive: Path, copy: str, program: Sequence[str]) -> None:
     """Make a copy, under another name until it is whole; StageError if nobody can."""
+
+    def succeed(*words: str) -> None:
+        done = fs(*words, program=program)
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "backslashreplace").splitlines()
+            raise StageError(said[-1] if said else f"{shlex.join(words)} failed")
+
     part = f"{copy}.{secrets.token_hex(8)}"
-    _succeed([*fs, "-mkdir", "-p", KEPT])
-    _succeed([*fs, "-chmod", "700", KEPT])
+    succeed("-mkdir", "-p", KEPT)
+    succeed("-chmod", "700", KEPT)
     try:
-        _succeed([*fs, *REPLICAS, "-put", str(archive), part])
-        if not _is_whole(fs, part, archive):
+        succeed(*REPLICAS, "-put", str(archive), part)
+        if not _is_whole(part, archive, program):
             raise StageError(f"{part} has not arrived as a whole")
-        _succeed([*fs, "-mv", part, copy])
+        succeed("-mv", part, copy)
     except BaseException as error:
         remove([f"{part}*"])  # and what -put calls a file that is on its way
         # Of two runs at once, the later one finds what the other one has made.
-        if not isinstance(error, StageError) or not _is_whole(fs, copy, archive):
+        if not isinstance(error, StageError) or not _is_whole(copy, archive, program):
             raise
-
-
-def _succeed(command: list[str]) -> None:
-    """Run Hadoop's command; StageError with its last line if it fails."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=PIPE)
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "backslashreplace").splitlines()
-        raise StageError(said[-1] if said else f"{shlex.join(command)} failed")

@@ -8,7 +8,7 @@ edges → decided (→ the lines that are kept, and the records that are removed
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -35,7 +35,6 @@ WHOLE_LINES = {"stream.map.output": "keyonlytext"}
 # the same lines need the same splits.  By default these depend on how much all the input files
 # have, and on how many maps there should be; with this, on the blocks of each file alone.
 SAME_SPLITS = {MAPS: 1}
-NOTHING: Properties = {}
 MOST_HEAP = 1024  # megabytes, of a JVM that only fetches and merges: the rest is for the decision
 
 
@@ -73,35 +72,37 @@ class Submission:
 
 def sums_job(asked: Submission, output: str) -> list[str]:
     """From records to the counts of tokens and sizes."""
-    mapper = _script(asked, "step.py", "count", "map", *flags(asked))
-    reducer = _script(asked, "step.py", "count", "sum")
-    files = _along(_list_of_files(asked))
-    return _of_records(asked, "tokens", output, mapper, reducer, files)
+    words = _inputs([*asked.inputs, *asked.options.against])
+    words += ["-output", output, "-mapper", _step(asked, "count", "map", *flags(asked))]
+    words += ["-reducer", _step(asked, "count", "sum")]
+    return _job(asked, "tokens", _reading(asked), _along(_list_of_files(asked)), words)
 
 
 def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
     """From all counts to those that the pairs job takes."""
-    reducer = _script(asked, "step.py", "count", "order")
-    return _of_lines(asked, "counts", sums, output, reducer, _always({REDUCERS: 1, **PLAIN}))
+    words = [*_sorted(sums), "-output", output, "-reducer", _step(asked, "count", "order")]
+    return _job(asked, "counts", {}, _always({REDUCERS: 1, **PLAIN}), words)
 
 
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
     """From records to the keys that two of them share."""
     options, files = _task_options(asked, counts)
-    mapper = _script(asked, "step.py", "share", "map", *options)
-    reducer = _script(asked, "step.py", "share", "reduce", *options)
-    files = [*_always(PLAIN), *_same_splits(asked), *files]
-    own: Properties = {REDUCERS: asked.key_reducers}
-    return _of_records(asked, "keys", output, mapper, reducer, files, own)
+    words = _inputs([*asked.inputs, *asked.options.against])
+    words += ["-output", output, "-mapper", _step(asked, "share", "map", *options)]
+    words += ["-reducer", _step(asked, "share", "reduce", *options)]
+    own = {**_reading(asked), REDUCERS: asked.key_reducers}
+    return _job(asked, "keys", own, [*_always(PLAIN), *_same_splits(asked), *files], words)
 
 
 def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
     """From records to pairs, or edges."""
     options, files = _task_options(asked, counts, shared)
     of_keys = [f"--shared-keys={SHARED}"] if shared else []
-    mapper = _script(asked, "mapper.py", "--blocks", *of_keys, *options)
-    reducer = _script(asked, "reducer.py", *options)
-    return _of_records(asked, "", output, mapper, reducer, [*_same_splits(asked), *files])
+    words = _inputs([*asked.inputs, *asked.options.against])
+    words += ["-output", output]
+    words += ["-mapper", _script(asked, "mapper.py", "--blocks", *of_keys, *options)]
+    words += ["-reducer", _script(asked, "reducer.py", *options)]
+    return _job(asked, "", _reading(asked), [*_same_splits(asked), *files], words)
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
@@ -112,90 +113,76 @@ def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
 
 
 def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
-    return _of_lines(asked, "dedup", pairs, output, _script(asked, "dedup_reducer.py"))
+    words = [*_sorted(pairs), "-output", output, "-reducer", _script(asked, "dedup_reducer.py")]
+    return _job(asked, "dedup", {}, [], words)
 
 
 def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[str]:
     """All edges go to one reducer."""
     options, files = _task_options(asked, counts)
-    reducer = _script(asked, "step.py", "decide", *options)
-    # step.py keep finds lines by halves, in a plain file; other answers may be packed.
-    plain = PLAIN if asked.options.output == "kept" else {}
+    words = [*_sorted(edges), "-output", output, "-reducer", _step(asked, "decide", *options)]
     heap = min(MOST_HEAP, sizes.heap(asked.memory))
-    own: Properties = {"mapreduce.reduce.java.opts": f"-Xmx{heap}m"}
-    files = [*_always({REDUCERS: 1, **plain}), *files]
-    return _of_lines(asked, "decision", edges, output, reducer, files, own)
+    # step.py keep finds lines by halves, in a plain file; other answers may be packed.
+    one = {REDUCERS: 1, **(PLAIN if asked.options.output == "kept" else {})}
+    own = {"mapreduce.reduce.java.opts": f"-Xmx{heap}m"}
+    return _job(asked, "decision", own, [*_always(one), *files], words)
 
 
 def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
     """The new lines without those of removed records; each part is of one split."""
-    mapper = _script(asked, "step.py", "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
     files = [*_always({REDUCERS: 0, **WHOLE_LINES}), *_same_splits(asked)]
     files += _from_cluster({DECIDED: f"{decided}/part-00000"})
     files += _along(_list_of_files(asked))
-    return _of_records(asked, "lines that stay", output, mapper, "", files, old=False)
+    mapper = _step(asked, "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
+    words = [*_inputs(asked.inputs), "-output", output, "-mapper", mapper]
+    return _job(asked, "lines that stay", _reading(asked), files, words)
 
 
 def removed_job(asked: Submission, decided: str, output: str) -> list[str]:
     """What --output removed prints: without places, in order of ids."""
-    files = _always({REDUCERS: 1, **WHOLE_LINES})
-    own: Properties = {NAME: f"{asked.name}: records removed"}
-    words = ["-input", decided, "-output", output, "-mapper", "cut -f 2-"]
-    return [*streaming(asked, own, files), *words, "-reducer", f"{IDENTITY}Reducer"]
+    words = ["-input", decided, "-output", output]
+    words += ["-mapper", "cut -f 2-", "-reducer", f"{IDENTITY}Reducer"]
+    return _job(asked, "records removed", {}, _always({REDUCERS: 1, **WHOLE_LINES}), words)
 
 
 # The command line of a job.
 
 
-def _of_records(
-    asked: Submission,
-    what: str,
-    output: str,
-    mapper: str,
-    reducer: str,
-    files: Sequence[str],
-    own: Properties = NOTHING,
-    old: bool = True,
-) -> list[str]:
-    """A job that reads the new records, and the `old` ones; without a reducer where that is ""."""
-    properties: Properties = {
-        NAME: f"{asked.name}: {what}" if what else asked.name,
+def _reading(asked: Submission) -> Properties:
+    """What a job needs that reads records."""
+    return {
         **sizes.map_properties(asked.memory),
         MAPS: asked.maps,
         "mapreduce.input.fileinputformat.input.dir.recursive": "true",
-        **own,
     }
-    names = [*asked.inputs, *(asked.options.against if old else ())]
-    return [
-        *streaming(asked, properties, files),
-        *(word for name in names for word in ("-input", name)),
-        *("-output", output, "-mapper", mapper),
-        *(("-reducer", reducer) if reducer else ()),
-        *_environment(asked),
-    ]
 
 
-def _of_lines(
+def _inputs(names: Iterable[str]) -> list[str]:
+    return [word for name in names for word in ("-input", name)]
+
+
+def _sorted(lines: str) -> list[str]:
+    """The input of a job that sorts the lines of an earlier one for its reducer."""
+    return [*KEY_VALUE, "-input", lines, "-mapper", f"{IDENTITY}Mapper"]
+
+
+def _job(
     asked: Submission,
     what: str,
-    lines: str,
-    output: str,
-    reducer: str,
-    files: Sequence[str] = (),
-    own: Properties = NOTHING,
+    own: Mapping[str, object],
+    files: Sequence[str],
+    words: Sequence[str],
 ) -> list[str]:
-    """A job that sorts the lines of an earlier one for its reducer."""
-    return [
-        *streaming(asked, {NAME: f"{asked.name}: {what}", **own}, files),
-        *(*KEY_VALUE, "-input", lines, "-output", output),
-        *("-mapper", f"{IDENTITY}Mapper", "-reducer", reducer),
-        *_environment(asked),
-    ]
+    """A job by its properties, what it needs besides our code, and what Streaming is told."""
+    name = f"{asked.name}: {what}" if what else asked.name
+    return [*streaming(asked, {NAME: name, **own}, files), *words, *_environment(asked)]
 
 
-def streaming(asked: Submission, properties: Properties, files: Sequence[str] = ()) -> list[str]:
+def streaming(
+    asked: Submission, properties: Mapping[str, object], files: Sequence[str] = ()
+) -> list[str]:
     """The head of the command: generic options, which must be before those of Streaming."""
-    common: Properties = {
+    common: dict[str, object] = {
         REDUCERS: asked.reducers,
         **sizes.reduce_properties(asked.memory),
         # Parts come into OUTPUT when the job has ended well, and not one by one.
@@ -232,6 +219,10 @@ def _same_splits(asked: Submission) -> list[str]:
 
 def _script(asked: Submission, script: str, *words: str) -> str:
     return command(python(asked), f"{CODE}/{script}", *words)
+
+
+def _step(asked: Submission, *words: str) -> str:
+    return _script(asked, "step.py", *words)
 
 
 def command(*words: str) -> str:

@@ -1,29 +1,22 @@
 """How many tasks a job has, and how large they are, from the sizes of its input files.
 
-What a task's container holds, and how Hadoop's JVM in it uses its share: of all our jobs.
-
-    container (--memory) = JVM (sort buffer of a mapper | what a reducer has fetched) + Python
-
-YARN counts the pages of files that a task maps as its own, though the system has them once: where
-they are more than fits, a mapper's container is larger by them, and its JVM is not.
-
-Megabytes are 2^20 bytes, as Hadoop's.
-
-Files are in order of their paths.  Those whose names begin with `_` or `.` are left out, as Hadoop
-leaves them out; what else it does not read may be in the list, and does no harm there.
-
     bytes of files → of plain lines → of keyed lines → rounds, maps, reducers
 
 A map should write what its JVM can sort at once: of more, all that it has written goes through the
 disk once more.  A reducer should hold what it is sent, as long as there are not too many of them.
 All of it is a guess by the files' sizes, and nothing but speed depends on it.
+
+    container (--memory) = JVM (sort buffer of a mapper | what a reducer has fetched) + Python
+
+YARN counts the pages of files that a task maps as its own, though the system has them once: where
+they are more than fits, a mapper's container is larger by them, and its JVM is not.  Megabytes are
+2^20 bytes, as Hadoop's.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from math import isqrt
@@ -31,14 +24,12 @@ from typing import NamedTuple, Union
 
 import numpy as np
 
-from neardup.engines.hadoop.watching import hadoop
+from neardup.engines.hadoop.watching import fs
 from neardup.options.settings import Settings
 from neardup.runtime.errors import StageError, shown
 
-MAPS, REDUCERS = "mapreduce.job.maps", "mapreduce.job.reduces"
-
 Properties = dict[str, Union[str, int, float]]
-
+MAPS, REDUCERS = "mapreduce.job.maps", "mapreduce.job.reduces"
 MAP_MEMORY = "mapreduce.map.memory.mb"
 DEFAULT_MEMORY = 2048
 JVM_SHARE = 0.45  # of a container; the rest is for Python
@@ -51,102 +42,11 @@ NO_SECOND_COMPILER = "-XX:TieredStopAtLevel=1"
 # one of those that a distribution has built.  Java's own (DefaultCodec) takes four times the CPU,
 # and zstd needs what is built.
 SNAPPY = "org.apache.hadoop.io.compress.SnappyCodec"
-
-
-def heap(memory: int) -> int:
-    """Of the JVM, in megabytes."""
-    return int(memory * JVM_SHARE)
-
-
-def sort_buffer(memory: int) -> int:
-    """Of a mapper's JVM, in megabytes."""
-    return min(MOST_SORT, int(heap(memory) * SORT_SHARE))
-
-
-def map_memory(memory: int, mapped: int) -> int:
-    """Of a container of `memory`, or larger, where Python maps files of so many bytes.
-
-    >>> map_memory(2048, 512 << 20), map_memory(2048, 2 << 30)
-    (2048, 3584)
-    """
-    return memory + max(0, -(-mapped >> 20) - int(memory * SPARE))
-
-
-def map_properties(memory: int, mapped: int = 0) -> Properties:
-    return {
-        MAP_MEMORY: map_memory(memory, mapped),
-        "mapreduce.map.java.opts": f"-Xmx{heap(memory)}m {NO_SECOND_COMPILER}",
-        "mapreduce.task.io.sort.mb": sort_buffer(memory),
-        "mapreduce.map.sort.spill.percent": 0.95,  # the fewer spills, the less there is to merge
-    }
-
-
 SHUFFLE_MILLISECONDS = 25_000  # three tries before a node is given up; Hadoop's own are 180 s each
-
-
-def reduce_properties(memory: int) -> Properties:
-    """With what a mapper does for its reducers."""
-    return {
-        "mapreduce.reduce.memory.mb": memory,
-        "mapreduce.reduce.java.opts": f"-Xmx{heap(memory)}m",
-        # The reducers' JVMs have no other use for their memory than to hold what they fetched.
-        "mapreduce.reduce.shuffle.merge.percent": 0.9,
-        "mapreduce.reduce.shuffle.connect.timeout": SHUFFLE_MILLISECONDS,
-        "mapreduce.reduce.shuffle.read.timeout": SHUFFLE_MILLISECONDS,
-        "mapreduce.reduce.input.buffer.percent": 0.7,
-        # Of a packed file, which is one split whatever its size, there are many spills: merge them
-        # at once, and not by tens, each time through the disk.
-        "mapreduce.task.io.sort.factor": 64,
-        "mapreduce.map.output.compress": "true",
-        "mapreduce.map.output.compress.codec": SNAPPY,
-    }
-
-
 # A line of `hadoop fs -ls`.
 LISTED = re.compile(
     r"(?P<kind>[-d])\S+ .*? (?P<size>\d+) (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d) (?P<name>.+)"
 )
-
-
-class File(NamedTuple):
-    name: str
-    bytes: int
-    modified: str = ""  # to the minute, which is all that Hadoop lists
-
-
-def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
-    """The files that these names and patterns stand for, and those in folders.
-
-    By one question to Hadoop, whose command is `program`; StageError where there is no such file.
-    """
-    if not patterns:
-        return []
-    command = [*(program or [hadoop()]), "fs", "-ls", "-R", *patterns]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
-    if done.returncode:
-        sys.stderr.write(done.stderr.decode("utf-8", "backslashreplace"))
-        raise StageError(f"cannot list {' '.join(patterns)}; Hadoop said why above")
-    return files_in(done.stdout)
-
-
-def files_in(listing: bytes) -> list[File]:
-    """The files that a job reads of those in a listing, in order.
-
-    >>> files_in(b"-rw-r--r--   1 me us  5 2026-01-31 09:00 /in/a b.txt\\n")
-    [File(name='/in/a b.txt', bytes=5, modified='2026-01-31 09:00')]
-    """
-    files = []
-    for line in listing.split(b"\n"):
-        found = LISTED.fullmatch(line.decode("utf-8", "surrogateescape"))
-        if line and not found:
-            raise StageError(f"cannot read what Hadoop lists: {shown(line)}")
-        if not found or found["kind"] == "d":
-            continue
-        if not posixpath.basename(found["name"]).startswith(("_", ".")):
-            files.append(File(found["name"], int(found["size"]), found["time"]))
-    return sorted(files, key=lambda file: file.name.encode("utf-8", "surrogateescape"))
-
-
 AUTO = "auto"
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 PACKED_TO = 3  # bytes that a byte of a packed file stands for: digits 2.2, texts 2.5 to 4
@@ -173,6 +73,92 @@ LEAST_MAPS, MOST_MAPS = 2, 50_000  # Hadoop's own least; a list of more is too l
 MOST_REDUCERS = 9_999
 
 
+def heap(memory: int) -> int:
+    """Of the JVM, in megabytes."""
+    return int(memory * JVM_SHARE)
+
+
+def sort_buffer(memory: int) -> int:
+    """Of a mapper's JVM, in megabytes."""
+    return min(MOST_SORT, int(heap(memory) * SORT_SHARE))
+
+
+def map_memory(memory: int, mapped: int) -> int:
+    """Of a container of `memory`, or larger, where Python maps files of so many bytes.
+
+    >>> map_memory(2048, 512 << 20), map_memory(2048, 2 << 30)
+    (2048, 3584)
+    """
+    return memory + max(0, -(-mapped >> 20) - int(memory * SPARE))
+
+
+def map_properties(memory: int) -> Properties:
+    return {
+        MAP_MEMORY: memory,
+        "mapreduce.map.java.opts": f"-Xmx{heap(memory)}m {NO_SECOND_COMPILER}",
+        "mapreduce.task.io.sort.mb": sort_buffer(memory),
+        "mapreduce.map.sort.spill.percent": 0.95,  # the fewer spills, the less there is to merge
+    }
+
+
+def reduce_properties(memory: int) -> Properties:
+    """With what a mapper does for its reducers."""
+    return {
+        "mapreduce.reduce.memory.mb": memory,
+        "mapreduce.reduce.java.opts": f"-Xmx{heap(memory)}m",
+        # The reducers' JVMs have no other use for their memory than to hold what they fetched.
+        "mapreduce.reduce.shuffle.merge.percent": 0.9,
+        "mapreduce.reduce.shuffle.connect.timeout": SHUFFLE_MILLISECONDS,
+        "mapreduce.reduce.shuffle.read.timeout": SHUFFLE_MILLISECONDS,
+        "mapreduce.reduce.input.buffer.percent": 0.7,
+        # Of a packed file, which is one split whatever its size, there are many spills: merge them
+        # at once, and not by tens, each time through the disk.
+        "mapreduce.task.io.sort.factor": 64,
+        "mapreduce.map.output.compress": "true",
+        "mapreduce.map.output.compress.codec": SNAPPY,
+    }
+
+
+class File(NamedTuple):
+    name: str
+    bytes: int
+    modified: str = ""  # to the minute, which is all that Hadoop lists
+
+
+def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
+    """The files that these names and patterns stand for, and those in folders, in order of paths.
+
+    Those whose names begin with `_` or `.` are left out, as Hadoop leaves them out; what else it
+    does not read does no harm.  By one question to Hadoop, whose command is `program`; StageError
+    where there is no such file.
+    """
+    if not patterns:
+        return []
+    done = fs("-ls", "-R", *patterns, program=program)
+    if done.returncode:
+        sys.stderr.write(done.stderr.decode("utf-8", "backslashreplace"))
+        raise StageError(f"cannot list {' '.join(patterns)}; Hadoop said why above")
+    return files_in(done.stdout)
+
+
+def files_in(listing: bytes) -> list[File]:
+    """The files of a listing that a job reads, in order.
+
+    >>> files_in(b"-rw-r--r--   1 me us  5 2026-01-31 09:00 /in/a b.txt\\n")
+    [File(name='/in/a b.txt', bytes=5, modified='2026-01-31 09:00')]
+    """
+    files = []
+    for line in listing.split(b"\n"):
+        found = LISTED.fullmatch(line.decode("utf-8", "surrogateescape"))
+        if line and not found:
+            raise StageError(f"cannot read what Hadoop lists: {shown(line)}")
+        if not found or found["kind"] == "d":
+            continue
+        if not posixpath.basename(found["name"]).startswith(("_", ".")):
+            files.append(File(found["name"], int(found["size"]), found["time"]))
+    return sorted(files, key=lambda file: file.name.encode("utf-8", "surrogateescape"))
+
+
 def line_bytes(files: Iterable[File], settings: Settings) -> int:
     """Of all keyed lines, about.
 
@@ -185,7 +171,7 @@ def line_bytes(files: Iterable[File], settings: Settings) -> int:
 
 
 def rounds_for(lines: int) -> str:
-    """How many map-reduce rounds, where nobody says: "1" or "2".
+    """The number of map-reduce rounds, where none is given: "1" or "2".
 
     >>> rounds_for(10**9), rounds_for(10**10)
     ('1', '2')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shlex
@@ -14,13 +13,29 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import IO
 
 from neardup.engines.hadoop.shipping import FLAG, SCRIPTS
 from neardup.runtime.errors import StageError
 
 JARS = "hadoop-streaming*[0-9g].jar"  # not its sources, nor its tests
 JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
+SECONDS = 60  # how long after a job's end its logs may take to appear
+OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))})(?: \w+)*: .*")
+OTHER_PYTHON = re.compile(r"made for another Python than \S+$")  # numpy that was sent along
+FOR_ONE_MACHINE = re.compile(r" has not; run make, or: .*")  # where a script lacks numpy
+STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")
+EXPLAINED = re.compile(
+    r"Output directory .+ already exists|Input path does not exist: .*"
+    r"|Input Pattern .* matches 0 files|Cannot run program .*"
+)
+# By Hadoop before 3.3.1 where it was built without Snappy, or by nodes that cannot load it.
+NO_SNAPPY = re.compile(
+    r"native snappy library not available|SnappyError"
+    r"|(?:UnsatisfiedLink|NoClassDefFound)Error: .*snappy",
+    re.IGNORECASE,
+)
+SUBMITTED = re.compile(r"(?:Submitted application application|Running job: job)_(\w+)")
+ENDED = re.compile(r"Job job_\w+ (?:completed|failed) ")
 
 
 def hadoop() -> str:
@@ -33,6 +48,12 @@ def hadoop() -> str:
     return found
 
 
+def fs(*words: str, program: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
+    """Run `hadoop fs`; `program` is the command of Hadoop, if it is not the one of `hadoop()`."""
+    command = [*(program or [hadoop()]), "fs", *words]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+
+
 def mapred() -> str:
     """The mapred command; where there is none, `hadoop` still takes what it took once."""
     beside = os.path.dirname(hadoop())
@@ -40,9 +61,9 @@ def mapred() -> str:
 
 
 def streaming_jar() -> str:
-    """Where distributions of Hadoop keep it, unless HADOOP_STREAMING_JAR tells."""
-    if told := os.environ.get("HADOOP_STREAMING_JAR"):
-        return told
+    """What HADOOP_STREAMING_JAR names, or where distributions of Hadoop keep it."""
+    if named := os.environ.get("HADOOP_STREAMING_JAR"):
+        return named
     homes = [os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME")]
     homes += [str(Path(hadoop()).resolve().parent.parent), "/usr/lib", "/usr/lib/hadoop"]
     for home in filter(None, homes):
@@ -50,13 +71,6 @@ def streaming_jar() -> str:
             if jars := sorted(Path(home, folder).glob(JARS)):
                 return str(jars[-1])
     raise StageError("there is no hadoop-streaming jar; say where it is: HADOOP_STREAMING_JAR")
-
-
-SECONDS = 60  # how long after a job's end its logs may take to appear
-OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))})(?: \w+)*: .*")
-OTHER_PYTHON = re.compile(r"made for another Python than \S+$")  # numpy that was sent along
-FOR_ONE_MACHINE = re.compile(r" has not; run make, or: .*")  # where a script lacks numpy
-STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")
 
 
 def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> str:
@@ -102,7 +116,7 @@ def for_nodes(message: str, advice: str) -> str:
 
 def _said(command: list[str], end: float) -> str:
     """The standard output of a command that has until `end`; a client of YARN takes seconds."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
+    with suppress(subprocess.TimeoutExpired):
         return subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
@@ -115,20 +129,6 @@ def _said(command: list[str], end: float) -> str:
     return ""
 
 
-EXPLAINED = re.compile(
-    r"Output directory .+ already exists|Input path does not exist: .*"
-    r"|Input Pattern .* matches 0 files|Cannot run program .*"
-)
-# By Hadoop before 3.3.1 where it was built without Snappy, or by nodes that cannot load it.
-NO_SNAPPY = re.compile(
-    r"native snappy library not available|SnappyError"
-    r"|(?:UnsatisfiedLink|NoClassDefFound)Error: .*snappy",
-    re.IGNORECASE,
-)
-SUBMITTED = re.compile(r"(?:Submitted application application|Running job: job)_(\w+)")
-ENDED = re.compile(r"Job job_\w+ (?:completed|failed) ")
-
-
 def say(text: str) -> None:
     """On stderr, if anybody listens: what is to be done is done all the same."""
     with suppress(OSError):
@@ -136,10 +136,10 @@ def say(text: str) -> None:
 
 
 class Job:
-    """One `hadoop jar …`: the client, which submits a job, waits for it, and tells about it."""
+    """One `hadoop jar …`: the client, which submits a job, waits for it, and reports on it."""
 
     def __init__(self, command: list[str], program: Sequence[str] = ()):
-        """`program`: the command that ends the job, unless it is Hadoop's own."""
+        """`program` is the command that ends the job, if it is not Hadoop's own."""
         self.command = command
         self.program = program
         self.said: list[str] = []
@@ -155,7 +155,8 @@ class Job:
         ) as client:
             assert client.stderr
             try:
-                self._listen(client.stderr)
+                for raw in iter(client.stderr.readline, b""):
+                    self._hear(raw)
             except BaseException:  # Ctrl-C, most of all
                 client.terminate()
                 client.wait()
@@ -168,12 +169,8 @@ class Job:
         if client.returncode:
             raise StageError(self._reason() or "Hadoop gave up, and said why above")
 
-    def _listen(self, stderr: IO[bytes]) -> None:
-        """Show what the client says, and keep it."""
-        for raw in iter(stderr.readline, b""):
-            self._hear(raw)
-
     def _hear(self, raw: bytes) -> None:
+        """Show a line of the client, and keep it."""
         line = raw.decode("utf-8", "backslashreplace")
         self.said.append(line.rstrip("\n"))
         sys.stderr.write(line)
