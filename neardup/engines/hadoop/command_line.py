@@ -26,8 +26,8 @@ where the pairs will be: A TAB B TAB SIMILARITY.
 With --output kept, each part of OUTPUT has the lines that stay of one split of the input; the one
 that comes first is so by the paths of files, and by lines within them.
 
-Several INPUTs stand side by side; a comma is no separator, except in a pattern as {jan,feb}.
-What goes from job to job, where there are several, lies in _neardup-ID.OUTPUT beside OUTPUT.
+Several INPUTs are separated by blanks; a comma is a part of a pattern only, as in {jan,feb}.
+What goes from job to job, where there are several, is in _neardup-ID.OUTPUT beside OUTPUT.
 Ctrl-C ends the job on the cluster, too, and removes what it has written.
 
 Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy.

@@ -10,7 +10,7 @@ at the same time would mix their lines.  So of two runs on this machine that wou
 folder, the later one stops.  A claim is a lock on a byte of one file, so it ends with its process,
 whatever ends that.
 
-Between jobs.  The name is drawn anew, so the folder is this run's and nobody else's.  Hadoop skips
+Between jobs.  The name is drawn anew, so the folder is this run's alone.  Hadoop skips
 names that begin with `_` when it reads a folder or a pattern: what a killed run has left there is
 never taken for input.
 
@@ -94,7 +94,7 @@ def _without_braces(pattern: str) -> str:
 
 
 def _may_remove(output: str, pattern: str) -> bool:
-    r"""Whether what a pattern stands for may lie in `output`, as far as names tell.
+    r"""Whether files that a pattern matches may be in `output`, judged by the names alone.
 
     >>> _may_remove("/data/pairs", "/data/videos"), _may_remove("/data/pairs", "/data/vid*")
     (False, False)
@@ -149,7 +149,7 @@ def is_of_job(output: str, number: str) -> bool:
     """
     done = fs("-ls", "-R", output)
     if done.returncode and b"No such file or directory" not in done.stderr:
-        return False  # nobody knows
+        return False  # unknown
     return only_of_job(done.stdout.decode("utf-8", "backslashreplace"), path_of(output), number)
 
 
@@ -225,7 +225,7 @@ def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
 
 
 def _upload(archive: Path, copy: str, program: Sequence[str]) -> None:
-    """Make a copy, under another name until it is whole; StageError if nobody can."""
+    """Make a copy, under another name until it is whole; StageError if that fails."""
 
     def succeed(*words: str) -> None:
         done = fs(*words, program=program)

@@ -173,7 +173,7 @@ def _job(
     files: Sequence[str],
     words: Sequence[str],
 ) -> list[str]:
-    """A job by its properties, what it needs besides our code, and what Streaming is told."""
+    """A job by its properties, the files it needs, and the options of Streaming."""
     name = f"{asked.name}: {what}" if what else asked.name
     return [*streaming(asked, {NAME: name, **own}, files), *words, *_environment(asked)]
 

@@ -66,7 +66,7 @@ MANY_REDUCERS = 500
 WORTH_TWO_ROUNDS = 4 * 10**9
 SHARED_LINES = 5
 # The first round sends 13 bytes for a line of some 250.  Its reducers are few, since each knows
-# only its own keys, and leaves out those that bring together who meets at another one of these.
+# only its own keys, and leaves out those whose records share another one of these.
 KEYS_ALONE = 0.05
 KEY_REDUCER_BYTES = 10**9
 LEAST_MAPS, MOST_MAPS = 2, 50_000  # Hadoop's own least; a list of more is too long for its master
@@ -208,7 +208,7 @@ def reducers_for(lines: int) -> int:
 
 
 def key_reducers_for(lines: int, reducers: int) -> int:
-    """Of the first of two rounds, where the second one has so many; 0 lines: nobody knows.
+    """Of the first of two rounds, where the second one has so many; 0 lines: unknown.
 
     >>> [key_reducers_for(lines, 8) for lines in (0, 10**9, 10**11, 10**13)]
     [8, 1, 5, 8]

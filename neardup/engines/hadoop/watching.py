@@ -76,8 +76,8 @@ def streaming_jar() -> str:
 def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> str:
     """The first of our messages in the logs of an application; "" if there is none.
 
-    Each node hands in its logs when all is over, and some do so later than others: so ask until
-    our message is there, or until YARN says that all nodes are done.
+    Each node hands in its logs after the end, and some do so later than others: so ask until our
+    message is there, or until YARN says that all nodes are done.
     """
     yarn = shutil.which("yarn", path=os.path.dirname(hadoop)) or shutil.which("yarn")
     if not yarn or not application:
@@ -130,7 +130,7 @@ def _said(command: list[str], end: float) -> str:
 
 
 def say(text: str) -> None:
-    """On stderr, if anybody listens: what is to be done is done all the same."""
+    """Print a line on stderr; that nobody can read it, as of a lost terminal, is no error."""
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""job.py where it is no task: check the options, run the jobs, and sum up.
+"""job.py where it is not a task: check the options, run the jobs, and sum up.
 
 Where a scheme asks how rare tokens are, another job counts them first.
 """
@@ -22,15 +22,8 @@ from neardup.engines.hadoop.shipping import ARCHIVES, FLAG, check_version, numpy
 from neardup.engines.hadoop.sizes import File, listed
 from neardup.engines.hadoop.watching import first_message, for_nodes
 from neardup.engines.local.workers import STDIN, working_folder
+from neardup.engines.mrjob import mrjob_runners
 from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP, NearDuplicates
-from neardup.engines.mrjob.mrjob_runners import (
-    Given,
-    end_tasks_with_workers,
-    ending_its_job,
-    fit,
-    message_of_a_task,
-    unpack_in_blocks,
-)
 from neardup.options.settings import counts_first
 from neardup.reading.input_files import Unchanged, format_input_files
 from neardup.runtime.counters import Counters, counts_in, summarize
@@ -66,7 +59,8 @@ class Launcher:
             if glob.has_magic(how.local_tmp_dir):
                 message = "mrjob takes it for a pattern; set TMPDIR to another folder"
                 raise StageError(f"{how.local_tmp_dir}: {message}")
-            given = Given.of(how.against or [], how.args or ["-"], self.typed.elsewhere)
+            old, new = how.against or [], how.args or ["-"]
+            given = mrjob_runners.Given.of(old, new, self.typed.elsewhere)
             self.given = given.with_copy(self.typed.stdin, self.working_file(STDIN))
             self.unchanged = Unchanged(self.names(elsewhere=False))
             if self.on_cluster:
@@ -132,8 +126,8 @@ class Launcher:
         beside = os.path.dirname(self.typed.mr_job_script())
         path = f"{beside}:{os.environ.get('PYTHONPATH', '')}"
         os.environ["PYTHONPATH"] = path.rstrip(":")
-        unpack_in_blocks()
-        end_tasks_with_workers()
+        mrjob_runners.unpack_in_blocks()
+        mrjob_runners.end_tasks_with_workers()
         self.run_all()
         self.say(summarize(folder))
         return counts_in(folder)
@@ -174,7 +168,7 @@ class Launcher:
             job.sandbox(stdout=file, stderr=job.stderr)
             self.run_one(job, str(counts))
         with counts.open("rb") as file:
-            # mrjob's runners on this machine have several reducers, whatever they are told.
+            # mrjob's runners on this machine have several reducers, whatever the job asks for.
             lines = list(order_counts(sorted(sum_counts(sorted(file)))))
         counts.write_bytes(b"".join(lines))
         return counts
@@ -194,14 +188,14 @@ class Launcher:
         with job.make_runner() as runner:
             self.runners.append(runner)
             if self.on_cluster:
-                fit(runner, job.settings, self.files)
+                mrjob_runners.fit(runner, job.settings, self.files)
             if job.options.input_files:
                 seen = (
                     [one for n in names for one in self.seen(runner, n)] for names in self.given
                 )
                 Path(job.options.input_files).write_bytes(format_input_files(*seen))
             try:
-                with ending_its_job(runner) if self.on_cluster else nullcontext():
+                with mrjob_runners.ending_its_job(runner) if self.on_cluster else nullcontext():
                     runner.run()
             except StepFailedException as error:
                 raise StageError(self.why_it_failed(runner) or str(error)) from None
@@ -216,7 +210,7 @@ class Launcher:
 
     def why_it_failed(self, runner: Any) -> str:
         if not self.on_cluster:
-            return message_of_a_task(self.how.local_tmp_dir)
+            return mrjob_runners.message_of_a_task(self.how.local_tmp_dir)
         steps = [log.get("step", {}) for log in runner._log_interpretations]
         application = steps[-1].get("application_id", "") if steps else ""
         reason = first_message(application, runner.get_hadoop_bin()[0])

@@ -16,13 +16,7 @@ from neardup.engines.hadoop import sizes
 from neardup.engines.hadoop.sizes import DEFAULT_MEMORY, MAPS, REDUCERS, File, Properties
 from neardup.engines.hadoop.watching import SUBMITTED, Job
 from neardup.options.settings import Settings
-from neardup.reading.blocks import (
-    BLOCK_BYTES,
-    STDIN_COPY,
-    endless_named,
-    files_named,
-    with_line_ends,
-)
+from neardup.reading import blocks
 from neardup.reading.compressed import unpacked
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.program import FAILED
@@ -163,7 +157,7 @@ class Given(NamedTuple):
             return name
 
         def found(names: Sequence[str]) -> list[str]:
-            some = ([name] if elsewhere(name) else files_named([name]) for name in names)
+            some = ([name] if elsewhere(name) else blocks.files_named([name]) for name in names)
             return [distinct(name) for each in some for name in each]
 
         return cls(found(old), found(new))
@@ -173,8 +167,8 @@ class Given(NamedTuple):
         if "-" not in [*self.old, *self.new]:
             return self
         with open(copy, "wb") as file:
-            pieces = iter(lambda: stdin.read(BLOCK_BYTES), b"")
-            with endless_named("standard input: "):
-                file.writelines(with_line_ends(pieces))
-        os.environ[STDIN_COPY] = str(copy)
+            pieces = iter(lambda: stdin.read(blocks.BLOCK_BYTES), b"")
+            with blocks.endless_named("standard input: "):
+                file.writelines(blocks.with_line_ends(pieces))
+        os.environ[blocks.STDIN_COPY] = str(copy)
         return Given(*([str(copy) if name == "-" else name for name in names] for names in self))

@@ -2,10 +2,10 @@
 
     lines ── send_keys ~ shuffle ~ share_keys ── the driver: a filter of bounded size
                                                              │ broadcast
-    lines ── send_lines ~ shuffle ~ reduce ─┬─ ~ shuffle ~ unique ── pairs
-                                            └─ ~ one part ~ decide ── clusters, who goes
+    lines ── send_lines ~ shuffle ~ reduce ─┬─ ~ shuffle  ~ finish ── pairs
+                                            └─ ~ one part ~ finish ── clusters, removed records
 
-In one application a second round costs no start, so keys come first unless told otherwise.
+In one application a second round costs no start, so keys come first by default.
 
 Columns of a DataFrame → lines of JSON → pairs as rows.
 """
@@ -28,15 +28,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark import AccumulatorParam, SparkContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession, functions
-from pyspark.sql.types import (
-    ArrayType,
-    ByteType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-)
+from pyspark.sql import DataFrame, SparkSession, functions, types
 
 import neardup
 from neardup.engines.spark.spark_lines import lines_of_column
@@ -57,7 +49,7 @@ NO_CODEC = re.compile(r"native (\w+) library not available|without (\w+) support
 NO_FILE = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.? SQLSTATE")
 PACKAGE = "neardup.zip"
 VALUE = "value binary"
-INTEGERS = (ByteType, ShortType, IntegerType, LongType)
+INTEGERS = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
 
 
 @contextmanager
@@ -151,16 +143,15 @@ class SparkJob:
 
         With two rounds the first one is carried out here.
         """
-        tasks, later = self.tasks, self._later
+        tasks = self.tasks
         shared = self._shared_keys(lines) if rounds == 2 else lambda: None  # all keys have lines
         keyed = lines.mapInArrow(tasks.send_lines(shared), ROW)
         keyed = keyed.repartitionById(tasks.partitions, "part")
         found = keyed.mapInArrow(tasks.reduce, ROW).repartitionById(tasks.ends, "part")
-        end = tasks.decide if tasks.decides else tasks.unique
-        return found.mapInArrow(end(later.add), VALUE)
+        return found.mapInArrow(tasks.finish(self._later.add), VALUE)
 
     def kept(self, lines: DataFrame, new: DataFrame, rounds: int) -> DataFrame:
-        """The same of the new lines that stay; who goes is found here."""
+        """The new lines that are kept; which ones are removed is found here."""
         places = [row.value for row in self.answer(lines, rounds).collect()]
         gone = np.frombuffer(b"".join(places), "<u8").astype(np.uint64)
         everywhere = self.spark.sparkContext.broadcast(gone)
@@ -192,11 +183,11 @@ def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
         if name not in df.columns:
             raise UsageError(f"{name}: no such column; there are {', '.join(df.columns)}")
     kinds = {field.name: field.dataType for field in df.schema.fields}
-    if not isinstance(kinds[id_], (StringType, *INTEGERS)):
+    if not isinstance(kinds[id_], (types.StringType, *INTEGERS)):
         raise UsageError(f"{id_}: an id is a string or an integer; cast it to a string")
     found = kinds[text]
-    of_integers = isinstance(found, ArrayType) and isinstance(found.elementType, INTEGERS)
-    if not (isinstance(found, StringType) or of_integers):
+    of_integers = isinstance(found, types.ArrayType) and isinstance(found.elementType, INTEGERS)
+    if not (isinstance(found, types.StringType) or of_integers):
         raise UsageError(f"{text}: expected a column of strings, or of arrays of integers")
     return df.select(df[f"`{id_}`"].alias(DEFAULT_ID), df[f"`{text}`"].alias(DEFAULT_TEXT))
 
@@ -219,8 +210,8 @@ def pairs_of(
 def check_python(context: SparkContext) -> None:
     """StageError where the executors' Python cannot run our tasks: one of them, before all others.
 
-    A session that nobody told of another takes the first python3 on the PATH of the executors,
-    which may be another one than that of the notebook.
+    By default a session takes the first python3 on the PATH of the executors, which may be another
+    one than that of the notebook.
     """
     ship(context)
     try:

@@ -20,14 +20,8 @@ if __name__ == "__main__":
 from pyspark.sql import SparkSession
 
 from neardup.engines.cluster import check_unchanged
-from neardup.engines.spark import spark_submit
+from neardup.engines.spark import spark_lines, spark_submit
 from neardup.engines.spark.spark_flow import SparkJob, in_a_line, ship
-from neardup.engines.spark.spark_lines import (
-    file_system,
-    lines_of_files,
-    places_of_files,
-    states_of_files,
-)
 from neardup.engines.spark.spark_tasks import READ, WRITTEN, Tasks
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings, with_input
@@ -83,20 +77,20 @@ def _carry_out(
     counts: TokenCounts | None,
 ) -> list[dict]:
     """The reports of all tasks; OUTPUT is whole, or is not there."""
-    system, output = file_system(spark, args.output_folder)
+    system, output = spark_lines.file_system(spark, args.output_folder)
     if system.exists(output):
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
     ship(spark.sparkContext)
     old, new, rounds = options.against, args.inputs, 1 if args.rounds == "1" else 2
-    lines = lines_of_files(spark, [*old, *new])
-    places = places_of_files(spark, old, new) if settings.tag else None
+    lines = spark_lines.lines_of_files(spark, [*old, *new])
+    places = spark_lines.places_of_files(spark, old, new) if settings.tag else None
     splits = lines.rdd.getNumPartitions()
     partitions = int(args.reducers or max(spark.sparkContext.defaultParallelism, splits))
     decides = options.output if settings.output.decides else ""
     job = SparkJob(spark, Tasks(options, counts, partitions, places, decides), settings)
     if decides == "kept":
-        before = states_of_files(spark, new)
-        blocks = job.kept(lines, lines_of_files(spark, new), rounds)
+        before = spark_lines.states_of_files(spark, new)
+        blocks = job.kept(lines, spark_lines.lines_of_files(spark, new), rounds)
     else:
         blocks = job.answer(lines, rounds)
     try:
@@ -105,7 +99,7 @@ def _carry_out(
         check_rounds(counted)
         if decides == "kept":
             check_lines(*(counted.get(name, 0) for name in (READ, WRITTEN, REMOVED)))
-            check_unchanged(before, states_of_files(spark, new))
+            check_unchanged(before, spark_lines.states_of_files(spark, new))
     except BaseException as error:
         if "PATH_ALREADY_EXISTS" not in str(error):  # else another run has made it meanwhile
             system.delete(output, True)

@@ -1,7 +1,7 @@
 """Lines as Spark reads them → blocks as the stages take them.
 
 The text source of Spark cuts files into lines as Hadoop does, and knows bytes, not letters: a line
-of it, cast to binary, is what stands in the file.  Some thousand lines come to Python as one Arrow
+of it, cast to binary, is what the file holds.  Some thousand lines come to Python as one Arrow
 batch, whose bytes lie end to end: they are a block already, and no line is an object of its own.
 """
 
@@ -43,7 +43,8 @@ def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str])
     UsageError for one that is named twice.
     """
     files = [sorted(map(_address, _text(spark, names).inputFiles())) for names in (old, new)]
-    twice = [*(set(files[0]) & set(files[1])), *_repeated(old), *_repeated(new)]
+    twice = [*(set(files[0]) & set(files[1]))]
+    twice += [name for names in (old, new) for name in names if names.count(name) > 1]
     if twice:
         raise UsageError(f"{unquote(twice[0])}: is named twice; name each file once")
     return dict(zip(files[0] + files[1], file_places(*map(len, files))))
@@ -72,17 +73,13 @@ def _text(spark: SparkSession, names: Sequence[str]) -> Any:
     return spark.read.option("recursiveFileLookup", "true").text(list(names))
 
 
-def _address(told: str) -> str:
+def _address(uri: str) -> str:
     """A file's address, of which Spark has two forms.
 
     >>> _address("file:///data/a%20b.txt"), _address("file:/data/a%20b.txt")
     ('file:/data/a%20b.txt', 'file:/data/a%20b.txt')
     """
-    return re.sub("^([A-Za-z0-9+.-]+:)/+", r"\1/", told)
-
-
-def _repeated(names: Sequence[str]) -> list[str]:
-    return [name for name in names if names.count(name) > 1]
+    return re.sub("^([A-Za-z0-9+.-]+:)/+", r"\1/", uri)
 
 
 def lines_of_column(values: DataFrame) -> DataFrame:
@@ -93,7 +90,7 @@ def lines_of_column(values: DataFrame) -> DataFrame:
 class _Split(NamedTuple):
     """A part of a file that one task reads."""
 
-    path: str  # as Spark tells it: an address
+    path: str  # a URI of Spark
     start: int
     length: int
 
@@ -102,7 +99,7 @@ class _Split(NamedTuple):
         return unquote(self.path)
 
     def first(self, places: Mapping[str, int] | None) -> int:
-        """The place of its first line, where anybody asks for places."""
+        """The place of its first line, where records travel with their places."""
         return NEW if places is None else places[_address(self.path)] + self.start
 
     def check(self, lines: int) -> None:
@@ -122,8 +119,11 @@ class _Split(NamedTuple):
 
 
 class SplitRows(NamedTuple):
-    """Rows of a batch, `low` to `high`, that are of one split; `number` is the first one's line in
-    it, and `ends` says where each row of the batch begins and ends in the bytes of all."""
+    """Rows of a batch, `low` to `high`, that are of one split.
+
+    `number` is the first one's line in the split; `ends`, where each row of the batch begins and
+    ends in the bytes of all.
+    """
 
     split: _Split
     number: int
@@ -163,8 +163,8 @@ def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
 def blocks_of_batches(
     batches: Iterable[Any], max_line: int, places: Mapping[str, int] | None = None
 ) -> Iterator[Block]:
-    """Arrow batches of `lines_of_files` → blocks of whole lines, where somebody asks for them with
-    the places of their first lines."""
+    """Arrow batches of `lines_of_files` → blocks of whole lines, by `places` with the places of
+    their first lines."""
     for rows in rows_of_batches(batches):
         first = rows.split.first(places)
         if places:
@@ -175,7 +175,7 @@ def blocks_of_batches(
             yield Block(rows.split.line_prefix, line, data, flaw, place)
 
 
-def lines_that_stay(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
+def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
     """Whole lines, of all but the places `gone` (uint64, ascending)."""
     first = rows.split.first(places) + rows.number - 1
     bounds = np.searchsorted(gone, np.array([first, first + rows.high - rows.low], np.uint64))

@@ -35,10 +35,10 @@ DEFAULTS = {
     "spark.driver.memory": "2g",  # the shared keys pass through it, and local[N] works in it
     "spark.executor.minMemoryOverhead": "1g",  # for one Python beside the JVM, and its sort
     "spark.submit.deployMode": "client",  # the driver is this machine
-    "spark.log.level": "FATAL",  # why a run fails is said in its last line
+    "spark.log.level": "FATAL",  # the last line of a run says why it fails
 }
 NAME = "run_spark.sh"
-CALLED = "NEARDUP_CALLED"  # the environment variable that tells the job how it was called
+CALLED = "NEARDUP_CALLED"  # the environment variable that has the name of the command
 DESCRIPTION = """Find the similar pairs of records in files on Spark.
 
 INPUT is a file, a folder or a pattern, plain, .gz or .bz2, on any file system that Spark reads;

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from neardup.engines.spark.spark_lines import blocks_of_batches, lines_that_stay, rows_of_batches
+from neardup.engines.spark.spark_lines import blocks_of_batches, kept_lines, rows_of_batches
 from neardup.lines.answer_lines import parse_place
 from neardup.options.settings import Settings
 from neardup.options.table import Options
@@ -99,57 +99,52 @@ class Tasks:
         yield report_row(counters, self.ends)
         yield from (row(own_part(self.ends), report=report) for report in received.reports)
 
-    def unique(self, tell: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
-        """From the pairs of a part to each of them once, as lines without the last line end."""
+    def finish(self, report: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
+        """From the pairs of a part, or from all edges, to what --output prints: blocks of lines
+        without the last line end; with kept, the places of those that are removed."""
 
         def task(batches: Batches) -> Rows:
             received = Received(batches)
-            prepare()
-            counters = Counters("dedup")
+            settings = self._settings()
+            counters = Counters("decide" if self.decides else "dedup")
             blocks = in_order(received, counters)
+            yield from map(value, self._answer(blocks, settings, counters))
+            report([*received.reports, report_of(counters)])
+
+        return task
+
+    def _answer(
+        self, blocks: Iterator[bytes], settings: Settings, counters: Counters
+    ) -> Iterator[bytes]:
+        if self.decides:
+            answer = decision(blocks, self.decides, settings, counters)
+        else:
             lines = chain.from_iterable(block.splitlines(keepends=True) for block in blocks)
-            for _, block in gathered((0, line) for line in dedup_pairs(lines, counters)):
-                yield value(block[:-1])
-            tell([*received.reports, report_of(counters)])
-
-        return task
-
-    def decide(self, tell: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
-        """From all edges to what --output asks for, as lines without the last line end; with kept,
-        to the places of those that go, eight bytes each, ascending."""
-
-        def task(batches: Batches) -> Rows:
-            received = Received(batches)
-            settings, counters = self._settings(), Counters("decide")
-            edges = in_order(received, counters)
-            blocks = decision(edges, self.decides, settings, counters)
-            if self.decides == "kept":
-                for block in blocks:
-                    places = list(map(parse_place, block.splitlines(keepends=True)))
-                    yield value(np.array(places, "<u8").tobytes())
-            else:
-                for _, block in gathered((0, block) for block in blocks):
-                    yield value(block[:-1])
-            tell([*received.reports, report_of(counters)])
-
-        return task
+            answer = dedup_pairs(lines, counters)
+        if self.decides == "kept":  # eight bytes for each place, ascending
+            for block in answer:
+                places = list(map(parse_place, block.splitlines(keepends=True)))
+                yield np.array(places, "<u8").tobytes()
+        else:
+            for _, block in gathered((0, piece) for piece in answer):
+                yield block[:-1]
 
     def keep(
-        self, gone: Callable[[], np.ndarray], tell: Callable[[list[bytes]], None]
+        self, gone: Callable[[], np.ndarray], report: Callable[[list[bytes]], None]
     ) -> Callable[[Batches], Rows]:
-        """From lines to those that stay, without the last line end."""
+        """From lines to those that are kept, without the last line end."""
 
         def task(batches: Batches) -> Rows:
             prepare()
             counters = Counters("keep")
             assert self.places is not None
             for rows in rows_of_batches(batches):
-                block = lines_that_stay(rows, self.places, gone())
+                block = kept_lines(rows, self.places, gone())
                 counters.add(READ, rows.high - rows.low)
                 counters.add(WRITTEN, block.count(b"\n"))
                 if block:
                     yield value(block[:-1])
-            tell([report_of(counters)])
+            report([report_of(counters)])
 
         return task
 
@@ -232,8 +227,11 @@ def load(_: object) -> None:
 
 
 def prepare() -> None:
-    """As tasks are elsewhere: they read some lines of a file, say nothing by themselves, and have
-    a folder for what does not fit in memory, which Spark removes after a crash, too."""
+    """Make this process a task, as those of other engines are.
+
+    It reads some lines of a file, prints nothing, and has a folder for what does not fit in
+    memory, which Spark removes after a crash, too.
+    """
     os.environ[TASK_FILE] = os.environ["NEARDUP_REPORT"] = "spark"
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     for folder in filter(os.path.isdir, folders):
