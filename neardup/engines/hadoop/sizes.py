@@ -170,20 +170,6 @@ def line_bytes(files: Iterable[File], settings: Settings) -> int:
     return int(plain * keys * (TEXT[shingler.unit] if shingler else SHINGLES))
 
 
-def rounds_for(lines: int) -> str:
-    """The number of map-reduce rounds, where none is given: "1" or "2".
-
-    >>> rounds_for(10**9), rounds_for(10**10)
-    ('1', '2')
-    """
-    return "2" if lines > WORTH_TWO_ROUNDS else "1"
-
-
-def lines_sent(lines: int, rounds: str) -> int:
-    """How many bytes of so many travel, about, in the larger one of these rounds."""
-    return lines // SHARED_LINES if rounds == "2" else lines
-
-
 def maps_for(lines: int, memory: int) -> int:
     """Of so many bytes of lines, in containers of `memory` megabytes.
 

@@ -87,8 +87,8 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
         new = sizes.listed([*asked.inputs, *asked.options.against])
     lines = sizes.line_bytes([*old, *new], settings_before_counts(asked.options))
     if asked.rounds == AUTO:
-        asked.rounds = sizes.rounds_for(lines)
-    sent = sizes.lines_sent(lines, asked.rounds)
+        asked.rounds = "2" if lines > sizes.WORTH_TWO_ROUNDS else "1"
+    sent = lines // sizes.SHARED_LINES if asked.rounds == "2" else lines  # about
     asked.maps = sizes.maps_for(sent, asked.memory)
     if asked.reducers == AUTO:
         asked.reducers = str(sizes.reducers_for(sent))

@@ -83,12 +83,26 @@ def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> st
     if not yarn or not application:
         return ""
     end = time.monotonic() + seconds
+
+    def said(*words: str) -> str:  # by a client of YARN, which takes seconds
+        with suppress(subprocess.TimeoutExpired):
+            return subprocess.run(
+                [yarn, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
+                errors="backslashreplace",
+                timeout=max(0.1, end - time.monotonic()),
+            ).stdout
+        return ""
+
     message, more = "", True
     while not message and more and time.monotonic() < end:
         time.sleep(0.2)
-        status = _said([yarn, "application", "-status", application], end)
+        status = said("application", "-status", application)
         more = not status or bool(STILL_COMING.search(status))
-        logs = _said([yarn, "logs", "-applicationId", application, "-log_files", "stderr"], end)
+        logs = said("logs", "-applicationId", application, "-log_files", "stderr")
         message = first_of_ours(logs.splitlines())
     return message
 
@@ -112,21 +126,6 @@ def for_nodes(message: str, advice: str) -> str:
     """
     message = OTHER_PYTHON.sub(rf"\g<0> of a node; name its version, as {FLAG}=3.9", message)
     return FOR_ONE_MACHINE.sub(f" of a node has not; {advice}", message)
-
-
-def _said(command: list[str], end: float) -> str:
-    """The standard output of a command that has until `end`; a client of YARN takes seconds."""
-    with suppress(subprocess.TimeoutExpired):
-        return subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            encoding="utf-8",
-            errors="backslashreplace",
-            timeout=max(0.1, end - time.monotonic()),
-        ).stdout
-    return ""
 
 
 def say(text: str) -> None:
