@@ -29,7 +29,7 @@ import numpy as np
 from neardup.decisions.rules import NO_PAIR
 from neardup.engines.local.key_pruning import (
     RecordSketches,
-    keys_to_meet_at,
+    one_key_a_group,
     pruned,
     record_sketches,
 )
@@ -272,7 +272,7 @@ class Meeting:
         return cls(
             Ragged.end_to_end([batch.sets for batch in kept]),
             np.concatenate([np.empty(0, np.uint64), *(batch.places for batch in kept)]),
-            keys_to_meet_at(rows, np.arange(done + 1, dtype=np.uint64)),
+            one_key_a_group(rows, np.arange(done + 1, dtype=np.uint64)),
             numbers,
         )
 

@@ -51,7 +51,7 @@ import numpy as np
 
 from neardup.runtime.errors import StageError, shown
 from neardup.sets.hashing import mix
-from neardup.stages.key_blocks import digests_of, partition_of
+from neardup.stages.candidate_keys import digests_of, partition_of
 
 WORD_BITS = 48
 HEAD_BYTES = 128

@@ -10,8 +10,8 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,18 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from neardup.engines.local.flow import counted
-from neardup.engines.local.local_steps import (
+from neardup.engines.local.flow import write_postings
+from neardup.engines.local.plan import (
     MOST_JOBS,
     Plan,
     Source,
-    count,
     everywhere,
     kept_records,
     parsed_records,
     workers_for,
 )
 from neardup.engines.local.progress import Progress
+from neardup.engines.local.token_tally import counted
 from neardup.engines.local.workers import (
     Workers,
     check_read_once,
@@ -52,7 +52,7 @@ from neardup.runtime.counters import Counters, counts_in, summarize
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.summary import judged
 from neardup.sets.ragged import Batch
-from neardup.stages.candidate_keys import ENTRY_BYTES, READ_BYTES, in_order, partitions_for
+from neardup.stages.external_group import READ_BYTES, ROW_BYTES, in_order, partitions_for
 from neardup.stages.token_counting import first_settings, settings_with_counts
 from neardup.stored.index_manifest import (
     UNFINISHED,
@@ -191,22 +191,20 @@ def _segment(
         source: Source = parsed_records
         if counts_first(options):
             plan, source = with_counts(workers, plan, options, folder / COUNTS), kept_records
-            plan.progress.stage("count", total_size(plan.paths("records")))
-        else:
-            if options.counts is not None and not add:
-                write_checked(folder / COUNTS, [Path(options.counts).read_bytes()])
-            plan.progress.stage("count", plan.input_bytes(), together=True)
-        everywhere(workers, plan, "mapper", lambda k: count(plan, k, indexed(source)))
+        elif options.counts is not None and not add:
+            write_checked(folder / COUNTS, [Path(options.counts).read_bytes()])
+        write_postings(workers, plan, partial(indexed, source))
         check_read(plan)
         records = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
         if sum(records) >= MOST_RECORDS:
             raise StageError(f"more than {MOST_RECORDS:,} records; make several indexes of them")
-        partitions = [_entries(plan, part) for part in range(plan.partitions)]
+        parts = range(plan.partitions)
+        partitions = [total_size(plan.paths("keys", part)) // ROW_BYTES for part in parts]
         plan.progress.stage("sort", sum(partitions))
-        everywhere(workers, plan, "sort", lambda k: sort_keys(plan, k, partitions, records))
-        taken = turns()
+        before = np.cumsum([0, *records[:-1]]).astype(np.uint64)
+        everywhere(workers, plan, "sort", lambda plan, k: sort_keys(plan, k, before))
         plan.progress.stage("write", len(FILES))
-        everywhere(workers, plan, "writer", lambda k: write_files(plan, k, taken(), folder))
+        everywhere(workers, plan, "writer", lambda plan, k: write_files(plan, k, folder))
     sums = [np.frombuffer(plan.path("sums", i).read_bytes(), "<u4") for i in range(len(FILES))]
     return plan.settings, {
         "records": sum(records),
@@ -236,24 +234,11 @@ def check_read(plan: Plan) -> None:
         raise
 
 
-def _entries(plan: Plan, part: int) -> int:
-    return sum(path.stat().st_size for path in plan.paths("keys", part)) // ENTRY_BYTES
-
-
-def indexed(source: Source) -> Source:
-    """Yield the records of a batch as they are written to a segment."""
-    return partial(_indexed, source)
-
-
-def _indexed(
-    source: Source, plan: Plan, k: int, counters: Counters
-) -> Generator[Batch, None, None]:
-    with ExitStack() as stack:
-        records, rows = (
-            stack.enter_context(open(plan.path(kind, k), "wb")) for kind in ("lines", "rows")
-        )
-        end = 0
-        for batch in stack.enter_context(closing(source(plan, k, counters))):
+def indexed(source: Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
+    """Yield the records of a source as they are written to a segment."""
+    end = 0
+    with open(plan.path("lines", k), "wb") as records, open(plan.path("rows", k), "wb") as rows:
+        for batch in source(plan, k, counters):
             lines = [b"%b\t%b\n" % line for line in zip(batch.ids, encode_sets(batch.sets))]
             records.write(b"".join(lines))
             ends = end + np.cumsum([len(line) for line in lines])
@@ -262,42 +247,39 @@ def _indexed(
             yield batch
 
 
-def sort_keys(plan: Plan, k: int, partitions: list[int], records: list[int]) -> None:
-    """Every N-th partition of the keys: in order, with numbers as the records will have them."""
-    before = np.cumsum([0, *records[:-1]]).astype(np.uint64)
+def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
+    """Sort every N-th partition of the keys, with numbers as the records will have them.
+
+    before: uint64 (N,), how many records are in front of those of each mapper.
+    """
     jobs = np.uint64(plan.jobs)
     for part in range(k, plan.partitions, plan.jobs):
-        sources = plan.paths("keys", part)
-        done = 0
+        sources, done = plan.paths("keys", part), 0
+        targets = [plan.path(kind, part) for kind in ("sorted", "holders", "fences")]
         with ExitStack() as stack:
-            keys, holders, fences = (
-                stack.enter_context(open(plan.path(kind, part), "wb"))
-                for kind in ("sorted", "holders", "fences")
-            )
-            for entries in in_order(sources, partitions[part]):
-                key, record = entries.T
+            keys, holders, fences = (stack.enter_context(open(path, "wb")) for path in targets)
+            for rows in in_order(sources):
+                key, record = rows.T
                 keys.write(key.astype(KEY).tobytes())
                 number = record // jobs + before[(record % jobs).astype(np.int64)]
                 holders.write(number.astype(HOLDER).tobytes())
                 fences.write(key[-done % FENCE :: FENCE].astype(KEY).tobytes())
-                done += len(entries)
-                plan.progress.add(k, len(entries))
+                done += len(rows)
+                plan.progress.add(k, len(rows))
         for path in sources:
             path.unlink()
 
 
-def write_files(plan: Plan, k: int, mine: Iterator[int], folder: Path) -> None:
-    """Those files of the segment whose turn it is, with the checksums of their blocks beside."""
-    for i in mine:
-        if i >= len(FILES):
-            return
+def write_files(plan: Plan, k: int, folder: Path) -> None:
+    """Write every N-th file of the segment, and the checksums of its blocks beside."""
+    for i in range(k, len(FILES), plan.jobs):
         name = FILES[i]
-        with closing(_pieces(plan, name)) as pieces:
-            plan.path("sums", i).write_bytes(write_checked(folder / name, pieces).tobytes())
+        sums = write_checked(folder / name, _pieces(plan, name))
+        plan.path("sums", i).write_bytes(sums.tobytes())
         plan.progress.add(k, 1)
 
 
-def _pieces(plan: Plan, name: str) -> Generator[bytes, None, None]:
+def _pieces(plan: Plan, name: str) -> Iterator[bytes]:
     if name in ("records", "record_sketches"):
         for path in plan.paths("lines" if name == "records" else name):
             yield from _copied(path)

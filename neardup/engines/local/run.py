@@ -34,8 +34,9 @@ from neardup.engines.local.answer_file import (
     removed_file,
     write_run_file,
 )
-from neardup.engines.local.flow import find_keys, find_pairs, stages, write_answer
-from neardup.engines.local.local_steps import MOST_JOBS, Plan, workers_for
+from neardup.engines.local.answer_steps import write_answer
+from neardup.engines.local.flow import find_keys, find_pairs, steps
+from neardup.engines.local.plan import MOST_JOBS, Plan, workers_for
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.workers import (
     Workers,
@@ -54,7 +55,7 @@ from neardup.runtime.counters import reports_in, summarize
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run
 from neardup.runtime.summary import judged, total
-from neardup.stages.candidate_keys import partitions_for
+from neardup.stages.external_group import partitions_for
 from neardup.stages.token_counting import first_settings
 from neardup.stored import index_manifest
 from neardup.stored.index_manifest import is_index, opened, refuse_indexes
@@ -110,7 +111,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             turns(),
             args.sort_memory,
             folder,
-            Progress(name, stages(options, settings), jobs),
+            Progress(name, steps(options, settings), jobs),
             segments,
             answer=answer,
             unchanged=unchanged,

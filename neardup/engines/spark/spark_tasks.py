@@ -33,7 +33,7 @@ from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
 from neardup.stages.key_blocks import gathered
-from neardup.stages.pairs import decision, dedup_pairs, in_order
+from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
 from neardup.stages.phases import counted_again, reduce_blocks, send_keys, send_lines, share_keys
 
 ROW = "part int, block binary, report binary"
@@ -105,7 +105,7 @@ class Tasks:
             received = Received(batches)
             prepare()
             counters = Counters("dedup")
-            blocks = in_order(received, counters)
+            blocks = sorted_lines(received, counters)
             lines = chain.from_iterable(block.splitlines(keepends=True) for block in blocks)
             for block in _of_some_size(dedup_pairs(lines, counters)):
                 yield value(block[:-1])
@@ -120,7 +120,7 @@ class Tasks:
         def task(batches: Batches) -> Rows:
             received = Received(batches)
             settings, counters = self._settings(), Counters("decide")
-            edges = in_order(received, counters)
+            edges = sorted_lines(received, counters)
             blocks = decision(edges, self.decides, settings, counters)
             if self.decides == "kept":
                 blocks = (
