@@ -54,8 +54,8 @@ def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
     """Return the plan with token counts in its settings, if the scheme asks for them."""
     source: Source = new_records
     if counts_first(options):
-        counts = counted(workers, plan)
-        plan, source = plan._replace(settings=settings_with_counts(options, counts)), kept_records
+        settings = settings_with_counts(options, counted(workers, plan))
+        plan, source = plan._replace(settings=settings), kept_records
     write_postings(workers, plan, source)
     plan.unchanged.check()
     plan.progress.stage("prune", plan.partitions)

@@ -1,4 +1,4 @@
-"""An index made, or extended, on all cores: the first steps of a run, whose ends are kept.
+"""An index made, or extended, on all cores: the first steps of a run, whose results are kept.
 
 files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, under a name that nobody reads
        └─ mapper 2 ─┴─ records ─────────┘      └─ its own name ── manifest
@@ -14,32 +14,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from neardup.engines.local import plan as plans
 from neardup.engines.local.flow import write_postings
-from neardup.engines.local.plan import (
-    MOST_JOBS,
-    Plan,
-    Source,
-    everywhere,
-    kept_records,
-    parsed_records,
-    workers_for,
-)
-from neardup.engines.local.progress import Progress
+from neardup.engines.local.plan import Plan, Source, everywhere
 from neardup.engines.local.token_tally import counted
-from neardup.engines.local.workers import (
-    Workers,
-    check_read_once,
-    kept,
-    size_of,
-    total_size,
-    turns,
-    working_folder,
-)
+from neardup.engines.local.workers import Workers, check_read_once, total_size, working_folder
 from neardup.lines.count_lines import format_all
 from neardup.lines.keyed_lines import encode_sets
 from neardup.options import table
@@ -52,32 +37,15 @@ from neardup.runtime.counters import Counters, counts_in, summarize
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.summary import judged
 from neardup.sets.ragged import Batch
-from neardup.stages.external_group import READ_BYTES, ROW_BYTES, in_order, partitions_for
+from neardup.stages.external_group import ROW_BYTES, in_order
 from neardup.stages.token_counting import first_settings, settings_with_counts
-from neardup.stored.index_manifest import (
-    UNFINISHED,
-    Manifest,
-    check_counts,
-    given_options,
-    is_index,
-    opened,
-    sweep_unfinished,
-    take_options,
-    to_disk,
-)
-from neardup.stored.segment import (
-    COUNTS,
-    FENCE,
-    FILES,
-    HOLDER,
-    KEY,
-    MOST_RECORDS,
-    SUMS,
-    write_checked,
-)
+from neardup.stored import index_manifest
+from neardup.stored.index_manifest import Manifest, is_index, to_disk
+from neardup.stored.segment import COUNTS as COUNTS_FILE
+from neardup.stored.segment import FENCE, FILES, HOLDER, KEY, MOST_RECORDS, SUMS, write_checked
 
 NAME = "neardup index"
-COPIED = 1 << 20
+COPIED = 1 << 20  # bytes; whole rows
 NO_INDEX = "--to {}: is no index to --add to; name one, or leave --add out to make a new one"
 
 
@@ -85,38 +53,24 @@ def build(args: argparse.Namespace) -> None:
     """Make the index --to, or add to it; UsageError for anything wrong."""
     options = Options.of(args)
     if args.add and is_index(args.to):
-        options, _ = take_options(options, Path(args.to), args.files)
-    check_counts(options)
+        options, _ = index_manifest.take_options(options, Path(args.to), args.files)
+    index_manifest.check_counts(options)
     settings = first_settings(options)
     options = with_input(options)
-    asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    asked = table.integer("--jobs", args.jobs, 1, plans.MOST_JOBS)
     check_inputs(args.files)
     check_read_once(args.files)
     unchanged = Unchanged(args.files)
     with writing(Path(args.to), args.add) as index, working_folder() as folder:
         if args.add:
-            manifest = opened(index, options, settings)
+            manifest = index_manifest.opened(index, options, settings)
         else:
-            manifest = Manifest({}, "", given=given_options(options))
-        sweep_unfinished(index, manifest)
-        files = [kept(name, folder, i) for i, name in enumerate(args.files)]
-        size = sum(size_of(name, folder) for name in files)
-        jobs = workers_for(asked, size)
-        places = [first_place(manifest.files + i, new=False) for i in range(len(files))]
-        plan = Plan(
-            settings,
-            files,
-            args.files,
-            places,
-            jobs,
-            partitions_for(size),
-            turns(),
-            "",
-            folder,
-            Progress(NAME, ["tokens"] * counts_first(options) + ["count", "sort", "write"], jobs),
-            adds=True,
-            unchanged=unchanged,
-        )
+            manifest = Manifest({}, "", given=index_manifest.given_options(options))
+        index_manifest.sweep_unfinished(index, manifest)
+        places = [first_place(manifest.files + i, new=False) for i in range(len(args.files))]
+        steps = [*["tokens"] * counts_first(options), "count", "sort", "write"]
+        more = {"adds": True, "unchanged": unchanged}
+        plan = Plan.of(NAME, steps, settings, args.files, places, folder, asked, **more)
         settings, told = segment(plan, manifest.next_name(), index, options, args.add)
         if not args.add:
             manifest = replace(
@@ -170,7 +124,7 @@ def segment(
     plan: Plan, name: str, index: Path, options: Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
     """Write a segment; the settings, which know the token counts, and what the manifest says."""
-    folder = index / f"{UNFINISHED}{name}"
+    folder = index / f"{index_manifest.UNFINISHED}{name}"
     try:
         folder.mkdir()
         settings, told = _segment(plan, folder, options, add)
@@ -188,11 +142,14 @@ def _segment(
     plan: Plan, folder: Path, options: Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
     with plan.progress, Workers(NAME, plan.progress.fail, str(plan.folder)) as workers:
-        source: Source = parsed_records
+        source: Source = plans.parsed_records
         if counts_first(options):
-            plan, source = with_counts(workers, plan, options, folder / COUNTS), kept_records
+            plan, source = (
+                with_counts(workers, plan, options, folder / COUNTS_FILE),
+                plans.kept_records,
+            )
         elif options.counts is not None and not add:
-            write_checked(folder / COUNTS, [Path(options.counts).read_bytes()])
+            write_checked(folder / COUNTS_FILE, [Path(options.counts).read_bytes()])
         write_postings(workers, plan, partial(indexed, source))
         check_read(plan)
         records = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
@@ -255,7 +212,7 @@ def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
     jobs = np.uint64(plan.jobs)
     for part in range(k, plan.partitions, plan.jobs):
         sources, done = plan.paths("keys", part), 0
-        targets = [plan.path(kind, part) for kind in ("sorted", "holders", "fences")]
+        targets = [plan.path(kind, part) for kind in ("keys", "holders", "fences")]
         with ExitStack() as stack:
             keys, holders, fences = (stack.enter_context(open(path, "wb")) for path in targets)
             for rows in in_order(sources):
@@ -280,28 +237,27 @@ def write_files(plan: Plan, k: int, folder: Path) -> None:
 
 
 def _pieces(plan: Plan, name: str) -> Iterator[bytes]:
-    if name in ("records", "record_sketches"):
-        for path in plan.paths("lines" if name == "records" else name):
-            yield from _copied(path)
-    elif name == "rows":
-        yield from _rows(plan)
+    """The bytes of a file of the segment."""
+    if name == "rows":
+        return _rows(plan)
+    if name in ("keys", "holders", "fences"):
+        paths = [plan.path(name, part) for part in range(plan.partitions)]
     else:
-        kind = "sorted" if name == "keys" else name
-        for part in range(plan.partitions):
-            yield from _copied(plan.path(kind, part))
+        paths = plan.paths("lines" if name == "records" else name)
+    return chain.from_iterable(map(_copied, paths))
 
 
 def _rows(plan: Plan) -> Iterator[bytes]:
     """Places, and where lines end in the file that has those of all mappers."""
     before = 0
     for rows, records in zip(plan.paths("rows"), plan.paths("lines")):
-        for piece in _copied(rows, READ_BYTES):
+        for piece in _copied(rows):
             both = np.frombuffer(piece, np.uint64).reshape(-1, 2) + np.array([0, before], np.uint64)
             yield both.tobytes()
         before += records.stat().st_size
 
 
-def _copied(path: Path, at_once: int = COPIED) -> Iterator[bytes]:
+def _copied(path: Path) -> Iterator[bytes]:
     """The bytes of a file."""
     with open(path, "rb") as file:
-        yield from iter(lambda: file.read(at_once), b"")
+        yield from iter(lambda: file.read(COPIED), b"")

@@ -10,22 +10,23 @@ import pickle
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Callable, NamedTuple
+from typing import Any, BinaryIO, Callable, NamedTuple
 
 import numpy as np
 
+from neardup.engines.local import workers as processes
 from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.key_pruning import RecordSketches, record_sketches
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.spilled_buckets import files_for
-from neardup.engines.local.workers import STDIN, Workers, program, total_size
+from neardup.engines.local.workers import STDIN, Workers, total_size
 from neardup.options.settings import Settings
 from neardup.reading.blocks import BLOCK_BYTES, NEW, Block
 from neardup.reading.input_files import NO_FILES, InputFile, Unchanged
 from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.program import cores, naming
 from neardup.sets.ragged import Batch, Ragged
-from neardup.stages.external_group import ROW_BYTES
+from neardup.stages.external_group import ROW_BYTES, partitions_for
 from neardup.stages.pairs import parsed, portions
 from neardup.stored.segment import Segment
 
@@ -45,13 +46,33 @@ class Plan(NamedTuple):
     jobs: int
     partitions: int  # of the keys
     turns: Callable[[], Iterator[int]]  # whose is the next block of the input?
-    sort_memory: str
     folder: Path
     progress: Progress
+    sort_memory: str = ""
     segments: Sequence[Segment] = ()  # of indexes; each is one more mapper
     adds: bool = False  # to an index, whose records have ids of their own
     answer: Answer = Answer()
     unchanged: Unchanged = NO_FILES
+
+    @classmethod
+    def of(
+        cls,
+        program: str,
+        steps: Sequence[str],
+        settings: Settings,
+        names: list[str],
+        places: list[int],
+        folder: Path,
+        jobs: int | None,
+        **more: Any,
+    ) -> Plan:
+        """The plan for files of these names, with so many jobs or as many as suit their sizes."""
+        files = [processes.kept(name, folder, i) for i, name in enumerate(names)]
+        size = sum(processes.size_of(name, folder) for name in files)
+        jobs = workers_for(jobs, size)
+        progress = Progress(program, steps, jobs)
+        shares = partitions_for(size), processes.turns()
+        return cls(settings, files, names, places, jobs, *shares, folder, progress, **more)
 
     @property
     def sources(self) -> int:
@@ -127,7 +148,8 @@ def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) ->
     The system's sort takes any number of files, and keeps what memory cannot hold on disk.
     """
     flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
-    workers.start("sort", program(["sort", *flags, "--", *map(str, files)], stdout=descriptor))
+    command = ["sort", *flags, "--", *map(str, files)]
+    workers.start("sort", processes.program(command, stdout=descriptor))
 
 
 def sorted_through(
