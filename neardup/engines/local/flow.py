@@ -17,13 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from neardup.engines.local.key_pruning import (
-    SharedKeys,
-    found_postings,
-    keys_to_find,
-    prune,
-    records_to_send,
-)
+from neardup.engines.local import key_pruning
+from neardup.engines.local.key_pruning import SharedKeys, numbers
 from neardup.engines.local.plan import Plan, Source, everywhere, kept_records, new_records
 from neardup.engines.local.spilled_buckets import BucketWriter, buckets_of
 from neardup.engines.local.token_tally import counted
@@ -89,20 +84,12 @@ def count(plan: Plan, k: int, source: Source) -> None:
         done = 0
         batches = source(plan, k, counters)
         for batch, keys in with_keys(batches, plan.settings, counters):
-            records = numbers(done, batch, k, plan.sources)
+            end = done + len(batch.ids)
+            records = numbers(np.arange(done, end), k, plan.sources)
             postings.add(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
-            done += len(batch.ids)
+            done = end
             counters.add(SHUFFLED, ROW_BYTES * len(keys.values))
     counters.report()
-
-
-def numbers(done: int, batch: Batch, k: int, of: int) -> np.ndarray:
-    """uint64: numbers for a batch's records, after `done` others, that only mapper k of N gives.
-
-    >>> numbers(2, Batch([b"a", b"b"], Ragged.from_rows([[1], [2]])), k=1, of=10).tolist()
-    [21, 31]
-    """
-    return np.arange(done, done + len(batch.ids), dtype=np.uint64) * np.uint64(of) + np.uint64(k)
 
 
 def prune_keys(plan: Plan, k: int) -> None:
@@ -112,13 +99,14 @@ def prune_keys(plan: Plan, k: int) -> None:
     for part in plan.progress.counted(k, mine, lambda _: 1):
         sources = plan.paths("keys", part)
         if plan.segments:
-            keys = keys_to_find(sources, known)
+            keys = key_pruning.keys_to_find(sources, known)
             for number, segment in enumerate(plan.segments, plan.jobs):
-                for file, rows in enumerate(found_postings(segment, keys, number, plan.sources)):
+                found = key_pruning.found_postings(segment, keys, number, plan.sources)
+                for file, rows in enumerate(found):
                     sources.append(plan.path("keys", number, part, file))
                     sources[-1].write_bytes(rows.data)
         targets = [path.with_name(path.name.replace("keys", "shared")) for path in sources]
-        prune(sources, targets, plan.partitions, known, plan.settings.measure)
+        key_pruning.prune(sources, targets, plan.partitions, known, plan.settings.measure)
         for path in sources:
             path.unlink()
 
@@ -165,8 +153,9 @@ def own_records(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch,
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in kept_records(plan, k, counters):
-            keys = shared.keys(numbers(done, batch, k, plan.sources))
-            done += len(batch.ids)
+            end = done + len(batch.ids)
+            keys = shared.keys(numbers(np.arange(done, end), k, plan.sources))
+            done = end
             some = np.flatnonzero(keys.sizes)
             yield batch.take(some), keys.take(some)
 
@@ -180,7 +169,7 @@ def segment_records(
         counters.add("records", len(segment))
         counters.add(OLD_RECORDS, len(segment))
     with shared_keys(plan, number) as shared:
-        records = records_to_send(segment, shared, number, plan.sources, k, plan.jobs)
+        records = key_pruning.records_to_send(segment, shared, number, plan.sources, k, plan.jobs)
         yield from plan.progress.followed(k, records, shared.position)
 
 

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, Protocol
+from typing import IO, NamedTuple, Union
 
 import numpy as np
 
@@ -59,6 +59,17 @@ LARGE_BUCKET = 256  # records; smaller ones are looked at pair by pair
 PAIRS_AT_ONCE = 1 << 18
 POSTINGS_LOOKED_AT = 1 << 17
 
+Rows = Union[np.ndarray, Segment]  # of record sketches
+
+
+def numbers(rows: np.ndarray, k: int, of: int) -> np.ndarray:
+    """uint64: the numbers of these records of mapper k of N.
+
+    >>> numbers(np.array([2, 3]), k=1, of=10).tolist()
+    [21, 31]
+    """
+    return rows.astype(np.uint64) * np.uint64(of) + np.uint64(k)
+
 
 def record_sketches(batch: Batch) -> np.ndarray:
     """uint64 (n, 2): sizes, with a bit above for old records, and bitmaps.
@@ -68,10 +79,6 @@ def record_sketches(batch: Batch) -> np.ndarray:
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
-
-
-class Rows(Protocol):
-    def __getitem__(self, rows: np.ndarray) -> np.ndarray: ...
 
 
 class Known(NamedTuple):
@@ -107,7 +114,7 @@ class RecordSketches:
         self.rows += more
 
     def of(self, records: np.ndarray) -> Known:
-        """Those of these records (uint64)."""
+        """What is known of these records (uint64)."""
         mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
         found = np.empty((len(records), 2), dtype=np.uint64)
         for number, rows in enumerate(self.rows):
@@ -315,8 +322,7 @@ def found_postings(
     to be sorted in memory."""
     held: list[np.ndarray] = []
     for found, records in segment.find(keys):
-        numbers = records.astype(np.uint64) * np.uint64(of) + np.uint64(number)
-        held.append(np.column_stack((found, numbers)))
+        held.append(np.column_stack((found, numbers(records, number, of))))
         if sum(map(len, held)) >= external_group.ROWS_AT_ONCE:
             yield _by_record(held)
             held = []
@@ -335,8 +341,7 @@ def records_to_send(
     """Records of a segment that the pruning has kept, and their keys; every `turns`-th share."""
     for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
         high = min(low + RECORDS_AT_ONCE, len(segment))
-        numbers = np.arange(low, high, dtype=np.uint64) * np.uint64(of) + np.uint64(number)
-        keys = shared.keys(numbers)
+        keys = shared.keys(numbers(np.arange(low, high), number, of))
         if share % turns == turn:
             some = np.flatnonzero(keys.sizes)
             keys = keys.take(some)
