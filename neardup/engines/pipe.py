@@ -28,7 +28,7 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import STDOUT, bare_parser, run, write_all
 from neardup.stages.pairs import dedup_pairs, map_records
-from neardup.stages.phases import lines_in_blocks, map_shared, read_shared_keys, reduce_either
+from neardup.stages.phases import lines_in_blocks, read_shared_keys, reduce_either
 from neardup.stages.token_counting import with_cost_printed
 from neardup.stored.index_manifest import refuse_indexes
 
@@ -77,7 +77,7 @@ def _of_a_round(
         shared = read_shared_keys(args.shared_keys, settings)
     if args.blocks:
         return lines_in_blocks(blocks, settings, counters, shared)
-    return (piece for _, piece in map_shared(blocks, settings, counters, shared))
+    return (piece for _, piece in map_records(blocks, settings, counters, shared=shared))
 
 
 REDUCER = """Verify the records that share a key and write the similar pairs.

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
-from typing import IO, Callable
+from typing import IO, TYPE_CHECKING, Callable
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from neardup.verification import RECORDS
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import SpilledBucket, batches_of_lines
 
+if TYPE_CHECKING:  # mappers of one phase do not need it
+    from neardup.stages.bloom_filter import BloomFilter
+
 KEYS_AT_ONCE = 1 << 20
 
 
@@ -49,9 +52,15 @@ def map_records(
     settings: Settings,
     counters: Counters,
     partitions: int = 1,
+    shared: BloomFilter | None = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Record lines → (partition, keyed lines): every record once for each of its keys."""
+    """Record lines → (partition, keyed lines): every record once for each of its keys, or for each
+    that is `shared`."""
     for batch, keys in keyed(blocks, settings, counters):
+        if shared:
+            keys = keys.where(shared.has(keys.values))
+            some = np.flatnonzero(keys.sizes)
+            batch, keys = batch.take(some), keys.take(some)
         for part, lines in format_keyed_lines(
             tagged(batch, settings), keys, partitions, settings.way.mark
         ):

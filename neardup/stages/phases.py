@@ -26,7 +26,6 @@ from typing import IO
 
 import numpy as np
 
-from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options.settings import Settings
 from neardup.reading.blocks import Block, blocks_of
 from neardup.runtime.counters import SHUFFLED, Counters
@@ -34,7 +33,7 @@ from neardup.runtime.errors import StageError, UsageError
 from neardup.stages import key_blocks
 from neardup.stages.bloom_filter import MAPPED_BYTES, BloomFilter, filter_part, fingerprint, mapped
 from neardup.stages.candidate_keys import candidate_keys, digests_of, partition_of, rows_of
-from neardup.stages.pairs import keyed, reduce_buckets, sorted_lines, tagged
+from neardup.stages.pairs import keyed, map_records, reduce_buckets, sorted_lines
 
 AGAIN = {"records": "records of the other round", "keys": "keys of the other round"}
 
@@ -44,13 +43,10 @@ def send_keys(
 ) -> Iterator[tuple[int, bytes]]:
     """Record lines → (partition, block of keys); at least one block for each partition."""
     gather = key_blocks.KeyBlocks(partitions, _options(settings))
-
-    def of_batches() -> Iterator[tuple[int, bytes]]:
-        for _, keys in keyed(blocks, settings, counters):
-            yield from gather.add(rows_of(keys))
-        yield from gather.rest()
-
-    return _counted(of_batches(), counters)
+    rows = (rows_of(keys) for _, keys in keyed(blocks, settings, counters))
+    for part, block in chain(chain.from_iterable(map(gather.add, rows)), gather.rest()):
+        counters.add(SHUFFLED, len(block))
+        yield part, block
 
 
 def share_keys(
@@ -94,24 +90,6 @@ def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> BloomFilter | No
     return BloomFilter.of(text, _options(settings))
 
 
-def map_shared(
-    blocks: Iterable[Block],
-    settings: Settings,
-    counters: Counters,
-    shared: BloomFilter | None,
-    partitions: int = 1,
-) -> Iterator[tuple[int, bytes]]:
-    """As `stages.map_records`, but only for keys that are shared; None: for all keys."""
-    for batch, keys in keyed(blocks, settings, counters):
-        if shared:
-            keys = keys.where(shared.has(keys.values))
-        some = np.flatnonzero(keys.sizes)
-        batch, keys = batch.take(some), keys.take(some)
-        batch = tagged(batch, settings)
-        lines = format_keyed_lines(batch, keys, partitions, settings.way.mark)
-        yield from _counted(lines, counters)
-
-
 def send_lines(
     blocks: Iterable[Block],
     settings: Settings,
@@ -120,7 +98,7 @@ def send_lines(
     partitions: int,
 ) -> Iterator[tuple[int, bytes]]:
     """Record lines → (partition, block of keyed lines)."""
-    return key_blocks.gathered(map_shared(blocks, settings, counters, shared, partitions))
+    return key_blocks.gathered(map_records(blocks, settings, counters, partitions, shared))
 
 
 def reduce_blocks(
@@ -131,8 +109,8 @@ def reduce_blocks(
 
 
 def counted_again(counters: Counters) -> None:
-    """Of a round whose records the other one counts: what travelled, and what `check_rounds` asks
-    for."""
+    """Forget the counts of a round whose records the other one counts, but for what was sent, and
+    for what `check_rounds` compares."""
     counts = dict(counters.counts)
     counters.forget()
     counters.add(SHUFFLED, counts.get(SHUFFLED, 0))
@@ -145,12 +123,10 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 
     A key that only the second one has seen got no lines.
     """
-    if not set(AGAIN.values()) & counts.keys():
-        return
-    if any(counts.get(name, 0) != counts.get(again, 0) for name, again in AGAIN.items()):
-        (records, more), (keys, most) = (
-            (counts.get(name, 0), counts.get(again, 0)) for name, again in AGAIN.items()
-        )
+    (records, more), (keys, most) = (
+        (counts.get(name, 0), counts.get(again, 0)) for name, again in AGAIN.items()
+    )
+    if set(AGAIN.values()) & counts.keys() and (records != more or keys != most):
         raise StageError(
             f"one round has read {records:,} records with {keys:,} keys, the other one {more:,} "
             f"with {most:,}: did the input change? run it again"
@@ -159,17 +135,8 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 
 def _options(settings: Settings) -> bytes:
     """What the keys of an input depend on."""
-    told = {"--against": str(settings.against), "fields": str(settings.form.fields)}
-    told["version"] = settings.scheme.probe()
-    return fingerprint({**settings.keys_of, **told})
-
-
-def _counted(
-    pieces: Iterable[tuple[int, bytes]], counters: Counters
-) -> Iterator[tuple[int, bytes]]:
-    for part, piece in pieces:
-        counters.add(SHUFFLED, len(piece))
-        yield part, piece
+    more = {"--against": str(settings.against), "fields": str(settings.form.fields)}
+    return fingerprint({**settings.keys_of, **more, "version": settings.scheme.probe()})
 
 
 def keys_in_blocks(
