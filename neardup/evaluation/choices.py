@@ -22,7 +22,7 @@ from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import SetMeasure
-from neardup.stages.candidate_keys import ENTRY_BYTES
+from neardup.stages.external_group import ROW_BYTES
 
 
 def number(value: float) -> str:
@@ -155,7 +155,7 @@ def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
         met.candidates,
         met.verified,
         shuffled,
-        ENTRY_BYTES * entries,
+        ROW_BYTES * entries,
         RUN + work / cores,
     )
 

@@ -181,7 +181,7 @@ class Launcher:
         job.options.args = names if self.on_cluster else [glob.escape(name) for name in names]
         return job
 
-    def run_one(self, job: NearDuplicates, name: str = STDOUT_TOLD) -> None:
+    def run_one(self, job: NearDuplicates, name: str = STANDARD_OUTPUT) -> None:
         """`name`, of where the output goes, is for messages; StageError with what a task said."""
         with job.make_runner() as runner:
             self.runners.append(runner)

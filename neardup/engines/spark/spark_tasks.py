@@ -33,7 +33,7 @@ from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
 from neardup.stages.key_blocks import gathered
-from neardup.stages.pairs import decision, dedup_pairs, in_order
+from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
 from neardup.stages.phases import counted_again, reduce_blocks, send_keys, send_lines, share_keys
 
 ROW = "part int, block binary, report binary"
@@ -107,7 +107,7 @@ class Tasks:
             received = Received(batches)
             settings = self._settings()
             counters = Counters("decide" if self.decides else "dedup")
-            blocks = in_order(received, counters)
+            blocks = sorted_lines(received, counters)
             yield from map(value, self._answer(blocks, settings, counters))
             report([*received.reports, report_of(counters)])
 
