@@ -11,31 +11,28 @@ strangers meet by it, a run says so before it starts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.schemes.banding import MOST, STRANGERS
 from neardup.schemes.bit_keys import (
     BITS,
     HAIR,
     MAX_BITS,
+    BitScheme,
     Blocks,
     EqualBits,
     agreement,
-    keys_of,
     most_blocks,
 )
 from neardup.schemes.scheme import (
     WEIGHTS,
     Option,
     Request,
-    Scheme,
     asked_weights,
-    asks_for_counts,
     shown,
     weighted_seed,
     whole,
@@ -43,7 +40,7 @@ from neardup.schemes.scheme import (
 from neardup.sets.hashing import signs
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, Threshold
-from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
+from neardup.similarity.weighted_measures import TokenWeights
 
 DEFAULT_BITS = 64
 MAX_BANDS_ASKED = 16
@@ -61,11 +58,11 @@ DISTANCE = Option(
 
 
 @dataclass
-class SimHash(Scheme):
+class SimHash(BitScheme):
     """`seed` (0 … 2^64-1) draws the hyperplanes; `weights` are those of tokens.
 
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
-    >>> prints = SimHash(distance=3, blocks=5).fingerprints(sets)
+    >>> prints = SimHash(distance=3, blocks=5).vectors(sets)
     >>> [bin(int(prints[0, 0] ^ prints[i, 0])).count("1") for i in range(3)]
     [0, 3, 25]
     """
@@ -99,10 +96,6 @@ class SimHash(Scheme):
             )
         return cls(distance, blocks, weighted_seed(request), asked_weights(request), bits)
 
-    @classmethod
-    def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
-        return asks_for_counts(values)
-
     @property
     def promise(self) -> str:
         most = f"{self.distance} of {self.bits} bits"
@@ -118,7 +111,7 @@ class SimHash(Scheme):
         ]
 
     def _instead(self, most: float) -> str:
-        """What would let strangers meet with no more than this probability."""
+        """An option with which dissimilar records share a key with at most this probability."""
         for blocks in range(self.blocks + 1, self.bits + 1):
             keys = len(Blocks(self.bits, blocks, self.distance))
             if keys > MOST_ADVISED:
@@ -133,30 +126,23 @@ class SimHash(Scheme):
         return f"with --distance {distance} only with {there:.1g}"
 
     def _strangers(self, blocks: int, distance: int) -> float:
-        """How likely they meet."""
+        """The probability that dissimilar records share a key."""
         return Blocks(self.bits, blocks, distance).by_chance(agreement(STRANGERS))
 
-    @property
-    def ways(self) -> Blocks:
-        """To meet."""
+    @cached_property
+    def ways(self) -> Blocks:  # type: ignore[override]
         return Blocks(self.bits, self.blocks, self.distance)
 
     def recall(self, similarity: float) -> float:
-        """Of fingerprints; one bit more, and it may lie so that no block is left."""
+        """The recall for fingerprints: one bit more may leave no block equal."""
         return self.ways.recall(int(similarity * self.bits + HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
         if name == "hamming":
-            return EqualBits(self.fingerprints, self.bits, self.bits - self.distance)
-        return weighted_measure(name, threshold, self.weights)
+            return EqualBits(self.vectors, self.bits, self.bits - self.distance)
+        return super().measure(name, threshold)
 
-    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
-        return np.full(len(sizes), len(self.ways))
-
-    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        return keys_of(self.ways, self.fingerprints(sets), low, high)
-
-    def fingerprints(self, sets: Ragged) -> np.ndarray:
-        """uint64 (n, W), of W words for F bits; no set may be empty."""
+    def vectors(self, sets: Ragged) -> np.ndarray:
+        """The fingerprints of sets that are not empty: uint64 (n, W), W words for F bits."""
         weights = None if self.weights is None else self.weights.of(sets)
         return signs(sets, weights, self.seed, 0, self.bits)
