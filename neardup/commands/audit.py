@@ -1,16 +1,17 @@
 """`audit`: precision and recall of a run, from a sample, however large the file is.
 
-N ids are drawn by a hash, so that all records of an id are in the sample or none.  Each of their
-records is compared exactly with each record of the file, and what comes out with those lines of
-PAIRS that name one of these ids.
+N ids are drawn by a hash while records stream by (bottom-k sampling), so that all records of an id
+are in the sample or none, and each set of N ids is as likely as any other.  Each of their records
+is compared exactly with each record of the file, and the result with those lines of PAIRS that name
+one of these ids.
 
 Every pair of the file has the same chance to be looked at.  What the intervals assume (Clopper,
 Pearson 1934: exact for independent trials) is that the pairs looked at are right or wrong
 independently of each other.  Pairs of one crowd of copies are not: there the true interval is
 wider, and it helps to draw more ids.
 
-In memory: the sample, a block of the file, and the pairs of the sampled ids; for idf weights the
-distinct tokens, too.  FILE is read twice.
+In memory: the records of 2N ids, a block of the file, and the pairs of the sampled ids; for idf
+weights the distinct tokens, too.  FILE is read twice.
 """
 
 from __future__ import annotations
@@ -18,18 +19,22 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from neardup.evaluation.exact_options import (
     asked_kind,
     check_files,
     exact_parser,
     exact_settings,
+    gathered,
     share,
     take_weights,
 )
-from neardup.evaluation.pair_files import IdSample, interval, pair_lines, ratio, read_pairs, row
+from neardup.evaluation.pair_files import interval, pair_lines, ratio, read_pairs, row
 from neardup.joins.inverted_index import Index
 from neardup.lines.answer_lines import parse_pair
 from neardup.options.table import Options, integer
@@ -75,6 +80,47 @@ class Compared(NamedTuple):
     true: dict[Pair, bytes]
     right: dict[Pair, bytes]
     wrong: dict[Pair, bytes]
+
+
+class IdSample:
+    """The records of those `size` ids whose hashes are the smallest.
+
+    >>> sample = IdSample(size=2, seed=0)
+    >>> from neardup.sets.ragged import Ragged
+    >>> sample.add(Batch([b"a", b"b", b"c", b"a"], Ragged.from_rows([[1], [2], [3], [4]])))
+    >>> sample.records().ids, sample.whole
+    ([b'a', b'b', b'a'], False)
+    """
+
+    def __init__(self, size: int, seed: int):
+        self.size = size
+        self.whole = True  # whether it has all ids
+        self._secret = seed.to_bytes(8, "little")
+        self._bound = (1 << 64) - 1  # no larger hash can be among the smallest
+        self._enough = 2 * size  # records to hold before those that are too many go
+        self._hashes = np.empty(0, np.uint64)
+        self._held: list[Batch] = []
+
+    def add(self, batch: Batch) -> None:
+        digests = [blake2b(id_, digest_size=8, key=self._secret).digest() for id_ in batch.ids]
+        hashes = np.frombuffer(b"".join(digests), dtype="<u8")
+        mine = np.flatnonzero(hashes <= self._bound)
+        self._hashes = np.append(self._hashes, hashes[mine])
+        self._held.append(batch.take(mine))
+        if len(self._hashes) > self._enough:
+            self._choose()
+
+    def records(self) -> Batch:
+        self._choose()
+        return gathered(self._held)
+
+    def _choose(self) -> None:
+        distinct = np.unique(self._hashes)
+        if len(distinct) > self.size:
+            self._bound, self.whole = int(distinct[self.size - 1]), False
+        mine = np.flatnonzero(self._hashes <= self._bound)
+        self._held, self._hashes = [gathered(self._held).take(mine)], self._hashes[mine]
+        self._enough = 2 * max(self.size, len(mine))
 
 
 def main() -> int:

@@ -12,12 +12,12 @@ from math import acos, comb, pi
 import numpy as np
 import pytest
 
-from neardup.evaluation.pair_files import clopper_pearson
 from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.runtime.errors import UsageError
 from neardup.schemes.bit_keys import Blocks, Drawn, agreement, keys_of
 from neardup.schemes.projection import SELDOM, AgreeingBits
 from neardup.sets.ragged import Ragged, shared
+from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import Threshold
 from tests.schemes.test_schemes import ALPHA, pairs_of_similarity
 from tests.support.drawn import COUNTS, job, settings_of
