@@ -1,4 +1,4 @@
-"""`audit`: precision and recall of a run, from a sample, however large the file is.
+"""`audit`: estimate precision and recall of a run from a sample, however large the file is.
 
 N ids are drawn by a hash while records stream by (bottom-k sampling), so that all records of an id
 are in the sample or none, and each set of N ids is as likely as any other.  Each of their records
@@ -7,8 +7,8 @@ one of these ids.
 
 Every pair of the file has the same chance to be looked at.  What the intervals assume (Clopper,
 Pearson 1934: exact for independent trials) is that the pairs looked at are right or wrong
-independently of each other.  Pairs of one crowd of copies are not: there the true interval is
-wider, and it helps to draw more ids.
+independently of each other.  Pairs of one dense cluster of copies are not: there the true interval
+is wider, and it helps to draw more ids.
 
 In memory: the records of 2N ids, a block of the file, and the pairs of the sampled ids; for idf
 weights the distinct tokens, too.  FILE is read twice.
@@ -184,14 +184,14 @@ def _check(args: argparse.Namespace) -> None:
 
 
 class _Silent(Counters):
-    """For reading a file again: its bad lines have been shown."""
+    """Counters for reading a file again: its bad lines have been shown."""
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
         pass
 
 
 def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> dict[Pair, bytes]:
-    """All pairs with a sampled id, and how similar they are."""
+    """All pairs with a sampled id, and their similarities."""
     true: dict[Pair, bytes] = {}
     for line in _true_lines(batches, drawn, measure):
         a, b, similarity, _ = parse_pair(line)
@@ -214,7 +214,7 @@ def _true_lines(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Ite
 def _printed(
     file: str, ids: set[bytes], true: dict[Pair, bytes]
 ) -> tuple[dict[Pair, bytes], dict[Pair, bytes]]:
-    """(right, wrong): of the pairs in a file those with a sampled id, with their similarity."""
+    """(right, wrong): the pairs of a file that have a sampled id, with their similarities."""
     right: dict[Pair, bytes] = {}
     wrong: dict[Pair, bytes] = {}
     for a, b, similarity in read_pairs(file):
@@ -242,7 +242,7 @@ def _report(ids: int, whole: bool, compared: Compared, confidence: float) -> lis
 
 
 def _examples(compared: Compared, options: Options, files: list[str]) -> list[str]:
-    """Pairs that are not as they should be, and how to go on."""
+    """Pairs that are missed or wrong, and the command that explains one."""
     missed = {pair: compared.true[pair] for pair in compared.true.keys() - compared.right.keys()}
     if not (missed or compared.wrong):
         return []

@@ -1,4 +1,4 @@
-"""`truth`: every pair, exactly, with all records in memory."""
+"""`truth`: write every pair, exactly, with all records in memory."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def _join(args: argparse.Namespace, measure: SetMeasure) -> Callable[[Ragged], Joined]:
-    """From the sets to the candidates that the measure decides about."""
+    """The join from sets to the candidates that the measure decides about."""
     _check_join(args)
     if measure.resemblance is None:
         if args.join not in (None, "nested_loop"):
@@ -99,7 +99,7 @@ def _join(args: argparse.Namespace, measure: SetMeasure) -> Callable[[Ragged], J
 
 
 def _weighted_join(args: argparse.Namespace, threshold: Threshold) -> Callable[[Ragged], Joined]:
-    """The same for weighted sets."""
+    """The join of weighted sets."""
     _check_join(args)
     name = args.join or FASTEST_WEIGHTED
     if name not in WEIGHTED_JOINS:
@@ -116,7 +116,7 @@ def _check_join(args: argparse.Namespace) -> None:
 
 
 def _steps(candidates: dict[str, int]) -> str:
-    """What the filters have left, one after the other.
+    """The pairs that each filter leaves, one after the other.
 
     >>> _steps({"all": 1999000, "length": 71000, "pairs": 790})
     '1,999,000 in all; left by length 71,000; pairs 790'

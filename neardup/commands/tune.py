@@ -25,7 +25,6 @@ from neardup.evaluation.pair_files import row
 from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few_seen, in_words
 from neardup.options import table
 from neardup.options.table import Options
-from neardup.reading.input_format import InputFormat
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import job_command, run
@@ -86,13 +85,16 @@ def _tune() -> None:
         settings, _ = exact_settings(options)
     survey = Survey.of(sample, settings.parse, measure, seed)
     if settings.form.fields:
-        options = replace(options, input=one_kind(settings.form))
+        if settings.form.input is None:
+            raise UsageError("files of several kinds; tune by those of one kind")
+        options = replace(options, input=settings.form.input)
     asked = _asked(options)
     costs = [cost(survey, each, asked) for each in choices(measure, args.measure, recall)]
     about, notes = _about(survey, sample), _notes(survey, args.measure)
-    print("\n".join([*about, "", *_table(costs), "", *notes, ""]))
+    print("\n".join([*about, "", *_table(costs), "", notes, ""]))
     flags = [flag for each in (asked, best(costs).choice.flags) for flag in each]
-    command = shlex.join([*job_command(), *_spaced(flags), *args.files])
+    words = [word for flag in flags for word in flag.split("=", 1)]  # --rows 7, as people write it
+    command = shlex.join([*job_command(), *words, *args.files])
     few = few_seen(len(survey), "records")
     print(f"Recommended, by least work{few}:\n\n    {command}")
 
@@ -115,15 +117,8 @@ def _command_line() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def one_kind(form: InputFormat) -> str:
-    """What all files hold."""
-    if form.input is None:
-        raise UsageError("files of several kinds; tune by those of one kind")
-    return form.input
-
-
 def _asked(options: Options) -> list[str]:
-    """The options that say what a pair is, as given or, for the threshold, as meant."""
+    """The options that define a pair, as they are given; the threshold always."""
     asked = [f"--threshold={options.threshold or '0.9'}"]
     if options.measure != "jaccard":
         asked.append(f"--measure={options.measure}")
@@ -131,11 +126,6 @@ def _asked(options: Options) -> list[str]:
         if options.value(flag) is not None:
             asked.append(f"{flag}={options.value(flag)}")
     return asked
-
-
-def _spaced(flags: list[str]) -> list[str]:
-    """--rows=7 as two words, as people write it."""
-    return [word for flag in flags for word in flag.split("=", 1)]
 
 
 def _about(survey: Survey, sample: LineSample) -> Iterator[str]:
@@ -179,8 +169,7 @@ def _line(cells: Iterable[str]) -> str:
     return f"{name:10}" + "".join(f"{cell:>10}" for cell in numbers)
 
 
-def _notes(survey: Survey, measure: str) -> list[str]:
+def _notes(survey: Survey, measure: str) -> str:
     seen = survey.likeness.seen
     pairs = (OF_SEEN if seen >= ENOUGH_SEEN else OF_MODEL).format(seen=seen)
-    others = ", ".join(not_compared(measure))
-    return [NOTES.format(pairs=pairs, others=others)]
+    return NOTES.format(pairs=pairs, others=", ".join(not_compared(measure)))

@@ -1,4 +1,4 @@
-"""`why`: why two records are a pair, or are not: what they share, and where they meet."""
+"""`why`: why two records are a pair or not: what they share, and the keys that both have."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _why() -> None:
 
 
 def _read(asked: Question) -> Read:
-    """All files once; StageError where an id is missing."""
+    """Read all files once; StageError where an id is missing."""
     args, options = asked.args, Options.of(asked.args)
     counting = counts_first(options)
     settings = settings_before_counts(options)
@@ -112,7 +112,7 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: AskedRun | None) -> str
 
 
 def _command_line() -> Question:
-    """With the options and files of the run where --run names it."""
+    """The question, with the options and files of the run if --run names it."""
     parser = _parser()
     args, run_of = parser.parse_intermixed_args(), None
     if args.run is not None:
