@@ -24,11 +24,12 @@ from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run, write_all
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
-from neardup.similarity.measures import Measure, SetMeasure, Threshold
+from neardup.similarity.measures import Measure, SetMeasure
 from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 from neardup.stages.pairs import dedup_pairs, parsed
 
 NAME = "neardup truth"
+Join = Callable[[Ragged], Joined]
 FASTEST, FASTEST_WEIGHTED = "ppjoin_plus", "merge_opt"
 DESCRIPTION = """Write every pair, exactly: the answer by which a run of the job is judged.
 
@@ -50,7 +51,7 @@ def _truth() -> None:
     settings, plain = exact_settings(options)
     measure: Measure = plain
     kind = asked_kind(options)
-    join = _weighted_join(args, settings.threshold) if kind else _join(args, plain)
+    join = _join(args, plain, weighted=kind is not None)
     check_files(args.files)
     counters = Counters("truth", progress="records")
     blocks = settings.blocks(args.files)
@@ -84,35 +85,27 @@ def _command_line() -> argparse.Namespace:
     return parser.parse_intermixed_args()
 
 
-def _join(args: argparse.Namespace, measure: SetMeasure) -> Callable[[Ragged], Joined]:
+def _join(args: argparse.Namespace, measure: SetMeasure, weighted: bool) -> Join:
     """The join from sets to the candidates that the measure decides about."""
-    _check_join(args)
-    if measure.resemblance is None:
-        if args.join not in (None, "nested_loop"):
-            raise UsageError(
-                f"--join {args.join}: its filters need a least Jaccard similarity, and pairs by "
-                f"--measure {args.measure} have none; use --join nested_loop"
-            )
-        return lambda sets: all_against_all(sets, measure)
-    join, least = JOINS[args.join or FASTEST], measure.resemblance
-    return lambda sets: join(sets, least)
-
-
-def _weighted_join(args: argparse.Namespace, threshold: Threshold) -> Callable[[Ragged], Joined]:
-    """The join of weighted sets."""
-    _check_join(args)
-    name = args.join or FASTEST_WEIGHTED
-    if name not in WEIGHTED_JOINS:
-        raise UsageError(
-            f"--join {name}: its filters count tokens, and with --weights {args.weights} some "
-            f"count for more; use --join {FASTEST_WEIGHTED}"
-        )
-    return lambda sets: WEIGHTED_JOINS[name](sets, args.measure, threshold)
-
-
-def _check_join(args: argparse.Namespace) -> None:
     if args.join not in (None, *JOINS):
         raise UsageError(f"--join: {args.join!r} is not one of {', '.join(JOINS)}")
+    if weighted:
+        name = args.join or FASTEST_WEIGHTED
+        if name not in WEIGHTED_JOINS:
+            raise UsageError(
+                f"--join {name}: its filters count tokens, and with --weights {args.weights} some "
+                f"count for more; use --join {FASTEST_WEIGHTED}"
+            )
+        return lambda sets: WEIGHTED_JOINS[name](sets, args.measure, measure.threshold)
+    least = measure.resemblance
+    if least is not None:
+        return lambda sets: JOINS[args.join or FASTEST](sets, least)
+    if args.join not in (None, "nested_loop"):
+        raise UsageError(
+            f"--join {args.join}: its filters need a least Jaccard similarity, and pairs by "
+            f"--measure {args.measure} have none; use --join nested_loop"
+        )
+    return lambda sets: all_against_all(sets, measure)
 
 
 def _steps(candidates: dict[str, int]) -> str:

@@ -42,14 +42,6 @@ class Question(NamedTuple):
     ids: tuple[bytes, bytes]
 
 
-class Read(NamedTuple):
-    """The records of two ids, and their texts where they have some."""
-
-    records: Batch
-    texts: Texts
-    settings: Settings
-
-
 def main() -> int:
     return run(NAME, _why)
 
@@ -62,8 +54,8 @@ def _why() -> None:
         print(f"{name:{WIDTH}}{text}")
 
 
-def _read(asked: Question) -> Read:
-    """Read all files once; StageError where an id is missing."""
+def _read(asked: Question) -> tuple[Batch, Texts, Settings]:
+    """The records of two ids, and their texts if they have some; StageError if one is missing."""
     args, options = asked.args, Options.of(asked.args)
     counting = counts_first(options)
     settings = settings_before_counts(options)
@@ -88,7 +80,7 @@ def _read(asked: Question) -> Read:
     if counting:
         settings = Settings.of(options, counter.counts())
     judged(counters.totals(), settings.max_bad)
-    return Read(records, texts, settings)
+    return records, texts, settings
 
 
 def _missing(id_: bytes, counts: Mapping[str, int], run: AskedRun | None) -> str:

@@ -12,6 +12,7 @@ Cost: n²/2 pairs, and one addition for each token that two records share.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -97,10 +98,8 @@ def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
     sizes, maps = sets.sizes, wide_bitmaps(sets)
     window, possible, matches, sums, counts = np.zeros((5, BINS))
     seen = 0
-    for left, right, common in Index.of(sets).overlaps(sets):
+    for left, right, common in _pairs_that_share(sets, sizes, measure):
         x, y = sizes[left], sizes[right]
-        near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))
-        left, right, common, x, y = (each[near] for each in (left, right, common, x, y))
         resemblance = common / (x + y - common)
         place = np.minimum((resemblance * BINS).astype(np.int64), BINS - 1)
         weight = weights.of(left, right)
@@ -112,6 +111,16 @@ def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
         counts += np.bincount(place, minlength=BINS)
         seen += int(found.sum())
     return Likeness(window, possible, matches, sums / np.maximum(counts, 1), seen)
+
+
+def _pairs_that_share(
+    rows: Ragged, sizes: np.ndarray, measure: Measure
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(left, right, how many values both rows have) of records whose sizes allow a pair; int64."""
+    for left, right, common in Index.of(rows).overlaps(rows):
+        x, y = sizes[left], sizes[right]
+        near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))
+        yield left[near], right[near], common[near]
 
 
 def comparable(sets: Ragged) -> int:
@@ -131,10 +140,7 @@ def candidate_counts(
     sizes, maps = sets.sizes, wide_bitmaps(sets)
     candidates = verified = 0.0
     seen = 0
-    for left, right, _ in Index.of(keys).overlaps(keys):
-        x, y = sizes[left], sizes[right]
-        near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))
-        left, right = left[near], right[near]
+    for left, right, _ in _pairs_that_share(keys, sizes, measure):
         weight = weights.of(left, right)
         candidates += float(weight.sum())
         verified += float(weight @ may_reach(measure, maps, sizes, left, right))

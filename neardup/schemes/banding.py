@@ -159,9 +159,8 @@ def dearer_by_hand(
     >>> dearer_by_hand(0.9, 0.1, 16, 1, 16)[0][:60]
     '16 bands of 1 rows: strangers meet with probability 0.814697'
     """
+    what, instead = f"{bands} bands of {rows} rows", f"--recall {DEFAULT_RECALL}"
     here = recall(strangers, bands, rows)
-    instead = f"--recall {DEFAULT_RECALL}"
-    what = f"{bands} bands of {rows} rows"
     return dearer(what, here, agreement, strangers, most, instead, hit)
 
 
@@ -176,14 +175,15 @@ def dearer(
 ) -> list[str]:
     """A warning about a choice by which dissimilar records share a key with probability `here`.
 
-    It names the option to give `instead`, if bands and rows that keep the usual promise share far
-    fewer keys.
+    It names the option to give `instead`, if by the usual promise they share one far less often.
     """
+    if here < STRANGERS:
+        return []
     try:
         there = recall(strangers, *choose(agreement, DEFAULT_RECALL, most, hit))
     except ValueError:
         return []
-    if here < STRANGERS or here < DEARER * there:
+    if here < DEARER * there:
         return []
     return [
         f"{what}: strangers meet with probability {shown(here)}, and with {instead} only with "

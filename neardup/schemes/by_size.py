@@ -20,9 +20,10 @@ The prefix filter: sets of n elements that share ⌈t·n⌉ of them cannot keep 
 first n-⌈t·n⌉+1, in any order of all tokens (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma,
 Srikant, WWW 2007).  With the rare tokens first, few dissimilar sets have one in common.
 
-A way gives (row, key) for some rows and the groups in which they are looked for.  The keys of
-`tokens` and `all` are of band 0, those of part k of band 1 + 2·k, or one more in every second
-group: the two groups of a set have different bands.
+A way gives the keys of the bands low … high-1 for each row i in group[i], and their maximum number
+by size.  It is `grouped` if the keys of two groups differ.  The keys of `tokens` and `all` are of
+band 0, those of part k of band 1 + 2·k, or one more in every second group: the two groups of a set
+have different bands.
 
 Letters: t the resemblance of a pair, as num/den; d how many elements a pair may differ in.
 """
@@ -31,7 +32,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Protocol
+from typing import ClassVar, Union
 
 import numpy as np
 
@@ -186,21 +187,6 @@ def by_chance(groups: Groups) -> np.ndarray:
     return np.where(parts > 1, parts * np.exp(-2 * smallest / parts), 0.0)
 
 
-class Way(Protocol):
-    """One way of a group, see above."""
-
-    name: str
-    grouped: bool  # whether the keys of two groups differ
-
-    def keys(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> RowKeys:
-        """The keys of the bands low … high-1 for each row i in group[i]."""
-        ...
-
-    def key_counts(self, sizes: np.ndarray, group: np.ndarray) -> np.ndarray:
-        """The maximum number of keys of sets of these sizes in these groups."""
-        ...
-
-
 @dataclass(eq=False)
 class Parts:
     """PartEnum's first level (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li, Wen, Feng, VLDB 2015).
@@ -296,6 +282,9 @@ def in_group(number: np.ndarray, group: np.ndarray, content: np.ndarray) -> np.n
     words = np.stack((group.astype(np.uint64), number.astype(np.uint64), content))
     digest = combine(words, seed=0) >> np.uint64(64 - HASH_BITS)
     return digest | (1 + 2 * number + group % 2).astype(np.uint64) << np.uint64(HASH_BITS)
+
+
+Way = Union[Parts, InAllGroups, All]
 
 
 @dataclass(eq=False)
