@@ -25,15 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.evaluation.exact_options import (
-    asked_kind,
-    check_files,
-    exact_parser,
-    exact_settings,
-    gathered,
-    share,
-    take_weights,
-)
+from neardup.evaluation import exact_options
 from neardup.evaluation.pair_files import interval, pair_lines, ratio, read_pairs, row
 from neardup.joins.inverted_index import Index
 from neardup.lines.answer_lines import parse_pair
@@ -112,14 +104,17 @@ class IdSample:
 
     def records(self) -> Batch:
         self._choose()
-        return gathered(self._held)
+        return exact_options.gathered(self._held)
 
     def _choose(self) -> None:
         distinct = np.unique(self._hashes)
         if len(distinct) > self.size:
             self._bound, self.whole = int(distinct[self.size - 1]), False
         mine = np.flatnonzero(self._hashes <= self._bound)
-        self._held, self._hashes = [gathered(self._held).take(mine)], self._hashes[mine]
+        self._held, self._hashes = (
+            [exact_options.gathered(self._held).take(mine)],
+            self._hashes[mine],
+        )
         self._enough = 2 * max(self.size, len(mine))
 
 
@@ -130,10 +125,10 @@ def main() -> int:
 def _audit() -> None:
     args = _command_line()
     options = Options.of(args)
-    settings, plain = exact_settings(options)
+    settings, plain = exact_options.exact_settings(options)
     measure: Measure = plain
-    kind = asked_kind(options)
-    confidence = share("--confidence", args.confidence)
+    kind = exact_options.asked_kind(options)
+    confidence = exact_options.share("--confidence", args.confidence)
     size = integer("--sample", args.sample, 1, MOST_IDS)
     sample = IdSample(size, integer("--seed", args.seed, 0, 2**64 - 1))
     _check(args)
@@ -160,8 +155,8 @@ def _audit() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_parser(NAME, DESCRIPTION)
-    take_weights(parser)
+    parser = exact_options.exact_parser(NAME, DESCRIPTION)
+    exact_options.take_weights(parser)
     parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed")
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written; - is stdin")
     parser.add_argument(
@@ -177,7 +172,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def _check(args: argparse.Namespace) -> None:
-    check_files([*args.files, args.pairs])
+    exact_options.check_files([*args.files, args.pairs])
     for name in args.files:
         if not Path(name).is_file():
             raise StageError(f"{name}: is no plain file, and it has to be read twice")
@@ -268,7 +263,7 @@ def _why(options: Options, files: list[str], a: str, b: str) -> str:
     """The command that explains a pair."""
     given = {flag: options.value(flag) for flag in SAME}
     flags = [f"{flag}={value}" for flag, value in given.items() if value not in (None, *DEFAULTS)]
-    if asked_kind(options) and options.measure == "cosine":
+    if exact_options.asked_kind(options) and options.measure == "cosine":
         flags.append("--scheme=projection")  # the one that promises it
     return shlex.join(["python3", "-m", "neardup", "why", *flags, *files, a, b])
 

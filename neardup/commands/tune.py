@@ -7,17 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from neardup.evaluation.choices import (
-    ENOUGH_SEEN,
-    Cost,
-    best,
-    choices,
-    cost,
-    not_compared,
-    number,
-    short,
-    worth_showing,
-)
+from neardup.evaluation import choices
 from neardup.evaluation.estimates import Survey, check_readable
 from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
 from neardup.evaluation.line_sample import LineSample, draw
@@ -89,10 +79,12 @@ def _tune() -> None:
             raise UsageError("files of several kinds; tune by those of one kind")
         options = replace(options, input=settings.form.input)
     asked = _asked(options)
-    costs = [cost(survey, each, asked) for each in choices(measure, args.measure, recall)]
+    costs = [
+        choices.cost(survey, each, asked) for each in choices.choices(measure, args.measure, recall)
+    ]
     about, notes = _about(survey, sample), _notes(survey, args.measure)
     print("\n".join([*about, "", *_table(costs), "", notes, ""]))
-    flags = [flag for each in (asked, best(costs).choice.flags) for flag in each]
+    flags = [flag for each in (asked, choices.best(costs).choice.flags) for flag in each]
     words = [word for flag in flags for word in flag.split("=", 1)]  # --rows 7, as people write it
     command = shlex.join([*job_command(), *words, *args.files])
     few = few_seen(len(survey), "records")
@@ -131,35 +123,35 @@ def _asked(options: Options) -> list[str]:
 def _about(survey: Survey, sample: LineSample) -> Iterator[str]:
     known = survey.likeness
     about = "" if survey.whole else f"about, by {len(survey):,} of them; "
-    yield row("records", number(survey.records), about + sample.origin)
+    yield row("records", choices.number(survey.records), about + sample.origin)
     if survey.bad:
         yield row("bad lines", survey.bad, "in the sample")
     if sample.too_long:
         yield row("long lines", sample.too_long, "of more than 1 MiB; left out")
-    yield row("tokens a record", number(survey.tokens / survey.records))
-    yield row("similar pairs", number(known.matches.sum()), f"{known.seen:,} in the sample")
+    yield row("tokens a record", choices.number(survey.tokens / survey.records))
+    yield row("similar pairs", choices.number(known.matches.sum()), f"{known.seen:,} in the sample")
     yield ""
     yield "pairs of sizes that allow a match, by their resemblance:"
     yield "at least" + "".join(f"{s:9.1f}" for s in SIMILARITIES)
     above = [known.window[known.resemblance >= s].sum() for s in SIMILARITIES]
-    yield "        " + "".join(f"{short(each):>9}" for each in above)
+    yield "        " + "".join(f"{choices.short(each):>9}" for each in above)
 
 
-def _table(costs: list[Cost]) -> Iterator[str]:
+def _table(costs: list[choices.Cost]) -> Iterator[str]:
     bandings = [each for each in costs if "×" in each.choice.name]
     others = [each for each in costs if each not in bandings]
-    recommended = best(costs)
+    recommended = choices.best(costs)
     for head in HEADS:
         yield _line(head.split("|")).rstrip()
-    for each in worth_showing(bandings, SHOWN, recommended) + others:
+    for each in choices.worth_showing(bandings, SHOWN, recommended) + others:
         cells = (
             each.choice.name,
             shown(each.at_threshold),
             shown(each.of_pairs),
             f"{each.keys / each.records:.1f}",
-            *map(short, (each.keys, each.candidates, each.verified)),
-            short(each.shuffled / 1e6),
-            short(each.work),
+            *map(choices.short, (each.keys, each.candidates, each.verified)),
+            choices.short(each.shuffled / 1e6),
+            choices.short(each.work),
         )
         yield _line(cells) + ("  <" if each is recommended else "")
 
@@ -171,5 +163,5 @@ def _line(cells: Iterable[str]) -> str:
 
 def _notes(survey: Survey, measure: str) -> str:
     seen = survey.likeness.seen
-    pairs = (OF_SEEN if seen >= ENOUGH_SEEN else OF_MODEL).format(seen=seen)
-    return NOTES.format(pairs=pairs, others=", ".join(not_compared(measure)))
+    pairs = (OF_SEEN if seen >= choices.ENOUGH_SEEN else OF_MODEL).format(seen=seen)
+    return NOTES.format(pairs=pairs, others=", ".join(choices.not_compared(measure)))

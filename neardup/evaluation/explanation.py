@@ -31,18 +31,10 @@ from neardup.schemes.bit_keys import EqualBits
 from neardup.schemes.scheme import Scheme
 from neardup.schemes.scheme import shown as shown_chance
 from neardup.sets.ragged import Batch, Ragged, shared
+from neardup.similarity import measures
 from neardup.similarity.intervals import clopper_pearson
-from neardup.similarity.measures import (
-    MAX_DENOMINATOR,
-    MEASURES,
-    Jaccard,
-    Measure,
-    SetMeasure,
-    Threshold,
-    six_decimals,
-)
 
-LEAST = Threshold(1, MAX_DENOMINATOR)  # that all but strangers reach
+LEAST = measures.Threshold(1, measures.MAX_DENOMINATOR)  # that all but strangers reach
 ALPHA = 0.05  # how often the interval of an angle may miss it
 FIRST, SECOND = np.array([0]), np.array([1])
 
@@ -52,7 +44,7 @@ class Similarity(NamedTuple):
     value: float
 
 
-def similarity(measure: Measure, name: str, sets: Ragged) -> Similarity:
+def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity:
     """The similarity of sets 0 and 1 (containment: of set 0 in set 1) by a measure of this name.
 
     >>> from neardup.similarity.measures import MEASURES
@@ -61,7 +53,7 @@ def similarity(measure: Measure, name: str, sets: Ragged) -> Similarity:
     Similarity(text='2/4 = 0.500000', value=0.5)
     Similarity(text='2/√(4·2) = 0.707107', value=0.707107)
     """
-    if not isinstance(measure, SetMeasure):
+    if not isinstance(measure, measures.SetMeasure):
         return _by_scheme(measure, sets)
     common = shared(sets, FIRST, SECOND).sizes
     x, y = sets.sizes[:1], sets.sizes[1:2]
@@ -71,7 +63,7 @@ def similarity(measure: Measure, name: str, sets: Ragged) -> Similarity:
     return Similarity(f"{fraction} = {_decimals(part, whole)}", part / whole)
 
 
-def _by_scheme(measure: Measure, sets: Ragged) -> Similarity:
+def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
     """The similarity by a measure that only its scheme has."""
     if isinstance(measure, EqualBits):  # which otherwise finds nothing below its least
         measure = replace(measure, least=0)
@@ -84,7 +76,7 @@ def _by_scheme(measure: Measure, sets: Ragged) -> Similarity:
 
 def _decimals(part: int, whole: int) -> str:
     columns = np.array([[part], [whole]], dtype=object)  # of weights, they may be very large
-    return six_decimals(*columns)[0].decode()
+    return measures.six_decimals(*columns)[0].decode()
 
 
 def explained(
@@ -107,12 +99,12 @@ def explained(
     shared_keys = shared(keys, FIRST, SECOND).row(0)
     names = [key.decode() for key in format_keys(shared_keys).tolist()]
     chance = scheme.recall(similarity(scheme.measure(own, LEAST), own, pair.sets).value)
-    weighted = "weighted " if scheme.weights and name in MEASURES else ""
-    at = f"weighted {own}" if scheme.weights and own in MEASURES else own
+    weighted = "weighted " if scheme.weights and name in measures.MEASURES else ""
+    at = f"weighted {own}" if scheme.weights and own in measures.MEASURES else own
     lines = [_head(letter, records, id_) for letter, id_ in zip("AB", ids)]
     lines += elements(pair, form, texts)
     lines += _similarities(scheme, name, pair.sets)
-    if name in MEASURES:
+    if name in measures.MEASURES:
         least = settings.threshold
         lines += [("threshold", f"{least.num}/{least.den} = {least}, by {weighted}{name}")]
     elif isinstance(settings.measure, EqualBits):
@@ -129,11 +121,11 @@ def explained(
 
 def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
     """The similarity by Jaccard, by the scheme's own measure, and by the one asked for."""
-    lines: Lines = [("jaccard", similarity(Jaccard(LEAST), "jaccard", sets.bare()).text)]
+    lines: Lines = [("jaccard", similarity(measures.Jaccard(LEAST), "jaccard", sets.bare()).text)]
     for each in dict.fromkeys((scheme.measures[0], name)):
         measure = scheme.measure(each, LEAST)
         there = similarity(measure, each, sets).text
-        if scheme.weights and each in MEASURES:
+        if scheme.weights and each in measures.MEASURES:
             lines += [("weighted", f"{there}, by {each}")]
         elif each == "containment":
             back = similarity(measure, each, sets.take(np.array([1, 0]))).text
@@ -209,7 +201,7 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
     if chance == 1:
         return f"{'':{WIDTH}}which cannot be by the promise: please report it"
     advice = []
-    if isinstance(settings.measure, SetMeasure):  # and not one that only this scheme has
+    if isinstance(settings.measure, measures.SetMeasure):  # and not one that only this scheme has
         exact = "--exact" if name in SCHEMES["exact"].measures else "--scheme prefix"
         advice += [f"{exact} finds every pair"]
     advice += [option.finds_more for option in settings.scheme.options if option.finds_more]

@@ -33,18 +33,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from neardup.options.table import MAX_LINE_MIB
+from neardup.reading import shingling
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_format import InputFormat
-from neardup.reading.shingling import (
-    ANTECEDENTS,
-    STOP_WORDS,
-    Shingler,
-    bare_words,
-    canonical,
-    canonical_words,
-    joined,
-)
-from neardup.reading.shingling import words as words_of
 from neardup.reading.text_rows import row_id
 from neardup.runtime.errors import shown
 from neardup.sets.ragged import Batch
@@ -126,19 +117,22 @@ def texts_of(block: Block, form: InputFormat) -> Iterator[tuple[bytes, str]]:
             yield id_ or row_id(block, number), text
 
 
-def shingles_in_words(text: str, shingler: Shingler) -> dict[int, str]:
+def shingles_in_words(text: str, shingler: shingling.Shingler) -> dict[int, str]:
     """Each shingle of a cleaned text in words, in the order of the text.
 
-    >>> list(shingles_in_words("To be or not to be", Shingler.parse("word:2:bag")).values())
+    >>> bag = shingling.Shingler.parse("word:2:bag")
+    >>> list(shingles_in_words("To be or not to be", bag).values())
     ['to be', 'be or', 'or not', 'not to', 'to be #2']
     """
     width = shingler.width
     if shingler.unit == "spot":
-        shingles = list(_spots(bare_words(canonical_words(text)), width, shingler.distance))
+        shingles = list(
+            _spots(shingling.bare_words(shingling.canonical_words(text)), width, shingler.distance)
+        )
     elif shingler.unit == "char":
-        shingles = _runs(canonical(text), width)
+        shingles = _runs(shingling.canonical(text), width)
     else:
-        shingles = [" ".join(words) for words in _runs(canonical_words(text), width)]
+        shingles = [" ".join(words) for words in _runs(shingling.canonical_words(text), width)]
     if shingler.bag:
         shingles = list(_numbered(shingles))
     return dict(zip(shingler(text).tolist(), shingles))
@@ -152,11 +146,11 @@ def _runs(units: Units, width: int) -> list[Units]:
 def _spots(words: Sequence[str], chain: int, distance: int) -> Iterator[str]:
     """The spots one after the other; reading/shingling.py has them in arrays."""
     for start in range(len(words)):
-        if words[start] in ANTECEDENTS:
+        if words[start] in shingling.ANTECEDENTS:
             places = [start]
             for _ in range(chain):
                 place = places[-1] + distance
-                while place < len(words) and words[place] in STOP_WORDS:
+                while place < len(words) and words[place] in shingling.STOP_WORDS:
                     place += 1
                 places.append(place)
             if places[-1] < len(words):
@@ -180,7 +174,7 @@ def word_difference(a: str, b: str) -> list[tuple[str, str]]:
     >>> word_difference("To be or not  to be", "to be and TO be")
     [('same', 'To be'), ('only_a', 'or not'), ('only_b', 'and'), ('same', 'to be')]
     """
-    ours, theirs = words_of(a), words_of(b)
+    ours, theirs = shingling.words(a), shingling.words(b)
     words: list[tuple[str, str]] = []
     i = j = 0
     for p, q in [*_same(_folded(ours), _folded(theirs)), (len(ours), len(theirs))]:
@@ -189,11 +183,11 @@ def word_difference(a: str, b: str) -> list[tuple[str, str]]:
         words += [(SAME, word) for word in ours[p : p + 1]]
         i, j = p + 1, q + 1
     runs = groupby(words, key=lambda each: each[0])
-    return [(kind, joined(word for _, word in run)) for kind, run in runs]
+    return [(kind, shingling.joined(word for _, word in run)) for kind, run in runs]
 
 
 def _folded(words: Sequence[str]) -> list[str]:
-    forms = {word: canonical(word) for word in set(words)}
+    forms = {word: shingling.canonical(word) for word in set(words)}
     return [forms[word] for word in words]
 
 
@@ -304,7 +298,9 @@ def difference(a: str, b: str) -> str:
         return "none: the same words in the same order"
     end = len(parts) if len(changes) <= CHANGES else changes[CHANGES]
     words = [
-        MARKS[kind].format(_shortened(kind, words_of(text), first=not i, last=i == len(parts) - 1))
+        MARKS[kind].format(
+            _shortened(kind, shingling.words(text), first=not i, last=i == len(parts) - 1)
+        )
         for i, (kind, text) in enumerate(parts[:end])
     ]
     if end < len(parts):
@@ -323,4 +319,4 @@ def _shortened(kind: str, words: list[str], first: bool, last: bool) -> str:
     left, between, right = words[:before], words[before:end], words[end:]
     if len(between) > 1:
         between = ["…"]
-    return joined(map(_cut, [*left, *between, *right]))
+    return shingling.joined(map(_cut, [*left, *between, *right]))

@@ -40,20 +40,7 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.schemes import banding
-from neardup.schemes.bit_keys import (
-    BITS,
-    HAIR,
-    BitScheme,
-    Blocks,
-    Drawn,
-    EqualBits,
-    Ways,
-    agreement,
-    hits,
-    most_blocks,
-    sides,
-)
+from neardup.schemes import banding, bit_keys
 from neardup.schemes.scheme import (
     ONE,
     WEIGHTS,
@@ -79,10 +66,10 @@ WORD_BITS = 64
 
 
 @dataclass(eq=False)
-class AgreeingBits(BitScheme):
+class AgreeingBits(bit_keys.BitScheme):
     """`least` of the bits must agree; `seed` (0 … 2^64-1) draws the hyperplanes.
 
-    >>> scheme = AgreeingBits(least=372, ways=Blocks(bits=384, number=13, distance=12))
+    >>> scheme = AgreeingBits(least=372, ways=bit_keys.Blocks(bits=384, number=13, distance=12))
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
     >>> everything = scheme.measure("agreement", Threshold(1, 384))
     >>> everything.verified(sets, np.array([0, 0]), np.array([1, 2])).part.tolist()
@@ -90,14 +77,14 @@ class AgreeingBits(BitScheme):
     """
 
     least: int
-    ways: Ways
+    ways: bit_keys.Ways
     seed: int = 0
     weights: TokenWeights | None = None
     measures: ClassVar[tuple[str, ...]] = (MEASURE,)
 
     @classmethod
     def of(cls, request: Request) -> AgreeingBits:
-        bits = request.value(BITS) or DEFAULT_BITS
+        bits = request.value(bit_keys.BITS) or DEFAULT_BITS
         least = request.threshold.smallest_partner(bits)
         ways = _asked_ways(request, bits, least)
         return cls(least, ways, weighted_seed(request), asked_weights(request))
@@ -105,7 +92,7 @@ class AgreeingBits(BitScheme):
     @property
     def promise(self) -> str:
         bits, ways = self.ways.bits, self.ways
-        if isinstance(ways, Blocks):
+        if isinstance(ways, bit_keys.Blocks):
             return f"every pair is found whose vectors agree in {self.least} of {bits} bits or more"
         return (
             f"{ways.number} bands of {ways.width} of {bits} bits find a pair that agrees in "
@@ -113,26 +100,26 @@ class AgreeingBits(BitScheme):
         )
 
     def cost(self) -> list[str]:
-        if isinstance(self.ways, Blocks):
+        if isinstance(self.ways, bit_keys.Blocks):
             return []
         bands, rows, bits = self.ways.number, self.ways.width, self.ways.bits
-        at, strangers = self.least / bits, agreement(banding.STRANGERS)
-        return banding.dearer_by_hand(at, strangers, bands, rows, MAX_DRAWN, hits(bits))
+        at, strangers = self.least / bits, bit_keys.agreement(banding.STRANGERS)
+        return banding.dearer_by_hand(at, strangers, bands, rows, MAX_DRAWN, bit_keys.hits(bits))
 
     def recall(self, similarity: float) -> float:
         """The recall for vectors that agree in this share of the bits, rounded up, or more."""
-        return self.ways.recall(ceil(similarity * self.ways.bits - HAIR))
+        return self.ways.recall(ceil(similarity * self.ways.bits - bit_keys.HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
         bits = self.ways.bits
-        return EqualBits(self.vectors, bits, threshold.smallest_partner(bits))
+        return bit_keys.EqualBits(self.vectors, bits, threshold.smallest_partner(bits))
 
     def vectors(self, sets: Ragged) -> np.ndarray:
         """The vectors of sets that are not empty: uint64 (n, W), W words for F bits."""
-        return sides(sets, self.weights, self.seed, 0, self.ways.bits)
+        return bit_keys.sides(sets, self.weights, self.seed, 0, self.ways.bits)
 
 
-def _asked_ways(request: Request, bits: int, least: int) -> Ways:
+def _asked_ways(request: Request, bits: int, least: int) -> bit_keys.Ways:
     """The masks by hand, or those that miss no pair, unless drawn ones are far more selective.
 
     ValueError where no way keeps the promise.
@@ -140,12 +127,15 @@ def _asked_ways(request: Request, bits: int, least: int) -> Ways:
     if any(request.value(option) is not None for option in (banding.BANDS, banding.ROWS)):
         return _drawn(request, bits, least)
     distance, most = bits - least, request.value(banding.MOST)
-    blocks = most_blocks(distance, most or MAX_BLOCK_KEYS, bits)
+    blocks = bit_keys.most_blocks(distance, most or MAX_BLOCK_KEYS, bits)
     if not blocks and most is None and distance < MAX_DRAWN:
         blocks = distance + 1
     if not blocks:
         return _drawn(request, bits, least)
-    exact, strangers = Blocks(bits, blocks, distance), agreement(banding.STRANGERS)
+    exact, strangers = (
+        bit_keys.Blocks(bits, blocks, distance),
+        bit_keys.agreement(banding.STRANGERS),
+    )
     if exact.by_chance(strangers) < SELDOM:
         return exact
     try:
@@ -155,12 +145,12 @@ def _asked_ways(request: Request, bits: int, least: int) -> Ways:
     return exact if exact.by_chance(strangers) <= drawn.by_chance(strangers) else drawn
 
 
-def _drawn(request: Request, bits: int, least: int) -> Drawn:
+def _drawn(request: Request, bits: int, least: int) -> bit_keys.Drawn:
     rows = request.value(banding.ROWS) or 0
     if rows > bits:
         raise ValueError(f"--rows {rows} is more than --bits {bits}")
-    bands, rows = banding.asked_for(request, least / bits, MAX_DRAWN, hits(bits))
-    return Drawn(bits, bands, rows, request.seed)
+    bands, rows = banding.asked_for(request, least / bits, MAX_DRAWN, bit_keys.hits(bits))
+    return bit_keys.Drawn(bits, bands, rows, request.seed)
 
 
 @dataclass(eq=False)
@@ -177,19 +167,19 @@ class Projection(Scheme):
     cosine: float = 0.9  # for which the promise holds
     weights: TokenWeights | None = None
     measures: ClassVar[tuple[str, ...]] = ("cosine", "jaccard", "dice", MEASURE)
-    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, BITS, WEIGHTS)
+    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, bit_keys.BITS, WEIGHTS)
 
     @classmethod
     def of(cls, request: Request) -> Scheme:
         if request.measure == MEASURE:
             return AgreeingBits.of(request)
-        if request.value(BITS) is not None:
+        if request.value(bit_keys.BITS) is not None:
             raise ValueError(
                 f"--bits is for --measure {MEASURE}; by {request.measure} it takes as many bits as "
                 "--recall asks for"
             )
         cosine = _least_cosine(request)
-        bands, rows = banding.asked_for(request, agreement(cosine), MAX_BANDS_ASKED)
+        bands, rows = banding.asked_for(request, bit_keys.agreement(cosine), MAX_BANDS_ASKED)
         return cls(bands, rows, weighted_seed(request), cosine, asked_weights(request))
 
     @property
@@ -201,12 +191,12 @@ class Projection(Scheme):
         )
 
     def cost(self) -> list[str]:
-        at, strangers = agreement(self.cosine), agreement(banding.STRANGERS)
+        at, strangers = bit_keys.agreement(self.cosine), bit_keys.agreement(banding.STRANGERS)
         return banding.dearer_by_hand(at, strangers, self.bands, self.rows, MAX_BANDS_ASKED)
 
     def recall(self, similarity: float) -> float:
         """In the model of normally distributed hyperplanes."""
-        return banding.recall(agreement(similarity), self.bands, self.rows)
+        return banding.recall(bit_keys.agreement(similarity), self.bands, self.rows)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), self.bands)
@@ -215,7 +205,7 @@ class Projection(Scheme):
         bands = np.arange(low, min(high, self.bands))
         words = np.empty((len(sets), len(bands)), dtype=np.uint64)
         first, last = low * self.rows, (low + len(bands)) * self.rows
-        vectors = sides(sets, self.weights, self.seed, first, last)
+        vectors = bit_keys.sides(sets, self.weights, self.seed, first, last)
         before = first // WORD_BITS * WORD_BITS  # the dimension of the first bit
         for i in range(len(bands)):
             start = first + i * self.rows - before

@@ -17,17 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from neardup.schemes import bit_keys
 from neardup.schemes.banding import MOST, STRANGERS
-from neardup.schemes.bit_keys import (
-    BITS,
-    HAIR,
-    MAX_BITS,
-    BitScheme,
-    Blocks,
-    EqualBits,
-    agreement,
-    most_blocks,
-)
 from neardup.schemes.scheme import (
     WEIGHTS,
     Option,
@@ -51,14 +42,14 @@ DISTANCE = Option(
     "K",
     "with --scheme simhash: the most bits in which the fingerprints of a pair differ; more than 15 "
     "take more --max-bands, K + 1 at least (default: 3)",
-    whole(0, MAX_BITS - 1),
+    whole(0, bit_keys.MAX_BITS - 1),
     default="3",
     finds_more="a larger --distance misses fewer",
 )
 
 
 @dataclass
-class SimHash(BitScheme):
+class SimHash(bit_keys.BitScheme):
     """`seed` (0 … 2^64-1) draws the hyperplanes; `weights` are those of tokens.
 
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
@@ -73,7 +64,7 @@ class SimHash(BitScheme):
     weights: TokenWeights | None = None
     bits: int = DEFAULT_BITS
     measures: ClassVar[tuple[str, ...]] = ("hamming", "jaccard", "dice", "cosine")
-    options: ClassVar[tuple[Option, ...]] = (DISTANCE, BITS, WEIGHTS, MOST)
+    options: ClassVar[tuple[Option, ...]] = (DISTANCE, bit_keys.BITS, WEIGHTS, MOST)
 
     @classmethod
     def of(cls, request: Request) -> SimHash:
@@ -82,13 +73,13 @@ class SimHash(BitScheme):
                 "--threshold: fingerprints are verified by --distance, or name a --measure"
             )
         distance, limit = request.value(DISTANCE), request.value(MOST) or MAX_BANDS_ASKED
-        bits = request.value(BITS) or DEFAULT_BITS
+        bits = request.value(bit_keys.BITS) or DEFAULT_BITS
         if distance >= bits:
             raise ValueError(
                 f"--distance {distance} of {bits} bits makes a pair of any two records; take more "
                 "--bits"
             )
-        blocks = most_blocks(distance, limit, bits)
+        blocks = bit_keys.most_blocks(distance, limit, bits)
         if not blocks:
             raise ValueError(
                 f"--distance {distance} needs {distance + 1} keys a record, "
@@ -113,33 +104,33 @@ class SimHash(BitScheme):
     def _instead(self, most: float) -> str:
         """An option with which dissimilar records share a key with at most this probability."""
         for blocks in range(self.blocks + 1, self.bits + 1):
-            keys = len(Blocks(self.bits, blocks, self.distance))
+            keys = len(bit_keys.Blocks(self.bits, blocks, self.distance))
             if keys > MOST_ADVISED:
                 break
             if (there := self._strangers(blocks, self.distance)) <= most:
                 return f"with --max-bands {keys} only with {there:.1g}"
         allowed = max(MAX_BANDS_ASKED, len(self.ways))
         for distance in range(self.distance - 1, -1, -1):
-            there = self._strangers(most_blocks(distance, allowed, self.bits), distance)
+            there = self._strangers(bit_keys.most_blocks(distance, allowed, self.bits), distance)
             if there <= most:
                 break
         return f"with --distance {distance} only with {there:.1g}"
 
     def _strangers(self, blocks: int, distance: int) -> float:
         """The probability that dissimilar records share a key."""
-        return Blocks(self.bits, blocks, distance).by_chance(agreement(STRANGERS))
+        return bit_keys.Blocks(self.bits, blocks, distance).by_chance(bit_keys.agreement(STRANGERS))
 
     @cached_property
-    def ways(self) -> Blocks:  # type: ignore[override]
-        return Blocks(self.bits, self.blocks, self.distance)
+    def ways(self) -> bit_keys.Blocks:  # type: ignore[override]
+        return bit_keys.Blocks(self.bits, self.blocks, self.distance)
 
     def recall(self, similarity: float) -> float:
         """The recall for fingerprints: one bit more may leave no block equal."""
-        return self.ways.recall(int(similarity * self.bits + HAIR))
+        return self.ways.recall(int(similarity * self.bits + bit_keys.HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
         if name == "hamming":
-            return EqualBits(self.vectors, self.bits, self.bits - self.distance)
+            return bit_keys.EqualBits(self.vectors, self.bits, self.bits - self.distance)
         return super().measure(name, threshold)
 
     def vectors(self, sets: Ragged) -> np.ndarray:
