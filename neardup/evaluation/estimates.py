@@ -22,7 +22,7 @@ from time import process_time
 
 import numpy as np
 
-from neardup.evaluation.line_sample import LineSample
+from neardup.evaluation.line_sample import LineSample, as_block
 from neardup.reading.blocks import BLOCK_BYTES
 from neardup.reading.input_check import LOOKED_AT, Parser, looks_of
 from neardup.runtime.errors import StageError
@@ -213,7 +213,7 @@ def seconds(task: Callable[[], object]) -> float:
 def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
     """StageError where no line of a sample is a record, with what they look like."""
     for lines in sample.lines[:LOOKED_AT], sample.lines:  # most often the first ones tell
-        _, bad = parse(b"".join(lines))
+        _, bad = parse(as_block(lines))
         if len(bad) < len(lines) or not bad:
             return
     judged({f"{BAD}{bad[0].reason}": len(bad), **looks_of(sample.lines, input_)}, MAX_BAD)
@@ -242,7 +242,7 @@ class Survey:
     @classmethod
     def of(cls, sample: LineSample, parse: Parser, measure: SetMeasure, seed: int) -> Survey:
         """StageError where there are no two records."""
-        batch, bad = parse(b"".join(sample.lines))
+        batch, bad = parse(as_block(sample.lines))
         good = np.ones(len(sample.lines), dtype=bool)
         out = [*(line.number for line in bad), *batch.without_shingles]
         good[out] = False
@@ -254,7 +254,7 @@ class Survey:
         batch = batch.take(order)
         found = likeness(batch.sets, measure, weights)
         block = sample.lines[:: max(1, sum(map(len, sample.lines)) // BLOCK_BYTES)]
-        parsing = seconds(lambda: parse(b"".join(block))) / len(block) * sample.total
+        parsing = seconds(lambda: parse(as_block(block))) / len(block) * sample.total
         whole = sample.whole and len(order) == n and n + len(out) == round(sample.total)
         return cls(batch, weights, whole, len(bad), parsing, measure, found)
 

@@ -42,7 +42,7 @@ class Frequent(NamedTuple):
 class FrequentIds:
     """
     >>> ids = FrequentIds()
-    >>> ids.add([b"a", b"b", b"a"], size=24)
+    >>> ids.add([b"a", b"b", b"a"], size=3)
     >>> most_frequent([ids.as_dict()])
     Frequent(id='a', times=2, at_least=False, records=3, of_rows=False)
     """
@@ -54,7 +54,7 @@ class FrequentIds:
         self._records = self._short = 0
 
     def add(self, ids: Sequence[bytes], size: int) -> None:
-        """Some more, from lines of so many bytes in all; b"" is that of a row that has none."""
+        """Some more, of so many bytes in all; b"" is that of a row that has none."""
         self._records += len(ids)
         if b"" in ids:
             ids = [id_ for id_ in ids if id_]

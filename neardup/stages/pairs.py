@@ -106,7 +106,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
         for bad in bad_lines:
             reject(block, bad, settings, counters)
         counters.add("records", len(batch.ids) + len(batch.without_shingles))
-        counters.ids.add(batch.ids, len(block.data))
+        counters.ids.add(batch.ids, sum(map(len, batch.ids)))
         if settings.form.of_runs and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
             counters.add(SINGLE, single)
         if block.first < NEW:

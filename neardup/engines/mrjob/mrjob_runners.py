@@ -31,7 +31,6 @@ from neardup.options.settings import Settings
 from neardup.reading.blocks import (
     BLOCK_BYTES,
     STDIN_COPY,
-    endless_named,
     files_named,
     with_line_ends,
 )
@@ -181,8 +180,7 @@ class Given(NamedTuple):
             return self
         with open(copy, "wb") as file:
             pieces = iter(lambda: stdin.read(BLOCK_BYTES), b"")
-            with endless_named("standard input: "):
-                file.writelines(with_line_ends(pieces))
+            file.writelines(with_line_ends(pieces, "standard input: "))
         os.environ[STDIN_COPY] = str(copy)
         return Given(*([str(copy) if name == "-" else name for name in names] for names in self))
 
