@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from neardup.engines.spark.spark_lines import blocks_of_batches, lines_that_stay, rows_of_batches
-from neardup.lines.answer_lines import parse_place
+from neardup.lines.answer_lines import parse_decided
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.blocks import TASK_FILE
@@ -123,10 +123,8 @@ class Tasks:
             edges = in_order(received, counters)
             blocks = decision(edges, self.decides, settings, counters)
             if self.decides == "kept":
-                blocks = (
-                    np.array(list(map(parse_place, b.splitlines(True))), "<u8").tobytes()
-                    for b in blocks
-                )
+                decided = (map(parse_decided, block.splitlines(True)) for block in blocks)
+                blocks = (np.array([p for p, _ in some], "<u8").tobytes() for some in decided)
             else:
                 blocks = (block[:-1] for _, block in gathered((0, block) for block in blocks))
             for block in blocks:
