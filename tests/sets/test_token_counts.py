@@ -205,7 +205,7 @@ def test_the_file_is_read_as_counts(sets: Sets, tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_is_none(data: bytes, tmp_path: Path) -> None:
-    with pytest.raises(StageError, match="is no file of token counts"):
+    with pytest.raises(StageError, match="is not a file of token counts"):
         as_counts(data, tmp_path)
 
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Callable
 
-from neardup.reading.blocks import endless_named, with_line_ends
+from neardup.reading.blocks import with_line_ends
 from neardup.reading.compressed import OPENERS
 from neardup.runtime.atomic_write import new_folder, sweep
 from neardup.runtime.errors import StageError, UsageError
@@ -274,8 +274,8 @@ def _copy(source: BinaryIO, name: str, target: Path) -> None:
                 """Handlers run here."""
             return os.read(source.fileno(), COPIED_AT_ONCE)
 
-    with naming(target), open(target, "wb") as copy, endless_named(f"{name}: "):
-        copy.writelines(with_line_ends(iter(piece, b"")))
+    with naming(target), open(target, "wb") as copy:
+        copy.writelines(with_line_ends(iter(piece, b""), f"{name}: "))
 
 
 def total_size(files: Iterable[Path | str]) -> int:

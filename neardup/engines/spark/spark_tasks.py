@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from neardup.engines.spark.spark_lines import blocks_of_batches, kept_lines, rows_of_batches
-from neardup.lines.answer_lines import parse_place
+from neardup.lines.answer_lines import parse_decided
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.blocks import TASK_FILE
@@ -123,7 +123,7 @@ class Tasks:
             answer = dedup_pairs(lines, counters)
         if self.decides == "kept":  # eight bytes for each place, ascending
             for block in answer:
-                places = list(map(parse_place, block.splitlines(keepends=True)))
+                places = [parse_decided(line)[0] for line in block.splitlines(keepends=True)]
                 yield np.array(places, "<u8").tobytes()
         else:
             for _, block in gathered((0, piece) for piece in answer):
