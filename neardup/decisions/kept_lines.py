@@ -18,7 +18,7 @@ from typing import IO, Callable
 import numpy as np
 
 from neardup.lines.answer_lines import parse_decided
-from neardup.reading.blocks import LINE_BITS, endless_named, with_line_ends
+from neardup.reading.blocks import LINE_BITS, with_line_ends
 from neardup.reading.compressed import LINES, opened, position, unpacked
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
@@ -174,9 +174,8 @@ def keep_file(
             first -= 1
             gone = gone if with_header else itertools.chain([first], gone)
         check = places.check_line if kind in LINES else None
-        chunks = with_line_ends(unpacked(path, passed))
-        with endless_named("" if name == "-" else f"{name}: "):
-            written = sum(map(sink.write, kept_lines(chunks, first, gone, check=check)))
+        chunks = with_line_ends(unpacked(path, passed), "" if name == "-" else f"{name}: ")
+        written = sum(map(sink.write, kept_lines(chunks, first, gone, check=check)))
     places.check(name)
     return written > 0
 

@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity.estimated import MILLION, exact_interval
+from neardup.similarity.intervals import MILLION, exact_interval
 from neardup.similarity.measures import Threshold
 from neardup.similarity.sketches import (
     SAMPLE_BITS,
