@@ -3,7 +3,7 @@ r"""Lines of answers and edges: pairs, edges of a decision, and removed records.
 Pair lines, `A TAB B TAB SIMILARITY`: parse beside format.
 
 Of two collections (--against) they have a fourth field, and a fifth where pairs have a direction;
-see `verification.pair_join`.
+see `verification.record_pairs`.
 
 The similarity has six decimals, so that the order of lines is the order of similarities.  Where it
 is estimated (--verify sketch), the ends of an interval stand there instead: `~0.871123..0.953234`.

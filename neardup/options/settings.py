@@ -125,9 +125,8 @@ class Settings(NamedTuple):
 
     def join(self, counters: Counters) -> PairJoin:
         """What verifies the buckets."""
-        if self.against and self.output.across:
-            return self.output.across(self.scheme, self.measure, counters, self.between)
-        return self.output.join(self.scheme, self.measure, counters)
+        how = self.against, self.between
+        return self.output.join(self.scheme, self.measure, counters, *how)
 
     @property
     def promise(self) -> str:

@@ -15,7 +15,6 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
 from neardup.similarity.measures import Threshold
 from neardup.verification.bucket_batch import BucketBatch
-from neardup.verification.pair_join import PairJoin
 from tests.support.drawn import (
     blocks_of,
     components,
@@ -135,7 +134,7 @@ def test_a_record_that_comes_twice_is_paired_once_and_counted():
     data = b"a 1 2 3\nb 1 2 3\na 3 2 1\nc 7 8\nc 7 8\n"
     settings = settings_of()
     counters = Counters("reducer")
-    join = PairJoin(settings.scheme, settings.measure, counters)
+    join = settings.join(counters)
     lines = [line.rstrip(b"\n") for line in mapped(data, settings)]
     assert list(join(BucketBatch.of_lines(lines))) == [b"a\tb\t1.000000\n"]
     assert counters.counts["repeated ids"] == 2
