@@ -28,7 +28,7 @@ from neardup.verification.record_pairs import (
 )
 
 
-class Parts(NamedTuple):
+class JoinParts(NamedTuple):
     """What a join is made of."""
 
     edges: type[PairJoin] = PairJoin
@@ -44,9 +44,9 @@ class Output(NamedTuple):
     """
 
     help: str
-    parts: Parts
-    across: Parts | None = None
-    between: Parts | None = None
+    parts: JoinParts
+    across: JoinParts | None = None
+    between: JoinParts | None = None
     directed: bool = False
     decides: str = ""
 
@@ -66,21 +66,21 @@ class Output(NamedTuple):
 
 RECORDS = "records"
 DECISION = (
-    Parts(EdgeJoin, FirstPair, EdgeLines),
-    Parts(EdgeJoin, FirstPair, EdgeLines),
-    Parts(PairJoin, FirstPair, EdgeLines),
+    JoinParts(EdgeJoin, FirstPair, EdgeLines),
+    JoinParts(EdgeJoin, FirstPair, EdgeLines),
+    JoinParts(PairJoin, FirstPair, EdgeLines),
 )
 OUTPUTS = {
     "pairs": Output(
         "every pair",
-        Parts(),
-        across=Parts(lines=CollectionLines),
+        JoinParts(),
+        across=JoinParts(lines=CollectionLines),
         directed=True,
     ),
     "links": Output(
         "only the edges that a spanning forest of each bucket needs, so a thousand copies give 999 "
         "lines and not 499,500",
-        Parts(LinkJoin, FirstPair),
+        JoinParts(LinkJoin, FirstPair),
     ),
     "kept": Output(
         "the lines of the input that stay, without near-duplicates", *DECISION, decides=RECORDS
@@ -88,9 +88,9 @@ OUTPUTS = {
     "removed": Output("each record that goes, and because of whom", *DECISION, decides=RECORDS),
     "clusters": Output(
         "each record of each cluster, behind its smallest id",
-        Parts(LinkJoin, FirstPair, EdgeLines),
+        JoinParts(LinkJoin, FirstPair, EdgeLines),
         decides="clusters",
     ),
 }
 # What --output pairs is where pairs are verified by samples (--verify sketch).
-ESTIMATED = Output("every pair that may be one, with an interval", Parts(lines=IntervalLines))
+ESTIMATED = Output("every pair that may be one, with an interval", JoinParts(lines=IntervalLines))

@@ -74,7 +74,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-OUTPUT_LINE = 'Output("pairs of different sets", Parts(pairs=DifferentPairs), directed=True)'
+OUTPUT_LINE = 'Output("pairs of different sets", JoinParts(pairs=DifferentPairs), directed=True)'
 
 
 def add(folder: Path, room: str, name: str, text: str, class_: str, line: str) -> None:
