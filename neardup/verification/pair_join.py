@@ -22,7 +22,7 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
 from neardup.runtime.summary import REPEATED
 from neardup.schemes.scheme import Scheme
-from neardup.sets.ragged import Ragged, first_of_run, shared
+from neardup.sets.ragged import Ragged, distinct, first_of_run, shared
 from neardup.similarity.measures import Measure, Verified
 from neardup.similarity.sketches import may_reach
 from neardup.verification.bucket_batch import BucketBatch
@@ -194,7 +194,7 @@ class OwnerKey:
         owned = np.zeros(len(sets), dtype=bool)
         own_key = self._unmarked(batch.keys[sets])
         bands = (own_key >> np.uint64(HASH_BITS)).astype(np.int64)
-        for band in np.unique(bands).tolist():
+        for band in distinct(bands)[0].tolist():
             some = np.flatnonzero(bands == band)
             keys = self.scheme.keys(batch.sets.take(sets[some]), band, band + 1)
             same = keys.values == np.repeat(own_key[some], keys.sizes)
