@@ -103,7 +103,7 @@ def _set_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
 
 
 def _poisson_table() -> np.ndarray:
-    """Return uint64 bounds: a random word not below entry k makes more than k points, 1 expected."""
+    """Return uint64 bounds: a word not below entry k makes more than k points, 1 expected."""
     terms = (Fraction((-1) ** i, factorial(i)) for i in range(40))
     inverse_e = sum(terms, Fraction(0))
     chances, below = [], Fraction(0)
@@ -138,9 +138,9 @@ def weighted_band_words(
 def weighted_minima(
     sets: Ragged, weights: np.ndarray, numbers: np.ndarray, functions: int, seed: int
 ) -> np.ndarray:
-    """Return uint64 (n, len(numbers)): samples of each set, for these of `functions` hash functions.
+    """Return uint64 (n, len(numbers)): the samples of each set, for some of the hash functions.
 
-    numbers: int64, ascending.
+    numbers: int64, ascending, which of the `functions`.
     """
     samples = np.empty((len(sets), len(numbers)), dtype=np.uint64)
     if not samples.size:
@@ -184,7 +184,7 @@ class _Seen(NamedTuple):
 def _lowest(
     seen: _Seen, points: int, column: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples (n, width), and whether all of a set's are among its lowest `points` (bool)."""
+    """Return samples (n, width), and whether a set's lowest `points` have all of them (bool)."""
     lowest = np.full(len(seen.totals) * width, np.inf)
     samples = np.zeros(len(lowest), dtype=np.uint64)
     for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
