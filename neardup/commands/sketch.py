@@ -71,9 +71,10 @@ def _sketch() -> None:
         seed = int(settings.keys_of["--seed"])
         told = reported(batches, counters)  # which may refuse them, before there is a file
         with half("--to", args.to) as path:
-            written = write_sketches(path, told, kind, seed, options_of)
+            records = write_sketches(path, told, kind, seed, options_of)
+            size = path.stat().st_size
             check_new(Path(args.to))
-    said = f"{args.to}: {kind.text} of {written.records:,} records in {written.bytes:,} bytes"
+    said = f"{args.to}: {kind.text} of {records:,} records in {size:,} bytes"
     print(f"{'sketches':33} {said}", file=sys.stderr)
 
 

@@ -119,7 +119,7 @@ def decided(
     counters: Counters,
     collections: bool = False,
 ) -> Iterator[tuple[list[bytes], list[Reason]]]:
-    """Yield the tagged ids of removed records in order of priority, and the reasons, some at a time.
+    """Yield the tagged ids of removed records in order of priority, and the reasons; many at once.
 
     `collections`: whether there are two.
     """

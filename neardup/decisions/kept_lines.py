@@ -1,5 +1,4 @@
-"""The records of a file that are kept, in the form that the file has: lines, rows with their header,
-or a Parquet file with all its columns.
+"""Write the kept records of a file in its own form: lines, rows and their header, or Parquet.
 
 Blank lines, bad ones and records without keys are kept as they are.  Every line ends with LF here,
 since a task of Hadoop cannot know how it ended.  A line may be of any length: it is not held.
@@ -38,7 +37,7 @@ def kept_lines(
     of_file: bool = True,
     check: Callable[[bytes], None] | None = None,
 ) -> Iterator[bytes]:
-    r"""Yield the bytes of a file, or of a part of it, without the lines at places `gone` (ascending).
+    r"""Yield the bytes of a file, or a part of it, without the lines at places `gone` (ascending).
 
     `first` is the place of the first line; places before it, or after the last one, are of others.
     `check` is called with each removed line that is whole in a chunk.
