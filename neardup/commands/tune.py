@@ -28,7 +28,7 @@ from neardup.options.table import Options
 from neardup.reading.input_format import InputFormat
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import cores, job_command, run
+from neardup.runtime.program import job_command, run
 from neardup.schemes.banding import DEFAULT_RECALL
 from neardup.schemes.scheme import shown
 
@@ -46,13 +46,14 @@ MOST_SAMPLED = 20_000
 SHOWN = 6  # bandings
 SIMILARITIES = [k / 10 for k in range(1, 10)]
 HEADS = (
-    "|recall|recall of|keys a||candidate|of them|shuffled,|entries,|",
-    "setting|at T|the pairs|record|keys|pairs|verified|MB|MB|seconds",
+    "|recall|recall of|keys a||candidate|of them|shuffled,|",
+    "setting|at T|the pairs|record|keys|pairs|verified|MB|work",
 )
 NOTES = """\
 recall of the pairs: {pairs}
 candidate pairs: share a key and have sizes that allow it; verified: bitmaps leave them
-shuffled: what mapper.py writes; entries, seconds: of run_local.sh, on {cores} cores
+shuffled: what mapper.py writes
+work: keys, candidate pairs, and tokens where a scheme counts them first
 not compared, since they promise no recall at T: {others}"""
 OF_SEEN = "by the similarities of the {seen:,} in the sample"
 OF_MODEL = (
@@ -87,13 +88,13 @@ def _tune() -> None:
     if settings.form.fields:
         options = replace(options, input=one_kind(settings.form))
     asked = _asked(options)
-    costs = [cost(survey, each, asked, cores()) for each in choices(measure, args.measure, recall)]
+    costs = [cost(survey, each, asked) for each in choices(measure, args.measure, recall)]
     about, notes = _about(survey, sample), _notes(survey, args.measure)
     print("\n".join([*about, "", *_table(costs), "", *notes, ""]))
     flags = [flag for each in (asked, best(costs).choice.flags) for flag in each]
     command = shlex.join([*job_command(), *_spaced(flags), *args.files])
     few = few_seen(len(survey), "records")
-    print(f"Recommended, by seconds{few}:\n\n    {command}")
+    print(f"Recommended, by least work{few}:\n\n    {command}")
 
 
 def _command_line() -> argparse.Namespace:
@@ -166,9 +167,9 @@ def _table(costs: list[Cost]) -> Iterator[str]:
             shown(each.at_threshold),
             shown(each.of_pairs),
             f"{each.keys / each.records:.1f}",
-            *map(short, (each.keys, each.met, each.verified)),
-            *(short(bytes_ / 1e6) for bytes_ in (each.shuffled, each.entries)),
-            f"{each.seconds:.1f}",
+            *map(short, (each.keys, each.candidates, each.verified)),
+            short(each.shuffled / 1e6),
+            short(each.work),
         )
         yield _line(cells) + ("  <" if each is recommended else "")
 
@@ -182,4 +183,4 @@ def _notes(survey: Survey, measure: str) -> list[str]:
     seen = survey.likeness.seen
     pairs = (OF_SEEN if seen >= ENOUGH_SEEN else OF_MODEL).format(seen=seen)
     others = ", ".join(not_compared(measure))
-    return [NOTES.format(pairs=pairs, cores=cores(), others=others)]
+    return [NOTES.format(pairs=pairs, others=others)]

@@ -40,6 +40,7 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
+from neardup.joins.inverted_index import Index
 from neardup.runtime.counters import Counters
 from neardup.sets.hashing import combine, mix
 from neardup.sets.ragged import (
@@ -47,10 +48,8 @@ from neardup.sets.ragged import (
     Ragged,
     chunks,
     distinct,
-    first_of_run,
     later_in_run,
     pairs_in_runs,
-    spans,
 )
 from neardup.similarity.measures import Threshold
 from neardup.similarity.sketches import SAMPLE_BITS
@@ -63,7 +62,6 @@ RARITY_BITS = 8
 MANY_COLLISIONS = 100  # of a record with dissimilar ones
 MOST_PAIRED = 24  # first hashes, that make 276 pairs
 ROWS_AT_ONCE = (1 << 64 - SAMPLE_BITS) - 1
-COLLISIONS_AT_ONCE = 1 << 20
 PAIR_NUMBERS = 32  # what a pair costs beside the numbers of its sketches
 MANY_DISSIMILAR = 1000
 Tokens = Callable[[Ragged], Ragged]
@@ -271,16 +269,16 @@ class Search:
             _, sample = next(self.file.blocks(), (0, Ragged.from_rows([])))
             largest = max(int(file.items.max(initial=0)) for file in files)
             tokens = tokens.by_pairs(sample, largest)
-            yield from self._found(Postings.of(self.file, self.of, tokens), tokens.first)
+            yield from self._found(postings_of(self.file, self.of, tokens), tokens.first)
             return
-        yield from self._found(Postings.of(self.file, self.of, tokens), tokens.all)
+        yield from self._found(postings_of(self.file, self.of, tokens), tokens.all)
         if self.other is None and self.of is not None:
-            every = Postings.of(self.file, self.of, tokens, every=True)
+            every = postings_of(self.file, self.of, tokens, every=True)
             yield from self._found(every, tokens.first, swapped=True)
 
-    def _found(self, postings: Postings, passing: Tokens, swapped: bool = False) -> Iterator[Alike]:
+    def _found(self, postings: Index, passing: Tokens, swapped: bool = False) -> Iterator[Alike]:
         for first, sketches in (self.other or self.file).blocks():
-            for x, y in postings.sharing(passing(sketches)):
+            for y, x, _ in postings.overlaps(passing(sketches)):
                 keep = self._wanted(x, y + first, swapped)
                 x, y = x[keep], y[keep]
                 self.counters.add("candidate pairs", len(x))
@@ -315,49 +313,26 @@ class Search:
         return Alike(x[good], y[good] + first, part[good], whole[good], known[good], swapped)
 
 
-class Postings(NamedTuple):
-    """tokens: uint64, ascending; holders: uint32, the record that has each."""
-
-    tokens: np.ndarray
-    holders: np.ndarray
-
-    @classmethod
-    def of(
-        cls, file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
-    ) -> Postings:
-        """Return the first tokens, or `every` one, of all records of a file, or of these rows."""
-        items = file.items if rows is None else file.items[rows]
-        room = int((items if every else tokens.counts(items)).sum())
-        values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)
-        done = 0
-        for first, sketches in file.blocks():
-            numbers = np.arange(first, first + len(sketches))
-            if rows is not None:
-                numbers = numbers[np.isin(numbers, rows)]
-                sketches = sketches.take(numbers - first)
-            some = tokens.all(sketches) if every else tokens.first(sketches)
-            end = done + len(some.values)
-            values[done:end] = some.values
-            holders[done:end] = np.repeat(numbers, some.sizes)
-            done = end
-        order = np.argsort(values[:done], kind="stable")
-        return cls(values[order], holders[order])
-
-    def sharing(self, asking: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield (holder, row) that share a token, each pair once, in order of rows."""
-        order = np.argsort(asking.values)
-        low, high = (np.empty(len(order), dtype=np.int64) for _ in range(2))
-        low[order] = np.searchsorted(self.tokens, asking.values[order])
-        high[order] = np.searchsorted(self.tokens, asking.values[order], side="right")
-        collisions = high - low
-        until = np.concatenate((np.zeros(1, np.int64), np.cumsum(collisions)))[asking.offsets]
-        for start, stop in chunks(np.diff(until), COLLISIONS_AT_ONCE):
-            some = slice(asking.offsets[start], asking.offsets[stop])
-            row = np.repeat(np.arange(start, stop), np.diff(until[start : stop + 1]))
-            holder = self.holders[spans(low[some], collisions[some])].astype(np.int64)
-            words = np.sort(row << 32 | holder)
-            words = words[first_of_run(words)]
-            yield words & ((1 << 32) - 1), words >> 32
+def postings_of(
+    file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
+) -> Index:
+    """Return the first tokens, or `every` one, of all records of a file, or of these rows."""
+    items = file.items if rows is None else file.items[rows]
+    room = int((items if every else tokens.counts(items)).sum())
+    values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)
+    done = 0
+    for first, sketches in file.blocks():
+        numbers = np.arange(first, first + len(sketches))
+        if rows is not None:
+            numbers = numbers[np.isin(numbers, rows)]
+            sketches = sketches.take(numbers - first)
+        some = tokens.all(sketches) if every else tokens.first(sketches)
+        end = done + len(some.values)
+        values[done:end] = some.values
+        holders[done:end] = np.repeat(numbers, some.sizes)
+        done = end
+    order = np.argsort(values[:done], kind="stable")
+    return Index(file.records, values[order], holders[order])
 
 
 def shown(kind: Kind, part: int, whole: int, known: bool, alpha: Fraction) -> tuple[int, int, int]:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.evaluation.pair_files import clopper_pearson
+from neardup.joins import inverted_index
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.measures import Threshold
@@ -120,7 +121,7 @@ def pieces(request, monkeypatch) -> None:
     if request.param:
         monkeypatch.setattr(sketch_file, "NUMBERS_AT_ONCE", 300)
         monkeypatch.setattr(similar_pairs, "NUMBERS_AT_ONCE", 300)
-        monkeypatch.setattr(similar_pairs, "COLLISIONS_AT_ONCE", 50)
+        monkeypatch.setattr(inverted_index, "STEP", 50)
 
 
 @pytest.fixture(params=[False, True], ids=["alone", "two and two"])
