@@ -13,9 +13,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from neardup.runtime.counters import Counters
-from neardup.schemes.scheme import Scheme
-from neardup.similarity.measures import Measure
 from neardup.verification.edge_join import EdgeJoin, LinkJoin
 from neardup.verification.pair_join import PairJoin
 from neardup.verification.record_pairs import (
@@ -50,44 +47,23 @@ class Output(NamedTuple):
     directed: bool = False
     decides: str = ""
 
-    def join(
-        self,
-        scheme: Scheme,
-        measure: Measure,
-        counters: Counters,
-        against: bool = False,
-        between: bool = False,
-    ) -> PairJoin:
-        """Return a join, which turns buckets into the lines of this output."""
-        parts = self.across if against and self.across else self.parts
-        edges, pairs, lines = self.between if between and self.between else parts
-        return edges(scheme, measure, counters, pairs(counters, against, between), lines(measure))
-
 
 RECORDS = "records"
-DECISION = (
-    JoinParts(EdgeJoin, FirstPair, EdgeLines),
-    JoinParts(EdgeJoin, FirstPair, EdgeLines),
-    JoinParts(PairJoin, FirstPair, EdgeLines),
-)
+EDGES = JoinParts(EdgeJoin, FirstPair, EdgeLines)
+DECISION = EDGES, EDGES, JoinParts(PairJoin, FirstPair, EdgeLines)
 OUTPUTS = {
-    "pairs": Output(
-        "every pair",
-        JoinParts(),
-        across=JoinParts(lines=CollectionLines),
-        directed=True,
-    ),
+    "pairs": Output("every pair", JoinParts(), JoinParts(lines=CollectionLines), directed=True),
     "links": Output(
-        "only the edges that a spanning forest of each bucket needs, so a thousand copies give 999 "
-        "lines and not 499,500",
+        "only the edges of a spanning forest of each bucket, so that a thousand copies give 999 "
+        "lines instead of 499,500",
         JoinParts(LinkJoin, FirstPair),
     ),
-    "kept": Output(
-        "the lines of the input that stay, without near-duplicates", *DECISION, decides=RECORDS
+    "kept": Output("the lines of the input without near-duplicates", *DECISION, decides=RECORDS),
+    "removed": Output(
+        "each removed record and the record it duplicates", *DECISION, decides=RECORDS
     ),
-    "removed": Output("each record that goes, and because of whom", *DECISION, decides=RECORDS),
     "clusters": Output(
-        "each record of each cluster, behind its smallest id",
+        "each record of each cluster, behind the smallest id of the cluster",
         JoinParts(LinkJoin, FirstPair, EdgeLines),
         decides="clusters",
     ),

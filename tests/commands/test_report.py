@@ -102,9 +102,9 @@ def test_a_run_file_that_is_none(text: bytes, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"threshold": "1/0"}, "of neardup 0.1.0, which tells no threshold as this one"),
-        ({"options": ["--new=1"]}, "of neardup 0.1.0: '--new=1' is no option of this one"),
-        ({"options": ["--exact=1"]}, "of neardup 0.1.0: '--exact=1' is no option of this one"),
+        ({"threshold": "1/0"}, "of neardup 0.1.0, whose threshold is different"),
+        ({"options": ["--new=1"]}, "of neardup 0.1.0: '--new=1' is not an option of this one"),
+        ({"options": ["--exact=1"]}, "of neardup 0.1.0: '--exact=1' is not an option of this one"),
     ],
 )
 def test_a_run_file_of_another_version(changed: dict[str, object], said: str, folder: Path) -> None:
