@@ -20,18 +20,9 @@ from neardup.decisions.edge_file import EdgeFile, Head, Heads, as_number
 from neardup.decisions.rules import NO_PAIR, NOBODY, Components, Reason, Rule
 from neardup.lines.keyed_lines import decode_sets
 from neardup.lines.tagged_ids import Tag, is_old
+from neardup.runtime import summary
 from neardup.runtime.counters import Counters
-from neardup.runtime.summary import (
-    CHAINED,
-    CHAINED_AWAY,
-    CLUSTERS,
-    COMPARISONS,
-    IN_CLUSTERS,
-    LARGEST,
-    REMOVED,
-    USED,
-)
-from neardup.sets.ragged import Ragged, chunks
+from neardup.sets.ragged import chunks
 from neardup.similarity.measures import Measure, eighteen_decimals
 
 BATCH = 256
@@ -75,23 +66,17 @@ class DenseClusters:
         texts = [(head.clusters[0].set_text, text) for head, _, text in pairs]
         weights = np.array([len(a) + len(b) for a, b in texts], dtype=np.int64)
         for low, high in chunks(weights, TOKENS_AT_ONCE):
-            self.counters.alive()
-            for p, similarity in self._verified(texts[low:high]):
-                head, near, _ = pairs[low + p]
-                head.edges.append(near._replace(similarity=as_number(similarity)))
-
-    def _verified(self, texts: list[tuple[bytes, bytes]]) -> Iterator[tuple[int, bytes]]:
-        numbers: dict[bytes, int] = {}
-        rows = [numbers.setdefault(text, len(numbers)) for pair in texts for text in pair]
-        left, right = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-        sets: Ragged = decode_sets(list(numbers))
-        place = {pair: p for p, pair in enumerate(zip(left.tolist(), right.tolist()))}
-        self.counters.add(COMPARISONS, len(left))
-        found = self.measure.verified(sets, left, right)
-        self.counters.add(USED, len(found.left))
-        pairs = zip(found.left.tolist(), found.right.tolist())
-        for pair, similarity in zip(pairs, eighteen_decimals(found.part, found.whole)):
-            yield place[pair], similarity
+            numbers: dict[bytes, int] = {}  # of the distinct sets
+            rows = [numbers.setdefault(x, len(numbers)) for some in texts[low:high] for x in some]
+            left, right = np.array(rows, dtype=np.int64).reshape(-1, 2).T
+            place = {pair: low + p for p, pair in enumerate(zip(left.tolist(), right.tolist()))}
+            found = self.measure.verified(decode_sets(list(numbers)), left, right)
+            self.counters.add(summary.COMPARISONS, len(left))
+            self.counters.add(summary.USED, len(found.left))
+            similarities = map(as_number, eighteen_decimals(found.part, found.whole))
+            for *pair, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):
+                head, near, _ = pairs[place[tuple(pair)]]
+                head.edges.append(near._replace(similarity=similarity))
 
 
 def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:
@@ -149,10 +134,10 @@ def decided(
     del rule, dense  # what is counted now takes room, too
     if not known_first:
         chained = components.would_go() - gone
-    counters.add(REMOVED, gone)
-    counters.add(CHAINED if not known_first else CHAINED_AWAY, chained)
+    counters.add(summary.REMOVED, gone)
+    counters.add(summary.CHAINED if not known_first else summary.CHAINED_AWAY, chained)
     if not collections:  # of two, only edges to new records are known
-        counters.add(LARGEST, components.largest())
+        counters.add(summary.LARGEST, components.largest())
 
 
 def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes]]:
@@ -166,9 +151,9 @@ def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes
         first[component[new]] = heads.positions[new]
         names = map(edges.record_at, first[component].tolist())
         yield from zip(names, heads.records)
-    counters.add(IN_CLUSTERS, edges.count)
-    counters.add(CLUSTERS, components.count_from(0))
-    counters.add(LARGEST, components.largest())
+    counters.add(summary.IN_CLUSTERS, edges.count)
+    counters.add(summary.CLUSTERS, components.count_from(0))
+    counters.add(summary.LARGEST, components.largest())
 
 
 def _of_own_id(tag: Tag, heads: Heads, opened: dict[int, Head]) -> set[int]:

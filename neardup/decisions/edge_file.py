@@ -16,15 +16,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.lines.answer_lines import (
-    EDGE,
-    MEMBER,
-    SAME_SET,
-    Member,
-    member,
-    parse_edge_line,
-    parse_edge_lines,
-)
+from neardup.lines import answer_lines
 from neardup.lines.tagged_ids import Tag
 from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
@@ -131,7 +123,7 @@ class EdgeFile:
                 try:
                     places.frombytes(tag.places(heads).tobytes())
                 except WireError:
-                    parse_edge_line(block.partition(b"\n")[0])  # may have a better message
+                    answer_lines.parse_edge_line(block.partition(b"\n")[0])  # may say more
                     raise
                 before = heads[-1]
         self.file.flush()
@@ -169,8 +161,8 @@ class EdgeFile:
 
     def member_at(self, line: int) -> tuple[Near, bytes]:
         """Return the record and the set of the member whose line begins there."""
-        record, member = parse_edge_line(self._read(line, b"\n"))
-        assert isinstance(member, Member)
+        record, member = answer_lines.parse_edge_line(self._read(line, b"\n"))
+        assert isinstance(member, answer_lines.Member)
         return Near(record, int(self._numbers([record])[0]), line, 0), member.set_text
 
     def _read(self, position: int, end: bytes) -> bytes:
@@ -190,7 +182,7 @@ class EdgeFile:
 
     def _heads(self, block: bytes, position: int) -> Heads:
         lines = block.splitlines(keepends=True)
-        fields = parse_edge_lines(lines)
+        fields = answer_lines.parse_edge_lines(lines)
         starts = position + np.cumsum([0, *map(len, lines)])
         if any(map(gt, fields, fields[1:])):  # Hadoop sorts by the first fields alone
             order = sorted(range(len(fields)), key=fields.__getitem__)
@@ -198,16 +190,20 @@ class EdgeFile:
         records = [some[0] for some in fields]
         first = [i for i, (a, b) in enumerate(zip(records, [b"", *records])) if a != b]
         heads = [records[i] for i in first]
-        edges = np.array([i for i, some in enumerate(fields) if len(some) == EDGE], np.int64)
-        of_edges = [some for some in fields if len(some) == EDGE]
+        edges = np.array(
+            [i for i, some in enumerate(fields) if len(some) == answer_lines.EDGE], np.int64
+        )
+        of_edges = [some for some in fields if len(some) == answer_lines.EDGE]
         near = [earlier for _, earlier, _ in of_edges]
         numbers = self._numbers(heads + near)
         texts = [text for _, _, text in of_edges]
         numbers_of = {text: as_number(text) for text in set(texts)}
         clusters: dict[bytes, list[Membership]] = {}
         for some, start in zip(fields, starts.tolist()):
-            if len(some) == MEMBER:
-                clusters.setdefault(some[0], []).append(Membership(*member(some), start))
+            if len(some) == answer_lines.MEMBER:
+                clusters.setdefault(some[0], []).append(
+                    Membership(*answer_lines.member(some), start)
+                )
         return Heads(
             numbers[: len(heads)],
             heads,
@@ -217,7 +213,7 @@ class EdgeFile:
             near,
             starts[edges] + np.array([len(record) + 1 for record, _, _ in of_edges], np.int64),
             np.array([numbers_of[text] for text in texts], np.int64),
-            np.array([text == SAME_SET for text in texts], bool),
+            np.array([text == answer_lines.SAME_SET for text in texts], bool),
             clusters,
         )
 
@@ -233,10 +229,10 @@ class EdgeFile:
 def as_number(similarity: bytes) -> int:
     """Return 10^18 times a similarity, as edge lines have it.
 
-    >>> as_number(b"0.912345678901234567"), as_number(SAME_SET) == IDENTICAL
+    >>> as_number(b"0.912345678901234567"), as_number(answer_lines.SAME_SET) == IDENTICAL
     (912345678901234567, True)
     """
-    return IDENTICAL if similarity == SAME_SET else int(similarity.replace(b".", b""))
+    return IDENTICAL if similarity == answer_lines.SAME_SET else int(similarity.replace(b".", b""))
 
 
 def _start_of(data: bytes, record: bytes, end: int) -> int:

@@ -42,15 +42,9 @@ import numpy as np
 
 from neardup.joins.inverted_index import Index
 from neardup.runtime.counters import Counters
+from neardup.sets import ragged
 from neardup.sets.hashing import combine, mix
-from neardup.sets.ragged import (
-    PAIR_STEP,
-    Ragged,
-    chunks,
-    distinct,
-    later_in_run,
-    pairs_in_runs,
-)
+from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Threshold
 from neardup.similarity.sketches import SAMPLE_BITS
 from neardup.stored.sketch_file import NUMBERS_AT_ONCE, SketchFile
@@ -142,8 +136,8 @@ class SharedTokens:
         if not self.paired:
             return Ragged.from_unsorted(tokens, singles)
         rows = np.repeat(np.arange(len(sizes)), singles)
-        later = later_in_run(prefix)
-        left, right = pairs_in_runs(later)
+        later = ragged.later_in_run(prefix)
+        left, right = ragged.pairs_in_runs(later)
         firsts = _cut(ordered, sketches.offsets, prefix)
         pairs = combine(mix(np.stack((firsts[left], firsts[right]))), seed=0)
         tokens = np.concatenate((tokens, pairs >> np.uint64(64 - SAMPLE_BITS)))
@@ -163,7 +157,9 @@ class SharedTokens:
         # token; but equal hashes always are.
         tokens = hashes >> np.uint64(RARITY_BITS)
         tokens |= rare.astype(np.uint64) << np.uint64(SAMPLE_BITS - RARITY_BITS)
-        for low, high in chunks(sketches.sizes + PAIR_STEP // ROWS_AT_ONCE, PAIR_STEP):
+        for low, high in ragged.chunks(
+            sketches.sizes + ragged.PAIR_STEP // ROWS_AT_ONCE, ragged.PAIR_STEP
+        ):
             some = slice(sketches.offsets[low], sketches.offsets[high])
             row = np.arange(high - low, dtype=np.uint64) << np.uint64(SAMPLE_BITS)
             words = tokens[some] | np.repeat(row, sketches.sizes[low:high])
@@ -202,11 +198,11 @@ def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
     bits = min(max(10, total.bit_length()), MOST_COUNTS)
     counts = np.zeros(1 << bits, dtype=np.uint32)
     for sketches in blocks:
-        slots, times = distinct(hashes_of(kind, sketches) & np.uint64(len(counts) - 1))
+        slots, times = ragged.distinct(hashes_of(kind, sketches) & np.uint64(len(counts) - 1))
         counts[slots.astype(np.int64)] += times.astype(np.uint32)
     rarity = np.empty(len(counts), dtype=np.uint8)
-    for low in range(0, len(counts), PAIR_STEP):
-        some = slice(low, low + PAIR_STEP)
+    for low in range(0, len(counts), ragged.PAIR_STEP):
+        some = slice(low, low + ragged.PAIR_STEP)
         mantissa, exponent = np.frexp(counts[some])
         steps = 8 * exponent + ((mantissa - 0.5) * 16).astype(np.int64)
         rarity[some] = np.clip(steps, 0, (1 << RARITY_BITS) - 1)
@@ -283,7 +279,7 @@ class Search:
                 x, y = x[keep], y[keep]
                 self.counters.add("candidate pairs", len(x))
                 weights = self.kind.numbers(self.file.items[x]) + PAIR_NUMBERS
-                for low, high in chunks(weights, NUMBERS_AT_ONCE):
+                for low, high in ragged.chunks(weights, NUMBERS_AT_ONCE):
                     some = slice(low, high)
                     yield self._alike(x[some], y[some], first, sketches, swapped)
 

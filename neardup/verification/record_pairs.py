@@ -20,13 +20,7 @@ from math import comb
 
 import numpy as np
 
-from neardup.lines.answer_lines import (
-    SAME_SET,
-    format_edge,
-    format_interval,
-    format_pair,
-    format_presence,
-)
+from neardup.lines import answer_lines
 from neardup.lines.tagged_ids import COLLECTION, is_old
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import CANDIDATES, COMPARISONS, PAIRS, USED
@@ -132,7 +126,7 @@ class PairLines:
         return self.equal
 
     def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
-        return format_pair(a, b, similarity, self.measure.directed)
+        return answer_lines.format_pair(a, b, similarity, self.measure.directed)
 
     def id_of(self, id_: bytes) -> bytes:
         """Return an id as the user knows it."""
@@ -143,7 +137,10 @@ class IntervalLines(PairLines):
     """Pair lines with an interval, where the sets are samples (--verify sketch)."""
 
     def similarities(self, found: Verified) -> list[bytes]:
-        return [format_interval(*ends) for ends in zip(found.part.tolist(), found.whole.tolist())]
+        return [
+            answer_lines.format_interval(*ends)
+            for ends in zip(found.part.tolist(), found.whole.tolist())
+        ]
 
     def equal_sets(self, batch: BucketBatch, i: int) -> bytes:
         # Equal samples are certain to be of equal sets only where they are whole sets.
@@ -171,7 +168,7 @@ class CollectionLines(PairLines):
 class EdgeLines(PairLines):
     """Edge lines for a decision: every record in a pair begins a line."""
 
-    equal = SAME_SET
+    equal = answer_lines.SAME_SET
 
     def begin(self) -> None:
         self._present: set[bytes] = set()  # the records that have a line of their own by now
@@ -180,8 +177,8 @@ class EdgeLines(PairLines):
         return eighteen_decimals(found.part, found.whole)
 
     def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
-        edge, earlier = format_edge(a, b, similarity), min(a, b)
+        edge, earlier = answer_lines.format_edge(a, b, similarity), min(a, b)
         if earlier in self._present:
             return edge
         self._present.add(earlier)
-        return edge + format_presence(earlier)
+        return edge + answer_lines.format_presence(earlier)
