@@ -45,7 +45,7 @@ class DenseClusters:
         if not members:
             return
         self._compare((head, line) for head in members for line in _lines(head, self._kept))
-        open_ = [head for head in members if rule.may_stay(head)]
+        open_ = [head for head in members if rule.may_be_kept(head)]
         # A kept one may be a better reason for the copies of those that were removed before it.
         self._compare((head, line) for head in open_ for line in _lines(head, self._removed))
         self._compare(_among(members, {head.number for head in open_}))
@@ -53,7 +53,7 @@ class DenseClusters:
     def decided(self, heads: list[Head], rule: Rule) -> None:
         """Remember the members of a batch that later ones may be compared with."""
         for head in heads:
-            kept = bool(head.clusters) and rule.stays(head.number)
+            kept = bool(head.clusters) and rule.is_kept(head.number)
             if kept or any(member.has_copies for member in head.clusters):
                 lines = self._kept if kept else self._removed
                 for member in head.clusters:
@@ -112,7 +112,7 @@ def decided(
     components = Components(edges, known_first)
     rule = rule_kind(edges, components)
     dense = DenseClusters(edges, measure, counters)
-    gone = chained = 0
+    count = chained = 0
     for heads in edges.batches():
         counters.alive()
         if not known_first:
@@ -127,14 +127,14 @@ def decided(
             dense.decided([opened[i] for i in some], rule)
         for i in _of_own_id(edges.tag, heads, opened):
             counters.repeated_id(edges.tag.id_of(heads.records[i]))
-        goes = sorted((i, reason) for i, reason in reasons.items() if reason)
-        gone += len(goes)
-        chained += sum(reason.similarity == NO_PAIR for _, reason in goes)
-        yield [heads.records[i] for i, _ in goes], [reason for _, reason in goes]
+        removed = sorted((i, reason) for i, reason in reasons.items() if reason)
+        count += len(removed)
+        chained += sum(reason.similarity == NO_PAIR for _, reason in removed)
+        yield [heads.records[i] for i, _ in removed], [reason for _, reason in removed]
     del rule, dense  # what is counted now takes room, too
     if not known_first:
-        chained = components.would_go() - gone
-    counters.add(summary.REMOVED, gone)
+        chained = components.would_be_removed() - count
+    counters.add(summary.REMOVED, count)
     counters.add(summary.CHAINED if not known_first else summary.CHAINED_AWAY, chained)
     if not collections:  # of two, only edges to new records are known
         counters.add(summary.LARGEST, components.largest())

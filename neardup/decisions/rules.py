@@ -26,7 +26,7 @@ from neardup.decisions.edge_file import IDENTICAL, EdgeFile, Head, Heads
 from neardup.sets.union_find import Forest
 
 AT_ONCE = 1 << 16
-STAYS, COPY, OPEN = -1, -2, 0  # instead of a rank, in `Direct`
+KEPT, COPY, OPEN = -1, -2, 0  # instead of a rank, in `Direct`
 OLD_FIRST = 2 * IDENTICAL
 NOBODY, SMALLEST, UNKNOWN = -1, -1, -2  # in `WholeClusters`
 NO_PAIR = b"-"
@@ -59,7 +59,7 @@ class Components:
             np.add.at(sizes, self.forest.roots(numbers), 1)
         return int(sizes.max(initial=0))
 
-    def would_go(self) -> int:
+    def would_be_removed(self) -> int:
         """Return how many new records are removed if one of each cluster and old ones are kept."""
         # The root of a cluster is its first record: one that has an old record has an old root.
         return len(self.forest.parents) - self.old - self.count_from(self.old)
@@ -99,7 +99,7 @@ class Rule:
         """
         raise NotImplementedError
 
-    def may_stay(self, head: Head) -> bool:
+    def may_be_kept(self, head: Head) -> bool:
         """Return False if what is known by now rules out that this record is kept."""
         raise NotImplementedError
 
@@ -107,7 +107,7 @@ class Rule:
         """Return why this record is removed; None if it is kept."""
         raise NotImplementedError
 
-    def stays(self, number: int) -> bool:
+    def is_kept(self, number: int) -> bool:
         """Return True if the record of this number was decided to be kept."""
         raise NotImplementedError
 
@@ -129,17 +129,17 @@ class Direct(Rule):
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
-        self.ranks = np.full(edges.count, OPEN, np.int64)  # or STAYS, or COPY
+        self.ranks = np.full(edges.count, OPEN, np.int64)  # or KEPT, or COPY
         self.places = np.zeros(edges.count, np.int64)  # or of a COPY, the number of the first one
         self.rank, self.where = self.ranks.data, self.places.data  # whose items are read faster
         self.old = edges.old
 
-    def stays(self, number: int) -> bool:
-        return self.rank[number] == STAYS
+    def is_kept(self, number: int) -> bool:
+        return self.rank[number] == KEPT
 
-    def may_stay(self, head: Head) -> bool:
+    def may_be_kept(self, head: Head) -> bool:
         return head.number < self.old or not any(
-            near.same or self.stays(near.number) for near in head.edges
+            near.same or self.is_kept(near.number) for near in head.edges
         )
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
@@ -148,27 +148,27 @@ class Direct(Rule):
         """
         edges = np.diff(heads.bounds)
         alone = heads.alone()
-        staying = np.flatnonzero(alone & (edges == 0))
-        self.ranks[heads.numbers[staying]] = STAYS
+        without_edges = np.flatnonzero(alone & (edges == 0))
+        self.ranks[heads.numbers[without_edges]] = KEPT
         later = np.flatnonzero(edges)
         runs = heads.bounds[later]
         ranks = self.ranks[heads.near]
-        stays = ranks == STAYS
-        known = stays | ((ranks != OPEN) & ~heads.same)
-        best, rank = _best(np.where(stays, self._rank(heads.similarity, heads.near), 0), runs)
-        goes = np.logical_and.reduceat(known, runs) & (rank > 0)
-        goes &= alone[later] & (heads.numbers[later] >= self.old)
-        later, best, rank = later[goes], best[goes], rank[goes]
+        kept_before = ranks == KEPT
+        known = kept_before | ((ranks != OPEN) & ~heads.same)
+        best, rank = _best(np.where(kept_before, self._rank(heads.similarity, heads.near), 0), runs)
+        removed = np.logical_and.reduceat(known, runs) & (rank > 0)
+        removed &= alone[later] & (heads.numbers[later] >= self.old)
+        later, best, rank = later[removed], best[removed], rank[removed]
         self.ranks[heads.numbers[later]] = rank
         self.places[heads.numbers[later]] = heads.near_positions[best]
         kept = map(heads.near_records.__getitem__, best.tolist())
         reasons = map(Reason, kept, map(as_decimals, (rank % OLD_FIRST).tolist()))
-        return {**dict.fromkeys(staying.tolist()), **dict(zip(later.tolist(), reasons))}
+        return {**dict.fromkeys(without_edges.tolist()), **dict(zip(later.tolist(), reasons))}
 
     def decide(self, head: Head) -> Reason | None:
         rank, where, kept, copy_of = 0, 0, b"", -1
         for near in [] if head.number < self.old else head.edges:
-            if self.rank[near.number] == STAYS:
+            if self.rank[near.number] == KEPT:
                 place, record = near.position, near.record
                 found = self._rank(near.similarity, near.number)
             elif near.same:
@@ -180,14 +180,14 @@ class Direct(Rule):
             if found > rank or (found == rank and record < kept):
                 rank, where, kept = found, place, record
         if not rank:
-            self._stay(head)
+            self._keep(head)
             return None
         self.rank[head.number] = rank if copy_of < 0 else COPY
         self.where[head.number] = where if copy_of < 0 else copy_of
         return Reason(kept, as_decimals(rank % OLD_FIRST))
 
-    def _stay(self, head: Head) -> None:
-        self.rank[head.number] = STAYS
+    def _keep(self, head: Head) -> None:
+        self.rank[head.number] = KEPT
         for (
             near
         ) in head.edges:  # all are removed, and their copies to come may have a better reason now
@@ -227,10 +227,10 @@ class WholeClusters(Rule):
         self.similarity = np.full(edges.count, UNKNOWN, np.int64)  # 0 if they are no pair
         self.kept = np.full(edges.count, NOBODY, np.int64)  # of the component of this number
 
-    def stays(self, number: int) -> bool:
+    def is_kept(self, number: int) -> bool:
         return bool(self.similarity[number] == SMALLEST)
 
-    def may_stay(self, head: Head) -> bool:
+    def may_be_kept(self, head: Head) -> bool:
         return bool(self.kept[self.components.forest.root(head.number)] == NOBODY)
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
@@ -243,28 +243,28 @@ class WholeClusters(Rule):
         self.similarity[heads.numbers[first]] = SMALLEST
 
         similarity = self.similarity[heads.near]
-        stays = similarity == SMALLEST
+        kept_before = similarity == SMALLEST
         open_ = heads.same & (similarity == UNKNOWN)
-        found = np.where(stays, heads.similarity, np.where(heads.same, similarity, 0))
+        found = np.where(kept_before, heads.similarity, np.where(heads.same, similarity, 0))
         best = np.zeros(len(heads.records), np.int64)
         np.maximum.at(best, heads.owners(), found)
         alone[heads.owners()[open_]] = False
         alone[first] = False
-        goes = np.flatnonzero(alone)
-        self.similarity[heads.numbers[goes]] = best[goes]
-        kept = map(self.edges.record_at, self.kept[component[goes]].tolist())
-        reasons = map(Reason, kept, map(_in_words, best[goes].tolist()))
-        return {**dict.fromkeys(first.tolist()), **dict(zip(goes.tolist(), reasons))}
+        removed = np.flatnonzero(alone)
+        self.similarity[heads.numbers[removed]] = best[removed]
+        kept = map(self.edges.record_at, self.kept[component[removed]].tolist())
+        reasons = map(Reason, kept, map(_in_words, best[removed].tolist()))
+        return {**dict.fromkeys(first.tolist()), **dict(zip(removed.tolist(), reasons))}
 
     def decide(self, head: Head) -> Reason | None:
         component = self.components.forest.root(head.number)
-        if self.may_stay(head):
+        if self.may_be_kept(head):
             self.similarity[head.number] = SMALLEST
             self.kept[component] = head.position
             return None
         best = 0
         for near in head.edges:
-            if self.stays(near.number):
+            if self.is_kept(near.number):
                 best = max(best, near.similarity)
             elif near.same:
                 best = max(best, int(self.similarity[near.number]))

@@ -35,7 +35,7 @@ def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
 
 
 FORMAT = 2
-FORMATS = (1, FORMAT)  # the first one tells no options to take over
+FORMATS = (1, FORMAT)  # the first one has no options to take over
 SEGMENT = "segment."
 UNFINISHED = ".unfinished."  # begins the names of what is being written
 _OURS = r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+"
@@ -59,23 +59,23 @@ class Manifest:
         """Read it; StageError if it is damaged, or of another format."""
         path = index / MANIFEST
         try:
-            told = json.loads(path.read_text("utf-8"))
-            checksum, format_ = told.pop("checksum"), told["format"]
+            contents = json.loads(path.read_text("utf-8"))
+            checksum, format_ = contents.pop("checksum"), contents["format"]
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             raise damaged(path, "it cannot be read") from None
         if format_ not in FORMATS:
             raise StageError(f"{path}: of another version of neardup; make the index again")
-        if checksum != _checksum(told):
+        if checksum != _checksum(contents):
             raise damaged(path, "its checksum is another")
-        del told["format"]
-        if why := _misfit(told):
+        del contents["format"]
+        if why := _misfit(contents):
             raise damaged(path, why)
-        return cls(**told)
+        return cls(**contents)
 
     def write(self, index: Path) -> None:
         """Replace it as a whole."""
-        told: dict[str, Any] = {"format": FORMAT, **vars(self)}
-        text = json.dumps({**told, "checksum": _checksum(told)}, indent=1)
+        contents: dict[str, Any] = {"format": FORMAT, **vars(self)}
+        text = json.dumps({**contents, "checksum": _checksum(contents)}, indent=1)
         path = index / f"{UNFINISHED}{MANIFEST}"
         with open(path, "w", encoding="utf-8") as file:
             file.write(text + "\n")
@@ -87,25 +87,25 @@ class Manifest:
     @property
     def files(self) -> int:
         """The number of files that it was made of."""
-        return sum(len(told["files"]) for told in self.segments)
+        return sum(len(about["files"]) for about in self.segments)
 
     @property
     def records(self) -> int:
-        return sum(told["records"] for told in self.segments)
+        return sum(about["records"] for about in self.segments)
 
     def next_name(self) -> str:
         return f"{SEGMENT}{len(self.segments)}"
 
     def segments_at(self, index: Path, first_file: int) -> list[Segment]:
         """Its segments, whose files have numbers from `first_file` on."""
-        return [Segment(index / told["name"], told, first_file) for told in self.segments]
+        return [Segment(index / about["name"], about, first_file) for about in self.segments]
 
 
-def _misfit(told: dict[str, Any]) -> str:
+def _misfit(contents: dict[str, Any]) -> str:
     """Return what is wrong in a manifest whose checksum is right; "" if nothing is."""
-    segments, options, given = (told.get(name) for name in ("segments", "options", "given"))
+    segments, options, given = (contents.get(name) for name in ("segments", "options", "given"))
     known = {each.name for each in fields(Manifest)}
-    if not told.keys() <= known or not isinstance(told.get("probe"), str):
+    if not contents.keys() <= known or not isinstance(contents.get("probe"), str):
         return "it does not describe an index"
     if not _are_options(options) or not {"--scheme", "--input"} <= set(options or ()):
         return "it does not list the options of its keys"
@@ -117,15 +117,15 @@ def _misfit(told: dict[str, Any]) -> str:
     return next(filter(None, misfits), "")
 
 
-def _are_options(told: Any) -> bool:
-    return isinstance(told, dict) and all(
+def _are_options(contents: Any) -> bool:
+    return isinstance(contents, dict) and all(
         value is True if "action" in COMMON_OPTIONS.get(flag, {}) else isinstance(value, str)
-        for flag, value in told.items()
+        for flag, value in contents.items()
     )
 
 
-def _checksum(told: dict[str, Any]) -> int:
-    return zlib.crc32(json.dumps(told, sort_keys=True).encode())
+def _checksum(contents: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(contents, sort_keys=True).encode())
 
 
 def to_disk(folder: Path) -> None:
@@ -142,7 +142,7 @@ def sweep_unfinished(index: Path, manifest: Manifest) -> None:
 
     UsageError where there is anything else in the folder of a new index.
     """
-    known = {told["name"] for told in manifest.segments}
+    known = {about["name"] for about in manifest.segments}
     others = [entry for entry in index.iterdir() if entry.name not in {MANIFEST, *known}]
     left = [entry for entry in others if _left_by_a_run(entry)]
     if not known and len(left) < len(others):

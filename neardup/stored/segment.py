@@ -171,46 +171,46 @@ def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]
             low += max(1, cut)
 
 
-def misfit(told: Any, name: str) -> str:
+def misfit(about: Any, name: str) -> str:
     """Return what is wrong in the description of the segment of this name; "" if nothing is."""
     kinds = {"name": str, "files": list, "records": int, "partitions": list, "sizes": dict}
-    if not isinstance(told, dict) or not all(
-        isinstance(told.get(what), kind) for what, kind in {**kinds, SUMS: list}.items()
+    if not isinstance(about, dict) or not all(
+        isinstance(about.get(what), kind) for what, kind in {**kinds, SUMS: list}.items()
     ):
         return f"it does not describe {name}"
-    if told["name"] != name:
-        return f"it has {told['name']!r} in place of {name}"
-    parts, sizes, records = told["partitions"], told["sizes"], told["records"]
-    numbers = [*parts, *told[SUMS], records, *map(sizes.get, FILES)]
+    if about["name"] != name:
+        return f"it has {about['name']!r} in place of {name}"
+    parts, sizes, records = about["partitions"], about["sizes"], about["records"]
+    numbers = [*parts, *about[SUMS], records, *map(sizes.get, FILES)]
     if not all(type(number) is int and 0 <= number < 1 << 60 for number in numbers):
         return f"a number of {name} is none"
     postings, fences = sum(parts), sum(-(-part // FENCE) for part in parts)
     fit = {"keys": KEY_BYTES * postings, "holders": HOLDER_BYTES * postings}
     fit.update(record_sketches=16 * records, rows=16 * records, fences=KEY_BYTES * fences)
     halves = len(parts) & (len(parts) - 1)  # none where it is a power of two
-    if {**sizes, **fit} != sizes or not parts or halves or max(told[SUMS], default=0) >> 32:
+    if {**sizes, **fit} != sizes or not parts or halves or max(about[SUMS], default=0) >> 32:
         return f"the numbers of {name} do not fit together"
-    named = all(isinstance(file, str) for file in told["files"])
+    named = all(isinstance(file, str) for file in about["files"])
     return "" if named else f"a file of {name} has no name"
 
 
 @dataclass(frozen=True)
 class Segment:
-    """`told`: its description in the manifest; its files are numbered from `first_file` on."""
+    """`about`: its description in the manifest; its files are numbered from `first_file` on."""
 
     folder: Path
-    told: dict[str, Any]
+    about: dict[str, Any]
     first_file: int = 0
 
     def __len__(self) -> int:
-        return int(self.told["records"])
+        return int(self.about["records"])
 
     @cached_property
     def files(self) -> dict[str, CheckedFile]:
-        sizes: dict[str, int] = self.told["sizes"]
+        sizes: dict[str, int] = self.about["sizes"]
         counts = [-(-sizes[name] // BLOCK) for name in FILES]
         own = CheckedFile(
-            self.folder / SUMS, SUM.itemsize * sum(counts), np.array(self.told[SUMS], SUM)
+            self.folder / SUMS, SUM.itemsize * sum(counts), np.array(self.about[SUMS], SUM)
         )
         sums = np.split(own.array(SUM.str), np.cumsum(counts)[:-1])
         return {
@@ -228,7 +228,7 @@ class Segment:
     @property
     def partitions(self) -> list[int]:
         """The number of postings in each."""
-        counts: list[int] = self.told["partitions"]
+        counts: list[int] = self.about["partitions"]
         return counts
 
     def _find(self, part: int, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
