@@ -178,12 +178,14 @@ class Ragged:
         """Return the rows at `index` (int64 array), in that order."""
         sizes = self.sizes[index]
         places = spans(self.offsets[index], sizes)
-        return Ragged(self.values[places], _offsets(sizes), self._weights_at(places))
+        weights = None if self.weights is None else self.weights[places]
+        return Ragged(self.values[places], _offsets(sizes), weights)
 
     def where(self, chosen: np.ndarray) -> Ragged:
         """Return the same rows with the chosen ones of all values only (bool array)."""
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
-        return Ragged(self.values[chosen], ends[self.offsets], self._weights_at(chosen))
+        weights = None if self.weights is None else self.weights[chosen]
+        return Ragged(self.values[chosen], ends[self.offsets], weights)
 
     def beside(self, more: Ragged) -> Ragged:
         """Return these rows and, after them, `more`."""
@@ -196,9 +198,6 @@ class Ragged:
     def bare(self) -> Ragged:
         """Return the same rows, in which each value weighs 1."""
         return Ragged(self.values, self.offsets)
-
-    def _weights_at(self, places: np.ndarray) -> np.ndarray | None:
-        return None if self.weights is None else self.weights[places]
 
 
 def _packed_rows(values: np.ndarray, sizes: np.ndarray, word: type[np.unsignedinteger]) -> Ragged:

@@ -129,11 +129,10 @@ class TokenCounts:
     @classmethod
     def of_sets(cls, sets: Ragged) -> TokenCounts:
         """Count records that are all at hand, none of them empty."""
-        sample = Sample()
-        for _ in sample.watch([sets] if len(sets) else []):
-            pass
-        counted = *distinct(sets.sizes), *most_frequent(*distinct(sets.values))
-        return cls(*counted, sample.sets)
+        counter = TokenCounter()
+        if len(sets):
+            counter.add(sets)
+        return counter.counts()
 
     @property
     def records(self) -> int:

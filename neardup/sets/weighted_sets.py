@@ -175,11 +175,6 @@ class _Seen(NamedTuple):
     owner: np.ndarray
     totals: np.ndarray
 
-    def some(self, low: int, high: int) -> _Seen:
-        """Tokens low … high-1."""
-        tokens, weights, owner = (column[low:high] for column in self[:3])
-        return _Seen(tokens, weights, owner, self.totals)
-
 
 def _lowest(
     seen: _Seen, points: int, column: np.ndarray, width: int
@@ -188,7 +183,9 @@ def _lowest(
     lowest = np.full(len(seen.totals) * width, np.inf)
     samples = np.zeros(len(lowest), dtype=np.uint64)
     for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
-        words, ranks, owner, place = _points(seen.some(low, high), points, column)
+        tokens, weights, owner = (column[low:high] for column in seen[:3])
+        some = _Seen(tokens, weights, owner, seen.totals)
+        words, ranks, owner, place = _points(some, points, column)
         slot = owner * width + place
         lower = np.flatnonzero(ranks < lowest[slot])
         while len(lower):  # of those that go to one slot the last stays: a few rounds are enough

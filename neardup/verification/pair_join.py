@@ -174,7 +174,7 @@ class OwnerKey:
     def first_at(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """True where sets left[p] and right[p] (int64, both of one bucket) share no smaller key
         than that of their bucket."""
-        own_key = self._unmarked(batch.keys[left])
+        own_key = batch.keys[left] ^ np.uint64(self.way.mark)
         band = own_key >> np.uint64(HASH_BITS)
         first = np.ones(len(left), dtype=bool)
         low, high = 0, 1
@@ -192,7 +192,7 @@ class OwnerKey:
     def owned(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
         """True for sets (int64) that have the key of their bucket."""
         owned = np.zeros(len(sets), dtype=bool)
-        own_key = self._unmarked(batch.keys[sets])
+        own_key = batch.keys[sets] ^ np.uint64(self.way.mark)
         bands = (own_key >> np.uint64(HASH_BITS)).astype(np.int64)
         for band in distinct(bands)[0].tolist():
             some = np.flatnonzero(bands == band)
@@ -209,9 +209,6 @@ class OwnerKey:
                 found.append(self.way)
         self.way = mine
         return found
-
-    def _unmarked(self, keys: np.ndarray) -> np.ndarray:
-        return keys ^ np.uint64(self.way.mark)
 
 
 def _share_below(keys: Ragged, a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarray:
