@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from neardup.evaluation.exact_options import check_files
@@ -23,8 +24,8 @@ from neardup.runtime.program import run, write_to
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 
 PAIRS is what the job has printed, or the folder that run_hadoop.sh has written.  Where the run's
-own file lies beside it (run_local.sh -o PAIRS), that says what was asked; else give the options of
-the run.  The page is one file, which loads nothing.
+own file is beside it (run_local.sh -o PAIRS), its options are known; else give the options of the
+run.  The page is one file, which loads nothing.
 
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
@@ -44,26 +45,25 @@ def _report() -> None:
     pairs = _files_of(args.pairs)
     own = material.file_of_run(args.pairs)
     asked = material.asked_of_run(own, options) if own else material.asked_of_options(options)
-    records = args.records or asked.files
-    old = args.against or asked.old_files
+    asked = replace(
+        asked,
+        files=args.records or asked.files,
+        old_files=args.against or asked.old_files,
+    )
     optional = [name for name in (args.removed, args.audit) if name is not None]
-    inputs = [*pairs, *records, *old, *optional]
+    inputs = [*pairs, *asked.files, *asked.old_files, *optional]
     check_files(inputs)
-    if not records:
+    if not asked.files:
         raise UsageError("name the input of the run, for its texts: --records FILE")
     with whole_or_not("-o", args.o, inputs) as file:
         graph = PairGraph.of(read_found(pairs))
         _check_threshold(graph, asked)
         _check_count(graph, asked, own)
-        sources = material.Sources(
-            args.pairs,
-            records,
-            old,
-            material.read_removed(args.removed) if args.removed is not None else None,
-            material.read_audit(args.audit) if args.audit is not None else {},
-        )
+        removed = None if args.removed is None else material.read_removed(args.removed)
+        audit = {} if args.audit is None else material.read_audit(args.audit)
         facts = facts_of(graph, asked.threshold)
-        write_to(file, [page(material.gathered_material(sources, asked, facts)).encode()])
+        found = material.gathered_material(args.pairs, asked, facts, removed, audit)
+        write_to(file, [page(found).encode()])
 
 
 def _command_line() -> argparse.Namespace:

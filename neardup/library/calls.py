@@ -26,20 +26,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neardup.decisions.rules import NO_PAIR
-from neardup.engines.local.key_pruning import (
-    RecordSketches,
-    keys_to_meet_at,
-    pruned,
-    record_sketches,
-)
-from neardup.library.keywords import (
-    DecisionKeywords,
-    Keywords,
-    Value,
-    as_value_errors,
-    options_of,
-    with_keywords,
-)
+from neardup.engines.local import key_pruning
+from neardup.library import keywords
+from neardup.library.keywords import DecisionKeywords, Keywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.lines.keyed_lines import encode_sets
 from neardup.options.settings import Settings, counts_first, settings_before_counts
@@ -95,7 +84,7 @@ def pairs(
     >>> pairs([("x", {1, 2, 3}), ("y", {1, 2, 3, 4})], "3/4")
     [Pair(a='x', b='y', similarity=Fraction(3, 4))]
     """
-    with as_value_errors():
+    with keywords.as_value_errors():
         run = _Run("pairs", records, threshold, options)
         # A measure with a direction may give both.
         both = {tuple(sorted(map(int, line.split(b"\t", 2)[:2]))) for line in run.lines()}
@@ -118,7 +107,7 @@ def clusters(
     >>> clusters(["a b c d", "e f", "a b c d", "a b c d e", "g h"], 0.5)
     [[0, 2, 3]]
     """
-    with as_value_errors():
+    with keywords.as_value_errors():
         run = _Run("clusters", records, threshold, options)
         found: dict[bytes, list[Any]] = defaultdict(list)
         for line in run.decided():
@@ -142,7 +131,7 @@ def deduplicate(
     >>> answer.removed
     [Removed(id=2, because=0, similarity=Fraction(1, 1))]
     """
-    with as_value_errors():
+    with keywords.as_value_errors():
         run = _Run("removed", records, threshold, options)
         because: dict[int, int] = {}
         chained: set[int] = set()
@@ -173,7 +162,7 @@ class _Run:
     ):
         self.given = given = UserRecords.of(records)
         texts = given.texts or (not len(given) and options.get("shingle") != "bag")
-        asked = options_of(output, texts, {"threshold": threshold, **options})
+        asked = keywords.options_of(output, texts, {"threshold": threshold, **options})
         self.settings = settings_before_counts(asked)
         self.position = _in_order(given)
         self.numbers = np.empty(len(given), dtype=np.int64)
@@ -204,13 +193,13 @@ class _Run:
             records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
             done += len(batch.ids)
             entries.append(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
-            known.append(record_sketches(batch))
+            known.append(key_pruning.record_sketches(batch))
             kept.append(batch)
-        of_all = RecordSketches([], [np.concatenate(known)])
-        _, rows = pruned(np.concatenate(entries), of_all, self.settings.measure)
+        of_all = key_pruning.RecordSketches([], [np.concatenate(known)])
+        _, rows = key_pruning.pruned(np.concatenate(entries), of_all, self.settings.measure)
         self.sets = Ragged.end_to_end([batch.sets for batch in kept])
         self.places = np.concatenate([np.empty(0, np.uint64), *(batch.places for batch in kept)])
-        self.keys = keys_to_meet_at(rows, np.arange(done + 1, dtype=np.uint64))
+        self.keys = key_pruning.keys_to_meet_at(rows, np.arange(done + 1, dtype=np.uint64))
 
     def id(self, position: int) -> Any:
         """The id that was given for the record at this position."""

@@ -14,18 +14,8 @@ from typing import Any, NamedTuple
 from neardup.decisions import RULES, RuleKind
 from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, Travel
-from neardup.options.table import (
-    DEFAULT_SCHEME,
-    DEFAULT_THRESHOLD,
-    EXACT,
-    MAX_LINE_MIB,
-    SCHEME_OPTIONS,
-    Options,
-    fraction,
-    integer,
-    measures,
-    read,
-)
+from neardup.options import table
+from neardup.options.table import Options, read
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.compressed import INPUTS
 from neardup.reading.input_check import Parser
@@ -70,7 +60,8 @@ class Settings(NamedTuple):
         for flag in ("--counts", "--against", "--input-files"):
             if (name := options.value(flag)) == "" or (isinstance(name, tuple) and "" in name):
                 raise UsageError(f"{flag}: expected the name of a file, got ''")
-        max_bad = None if options.max_bad is None else read("--max-bad", fraction, options.max_bad)
+        bad = _given(options.max_bad, "0" if options.strict else str(MAX_BAD))
+        max_bad = read("--max-bad", table.fraction, bad)
         if options.strict and max_bad:
             raise UsageError(f"--strict is --max-bad 0, and --max-bad is {options.max_bad}")
         if counts is None and options.counts is not None:
@@ -86,7 +77,7 @@ class Settings(NamedTuple):
         kind = read("--output", one_of(*OUTPUTS), options.output)
         tag, way, rule = _decision(options, kind)
         output = OUTPUTS[kind]
-        if options.verify != EXACT:
+        if options.verify != table.EXACT:
             scheme, measure, output = _estimated(options, scheme, name, request)
         if measure.directed and not OUTPUTS[kind].directed:
             raise UsageError(
@@ -94,7 +85,7 @@ class Settings(NamedTuple):
                 "--measure overlap, the larger of both directions"
             )
         weights = scheme.weights
-        max_line = integer("--max-line", options.max_line, 1, MAX_LINE_MIB)
+        max_line = table.integer("--max-line", options.max_line, 1, table.MAX_LINE_MIB)
         return cls(
             threshold=request.threshold,
             measure=measure,
@@ -109,8 +100,8 @@ class Settings(NamedTuple):
             between=options.between,
             input_files=options.input_files,
             max_line=max_line << 20,
-            strict=options.strict or max_bad == 0,
-            max_bad=Fraction(0) if options.strict else MAX_BAD if max_bad is None else max_bad,
+            strict=max_bad == 0,
+            max_bad=max_bad,
             keys_of={
                 "--scheme": name,
                 **request.key_options(scheme.options),
@@ -201,12 +192,12 @@ def measure_name(options: Options) -> str:
 
 def _scheme_name(options: Options) -> str:
     """The scheme; UsageError if there is none, or an option belongs to another one."""
-    name = _given(options.scheme, "exact" if options.exact else DEFAULT_SCHEME)
+    name = _given(options.scheme, "exact" if options.exact else table.DEFAULT_SCHEME)
     if name not in SCHEMES:
         raise UsageError(f"--scheme: {name!r} is not one of {', '.join(SCHEMES)}")
     if options.exact and name != "exact":
         raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
-    for flag, option in SCHEME_OPTIONS.items():
+    for flag, option in table.SCHEME_OPTIONS.items():
         if options.value(flag) is not None and option not in SCHEMES[name].options:
             users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
             raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
@@ -292,7 +283,7 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> Request
     if measure not in scheme.measures:
         raise UsageError(_cannot_promise(measure, name))
     values = _scheme_values(options, scheme)
-    text = _given(options.threshold, DEFAULT_THRESHOLD)
+    text = _given(options.threshold, table.DEFAULT_THRESHOLD)
     threshold = read("--threshold", Threshold.parse, text)
     resemblance = None
     if measure in MEASURES:
@@ -302,7 +293,7 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> Request
         resemblance=resemblance,
         measure=measure,
         threshold_given=options.threshold is not None,
-        seed=integer("--seed", _given(options.seed, "0"), 0, 2**64 - 1),
+        seed=table.integer("--seed", _given(options.seed, "0"), 0, 2**64 - 1),
         counts=counts if scheme.asks_for_counts(values) else None,
         values=values,
     )
@@ -311,7 +302,7 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> Request
 def _cannot_promise(measure: str, scheme: str) -> str:
     able = [name for name, other in SCHEMES.items() if measure in other.measures]
     if not able:
-        return f"--measure: {measure!r} is not one of {', '.join(measures())}"
+        return f"--measure: {measure!r} is not one of {', '.join(table.measures())}"
     why = ""
     if measure in ("overlap", "containment"):
         why = ": a small set inside a large one has next to no Jaccard similarity"

@@ -64,7 +64,6 @@ class Facts:
     there are old records, which are not compared with each other.
     """
 
-    lines: int
     pairs: int
     records: int
     clusters: int
@@ -79,7 +78,7 @@ class Facts:
     old: bool
 
     @property
-    def would_go(self) -> int:
+    def to_remove(self) -> int:
         """The number of records to remove, if one of each cluster is kept."""
         return self.records - self.clusters
 
@@ -90,7 +89,6 @@ def facts_of(graph: PairGraph, threshold: Fraction | None) -> Facts:
     below = np.flatnonzero(graph.similarity < MILLION)
     equal = np.flatnonzero(graph.similarity == MILLION)
     return Facts(
-        lines=graph.lines,
         pairs=len(graph.left),
         records=len(graph.nodes),
         clusters=len(roots),

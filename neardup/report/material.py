@@ -52,7 +52,6 @@ class Asked:
     form: InputFormat
     threshold: Fraction | None = None
     measure: str = ""
-    scheme: str = ""
     promise: str = ""
     links: bool = False
     files: list[str] = field(default_factory=list)
@@ -84,7 +83,6 @@ def asked_of_options(options: Options) -> Asked:
         form,
         Fraction(settings.threshold.num, settings.threshold.den),
         options.measure or "",
-        settings.keys_of["--scheme"] if options.scheme or options.exact else "",
         settings.promise,
         links,
     )
@@ -106,7 +104,6 @@ def asked_of_run(path: Path, options: Options) -> Asked:
         form_of(given),
         Fraction(run.threshold),
         run.measure,
-        run.scheme,
         run.promise,
         run.output == "links",
         run.files,
@@ -192,24 +189,15 @@ def read_removed(file: str) -> RemovedRecords:
 
 
 @dataclass(frozen=True)
-class Sources:
-    """pairs: a file, or a folder; records, old_records: files."""
+class Material:
+    """pairs: the file or folder of the answer; texts: of the records that are shown; repeated:
+    records whose id other records have, too; records: how many there are."""
 
     pairs: str
-    records: list[str]
-    old_records: list[str]
-    removed: RemovedRecords | None
-    audit: Mapping[str, Audited]
-
-
-@dataclass(frozen=True)
-class Material:
-    """records: how many there are; texts: of the records that are shown; repeated: records whose id
-    other records have, too."""
-
-    sources: Sources
     asked: Asked
     facts: Facts
+    removed: RemovedRecords | None
+    audit: Mapping[str, Audited]
     texts: Mapping[Node, str]
     repeated: set[Node]
     records: int
@@ -239,20 +227,27 @@ class Material:
         return (others[: SHOWN - len(self.facts.most)] + self.facts.most)[:SHOWN]
 
 
-def gathered_material(sources: Sources, asked: Asked, facts: Facts) -> Material:
+def gathered_material(
+    pairs: str,
+    asked: Asked,
+    facts: Facts,
+    removed: RemovedRecords | None,
+    audit: Mapping[str, Audited],
+) -> Material:
     """Read the records once, for the texts of those that are shown."""
-    nodes = _shown_nodes(facts, sources.removed)
+    nodes = _shown_nodes(facts, removed)
     texts: dict[Node, str] = {}
     repeated: set[Node] = set()
     count = 0
-    among = [*sources.old_records, *sources.records]
-    for old, files in (False, sources.records), (True, sources.old_records):
+    among = [*asked.old_files, *asked.files]
+    for old, files in (False, asked.files), (True, asked.old_files):
         ids = {node.id for node in nodes if node.old == old}
         found = shown_records(files, asked.form, ids, among, asked.indexed)
         texts.update((Node(id_, old), text) for id_, text in found.texts.items())
         repeated.update(Node(id_, old) for id_ in found.repeated)
         count += found.count
-    return Material(sources, asked, facts, texts, repeated, asked.counts.get("records", count))
+    records = asked.counts.get("records", count)
+    return Material(pairs, asked, facts, removed, audit, texts, repeated, records)
 
 
 def _shown_nodes(facts: Facts, removed: RemovedRecords | None) -> set[Node]:

@@ -41,7 +41,7 @@ class PairGraph:
     """Records in bytewise order of their ids, and each pair once, in order.
 
     nodes: n; left, right: int64 (m,), left < right; similarity: int64 (m,), in millionths; roots:
-    int64 (n,), for each record the first one of its cluster; lines: how many were read.
+    int64 (n,), for each record the first one of its cluster.
     """
 
     nodes: list[Node]
@@ -49,7 +49,6 @@ class PairGraph:
     right: np.ndarray
     similarity: np.ndarray
     roots: np.ndarray
-    lines: int
 
     @classmethod
     def of(cls, found: Iterable[Found]) -> PairGraph:
@@ -60,8 +59,8 @@ class PairGraph:
         >>> graph = PairGraph.of([Found(c, b, 900000), Found(b, c, 950000), Found(a, a, 1)])
         >>> graph.nodes == [a, b, c], graph.left.tolist(), graph.right.tolist()
         (True, [1], [2])
-        >>> graph.similarity.tolist(), graph.roots.tolist(), graph.lines
-        ([950000], [0, 1, 1], 3)
+        >>> graph.similarity.tolist(), graph.roots.tolist()
+        ([950000], [0, 1, 1])
         """
         numbers: dict[Node, int] = {}
         ends: list[int] = []
@@ -83,7 +82,7 @@ class PairGraph:
         forest = Forest(len(nodes))
         forest.join_all(left, right)
         roots = forest.roots(np.arange(len(nodes))).astype(np.int64)
-        return cls(nodes, left, right, similarities[order[first]], roots, len(likeness))
+        return cls(nodes, left, right, similarities[order[first]], roots)
 
     def pair(self, number: int) -> Found:
         a, b = self.nodes[self.left[number]], self.nodes[self.right[number]]

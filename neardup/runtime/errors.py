@@ -1,4 +1,4 @@
-"""Errors that end a program, and the command line that a message tells to type instead."""
+"""Errors that end a program, and the command line to type instead."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def typed_files() -> list[str]:
 
 
 def _words() -> list[str]:
-    """Program and arguments; [] in a task, and where this is no program of ours."""
+    """Program and arguments; [] in a task, and for a program that is not ours."""
     if TASK in os.environ or not sys.argv:
         return []
     called, *words = sys.argv

@@ -29,7 +29,7 @@ STANDARD_OUTPUT = "standard output"  # in messages
 def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
     """Run `main` and turn whatever ends it into a message on stderr and an exit code.
 
-    `reports` is the folder of a run of several processes, of which one says why it fails; by
+    `reports` is the folder of a run of several processes, of which one reports why it fails; by
     default the one that the environment names, as of mrjob's tasks.
     """
     end = partial(_ended, os.environ.get(REPORTS, "") if reports is None else reports)
@@ -147,7 +147,7 @@ def _reader_gone() -> bool:
 
 
 def _first_to_fail(folder: str) -> bool:
-    """Whether no other process of the same run has said why it ends: one message is enough."""
+    """Whether no other process of the same run has reported why it ends: one message is enough."""
     if not os.path.isdir(folder):
         return True
     try:

@@ -69,7 +69,7 @@ LIKE = "bad lines like "  # of the first ones of each process; then a look
 JSONL, JSON_PART, SHINGLES, WEIGHTED = "jsonl", "parts of json", "shingles", "weighted shingles"
 NUMBERS, CSV, TSV, TEXT = "shingles and commas", "csv", "tsv", "text"
 JSON_ARRAY, CSV_HEADER, TSV_HEADER = "a json array", "a csv header", "a tsv header"  # first lines
-PROSE = "prose"  # text without a tab, whose first word is no id
+PROSE = "prose"  # text without a tab, whose first word is not an id
 OTHER = "nothing known"
 DOCUMENT_LINES = 100  # files of no more lines each, of prose, are documents
 DOCUMENTS = "each line or row is a record; files that are one document each cannot be read"
@@ -108,7 +108,7 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
     decided = REMOVED in counts
     one_id = _one_id_of_all(reports, counts)
     if REPEATED in counts and not decided and one_id:
-        counts[REPEATED] = counts[ONE_ID]  # not all of them meet
+        counts[REPEATED] = counts[ONE_ID]  # not all of them share a key
     if "records" in counts:
         counts["bad lines"] = bad_lines(counts)
         if decided:
