@@ -159,7 +159,7 @@ def join_buckets(
     """The same of buckets, many at a time, or a large one in a file; `way`: of keyed lines."""
     counters.promise = settings.promise
     join = settings.join(counters)
-    for name in ("keyed lines", join.compared, join.found):
+    for name in ("keyed lines", join.pairs.compared, join.pairs.found):
         counters.add(name, 0)
     join.owner_key.way = way
     for work in works:
