@@ -92,7 +92,7 @@ def _command_line() -> argparse.Namespace:
         "--of",
         metavar="ID",
         action="append",
-        help="only pairs with this record of SKETCHES; may come several times",
+        help="only pairs with this record of SKETCHES; may be repeated",
     )
     return parser.parse_intermixed_args()
 

@@ -22,11 +22,10 @@ class RuleKind(NamedTuple):
 RULES = {
     "direct": RuleKind(
         Direct,
-        "a record goes because of one that stays before it and is a pair with it, and for nothing "
-        "else",
+        "a record is removed only if it is a pair with one that is kept and comes before it",
     ),
     "cluster": RuleKind(
         WholeClusters,
-        "of each cluster one record stays, though others may be no pair with it",
+        "one record of each cluster is kept, though others may be no pair with it",
     ),
 }

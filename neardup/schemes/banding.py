@@ -21,8 +21,8 @@ from neardup.schemes.scheme import Option, Request, probability, shown, whole
 RECALL = Option(
     "--recall",
     "P",
-    "the promise: a pair exactly at T is found with probability P or more, and one above T still "
-    "more likely; bands and rows follow from it (default: 0.9999)",
+    "the promise: a pair exactly at T is found with probability P or more, and a pair above T is "
+    "more likely to be found; bands and rows follow from it (default: 0.9999)",
     probability,
     finds_more="a higher --recall, with more --max-bands if it asks for them, misses fewer",
 )
@@ -30,11 +30,16 @@ DEFAULT_RECALL = 0.9999  # where neither it nor bands and rows are given
 MOST = Option(
     "--max-bands",
     "N",
-    "the most bands the promise may cost; each band sends every record once more, and fewer bands "
-    "leave more false candidates to verify (default: 16; projection 128)",
+    "maximum number of bands for the promise; each band sends every record once more, and fewer "
+    "bands leave more false candidates to verify (default: 16; projection 128)",
     whole(1, MAX_BANDS),
 )
-BANDS = Option("--bands", "B", "bands by hand, together with --rows", whole(1, MAX_BANDS))
+BANDS = Option(
+    "--bands",
+    "B",
+    "number of bands, set by hand together with --rows",
+    whole(1, MAX_BANDS),
+)
 ROWS = Option(
     "--rows",
     "R",

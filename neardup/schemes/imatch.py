@@ -56,7 +56,7 @@ KEPT = Option(
 LEXICONS = Option(
     "--lexicons",
     "L",
-    "with --scheme imatch: of how many random lexicons records must agree in one (default: 1)",
+    "with --scheme imatch: number of random lexicons; records must agree in one (default: 1)",
     whole(1, 100),
     default="1",
 )

@@ -40,8 +40,8 @@ MOST_ADVISED = 256  # keys a record
 DISTANCE = Option(
     "--distance",
     "K",
-    "with --scheme simhash: the most bits in which the fingerprints of a pair differ; more than 15 "
-    "take more --max-bands, K + 1 at least (default: 3)",
+    "with --scheme simhash: the maximum number of bits in which the fingerprints of a pair differ; "
+    "above 15, set --max-bands to at least K + 1 (default: 3)",
     whole(0, bit_keys.MAX_BITS - 1),
     default="3",
     finds_more="a larger --distance misses fewer",

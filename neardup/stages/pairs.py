@@ -97,7 +97,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
     """The records of each block; bad lines are counted, or fatal with --strict."""
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
-    counters.ids.of_rows = settings.form.fields is not None
+    counters.of_rows = settings.form.fields is not None
     for block in blocks:
         if block.flaw:
             reject(block, BadLine(0, block.data, block.flaw), settings, counters)
@@ -106,7 +106,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
         for bad in bad_lines:
             reject(block, bad, settings, counters)
         counters.add("records", len(batch.ids) + len(batch.without_shingles))
-        counters.ids.add(batch.ids, len(block.data))
+        counters.count_ids(batch.ids)
         if settings.form.of_runs and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
             counters.add(SINGLE, single)
         if block.first < NEW:

@@ -37,27 +37,27 @@ OUTPUTS = {
     "links": Output(
         LinkJoin,
         False,
-        "only the edges that a spanning forest of each bucket needs, so a thousand copies give 999 "
-        "lines and not 499,500",
+        "only the edges of a spanning forest of each bucket, so that a thousand copies give 999 "
+        "lines instead of 499,500",
     ),
     "kept": Output(
         EdgeJoin,
         False,
-        "the lines of the input that stay, without near-duplicates",
+        "the lines of the input without near-duplicates",
         edges_across,
         RECORDS,
     ),
     "removed": Output(
         EdgeJoin,
         False,
-        "each record that goes, and because of whom",
+        "each removed record and the record it duplicates",
         edges_across,
         RECORDS,
     ),
     "clusters": Output(
         LinkEdgeJoin,
         False,
-        "each record of each cluster, behind its smallest id",
+        "each record of each cluster, behind the smallest id of the cluster",
         None,
         "clusters",
     ),

@@ -462,12 +462,12 @@ def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
         (
             ["--new=1"],
             ["-"],
-            f"{told_in}: of neardup 0.1.0: '--new=1' is no option of",
+            f"{told_in}: of neardup 0.1.0: '--new=1' is not an option of",
         ),
         (
             ["--exact=1"],
             ["-"],
-            f"{told_in}: of neardup 0.1.0: '--exact=1' is no option",
+            f"{told_in}: of neardup 0.1.0: '--exact=1' is not an option",
         ),
     ]:
         write(replace(told, options=options, files=files), answer)

@@ -23,7 +23,7 @@ from neardup.runtime import VERSION
 from neardup.runtime.atomic_write import check_new, half_folder, whole_or_not
 from neardup.runtime.errors import UsageError
 from neardup.runtime.manifest import IN_FOLDER, RunFile, check_run_file, run_file_name
-from neardup.runtime.program import STDOUT, STDOUT_TOLD, naming, write_to
+from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, naming, write_to
 from neardup.runtime.summary import LIKE, seconds_of, total
 
 ANSWER_OPTION: dict[str, Any] = dict(
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
     def opened(self) -> Iterator[IO[bytes]]:
         """What to write the one answer to; packed, if its name says so."""
         with (
-            naming(self.name or STDOUT_TOLD),
+            naming(self.name or STANDARD_OUTPUT),
             open(STDOUT, "wb", closefd=False) as file,
             packing(file, self.name) as sink,
         ):

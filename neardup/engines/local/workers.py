@@ -201,8 +201,8 @@ SIGNAL_SECONDS = 1
 
 
 @contextmanager
-def working_folder() -> Iterator[Path]:
-    """A new folder below TMPDIR, and its end, also after Ctrl-C and kill.
+def working_folder(where: str | None = None) -> Iterator[Path]:
+    """A new folder in `where` (TMPDIR), and its end, also after Ctrl-C and kill.
 
     While it is made and removed, signals wait.  An OSError that names no file is about it.
     """
@@ -215,10 +215,10 @@ def working_folder() -> Iterator[Path]:
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, end)
-    where = Path(os.environ.get("TMPDIR") or tempfile.gettempdir())
-    sweep(where)
+    parent = Path(where or os.environ.get("TMPDIR") or tempfile.gettempdir())
+    sweep(parent)
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    folder = new_folder(where)
+    folder = new_folder(parent)
     # What the stages need for a while lies in it too, and so does what their sorts need.
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
     try:

@@ -126,7 +126,7 @@ def _parser(typed: str) -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="a property for Spark; may come several times, and wins over what is set here",
+        help="a property for Spark; may be repeated, and takes precedence over what is set here",
     )
     parser.add_argument(
         "--show",
