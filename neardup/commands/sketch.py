@@ -70,9 +70,10 @@ def _sketch() -> None:
         batches = parsed(settings.blocks(args.files), settings, counters)
         seed = int(settings.keys_of["--seed"])
         with half("--to", args.to) as path:
-            written = write_sketches(path, reported(batches, counters), kind, seed, options_of)
+            records = write_sketches(path, reported(batches, counters), kind, seed, options_of)
+            size = path.stat().st_size
             check_new(Path(args.to))
-    text = f"{args.to}: {kind.text} of {written.records:,} records in {written.bytes:,} bytes"
+    text = f"{args.to}: {kind.text} of {records:,} records in {size:,} bytes"
     print(f"{'sketches':33} {text}", file=sys.stderr)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from neardup.evaluation import choices
 from neardup.evaluation.estimates import Survey, check_readable
 from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
-from neardup.evaluation.line_sample import LineSample, draw
+from neardup.evaluation.line_sample import LineSample, as_block, draw
 from neardup.evaluation.pair_files import row
 from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few_seen, in_words
 from neardup.options import table
@@ -65,7 +65,7 @@ def _tune() -> None:
     check_files(args.files)
     sample = draw(args.files, size, seed, settings.form)
     if settings.form.fields:
-        check_rows(b"".join(sample.lines), settings.form.fields, args.files[0])
+        check_rows(as_block(sample.lines), settings.form.fields, args.files[0])
     check_readable(sample, settings.parse, str(settings.form))
     if settings.form.shingle and options.shingle is None:
         texts = Texts.of_sample(sample, settings.form, seed)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neardup.evaluation.line_sample import LineSample
+from neardup.evaluation.line_sample import LineSample, as_block
 from neardup.joins.inverted_index import Index
 from neardup.reading.input_check import LOOKED_AT, Parser, looks_of
 from neardup.runtime.errors import StageError
@@ -151,7 +151,7 @@ def candidate_counts(
 def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
     """StageError where no line of a sample is a record, with what the lines look like."""
     for lines in sample.lines[:LOOKED_AT], sample.lines:  # the first ones are mostly enough
-        _, bad = parse(b"".join(lines))
+        _, bad = parse(as_block(lines))
         if len(bad) < len(lines) or not bad:
             return
     judged({f"{BAD}{bad[0].reason}": len(bad), **looks_of(sample.lines, input_)}, MAX_BAD)
@@ -179,7 +179,7 @@ class Survey:
     @classmethod
     def of(cls, sample: LineSample, parse: Parser, measure: SetMeasure, seed: int) -> Survey:
         """StageError where there are not two records."""
-        batch, bad = parse(b"".join(sample.lines))
+        batch, bad = parse(as_block(sample.lines))
         good = np.ones(len(sample.lines), dtype=bool)
         out = [*(line.number for line in bad), *batch.without_shingles]
         good[out] = False

@@ -30,9 +30,10 @@ from typing import Any
 
 import numpy as np
 
-from neardup.reading.blocks import LINE_END, Start, count_lines
+from neardup.reading.blocks import LINE_END, Start
 from neardup.reading.compressed import MAGIC_BYTES, OPENERS, refuse_no_lines
 from neardup.reading.input_format import InputFormat
+from neardup.reading.text_rows import FlawedRow, json_line
 from neardup.runtime.errors import StageError
 from neardup.sets.ragged import distinct
 
@@ -61,6 +62,11 @@ class LineSample:
     origin: str
     within: float
     between: float
+
+
+def as_block(lines: list[bytes]) -> Any:
+    """Some lines of a sample as a block, which a parser reads."""
+    return lines if any(isinstance(line, FlawedRow) for line in lines) else b"".join(lines)
 
 
 def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) -> LineSample:
@@ -200,15 +206,18 @@ def _first_rows(form: InputFormat, name: str, limit: int) -> tuple[list[bytes], 
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0
     for piece in form.pieces(name, name, MOST_LINE_BYTES, Start(name, 1)):
-        for lines in () if piece.flaw else piece.data():
-            rows += count_lines(lines)
+        for part in () if piece.flaw else piece.parts():
+            rows += len(part)
             if held <= limit:  # a piece may be a hundred times as large as it is in the file
-                found += lines.splitlines(keepends=True)
-                held += len(lines)
+                lines = [
+                    row if isinstance(row, FlawedRow) else json_line(row) + b"\n" for row in part
+                ]
+                found += lines
+                held += sum(map(len, lines))
         if held > limit:
             behind = piece.behind * len(found) / rows
             return found, 0, behind / size if size and behind else None
-    return [row for row in found if row.strip()], 0, 1
+    return [row for row in found if isinstance(row, FlawedRow) or row.strip()], 0, 1
 
 
 def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]:

@@ -199,7 +199,7 @@ class _Run:
         _, rows = key_pruning.pruned(np.concatenate(entries), of_all, self.settings.measure)
         self.sets = Ragged.end_to_end([batch.sets for batch in kept])
         self.places = np.concatenate([np.empty(0, np.uint64), *(batch.places for batch in kept)])
-        self.keys = key_pruning.keys_to_meet_at(rows, np.arange(done + 1, dtype=np.uint64))
+        self.keys = key_pruning.one_key_a_group(rows, np.arange(done + 1, dtype=np.uint64))
 
     def id(self, position: int) -> Any:
         """The id that was given for the record at this position."""

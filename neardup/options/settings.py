@@ -118,9 +118,11 @@ class Settings(NamedTuple):
 
     def join(self, counters: Counters) -> PairJoin:
         """Make the join that verifies the buckets."""
-        if self.against and self.output.across:
-            return self.output.across(self.scheme, self.measure, counters, self.between)
-        return self.output.join(self.scheme, self.measure, counters)
+        output = self.output
+        parts = output.across if self.against and output.across else output.parts
+        edges, pairs, lines = output.between if self.between and output.between else parts
+        pairing = pairs(counters, self.against, self.between)
+        return edges(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
     @property
     def promise(self) -> str:

@@ -21,7 +21,7 @@ from neardup.evaluation.estimates import Survey, Weights, candidate_counts, like
 from neardup.evaluation.line_sample import MOST_BYTES, MOST_LINE_BYTES, draw
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_rows import text_line_parser
+from neardup.reading.text_rows import text_lines, text_parser
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import NINE_TENTHS, Cosine, Jaccard, SetMeasure, Threshold
@@ -78,7 +78,7 @@ def test_texts_without_spots_are_records_that_meet_nobody(tmp_path: Path) -> Non
     path = tmp_path / "texts.txt"
     texts = [f"t{i}\tHome | News\nu{i}\tthe storm {i % 7} arrives\n" for i in range(50)]
     path.write_text("".join(texts) + "bad\n", "utf-8")
-    parse = text_line_parser(Shingler.parse("spot:2:1"))
+    parse = text_parser(text_lines, Shingler.parse("spot:2:1"))
     survey = Survey.of(draw([str(path)], 1000, 0), parse, MEASURE, 0)
     assert (len(survey), len(survey.weights.cells), survey.bad, survey.whole) == (50, 50, 1, True)
 
