@@ -46,7 +46,10 @@ def steps(options: Options, settings: Settings) -> list[str]:
 
 
 def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
-    """Return the plan with token counts in its settings, if the scheme asks for them."""
+    """Write the keys to send of all records.
+
+    Returns the plan, with token counts in its settings if the scheme asks for them.
+    """
     source: Source = new_records
     if counts_first(options):
         settings = settings_with_counts(options, counted(workers, plan))
@@ -59,6 +62,7 @@ def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
 
 
 def find_pairs(workers: Workers, plan: Plan) -> None:
+    """Write the pair lines, or edges, of each reducer."""
     plan.progress.stage("send", bytes_to_send(plan))
     everywhere(workers, plan, "mapper", send)
     sent = [plan.paths("buckets", part) for part in range(plan.reduced)]

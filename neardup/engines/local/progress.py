@@ -1,11 +1,11 @@
-"""How far a run is, in one line on stderr.
+"""Progress of a run, in one line on stderr.
 
     [2/4 send] 49 %  0:41 left
 
-Workers write down how much of a stage they have done, in memory that they share with their parent,
-a number each.  A timer of the parent reads it: on a terminal every second, where each line takes
-the place of the one before and none is left in the end; elsewhere a line every minute.  The
-remaining time is estimated from the speed of the stage so far.
+Each worker writes how much of a stage it has done to memory that it shares with its parent.  A
+timer of the parent reads it: on a terminal every second, where each line replaces the one before
+and none is left in the end; elsewhere a line every minute.  The remaining time is estimated from
+the speed of the stage so far.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SHOWN, FAILED = 0, 1  # behind the numbers of the workers: is a line there? is t
 
 
 class Progress:
-    """What N workers have done of a stage, and the line of it while the block lasts.
+    """A context that shows what N workers have done of a stage.
 
-    `stages` are the names of all that there will be.
+    `stages` are the names of all stages, in order.
 
         with Progress("run_local.sh", ["count", "send"], 2) as progress:
             progress.stage("count", total=1_000_000)
@@ -64,10 +64,8 @@ class Progress:
             self.clear()
 
     def stage(self, name: str, total: int, together: bool = False) -> None:
-        """The next stage, of which workers will do `total`; `together`: all of them all of it.
-
-        A name that is none of the stages is that of the end of the last one.
-        """
+        """Begin a stage of size `total`, which workers share, or do `together`: each counts all of
+        it.  A name that is not one of the stages is shown as the end of the last one."""
         for k in range(self._workers):
             self._numbers[k] = 0
         if name in self._stages:
@@ -76,7 +74,7 @@ class Progress:
         self._name = name
 
     def show(self) -> None:
-        """Write a line, if there is something to say, and somebody to say it to."""
+        """Write a line, unless no stage has begun or the run has failed."""
         parts = self.parts()
         if not parts or self._flag(FAILED):
             return
@@ -107,24 +105,24 @@ class Progress:
         return lambda done: self._numbers.__setitem__(k, done)
 
     def add(self, k: int, more: int) -> None:
-        """Worker k has done so much more."""
+        """Add to what worker k has done."""
         self._numbers[k] += more
 
     def counted(self, k: int, items: Iterable[T], size: Callable[[T], int]) -> Iterator[T]:
-        """The items; each counts, with its size, when worker k asks for the one after it."""
+        """Yield the items; each counts, with its size, when worker k asks for the next one."""
         for item in items:
             yield item
             self.add(k, size(item))
 
     def followed(self, k: int, items: Iterable[T], position: Callable[[], int]) -> Iterator[T]:
-        """The items; what counts is the position of what they are read from, above that so far."""
+        """Yield the items; what counts is the position in the file that they are read from."""
         before = self._numbers[k]
         for item in items:
             yield item
             self._numbers[k] = before + position()
 
     def fail(self) -> None:
-        """Show no more, since somebody will say why this ends."""
+        """Show no more, since a message will say why the run ends."""
         self._set(FAILED, 1)
         self.clear()
 
