@@ -9,21 +9,43 @@ keep     the input again → its lines without the removed records
 from __future__ import annotations
 
 import sys
-from argparse import SUPPRESS
+from argparse import SUPPRESS, ArgumentParser
+from collections.abc import Iterator, Sequence
+from typing import IO, Callable
 
-from neardup.engines.pipe import blocks_to_read, keep_of_files, kept_of_task, with_files
+from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, places_from
+from neardup.engines.pipe import input_blocks, list_of_files, with_files
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
-from neardup.reading.blocks import blocks_of, check_inputs, in_task, lines_of_stage
+from neardup.reading.blocks import (
+    BLOCK_BYTES,
+    Block,
+    blocks_of,
+    check_inputs,
+    in_task,
+    lines_of_stage,
+    start_of_split,
+    with_line_ends,
+)
+from neardup.reading.input_files import InputFile, file_places, task_place
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import bare_parser, run, write_all
+from neardup.runtime.program import STDOUT, bare_parser, run, write_all
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import decision
 from neardup.stages.phases import keys_in_blocks, share_blocks
 from neardup.stages.token_counting import map_counts, order_counts, sum_counts
 from neardup.verification import OUTPUTS
 
+STEP = """Run one of the inner steps of a job; run_hadoop.sh calls them by itself.
+
+    ./step.py count    count in how many records each token is
+    ./step.py share    find the keys that two records share
+    ./step.py decide   decide which records are removed
+    ./step.py keep     print the lines that are kept
+
+Each has a --help of its own.
+"""
 COUNT = """Count in how many records each token is, for the schemes that ask how rare a token is.
 
 Two map-reduce steps, and then mapper.py and reducer.py take the file:
@@ -43,34 +65,6 @@ COUNT_MAP = """Count the tokens and sizes of some records: the first step of ste
 
 Takes the options of mapper.py, of which those that say what a line is matter here.
 """
-
-
-def count() -> int:
-    return run("step.py count", _count)
-
-
-def _count() -> None:
-    asked = bare_parser("step.py count", COUNT)
-    asked.usage = "step.py count map [OPTIONS] [FILE ...] | sum | order"
-    asked.epilog = COUNT_STEPS
-    asked.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
-    args = asked.parse_args(sys.argv[1:2])
-    if args.step == "map":
-        _count_map(sys.argv[2:])
-    else:
-        asked.parse_args(sys.argv[1:])
-        step = sum_counts if args.step == "sum" else order_counts
-        write_all(step(lines_of_stage(sys.stdin.buffer)))
-
-
-def _count_map(arguments: list[str]) -> None:
-    args = with_files(parser("step.py count map", COUNT_MAP)).parse_args(arguments)
-    settings = Settings.of(Options.of(args), TokenCounts.empty())
-    counters = Counters("tokens", progress="records")
-    write_all(map_counts(blocks_to_read(args, settings), settings, counters))
-    counters.report()
-
-
 SHARE = """Find the keys that two records share, so that mapper.py writes lines for these alone.
 
 The first of two rounds; the second is mapper.py and reducer.py with the same options:
@@ -92,34 +86,6 @@ SHARE_REDUCE = """Write the keys that two records share: the second step of step
 
 Takes the options of mapper.py, of which those that keys depend on matter here.
 """
-
-
-def share_keys() -> int:
-    return run("step.py share", _share)
-
-
-def _share() -> None:
-    asked = bare_parser("step.py share", SHARE)
-    asked.usage = "step.py share map [OPTIONS] [FILE ...] | reduce [OPTIONS]"
-    asked.epilog = SHARE_STEPS
-    asked.add_argument("step", choices=["map", "reduce"], help=SUPPRESS)
-    step = asked.parse_args(sys.argv[1:2]).step
-    (_share_map if step == "map" else _share_reduce)(sys.argv[2:])
-
-
-def _share_map(arguments: list[str]) -> None:
-    args = with_files(parser("step.py share map", SHARE_MAP)).parse_args(arguments)
-    settings = Settings.of(Options.of(args))
-    counters = Counters("keys", progress="records")
-    write_all(keys_in_blocks(blocks_to_read(args, settings), settings, counters))
-    counters.report()
-
-
-def _share_reduce(arguments: list[str]) -> None:
-    args = parser("step.py share reduce", SHARE_REDUCE).parse_args(arguments)
-    write_all(share_blocks(lines_of_stage(sys.stdin.buffer), Settings.of(Options.of(args))))
-
-
 DECIDE = """Decide which records go, or find the clusters.
 
 Reads sorted edges, the output of reducer.py, and takes the same options as it:
@@ -131,24 +97,6 @@ With --output kept it writes what step.py keep takes: the same lines, and in fro
 record's place in the input.  All edges go to one such process, which holds 28 bytes for each record
 that is in a pair.
 """
-
-
-def decide() -> int:
-    return run("step.py decide", _decide)
-
-
-def _decide() -> None:
-    args = parser("step.py decide", DECIDE).parse_args()
-    settings = Settings.of(Options.of(args))
-    if not settings.output.decides:
-        able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
-        raise UsageError(f"decides where --output is {able}, and --output is {args.output}")
-    counters = Counters("decide")
-    edges = blocks_of(sys.stdin.buffer)
-    write_all(decision(edges, args.output, settings, counters))
-    counters.report()
-
-
 KEEP = """Write the lines of an input without those of the records that go.
 
 Takes what step.py decide wrote with --output kept, and the files that mapper.py was given, in
@@ -162,46 +110,102 @@ the same order:
 KEEP_FLAGS = ("--input", "--id", "--text", "--max-line", "--input-files")
 
 
-def keep() -> int:
-    return run("step.py keep", _keep)
+def step() -> int:
+    """Run the step that the first argument names."""
+    name, *words = sys.argv[1:] or ["--help"]
+    if name not in STEPS:
+        return run("step.py", _refuse)
+    sys.argv = [f"step.py {name}", *words]
+    return run(sys.argv[0], STEPS[name])
 
 
-def _keep() -> None:
+def _refuse() -> None:
+    """Print the help, or what is wrong with the name."""
+    asked = bare_parser("step.py", STEP)
+    asked.usage = "step.py NAME ..."
+    asked.add_argument("step", metavar="NAME", choices=STEPS, help=SUPPRESS)
+    asked.parse_args(sys.argv[1:] or ["--help"])
+
+
+def count() -> None:
+    asked = bare_parser("step.py count", COUNT)
+    asked.usage = "step.py count map [OPTIONS] [FILE ...] | sum | order"
+    asked.epilog = COUNT_STEPS
+    asked.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
+    step = asked.parse_args(sys.argv[1:2]).step
+    if step == "map":
+        _map(parser("step.py count map", COUNT_MAP), map_counts, "tokens", TokenCounts.empty())
+        return
+    asked.parse_args()  # which refuses what else there is
+    sums = sum_counts if step == "sum" else order_counts
+    write_all(sums(lines_of_stage(sys.stdin.buffer)))
+
+
+def share() -> None:
+    asked = bare_parser("step.py share", SHARE)
+    asked.usage = "step.py share map [OPTIONS] [FILE ...] | reduce [OPTIONS]"
+    asked.epilog = SHARE_STEPS
+    asked.add_argument("step", choices=["map", "reduce"], help=SUPPRESS)
+    if asked.parse_args(sys.argv[1:2]).step == "map":
+        _map(parser("step.py share map", SHARE_MAP), keys_in_blocks, "keys")
+        return
+    args = parser("step.py share reduce", SHARE_REDUCE).parse_args(sys.argv[2:])
+    write_all(share_blocks(lines_of_stage(sys.stdin.buffer), Settings.of(Options.of(args))))
+
+
+def _map(
+    asked: ArgumentParser,
+    stage: Callable[[Iterator[Block], Settings, Counters], Iterator[bytes]],
+    name: str,
+    counts: TokenCounts | None = None,
+) -> None:
+    """Run a stage on the records of the files that a step's arguments name."""
+    args = with_files(asked).parse_args(sys.argv[2:])
+    settings = Settings.of(Options.of(args), counts)
+    counters = Counters(name, progress="records")
+    write_all(stage(input_blocks(args.against, args.files, settings), settings, counters))
+    counters.report()
+
+
+def decide() -> None:
+    args = parser("step.py decide", DECIDE).parse_args()
+    settings = Settings.of(Options.of(args))
+    if not settings.output.decides:
+        able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
+        raise UsageError(f"decides where --output is {able}, and --output is {args.output}")
+    counters = Counters("decide")
+    write_all(decision(blocks_of(sys.stdin.buffer), args.output, settings, counters))
+    counters.report()
+
+
+def keep() -> None:
     asked = with_files(parser("step.py keep", KEEP, KEEP_FLAGS))
     asked.add_argument("--decided", metavar="FILE", required=True, help="what step.py decide wrote")
     args = asked.parse_args()
     check_inputs([args.decided])
     with open(args.decided, "rb") as decided:
         if in_task():
-            write_all(kept_of_task(decided, args.input_files))
+            write_all(_kept_of_task(decided, list_of_files(args.input_files)))
         else:
-            longest = integer("--max-line", args.max_line, 1, MAX_LINE_MIB) << 20
-            keep_of_files(form_of(Options.of(args)), decided, args.files or ["-"], longest)
+            _keep_of_files(decided, Options.of(args), args.files or ["-"])
 
 
-STEPS = {"count": count, "share": share_keys, "decide": decide, "keep": keep}
-STEP = """Run one of the inner steps of a job; run_hadoop.sh calls them by itself.
-
-    ./step.py count    count in how many records each token is
-    ./step.py share    find the keys that two records share
-    ./step.py decide   decide which records are removed
-    ./step.py keep     print the lines that are kept
-
-Each has a --help of its own.
-"""
+def _kept_of_task(decided: IO[bytes], input_files: str) -> Iterator[bytes]:
+    """The kept lines of a task's part of the input."""
+    first = task_place(input_files)
+    chunks = with_line_ends(iter(lambda: sys.stdin.buffer.read(BLOCK_BYTES), b""))
+    return kept_lines(chunks, first, places_from(decided, first), start_of_split().of_file)
 
 
-def step() -> int:
-    """Run the step that the first argument names."""
-    name, *rest = sys.argv[1:] or ["--help"]
-    if name not in STEPS:
-        return run("step.py", _about)
-    sys.argv = [f"step.py {name}", *rest]
-    return STEPS[name]()
+def _keep_of_files(decided: IO[bytes], options: Options, files: Sequence[str]) -> None:
+    """Write the kept lines of some files to stdout."""
+    longest = integer("--max-line", options.max_line, 1, MAX_LINE_MIB) << 20
+    form = form_of(options)
+    check_inputs(list(files))
+    named = [InputFile(name, name, at) for name, at in zip(files, file_places(0, len(files)))]
+    check_one_answer(form, named)
+    with open(STDOUT, "wb", closefd=False) as sink:
+        keep_in_one(form, named, longest, decided, sink)
 
 
-def _about() -> None:
-    asked = bare_parser("step.py", STEP)
-    asked.usage = "step.py NAME ..."
-    asked.add_argument("step", metavar="NAME", choices=STEPS, help=SUPPRESS)
-    asked.parse_args(sys.argv[1:] or ["--help"])
+STEPS = {"count": count, "share": share, "decide": decide, "keep": keep}

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -49,9 +49,9 @@ class LineSample:
     """Lines, and what they stand for.
 
     lines: each with its line end, none blank; cells: int64 (n,), the number of the cell of each;
-    total: how many lines the files have, if `whole` exactly, else by their bytes; too_long: how
-    many lines were left out; origin: where they come from, in words; within, between: for how many
-    pairs of lines one stands, of one cell and of two.
+    total: the number of lines of the files, exact if `whole`, else estimated by bytes; too_long:
+    how many lines were left out; origin: where they come from, in words; within, between: how many
+    pairs of lines a pair from one cell and from two stands for.
     """
 
     lines: list[bytes]
@@ -72,11 +72,11 @@ def as_block(lines: list[bytes]) -> Any:
 def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) -> LineSample:
     """At most this many lines of all the files (`-` is stdin); of tables, their rows as JSON."""
     dice = np.random.default_rng(seed)
-    for name in files:
-        if _is_plain(name) and form.is_of_lines(name):
-            with open(name, "rb") as file:
-                refuse_no_lines(file.read(MAGIC_BYTES), name, OPENERS)
-    if all(_is_plain(name) and form.is_of_lines(name) for name in files):
+    in_cells = [name for name in files if _is_plain(name) and form.is_of_lines(name)]
+    for name in in_cells:
+        with open(name, "rb") as file:
+            refuse_no_lines(file.read(MAGIC_BYTES), name, OPENERS)
+    if len(in_cells) == len(files):
         return _from_cells(files, lines, dice)
     return _from_start(files, lines, dice, form)
 
@@ -134,7 +134,7 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
 
 
 def _shuffled(count: int, dice: np.random.Generator) -> Iterator[int]:
-    """0 … count-1 in random order, without holding them all where they are many."""
+    """0 … count-1 in random order, without holding all of them where they are many."""
     if count <= 1 << 20:
         yield from dice.permutation(count).tolist()
         return
@@ -176,7 +176,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
 def _from_start(
     files: list[str], lines: int, dice: np.random.Generator, form: InputFormat
 ) -> LineSample:
-    """Of the first bytes of each file, as many from each."""
+    """A sample of the first lines of each file, as many bytes from each."""
     found: list[bytes] = []
     total, too_long = 0.0, 0
     shares = []
@@ -201,7 +201,7 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> tuple[list[bytes], int, float | None]:
-    """The same of a table, from which rows come in pieces."""
+    """As `_first_lines`, for a table, whose rows come in pieces."""
     found: list[bytes] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0
@@ -223,7 +223,8 @@ def _first_rows(form: InputFormat, name: str, limit: int) -> tuple[list[bytes], 
 def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]:
     """(lines, how many are too long, the share of the file that was read; None: nobody knows)."""
     with open(sys.stdin.fileno() if name == "-" else name, "rb", closefd=name != "-") as raw:
-        stream = OPENERS.get(Path(name).suffix, _as_it_is)(raw)
+        opener = OPENERS.get(Path(name).suffix)
+        stream = opener(raw) if opener else raw
         try:
             data = stream.read(limit)
             more = stream.read(1)
@@ -248,10 +249,6 @@ def _ended(line: bytes) -> bytes:
     return line if line.endswith((b"\n", b"\r")) else line + b"\n"
 
 
-def _as_it_is(stream: IO[bytes]) -> IO[bytes]:
-    return stream
-
-
 def _pairs(n: Any) -> Any:
-    """How many pairs n lines form."""
+    """The number of pairs of n lines."""
     return n * (n - 1) / 2

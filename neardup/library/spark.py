@@ -1,4 +1,4 @@
-"""For those who live in Spark's notebooks: a DataFrame in, a DataFrame of pairs out.
+"""Near-duplicates in Spark's notebooks: a DataFrame in, a DataFrame of pairs out.
 
     pairs = spark.pairs(articles, id="url", text="body", threshold=0.8, shingle="word:3")
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from neardup.engines.spark import INSTALL
 from neardup.library.keywords import Keywords, Value, as_value_errors, options_of, with_keywords
 from neardup.options.settings import counts_first, settings_before_counts
 from neardup.runtime.errors import UsageError
@@ -18,8 +19,6 @@ from neardup.runtime.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from typing_extensions import Unpack
-
-INSTALL = "python3 -m pip install 'neardup-mapreduce[spark]'"
 
 
 @with_keywords(Keywords)
@@ -44,7 +43,7 @@ def pairs(
     the same both times: cache() what is drawn at random, or dear.
     """
     try:
-        from neardup.engines.spark.spark_flow import PairFrames, check_python
+        from neardup.engines.spark.spark_flow import check_python, id_and_text, pairs_of
     except ImportError as error:
         raise ImportError(f"{error}; {INSTALL}") from None
     with as_value_errors():
@@ -58,6 +57,6 @@ def pairs(
             )
         if rounds not in (1, 2):
             raise UsageError(f"rounds: {rounds!r} is not 1 or 2")
-        frames = PairFrames.of(df, id, text)
+        records = id_and_text(df, id, text)
         check_python(df.sparkSession.sparkContext)
-    return frames.pairs(asked, settings, partitions, rounds)
+    return pairs_of(records, asked, settings, partitions, rounds)

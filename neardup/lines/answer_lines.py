@@ -4,7 +4,7 @@ pairs       A TAB B TAB SIMILARITY
             six decimals, so that the order of lines is the order of similarities; an estimate
             (--verify sketch) has the ends of an interval there, `~0.871123..0.953234`, which no
             program takes for a number.  Pairs of two collections (--against) have a fourth field,
-            and a fifth where they have a direction, see `verification.pair_join`
+            and a fifth where they have a direction, see `verification.record_pairs`
 
 edges       LATER TAB EARLIER TAB 0.912345678901234567    a pair of records with tagged ids, see
                                                 `tagged_ids`; 18 decimals keep the order

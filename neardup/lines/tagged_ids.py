@@ -103,10 +103,10 @@ def _no_place(tagged: bytes) -> WireError:
 PRIORITIES = {
     "first": Tag("the one that comes first in the input", slice(1, 17), slice(17, None)),
     "longest": Tag(
-        "the one with most shingles, of several the first", slice(9, 25), slice(25, None)
+        "the one with the most shingles (ties go to the first)", slice(9, 25), slice(25, None)
     ),
     "smallest": Tag(
-        "the one with the smallest id, bytewise", slice(-16, None), slice(1, -17), True
+        "the one with the smallest id, compared byte by byte", slice(-16, None), slice(1, -17), True
     ),
 }
 COLLECTION = Tag("which collection it is of", slice(0, 0), slice(1, None))

@@ -39,7 +39,8 @@ def test_the_command_that_is_shown(tmp_path: Path) -> None:
     flags = ["--threshold=0.8", "--reducers=3", "-D", "mapreduce.job.reduces=5", "--show"]
     result = run([*RUN_HADOOP, *flags, "a", "b*", "out"], tmp_path, HADOOP_HOME=str(tmp_path))
     assert result.code == 0, result.err
-    (line,) = result.out.decode().splitlines()
+    line, mark = result.out.decode().splitlines()
+    assert mark == f"{tmp_path}/bin/hadoop fs -touchz out/_neardup"
     assert line.startswith(f"{tmp_path}/bin/hadoop jar {jars}/hadoop-streaming-3.4.2.jar -D ")
     reduces = [word for word in line.split() if word.startswith("mapreduce.job.reduces=")]
     assert reduces == ["mapreduce.job.reduces=3", "mapreduce.job.reduces=5"]
@@ -87,7 +88,7 @@ def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Pat
     """In front, by a folder beside the output; the file of counts has one name in each task."""
     flags = ["--scheme=prefix", "--dedup", "-D", "mapreduce.job.reduces=5", "--show"]
     result = run([*RUN_HADOOP, *flags, "a", "my data/out/"], tmp_path, **installed)
-    sums, counts, pairs, dedup, removing = map(shlex.split, result.out.decode().splitlines())
+    sums, counts, pairs, dedup, mark, removing = map(shlex.split, result.out.decode().splitlines())
     (between,) = re.findall(
         r"^my data/_neardup-[0-9a-f]{16}\.out(?=/sums$)", value(sums, "-output")
     )
@@ -105,6 +106,7 @@ def test_the_commands_that_count_tokens(installed: dict[str, str], tmp_path: Pat
     assert all(" --counts=counts " in value(pairs, flag) for flag in ("-mapper", "-reducer"))
     assert (value(dedup, "-input"), value(dedup, "-output")) == (f"{between}/pairs", "my data/out")
     hadoop = f"{tmp_path}/bin/hadoop"
+    assert mark == [hadoop, "fs", "-touchz", "my data/out/_neardup"]
     assert removing == [hadoop, "fs", "-rm", "-r", "-skipTrash", between]
     again = run([*RUN_HADOOP, *flags, "a", "my data/out/"], tmp_path, **installed)
     assert between not in again.out.decode()  # no two runs share a folder
@@ -115,7 +117,7 @@ def test_the_command_with_counts_of_ones_own(installed: dict[str, str], tmp_path
     own.write_text("")
     flags = ["--counts", own, "--scheme=prefix", "--show"]
     result = run([*RUN_HADOOP, *flags, "a", "out"], tmp_path, **installed)
-    (pairs,) = result.out.decode().splitlines()
+    pairs, _ = result.out.decode().splitlines()
     assert f" -files '{own}#counts' -archives " in pairs
     assert pairs.count(" --counts=counts ") == 2
 
@@ -126,7 +128,7 @@ def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -
     result = run([*RUN_HADOOP, *flags, "a", "my data/out"], tmp_path, **installed)
     lines = result.out.decode().splitlines()
     (note,) = (line for line in lines if line.startswith("#"))
-    _, _, keys, pairs, removing = (shlex.split(line) for line in lines if line != note)
+    _, _, keys, pairs, _, removing = (shlex.split(line) for line in lines if line != note)
     shared = value(keys, "-output")
     assert (
         note == f"# with a larger mapreduce.map.memory.mb, where {shared} is over a quarter of it:"
@@ -196,7 +198,7 @@ def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
     """One job, and a list; without --against there is none."""
     flags = ["--between", "--against=/old", "--show", "/in", "/out"]
     result = run([*RUN_HADOOP, *flags], tmp_path, **listing(tmp_path))
-    (pairs,) = map(shlex.split, result.out.decode().splitlines())
+    pairs, _ = map(shlex.split, result.out.decode().splitlines())
     assert list_sent(pairs).read_text().startswith("old\t/old/o.txt\nnew\t")
     assert value(pairs, "-output") == "/out"
     result = run([*RUN_HADOOP, "--show", "/in", "/out"], tmp_path, **listing(tmp_path))

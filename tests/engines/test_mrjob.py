@@ -82,9 +82,8 @@ def test_a_named_pipe_is_refused(tmp_path: Path) -> None:
 def test_runners_that_cannot_run_it(runner: str, tmp_path: Path) -> None:
     result = run([*JOB, "-r", runner, VIDEOS], tmp_path)
     assert (result.code, result.out, result.left) == (2, b"", [])
-    message = "cannot run this job; use one of -r inline, -r local, -r hadoop"
-    spark = f"; on Spark type: ./run_spark.sh {VIDEOS} OUTPUT" if runner == "spark" else ""
-    assert result.err == f"job.py: -r {runner}: {message}{spark}\n"
+    message = "cannot run this job; use one of -r inline, -r local, -r hadoop, or on Spark "
+    assert result.err == f"job.py: -r {runner}: {message}./run_spark.sh\n"
 
 
 # Compressed files.

@@ -29,7 +29,6 @@ from tests.support.engines import (
     RUN_HADOOP,
     VIDEOS,
     Command,
-    Result,
     environment,
     program,
     run,
@@ -163,74 +162,25 @@ def test_room_for_the_shared_keys(
         assert last(keys, name) == last(pairs, name)
 
 
-@pytest.mark.parametrize(
-    ("listed", "why"),
-    [
-        ("Found 1 items\n{file}videos.txt", "is no answer of an earlier run: it holds videos.txt"),
-        ("Found 1 items\n{file}part-00000", "is no answer of an earlier run: it has no _SUCCESS"),
-        ("Found 2 items\n{file}_SUCCESS\n{folder}part-00000", "it holds part-00000"),
-        ("Found 2 items\n{file}_SUCCESS\n{file}part-r-00000", "it holds part-r-00000"),  # not ours
-        ("Found 1 items\n{folder}_temporary", "is being written by a job, or was when"),
-        ("{file}part-00000", "is a file"),
-    ],
-)
-def test_overwrite_leaves_what_others_have_written(listed: str, why: str, tmp_path: Path) -> None:
-    """The same folders are in HDFS in tests/on_hadoop/test_hadoop_folders.py."""
-    kinds = {
-        kind: f"{mode}rw-r--r--   1 me  us     5 2026-01-31 09:00 /out/"
-        for kind, mode in (("file", "-"), ("folder", "d"))
-    }
-    result, asked = overwriting(listed.format(**kinds), tmp_path)
-    assert result.code == 1
-    last = result.err.splitlines()[-1]
-    assert why in last
-    assert last.endswith(f"; if it may go: {tmp_path}/bin/hadoop fs -rm -r /out")
-    assert asked == [LOOKED, "fs -ls /out"]
-
-
-def test_overwrite_removes_an_earlier_answer(tmp_path: Path) -> None:
-    file = "-rw-r--r--   1 me us     5 2026-01-31 09:00 /out/"
-    for names in ([], ["_SUCCESS", "part-00000", "part-00001"], ["_SUCCESS", "part-00000.gz"]):
-        lines = [f"Found {len(names)} items", *(file + name for name in names)] if names else []
-        _, asked = overwriting("\n".join(lines), tmp_path, r"a\tb\t0.900000\n")
-        looked = [f"fs -text /out/{name}" for name in names if name.startswith("part-")][:1]
-        assert asked[:-1] == [LOOKED, "fs -ls /out", *looked, "fs -rm -r -f /out"]
-        assert asked[-1].startswith("jar ")
-
-
-def test_overwrite_removes_what_is_marked(tmp_path: Path) -> None:
-    """Lines that stay of an input may be anything, and the mark says that they are an answer."""
-    file = "-rw-r--r--   1 me us     5 2026-01-31 09:00 /out/"
-    names = ["_SUCCESS", "_neardup", "part-00000", "part-00001.gz"]
-    listed = "\n".join([f"Found {len(names)} items", *(file + name for name in names)])
-    _, asked = overwriting(listed, tmp_path, "anything")
-    assert asked[:-1] == [LOOKED, "fs -ls /out", "fs -rm -r -f /out"]
-    assert asked[-1].startswith("jar ")
-    result, asked = overwriting(listed.replace("part-00000", "notes.txt"), tmp_path, "anything")
-    assert "it holds notes.txt" in result.err
-    assert asked == [LOOKED, "fs -ls /out"]
-
-
-@pytest.mark.parametrize("text", [r"the\t3\n", r"VIDEO_1 1 2 3\n", r"\377\n"])
-def test_overwrite_leaves_the_answer_of_another_job(text: str, tmp_path: Path) -> None:
-    """All of them leave _SUCCESS and part-00000."""
-    file = "-rw-r--r--   1 me us     5 2026-01-31 09:00 /out/"
-    listed = f"Found 2 items\n{file}_SUCCESS\n{file}part-00000"
-    result, asked = overwriting(listed, tmp_path, text)
-    assert result.code == 1
-    assert "there are no pairs in /out/part-00000" in result.err
-    assert asked == [LOOKED, "fs -ls /out", "fs -text /out/part-00000"]
-
-
-def overwriting(listed: str, tmp_path: Path, text: str = "") -> tuple[Result, list[str]]:
-    """What --overwrite does where `hadoop fs -ls` and `-text` say that, and what it has asked."""
-    (tmp_path / "listed").write_text(f"{listed}\n" if listed else "")
-    texts = f'"-ls /out") cat {tmp_path}/listed ;; "-text "*) printf "{text}" ;;'
-    hadoop = f'case "$2 $3" in {texts} "-ls -R" | "-rm "*) ;; *) exit 1 ;; esac'
-    (tmp_path / "asked").write_text("")
-    told = fake_hadoop(tmp_path, hadoop)
+@pytest.mark.parametrize("there", ["", "/out", "/out /out/_neardup"])
+def test_overwrite_removes_what_an_earlier_run_has_marked(there: str, tmp_path: Path) -> None:
+    """And nothing else; the same folders are in HDFS in tests/on_hadoop/test_hadoop_folders.py."""
+    hadoop = f'case "$2 $3" in "-ls -R" | "-rm "*) ;; *) for name in {there}; do'
+    told = fake_hadoop(tmp_path, f'{hadoop} [ "$4" != "$name" ] || exit 0; done; exit 1 ;; esac')
     result = run([*RUN_HADOOP, "--overwrite", "/in", "/out"], tmp_path, **told)
-    return result, was_asked(tmp_path)
+    looked, *asked = was_asked(tmp_path)
+    assert looked == LOOKED
+    assert result.code == 1
+    if there == "/out":
+        assert asked == ["fs -test -e /out", "fs -test -e /out/_neardup"]
+        assert result.err.splitlines()[-1] == (
+            "run_hadoop.sh: /out has no _neardup in it, as the answer of an earlier run has; if it "
+            f"may be removed, type: {tmp_path}/bin/hadoop fs -rm -r /out"
+        )
+        return
+    removed = ["fs -test -e /out/_neardup", "fs -rm -r -f /out"] if there else []
+    assert asked[:-1] == ["fs -test -e /out", *removed]
+    assert asked[-1].startswith("jar ")
 
 
 def test_a_failed_start_removes_nothing(tmp_path: Path) -> None:
@@ -261,7 +211,7 @@ def test_a_failed_job_beside_that_of_another_run(file: str, stays: bool, tmp_pat
         [*RUN_HADOOP, "/in", "/out"], tmp_path, **told, PATH=f"{tmp_path}/bin:/usr/bin:/bin"
     )
     assert result.code == 1
-    assert ("/out holds what another run has written, and stays as it is\n" in result.err) == stays
+    assert ("/out was written by another run; left unchanged\n" in result.err) == stays
     asked = (tmp_path / "asked").read_text()
     assert ("fs -rm " in asked) != stays
 

@@ -38,21 +38,15 @@ def test_the_cluster_keeps_its_files_in_its_own_folder() -> None:
     assert (daemons.HOME / "data" / "node-attribute").is_dir()
 
 
-def test_overwrite_leaves_what_others_have_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", ["part-00000", "_SUCCESS", "_temporary/1/part-00000"])
+def test_overwrite_leaves_what_has_no_mark(kept: str, tmp_path: Path) -> None:
     any_input = hadoop_cluster.put(b"a 1 2 3\n", "/in/any.txt")
-    for number, (kept, said) in enumerate(
-        {
-            "part-00000": "it has no _SUCCESS",
-            "_temporary/1/part-00000": "is being written by a job",
-        }.items()
-    ):
-        output = f"{hadoop_cluster.new_output()}.{number}"
-        hadoop_cluster.put(b"mine", f"{output}/{kept}")
-        command = [*RUN_HADOOP, "--overwrite", any_input, output]
-        result = hadoop_cluster.attempt(command, tmp_path)
-        assert result.code == 1
-        assert said in result.err.splitlines()[-1]
-        assert hadoop_cluster.hadoop("fs", "-cat", f"{output}/{kept}") == b"mine"
+    output = hadoop_cluster.new_output()
+    hadoop_cluster.put(b"mine", f"{output}/{kept}")
+    result = hadoop_cluster.attempt([*RUN_HADOOP, "--overwrite", any_input, output], tmp_path)
+    assert result.code == 1
+    assert f"{output} has no _neardup in it" in result.err.splitlines()[-1]
+    assert hadoop_cluster.hadoop("fs", "-cat", f"{output}/{kept}") == b"mine"
 
 
 class Client(NamedTuple):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from neardup.engines.cluster import checked, cluster_parser
 from neardup.engines.hadoop import folders, shipping
 from neardup.engines.hadoop.jobs import Submission, command, flags, python
 from neardup.engines.hadoop.sizes import AUTO, DEFAULT_MEMORY
-from neardup.options import table
-from neardup.options.settings import settings_before_counts, with_input
-from neardup.options.table import Options
+from neardup.options.settings import with_input
+from neardup.options.table import Options, integer
 from neardup.runtime.errors import UsageError, shown
-from neardup.stored.index_manifest import refuse_indexes
 
 DESCRIPTION = """Find the similar pairs of records in files on a Hadoop cluster.
 
@@ -28,8 +26,8 @@ where the pairs will be: A TAB B TAB SIMILARITY.
 With --output kept, each part of OUTPUT has the lines that stay of one split of the input; the one
 that comes first is so by the paths of files, and by lines within them.
 
-Several INPUTs stand side by side; a comma is no separator, except in a pattern as {jan,feb}.
-What goes from job to job, where there are several, lies in _neardup-ID.OUTPUT beside OUTPUT.
+Several INPUTs are separated by blanks; a comma is a part of a pattern only, as in {jan,feb}.
+What goes from job to job, where there are several, is in _neardup-ID.OUTPUT beside OUTPUT.
 Ctrl-C ends the job on the cluster, too, and removes what it has written.
 
 Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy.
@@ -75,7 +73,7 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     ),
     "--overwrite": dict(
         action="store_true",
-        help="remove OUTPUT first, if it holds an earlier answer and nothing else",
+        help="remove OUTPUT first, if an earlier run has left its mark there, the file _neardup",
     ),
     # How they are submitted.
     "--detach": dict(
@@ -92,80 +90,44 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="a property for Hadoop; may come several times, and wins over what is set here",
+        help="a property for Hadoop; may be repeated, and takes precedence over what is set here",
     ),
 }
+
+AS_GIVEN = (
+    *("inputs", "name", "reducers", "rounds", "python", "ship_numpy", "ship_venv"),
+    *("define", "dedup", "overwrite", "detach", "show"),
+)
 
 
 def read(given: list[str], typed: str = "./run_hadoop.sh") -> Submission:
     """The options; UsageError for anything wrong or impossible."""
-    args = _parser(typed).parse_intermixed_args(shipping.with_value(given))
-    options = with_input(Options.of(args))
-    settings = settings_before_counts(options)
-    settings.form.check_task()
-    names = [*options.against, *args.inputs]
-    check_codecs(names)
+    parser = cluster_parser("run_hadoop.sh", typed, DESCRIPTION, CLUSTER_OPTIONS)
+    args = parser.parse_intermixed_args(shipping.with_value(given))
+    no_xz = "Hadoop cannot unpack .xz; pack it as .gz, .bz2 or .zst"
+    reducers = None if args.reducers == AUTO else args.reducers
+    settings = checked(args, no_xz, reducers, "-D", args.define)
     decides = bool(settings.output.decides)
     if args.dedup and decides:
         raise UsageError(f"--dedup is for pairs, and --output is {args.output}")
     if args.removed is not None and args.output != "kept":
         raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
-    if args.reducers != AUTO:
-        table.integer("--reducers", args.reducers, 1, 999999)
-    memory = table.integer("--memory", args.memory, 512, 999999)
+    memory = integer("--memory", args.memory, 512, 999999)
     shipping.check_version(args.ship_numpy)
     if args.ship_venv and (args.python or args.ship_numpy is not None):
         raise UsageError("--ship-venv brings its own Python and numpy")
-    for text in args.define:
-        if "=" not in text:
-            raise UsageError(f"-D: expected NAME=VALUE, got {text!r}")
     for text in given:
-        if not _is_utf8(text):
+        if any("\udc80" <= letter <= "\udcff" for letter in text):
             raise UsageError(f"{shown(os.fsencode(text))} is not UTF-8, as Hadoop's names are")
     answers = [args.output_folder, *([] if args.removed is None else [args.removed])]
     asked = Submission(
-        options=options,
-        inputs=args.inputs,
+        options=with_input(Options.of(args)),
         answers=[folder.rstrip("/") or "/" for folder in answers],
-        name=args.name,
         memory=memory,
-        reducers=args.reducers,
-        rounds=args.rounds,
-        python=args.python,
-        ship_numpy=args.ship_numpy,
-        ship_venv=args.ship_venv,
-        define=args.define,
-        dedup=args.dedup,
-        overwrite=args.overwrite,
-        detach=args.detach,
-        show=args.show,
         decides=decides,
         tagged=settings.tag is not None,
+        **{name: getattr(args, name) for name in AS_GIVEN},
     )
-    command(python(asked), *flags(asked))
-    refuse_indexes(names)
-    folders.check(args.inputs, options.against, answers, args.overwrite)
+    command(python(asked), *flags(asked))  # which may be refused
+    folders.check(args.inputs, asked.options.against, answers, args.overwrite)
     return asked
-
-
-def check_codecs(names: Sequence[str]) -> None:
-    """UsageError for files that Hadoop would read as they lie."""
-    for name in names:
-        if name.endswith(".xz"):
-            raise UsageError(f"{name}: Hadoop cannot unpack .xz; pack it as .gz, .bz2 or .zst")
-
-
-def _is_utf8(text: str) -> bool:
-    return not any("\udc80" <= letter <= "\udcff" for letter in text)
-
-
-def _parser(typed: str) -> argparse.ArgumentParser:
-    # The list of the input files is made here.
-    about = DESCRIPTION.replace("./run_hadoop.sh", typed)
-    flags = set(table.OPTIONS) - {"--input-files"}
-    parser = table.parser(typed.replace("./", ""), about, flags)
-    parser.add_argument("inputs", nargs="+", metavar="INPUT")
-    parser.add_argument("output_folder", metavar="OUTPUT")
-    for flag, spec in CLUSTER_OPTIONS.items():
-        parser.add_argument(flag, **spec)
-    return parser

@@ -1,22 +1,22 @@
 """Folders on the cluster: their names, what a run may remove, and what it keeps there.
 
-A run makes OUTPUT and, where it is several jobs, one folder beside it for what goes from job to
-job: _neardup-ID.OUTPUT.  ID is drawn anew, so the folder is this run's and nobody else's.  Hadoop
-skips names that begin with `_` when it reads a folder or a pattern: what a killed run has left
-there is never taken for input.
+    /data/pairs                          OUTPUT, with the empty file _neardup when it is whole
+    /data/_neardup-0123456789abcdef.pairs    what goes from job to job, where there are several
+    .neardup/numpy-cp311-linux-x86_64-0123456789abcdef.tar.gz    in the user's home
 
-Of two runs on this machine that would write to one folder of the cluster, the later one stops.
+OUTPUT.  --overwrite removes a folder that has our mark, _neardup, and no other.  Hadoop itself
+refuses a folder that is there, but a job makes its own only when it begins: two that are submitted
+at the same time would mix their lines.  So of two runs on this machine that would write to one
+folder, the later one stops.  A claim is a lock on a byte of one file, so it ends with its process,
+whatever ends that.
 
-Hadoop itself refuses a folder that is there, but a job makes its own only when it begins: two that
-are submitted at the same time would mix their lines.  A claim is a lock on a byte of one file, so
-it ends with its process, whatever ends that.
+Between jobs.  The name is drawn anew, so the folder is this run's alone.  Hadoop skips
+names that begin with `_` when it reads a folder or a pattern: what a killed run has left there is
+never taken for input.
 
-Copies of archives in the user's home on the cluster, which all jobs of the user share.
-
-    .neardup/numpy-cp311-linux-x86_64-0123456789abcdef.tar.gz
-
-A node unpacks a file of HDFS once, and keeps it for all jobs of a user, while its path and its date
-stay the same.  So a copy is never written again, and its name has a hash of its content.
+Archives, which all jobs of the user share.  A node unpacks a file of HDFS once, and keeps it for
+all jobs of a user, while its path and its date stay the same.  So a copy is never written again,
+and its name has a hash of its content.
 """
 
 from __future__ import annotations
@@ -35,23 +35,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from subprocess import PIPE
 from urllib.parse import urlsplit
 
 from neardup.engines.hadoop.shipping import folder
 from neardup.engines.hadoop.sizes import LISTED
-from neardup.engines.hadoop.watching import hadoop, say
-from neardup.lines.answer_lines import parse_pair
-from neardup.runtime.errors import StageError, UsageError, WireError
+from neardup.engines.hadoop.watching import fs, hadoop, say
+from neardup.runtime.errors import StageError, UsageError
 
 SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # in patterns, and between names
-MOST_LINE = 1 << 20  # of two ids
-# What Streaming leaves in OUTPUT, and this program where the lines alone would not tell.
-MARK = "_neardup"
-ANSWER = re.compile(rf"_SUCCESS|{MARK}|part-\d{{5,}}(\.\w+)?")
-
-
-# Names.
+MARK = "_neardup"  # an empty file
+PLACES = 1 << 62  # in a file that has no byte in it
+KEPT = ".neardup"  # in the user's home
+REPLICAS = ("-D", "dfs.replication=10")  # as of what Hadoop itself sends to all nodes
 
 
 def between(output: str) -> str:
@@ -66,16 +61,16 @@ def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite:
     `answers` are OUTPUT and, where it is asked for, the folder of --removed.
     """
     inputs = [("INPUT", name) for name in new] + [("--against", name) for name in old]
-    outputs = list(zip(("OUTPUT", "--removed"), answers))
-    if not all(name for _, name in [*inputs, *outputs]):
-        raise UsageError("INPUT and OUTPUT must not be empty")
-    for kind, name in outputs:
+    for kind, name in zip(("OUTPUT", "--removed"), answers):
+        if not name:
+            raise UsageError(f"{kind} must not be empty")
         if found := SPECIAL.search(name):
             raise UsageError(
                 f"{kind} {name}: Hadoop would not take {found[0]} for a part of the name; "
                 "name a folder without * ? [ ] { } \\ and commas"
             )
-    if any(_inside(a, b) for a, b in itertools.permutations(answers, 2)):
+    paths = [f"{path_of(name).rstrip('/')}/" for name in answers]
+    if any(b.startswith(a) for a, b in itertools.permutations(paths, 2)):
         raise UsageError(f"--removed {answers[-1]} and OUTPUT are one folder, or inside each other")
     for kind, name in inputs:
         if "," in _without_braces(name):
@@ -98,13 +93,8 @@ def _without_braces(pattern: str) -> str:
     return pattern
 
 
-def _inside(output: str, name: str) -> bool:
-    """Whether a name, of no pattern, is that folder or lies in it."""
-    return f"{path_of(name)}/".startswith(f"{path_of(output).rstrip('/')}/")
-
-
 def _may_remove(output: str, pattern: str) -> bool:
-    r"""Whether what a pattern stands for may lie in `output`, as far as names tell.
+    r"""Whether files that a pattern matches may be in `output`, judged by the names alone.
 
     >>> _may_remove("/data/pairs", "/data/videos"), _may_remove("/data/pairs", "/data/vid*")
     (False, False)
@@ -129,94 +119,27 @@ def path_of(uri: str) -> str:
     return posixpath.normpath(posixpath.join("/user", user, path))
 
 
-# What is there, and what may go.
-
-
 def exists(folder: str) -> bool:
-    command = [hadoop(), "fs", "-test", "-e", folder]
-    return not subprocess.run(
-        command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ).returncode
+    return fs("-test", "-e", folder).returncode == 0
 
 
 def remove_answers(outputs: list[str]) -> None:
-    """Remove what an earlier run has left in these folders; StageError if it is anything else."""
-    if there := list(filter(_is_answer, outputs)):
+    """Remove the folders that earlier runs have marked; StageError for one without a mark."""
+    there = list(filter(exists, outputs))
+    for output in there:
+        if not exists(f"{output}/{MARK}"):
+            line = shlex.join([hadoop(), "fs", "-rm", "-r", output])
+            raise StageError(
+                f"{output} has no {MARK} in it, as the answer of an earlier run has; if it may be "
+                f"removed, type: {line}"
+            )
+    if there:
         remove(there, trash=True)
 
 
-def _is_answer(output: str) -> bool:
-    """False if there is no such folder; StageError if it is no answer of an earlier run."""
-    command = [hadoop(), "fs", "-ls", output]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
-    said = done.stderr.decode("utf-8", "backslashreplace")
-    if done.returncode and "No such file or directory" in said:
-        return False
-    if done.returncode:
-        sys.stderr.write(said)
-        raise StageError(f"cannot list {output}; Hadoop said why above")
-    listed = done.stdout.decode("utf-8", "backslashreplace").splitlines()
-    if why := _no_answer(listed) or _no_pairs(listed):
-        line = shlex.join([hadoop(), "fs", "-rm", "-r", output])
-        raise StageError(f"{output} {why}; if it may go: {line}")
-    return True
-
-
 def marking(outputs: list[str]) -> list[str]:
-    """The command that marks folders as answers.
-
-    The lines that stay of an input may be anything: without a mark, nothing tells whether a folder
-    of such parts is an answer, or somebody's data.
-    """
+    """The command that marks folders as answers: Hadoop does not read such a file as input."""
     return [hadoop(), "fs", "-touchz", *(f"{output}/{MARK}" for output in outputs)]
-
-
-def _no_answer(listed: list[str]) -> str:
-    """Why a folder, by its listing, is not the answer of an earlier run; "" if it is, or is empty.
-
-    >>> file = "-rw-r--r--   1 me us  5 2026-01-31 09:00 /out/"
-    >>> _no_answer(["Found 2 items", f"{file}_SUCCESS", f"{file}part-00000"])
-    ''
-    >>> _no_answer(["Found 1 items", f"{file}videos.txt"])
-    'is no answer of an earlier run: it holds videos.txt'
-    >>> _no_answer([f"{file}part-00000"])
-    'is a file'
-    """
-    if not listed:
-        return ""
-    if not listed[0].startswith("Found "):
-        return "is a file"
-    found = [LISTED.fullmatch(line) for line in listed[1:]]
-    files = [posixpath.basename(one["name"]) if one and one["kind"] == "-" else "" for one in found]
-    for line, file in zip(listed[1:], files):
-        if not ANSWER.fullmatch(file):
-            name = posixpath.basename(line)
-            if name == "_temporary":
-                return "is being written by a job, or was when that was killed"
-            return f"is no answer of an earlier run: it holds {name}"
-    return "" if "_SUCCESS" in files else "is no answer of an earlier run: it has no _SUCCESS"
-
-
-def _no_pairs(listed: list[str]) -> str:
-    """Why the files of a folder are not ours, though they are called so; "" if they may be."""
-    found = [LISTED.fullmatch(line) for line in listed]
-    if any(one and posixpath.basename(one["name"]) == MARK for one in found):
-        return ""
-    parts = [one["name"] for one in found if one and int(one["size"]) and "/part-" in one["name"]]
-    if not parts:
-        return ""
-    command = [hadoop(), "fs", "-text", parts[0]]
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as reading:
-        assert reading.stdout
-        line = reading.stdout.readline(MOST_LINE)
-        reading.kill()
-    try:
-        parse_pair(line)
-    except WireError:
-        return f"is no answer of an earlier run: there are no pairs in {parts[0]}"
-    return ""
 
 
 def is_of_job(output: str, number: str) -> bool:
@@ -224,18 +147,17 @@ def is_of_job(output: str, number: str) -> bool:
 
     `number` as in job_1700000000000_0001, which the folders of its tasks have in their names.
     """
-    command = [hadoop(), "fs", "-ls", "-R", output]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    done = fs("-ls", "-R", output)
     if done.returncode and b"No such file or directory" not in done.stderr:
-        return False  # nobody knows
-    return no_strangers(done.stdout.decode("utf-8", "backslashreplace"), path_of(output), number)
+        return False  # unknown
+    return only_of_job(done.stdout.decode("utf-8", "backslashreplace"), path_of(output), number)
 
 
-def no_strangers(listing: str, folder: str, number: str) -> bool:
+def only_of_job(listing: str, folder: str, number: str) -> bool:
     r"""
     >>> head = "drwxr-xr-x   - me us  0 2026-01-31 09:00 /out/_temporary"
     >>> ours, theirs = (f"{head}/0/task_17_000{n}_r_000000/part-00000" for n in (1, 2))
-    >>> [no_strangers(text, "/out", "17_0001") for text in ("", head, ours, f"{ours}\n{theirs}")]
+    >>> [only_of_job(text, "/out", "17_0001") for text in ("", head, ours, f"{ours}\n{theirs}")]
     [True, True, True, False]
     """
     tasks = rf"(attempt|task)_{re.escape(number)}_\w+(/.*)?"
@@ -252,10 +174,7 @@ def remove(folders: list[str], trash: bool = False) -> None:
         command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
     )
     if done.returncode:
-        say(f"Still to be done: {shlex.join(command)}")
-
-
-PLACES = 1 << 62  # in a file that has no byte in it
+        say(f"Clean-up failed; run: {shlex.join(command)}")
 
 
 @contextmanager
@@ -263,8 +182,11 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
     """For the block; StageError where another process has one of these folders."""
     with (folder() / "outputs.lock").open("w") as file:
         for output in outputs:
+            # No two paths have the same byte, as far as chance goes.
+            digest = hashlib.sha256(os.fsencode(path_of(output))).digest()
+            place = int.from_bytes(digest[:8], "big") % PLACES
             try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(output))
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
             except BlockingIOError:
                 raise StageError(
                     f"{output}: another run that was started here writes to it; wait for its end, "
@@ -273,14 +195,7 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
         yield
 
 
-def _place(output: str) -> int:
-    """Of a folder, by its path; no two have the same, as far as chance goes."""
-    digest = hashlib.sha256(path_of(output).encode("utf-8", "surrogateescape")).digest()
-    return int.from_bytes(digest[:8], "big") % PLACES
-
-
-KEPT = ".neardup"  # in the user's home
-REPLICAS = ("-D", "dfs.replication=10")  # as of what Hadoop itself sends to all nodes
+# Archives.
 
 
 def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
@@ -291,46 +206,43 @@ def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     copy = f"{KEPT}/{archive.name.removesuffix('.tar.gz')}-{digest}.tar.gz"
     try:
-        fs = [*(program or [hadoop()]), "fs"]
-        if not _is_whole(fs, copy, archive):
-            _upload(fs, archive, copy)
+        if not _is_whole(copy, archive, program):
+            _upload(archive, copy, program)
     except StageError as error:
         say(f"{archive.name} is sent along with each job, and not kept on the cluster: {error}")
         return ""
     return copy
 
 
-def _is_whole(fs: list[str], copy: str, archive: Path) -> bool:
+def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
     """Whether there is a copy of the archive's size; StageError where others may write there."""
-    look = [*fs, "-ls", "-d", KEPT, copy]
-    done = subprocess.run(look, stdin=subprocess.DEVNULL, capture_output=True)
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
-    if lines and not lines[0].startswith("drwx------"):
+    lines = fs("-ls", "-d", KEPT, copy, program=program).stdout.decode("utf-8", "replace")
+    folder, *files = lines.splitlines() or [""]
+    if folder and not folder.startswith("drwx------"):
         raise StageError(f"{KEPT} is not private; type: hadoop fs -chmod 700 {KEPT}")
-    found = [LISTED.fullmatch(line) for line in lines[1:]]
+    found = map(LISTED.fullmatch, files)
     return any(one and int(one["size"]) == archive.stat().st_size for one in found)
 
 
-def _upload(fs: list[str], archive: Path, copy: str) -> None:
-    """Make a copy, under another name until it is whole; StageError if nobody can."""
+def _upload(archive: Path, copy: str, program: Sequence[str]) -> None:
+    """Make a copy, under another name until it is whole; StageError if that fails."""
+
+    def succeed(*words: str) -> None:
+        done = fs(*words, program=program)
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "backslashreplace").splitlines()
+            raise StageError(said[-1] if said else f"{shlex.join(words)} failed")
+
     part = f"{copy}.{secrets.token_hex(8)}"
-    _succeed([*fs, "-mkdir", "-p", KEPT])
-    _succeed([*fs, "-chmod", "700", KEPT])
+    succeed("-mkdir", "-p", KEPT)
+    succeed("-chmod", "700", KEPT)
     try:
-        _succeed([*fs, *REPLICAS, "-put", str(archive), part])
-        if not _is_whole(fs, part, archive):
+        succeed(*REPLICAS, "-put", str(archive), part)
+        if not _is_whole(part, archive, program):
             raise StageError(f"{part} has not arrived as a whole")
-        _succeed([*fs, "-mv", part, copy])
+        succeed("-mv", part, copy)
     except BaseException as error:
         remove([f"{part}*"])  # and what -put calls a file that is on its way
         # Of two runs at once, the later one finds what the other one has made.
-        if not isinstance(error, StageError) or not _is_whole(fs, copy, archive):
+        if not isinstance(error, StageError) or not _is_whole(copy, archive, program):
             raise
-
-
-def _succeed(command: list[str]) -> None:
-    """Run Hadoop's command; StageError with its last line if it fails."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=PIPE)
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "backslashreplace").splitlines()
-        raise StageError(said[-1] if said else f"{shlex.join(command)} failed")

@@ -1,46 +1,41 @@
-"""The jobs of run_hadoop.sh, each as the command line of Hadoop Streaming.
+"""The jobs of run_hadoop.sh, each as a command line of Hadoop Streaming.
 
 records → (sums → counts →) (shared keys →) pairs (→ dedup)
 
-edges → decided (→ the lines that stay, and the records that go)
+edges → decided (→ the lines that are kept, and the records that are removed)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from neardup.engines.hadoop import shipping
+from neardup.engines.hadoop import shipping, sizes
 from neardup.engines.hadoop.folders import kept_on_cluster
 from neardup.engines.hadoop.shipping import ARCHIVES, NUMPY
-from neardup.engines.hadoop.sizes import (
-    MAP_MEMORY,
-    MAPS,
-    REDUCERS,
-    SAME_SPLITS,
-    WHOLE_LINES,
-    File,
-    heap,
-    map_memory,
-    map_properties,
-    reduce_properties,
-)
+from neardup.engines.hadoop.sizes import MAP_MEMORY, MAPS, REDUCERS, Properties
 from neardup.engines.hadoop.watching import hadoop, streaming_jar
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
 from neardup.runtime.errors import StageError, UsageError
 
-# What is sent along is called so in a task's folder.
+# The names of what is sent along, in a task's folder.
 CODE, VENV, COUNTS = "neardup-job", "venv", "counts"
 LIST, DECIDED, SHARED = "input-files", "decided", "shared-keys"
-FILES = "mapreduce.job.cache.files"
-KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
-IDENTITY = ("-mapper", "org.apache.hadoop.mapred.lib.IdentityMapper")
+NAME, FILES = "mapreduce.job.name", "mapreduce.job.cache.files"
 PLAIN = {"mapreduce.output.fileoutputformat.compress": "false"}  # for a task to read
-ONE_PLAIN_FILE = {REDUCERS: 1, **PLAIN}
+KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
+IDENTITY = "org.apache.hadoop.mapred.lib.Identity"
+# A mapper's lines become the output as they are: no part of them is a key, and no tab is added.
+WHOLE_LINES = {"stream.map.output": "keyonlytext"}
+# A line's place follows from where its split begins (`reading.blocks`), so two jobs that speak of
+# the same lines need the same splits.  By default these depend on how much all the input files
+# have, and on how many maps there should be; with this, on the blocks of each file alone.
+SAME_SPLITS = {MAPS: 1}
+MOST_HEAP = 1024  # megabytes, of a JVM that only fetches and merges: the rest is for the decision
 
 
 @dataclass
@@ -67,69 +62,188 @@ class Submission:
     maps: int = 0
     key_reducers: int = 0
     places: str = ""  # the file that lists the input files; "" where no task needs it
-    listed: list[File] = field(default_factory=list)  # the input, where places are known
+    listed: list[sizes.File] = field(default_factory=list)  # the input, where places are known
     kept: dict[str, str] = field(default_factory=dict)  # archives that the cluster keeps
 
 
-def reading(asked: Submission) -> dict[str, object]:
-    """The properties of a job that reads the records."""
+# The jobs.  `counts` and `shared` are the folders of the jobs that count tokens, and that find the
+# keys which get lines; where no job counts, `counts` is not used, and without `shared` all keys do.
+
+
+def sums_job(asked: Submission, output: str) -> list[str]:
+    """From records to the counts of tokens and sizes."""
+    words = _inputs([*asked.inputs, *asked.options.against])
+    words += ["-output", output, "-mapper", _step(asked, "count", "map", *flags(asked))]
+    words += ["-reducer", _step(asked, "count", "sum")]
+    return _job(asked, "tokens", _reading(asked), _along(_list_of_files(asked)), words)
+
+
+def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
+    """From all counts to those that the pairs job takes."""
+    words = [*_sorted(sums), "-output", output, "-reducer", _step(asked, "count", "order")]
+    return _job(asked, "counts", {}, _always({REDUCERS: 1, **PLAIN}), words)
+
+
+def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
+    """From records to the keys that two of them share."""
+    options, files = _task_options(asked, counts)
+    words = _inputs([*asked.inputs, *asked.options.against])
+    words += ["-output", output, "-mapper", _step(asked, "share", "map", *options)]
+    words += ["-reducer", _step(asked, "share", "reduce", *options)]
+    own = {**_reading(asked), REDUCERS: asked.key_reducers}
+    return _job(asked, "keys", own, [*_always(PLAIN), *_same_splits(asked), *files], words)
+
+
+def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
+    """From records to pairs, or edges."""
+    options, files = _task_options(asked, counts, shared)
+    of_keys = [f"--shared-keys={SHARED}"] if shared else []
+    words = _inputs([*asked.inputs, *asked.options.against])
+    words += ["-output", output]
+    words += ["-mapper", _script(asked, "mapper.py", "--blocks", *of_keys, *options)]
+    words += ["-reducer", _script(asked, "reducer.py", *options)]
+    return _job(asked, "", _reading(asked), [*_same_splits(asked), *files], words)
+
+
+def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
+    """The same job, where the files of shared keys are known to have so many bytes."""
+    place = pairs_job.index(f"{MAP_MEMORY}={memory}")  # what -D says comes after it, and wins
+    more = f"{MAP_MEMORY}={sizes.map_memory(memory, mapped)}"
+    return [*pairs_job[:place], more, *pairs_job[place + 1 :]]
+
+
+def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
+    words = [*_sorted(pairs), "-output", output, "-reducer", _script(asked, "dedup_reducer.py")]
+    return _job(asked, "dedup", {}, [], words)
+
+
+def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[str]:
+    """All edges go to one reducer."""
+    options, files = _task_options(asked, counts)
+    words = [*_sorted(edges), "-output", output, "-reducer", _step(asked, "decide", *options)]
+    heap = min(MOST_HEAP, sizes.heap(asked.memory))
+    # step.py keep finds lines by halves, in a plain file; other answers may be packed.
+    one = {REDUCERS: 1, **(PLAIN if asked.options.output == "kept" else {})}
+    own = {"mapreduce.reduce.java.opts": f"-Xmx{heap}m"}
+    return _job(asked, "decision", own, [*_always(one), *files], words)
+
+
+def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
+    """The new lines without those of removed records; each part is of one split."""
+    files = [*_always({REDUCERS: 0, **WHOLE_LINES}), *_same_splits(asked)]
+    files += _from_cluster({DECIDED: f"{decided}/part-00000"})
+    files += _along(_list_of_files(asked))
+    mapper = _step(asked, "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
+    words = [*_inputs(asked.inputs), "-output", output, "-mapper", mapper]
+    return _job(asked, "lines that stay", _reading(asked), files, words)
+
+
+def removed_job(asked: Submission, decided: str, output: str) -> list[str]:
+    """What --output removed prints: without places, in order of ids."""
+    words = ["-input", decided, "-output", output]
+    words += ["-mapper", "cut -f 2-", "-reducer", f"{IDENTITY}Reducer"]
+    return _job(asked, "records removed", {}, _always({REDUCERS: 1, **WHOLE_LINES}), words)
+
+
+# The command line of a job.
+
+
+def _reading(asked: Submission) -> Properties:
+    """What a job needs that reads records."""
     return {
-        "mapreduce.job.name": asked.name,
-        **map_properties(asked.memory),
+        **sizes.map_properties(asked.memory),
         MAPS: asked.maps,
         "mapreduce.input.fileinputformat.input.dir.recursive": "true",
     }
 
 
-def inputs(names: Sequence[str]) -> list[str]:
+def _inputs(names: Iterable[str]) -> list[str]:
     return [word for name in names for word in ("-input", name)]
 
 
-def along(files: Mapping[str, str]) -> list[str]:
-    """What sends files of this machine along: the name that each has in a task, and its path."""
-    for path in files.values():
-        check_name(Path(path))
-    sent = [f"{path}#{name}" for name, path in files.items()]
-    return ["-files", ",".join(sent)] if sent else []
+def _sorted(lines: str) -> list[str]:
+    """The input of a job that sorts the lines of an earlier one for its reducer."""
+    return [*KEY_VALUE, "-input", lines, "-mapper", f"{IDENTITY}Mapper"]
 
 
-def from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
-    """What gives each task files of the cluster: the name that each has there, and its path."""
-    # With -files and -archives, the name of the file system would have to be told.
-    cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]
-    return ["-D", f"{kind}={','.join(cached)}"] if cached else []
+def _job(
+    asked: Submission,
+    what: str,
+    own: Mapping[str, object],
+    files: Sequence[str],
+    words: Sequence[str],
+) -> list[str]:
+    """A job by its properties, the files it needs, and the options of Streaming."""
+    name = f"{asked.name}: {what}" if what else asked.name
+    return [*streaming(asked, {NAME: name, **own}, files), *words, *_environment(asked)]
 
 
-def always(properties: Mapping[str, object]) -> list[str]:
+def streaming(
+    asked: Submission, properties: Mapping[str, object], files: Sequence[str] = ()
+) -> list[str]:
+    """The head of the command: generic options, which must be before those of Streaming."""
+    common: dict[str, object] = {
+        REDUCERS: asked.reducers,
+        **sizes.reduce_properties(asked.memory),
+        # Parts come into OUTPUT when the job has ended well, and not one by one.
+        "mapreduce.fileoutputcommitter.algorithm.version": 1,
+        "stream.jobconf.truncate.limit": 20000,  # a task finds its configuration in its environment
+    }
+    merged = {**properties, **common, **properties}
+    defined = [f"{name}={value}" for name, value in merged.items()]
+    _check_name(shipping.folder())
+    # Few files: each costs the client half a second.
+    sent = {CODE: shipping.our_code(), **({} if asked.kept else _with_numpy(asked))}
+    return [
+        *(hadoop(), "jar", streaming_jar()),
+        *(word for text in (*defined, *asked.define) for word in ("-D", text)),
+        *files,
+        *_from_cluster(asked.kept, ARCHIVES),
+        *("-archives", ",".join(f"{path}#{name}" for name, path in sent.items())),
+    ]
+
+
+def _always(properties: Mapping[str, object]) -> list[str]:
     """Properties that win over what the user defines."""
     return [word for name, value in properties.items() for word in ("-D", f"{name}={value}")]
 
 
-def same_splits(asked: Submission) -> list[str]:
+def _same_splits(asked: Submission) -> list[str]:
     """What makes two jobs cut a file alike, where one of them reads other files too."""
     both = asked.options.against and asked.options.output == "kept"
-    return always(SAME_SPLITS) if both else []
+    return _always(SAME_SPLITS) if both else []
 
 
-def task_options(asked: Submission, counts: str, shared: str = "") -> tuple[list[str], list[str]]:
-    """The options of a task, and what sends along the files that they name.
+# What a task needs: its script and options, files, and numpy.
 
-    `counts` is the folder where token counts are, if there is a job that makes them; `shared` that
-    of shared keys, of a task that takes them.
-    """
-    sent = listed(asked)
-    cached = {SHARED: shared} if shared else {}
-    if counts_first(asked.options):
-        cached[COUNTS] = f"{counts}/part-00000"
-    elif asked.options.counts is not None:
-        sent[COUNTS] = str(Path(asked.options.counts).resolve())
-    made = COUNTS in cached
-    named = COUNTS if made or COUNTS in sent else None
-    return flags(asked, named, own_counts=made), [*from_cluster(cached), *along(sent)]
+
+def _script(asked: Submission, script: str, *words: str) -> str:
+    return command(python(asked), f"{CODE}/{script}", *words)
+
+
+def _step(asked: Submission, *words: str) -> str:
+    return _script(asked, "step.py", *words)
+
+
+def command(*words: str) -> str:
+    """As one argument; Streaming splits it at blanks and knows no escapes."""
+    for word in words:
+        if re.search(r"[\s'\"\\]", word):
+            raise UsageError(f"Hadoop cannot pass {word!r} on: it has a blank or a quote in it")
+    return " ".join(words)
+
+
+def python(asked: Submission) -> str:
+    return f"{VENV}/bin/python" if asked.ship_venv else asked.python or "python3"
+
+
+def _environment(asked: Submission) -> list[str]:
+    shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={NUMPY}"]
+    return ["-cmdenv", "OPENBLAS_NUM_THREADS=1", *shipped]
 
 
 def flags(asked: Submission, counts: str | None = None, own_counts: bool = False) -> list[str]:
-    """The options of a task, with what it finds under other names."""
+    """The options of a task, with the names that files have there."""
     options = replace(
         asked.options,
         # The list of input files says which are old; a name might have a blank.
@@ -141,38 +255,45 @@ def flags(asked: Submission, counts: str | None = None, own_counts: bool = False
     return options.arguments()
 
 
-def listed(asked: Submission) -> dict[str, str]:
+def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[list[str], list[str]]:
+    """The options of a task, and what sends along the files that they name."""
+    sent = _list_of_files(asked)
+    cached = {SHARED: shared} if shared else {}
+    if counts_first(asked.options):
+        cached[COUNTS] = f"{counts}/part-00000"
+    elif asked.options.counts is not None:
+        sent[COUNTS] = str(Path(asked.options.counts).resolve())
+    made = COUNTS in cached
+    named = COUNTS if made or COUNTS in sent else None
+    return flags(asked, named, own_counts=made), [*_from_cluster(cached), *_along(sent)]
+
+
+def _list_of_files(asked: Submission) -> dict[str, str]:
     """The list of the input files, where tasks must know their places."""
     return {LIST: asked.places} if asked.places else {}
 
 
-def streaming(
-    asked: Submission, properties: dict[str, object], more: Sequence[str] = ()
-) -> list[str]:
-    """The head of the command: what Hadoop wants to have before streaming's own options."""
-    common: dict[str, object] = {
-        REDUCERS: asked.reducers,
-        **reduce_properties(asked.memory),
-        # Parts come into OUTPUT when the job has ended well, and not one by one.
-        "mapreduce.fileoutputcommitter.algorithm.version": 1,
-        "stream.jobconf.truncate.limit": 20000,  # a task finds its configuration in its environment
-    }
-    merged = {**properties, **common, **properties}
-    defined = [f"{name}={value}" for name, value in merged.items()]
-    check_name(shipping.folder())
-    # One file: each costs the client half a second.
-    files = {CODE: shipping.our_code(), **({} if asked.kept else with_numpy(asked))}
+def _along(files: Mapping[str, str]) -> list[str]:
+    """What sends files of this machine along: the name that each has in a task, and its path."""
+    for path in files.values():
+        _check_name(Path(path))
     sent = [f"{path}#{name}" for name, path in files.items()]
-    return [
-        *(hadoop(), "jar", streaming_jar()),
-        *(word for text in (*defined, *asked.define) for word in ("-D", text)),
-        *more,
-        *from_cluster(asked.kept, ARCHIVES),
-        *("-archives", ",".join(sent)),
-    ]
+    return ["-files", ",".join(sent)] if sent else []
 
 
-def with_numpy(asked: Submission) -> dict[str, Path]:
+def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
+    """What gives each task files of the cluster: the name that each has there, and its path."""
+    # -files and -archives would need the name of the file system.
+    cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]
+    return ["-D", f"{kind}={','.join(cached)}"] if cached else []
+
+
+def _check_name(path: Path) -> None:
+    if not re.fullmatch("[A-Za-z0-9/._+@-]+", str(path)):
+        raise StageError(f"Hadoop takes no file from a folder of this name: {path}")
+
+
+def _with_numpy(asked: Submission) -> dict[str, Path]:
     """The archive that brings numpy to the nodes, by its name in a task's folder, if it is sent."""
     if asked.ship_venv:
         return {VENV: shipping.virtual_environment()}
@@ -183,145 +304,6 @@ def keep_on_cluster(asked: Submission) -> None:
     """Have all jobs take numpy from one copy on the cluster, if it can be kept there."""
     if any(text.startswith(f"{ARCHIVES}=") for text in asked.define):
         return  # the property has one value, and this one is the user's
-    for name, archive in with_numpy(asked).items():
+    for name, archive in _with_numpy(asked).items():
         if copy := kept_on_cluster(archive):
             asked.kept = {name: copy}
-
-
-def check_name(path: Path) -> None:
-    if not re.fullmatch("[A-Za-z0-9/._+@-]+", str(path)):
-        raise StageError(f"Hadoop takes no file from a folder of this name: {path}")
-
-
-def python(asked: Submission) -> str:
-    return f"{VENV}/bin/python" if asked.ship_venv else asked.python or "python3"
-
-
-def environment(asked: Submission) -> list[str]:
-    words = ["-cmdenv", "OPENBLAS_NUM_THREADS=1"]
-    shipped = ["-cmdenv", f"PYTHONPATH={NUMPY}"]
-    return words if asked.ship_numpy is None else [*words, *shipped]
-
-
-def command(*words: str) -> str:
-    """As one argument; Streaming takes it apart at blanks and knows no escapes."""
-    for word in words:
-        if re.search(r"[\s'\"\\]", word):
-            raise UsageError(f"Hadoop cannot pass {word!r} on: it has a blank or a quote in it")
-    return " ".join(words)
-
-
-def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
-    """From records to the keys that two of them share."""
-    options, files = task_options(asked, counts)
-    own = {"mapreduce.job.name": f"{asked.name}: keys", REDUCERS: asked.key_reducers}
-    return [
-        *streaming(asked, {**reading(asked), **own}, [*always(PLAIN), *same_splits(asked), *files]),
-        *inputs([*asked.inputs, *(asked.options.against)]),
-        *("-output", output),
-        *("-mapper", command(python(asked), f"{CODE}/step.py", "share", "map", *options)),
-        *("-reducer", command(python(asked), f"{CODE}/step.py", "share", "reduce", *options)),
-        *environment(asked),
-    ]
-
-
-def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
-    """From records to pairs; `counts` is the folder where token counts are, if there is a job, and
-    `shared` that of the keys that get lines; "": all do."""
-    options, files = task_options(asked, counts, shared)
-    more = ["--blocks", *[f"--shared-keys={SHARED}"] * bool(shared)]
-    return [
-        *streaming(asked, reading(asked), [*same_splits(asked), *files]),
-        *inputs([*asked.inputs, *(asked.options.against)]),
-        *("-output", output),
-        *("-mapper", command(python(asked), f"{CODE}/mapper.py", *more, *options)),
-        *("-reducer", command(python(asked), f"{CODE}/reducer.py", *options)),
-        *environment(asked),
-    ]
-
-
-def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
-    """The same job, where the files of shared keys are known to have so many bytes."""
-    place = pairs_job.index(f"{MAP_MEMORY}={memory}")  # what -D says stands behind it, and wins
-    more = f"{MAP_MEMORY}={map_memory(memory, mapped)}"
-    return [*pairs_job[:place], more, *pairs_job[place + 1 :]]
-
-
-def sums_job(asked: Submission, output: str) -> list[str]:
-    """From records to the counts of tokens and sizes."""
-    name = {"mapreduce.job.name": f"{asked.name}: tokens"}
-    return [
-        *streaming(asked, {**reading(asked), **name}, along(listed(asked))),
-        *inputs([*asked.inputs, *(asked.options.against)]),
-        *("-output", output),
-        *("-mapper", command(python(asked), f"{CODE}/step.py", "count", "map", *flags(asked))),
-        *("-reducer", command(python(asked), f"{CODE}/step.py", "count", "sum")),
-        *environment(asked),
-    ]
-
-
-def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
-    """From all counts to those that the pairs job takes."""
-    return [
-        *streaming(asked, {"mapreduce.job.name": f"{asked.name}: counts"}, always(ONE_PLAIN_FILE)),
-        *(*KEY_VALUE, "-input", sums, "-output", output, *IDENTITY),
-        *("-reducer", command(python(asked), f"{CODE}/step.py", "count", "order")),
-        *environment(asked),
-    ]
-
-
-def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
-    return [
-        *streaming(asked, {"mapreduce.job.name": f"{asked.name}: dedup"}),
-        *(*KEY_VALUE, "-input", pairs, "-output", output, *IDENTITY),
-        *("-reducer", command(python(asked), f"{CODE}/dedup_reducer.py")),
-        *environment(asked),
-    ]
-
-
-MOST_HEAP = 1024  # megabytes, of a JVM that only fetches and merges: the rest is for the decision
-
-
-def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[str]:
-    """All edges go to one reducer."""
-    options, files = task_options(asked, counts)
-    own: dict[str, object] = {
-        "mapreduce.job.name": f"{asked.name}: decision",
-        "mapreduce.reduce.java.opts": f"-Xmx{min(MOST_HEAP, heap(asked.memory))}m",
-    }
-    # By halves is found in a plain file; others may be packed.
-    one = ONE_PLAIN_FILE if asked.options.output == "kept" else {REDUCERS: 1}
-    return [
-        *streaming(asked, own, [*always(one), *files]),
-        *(*KEY_VALUE, "-input", edges, "-output", output, *IDENTITY),
-        *("-reducer", command(python(asked), f"{CODE}/step.py", "decide", *options)),
-        *environment(asked),
-    ]
-
-
-def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
-    """The new lines without those of the records that go; each part is of one split."""
-    name = {"mapreduce.job.name": f"{asked.name}: lines that stay"}
-    more = [*always({REDUCERS: 0, **WHOLE_LINES}), *same_splits(asked)]
-    more += from_cluster({DECIDED: f"{decided}/part-00000"})
-    files = [f"--decided={DECIDED}", f"--input-files={LIST}"]
-    return [
-        *streaming(asked, {**reading(asked), **name}, [*more, *along(listed(asked))]),
-        *(*inputs(asked.inputs), "-output", output),
-        *("-mapper", command(python(asked), f"{CODE}/step.py", "keep", *files)),
-        *environment(asked),
-    ]
-
-
-def removed_job(asked: Submission, decided: str, output: str) -> list[str]:
-    """What --output removed prints: without places, in order of ids."""
-    return [
-        *streaming(
-            asked,
-            {"mapreduce.job.name": f"{asked.name}: records removed"},
-            always({REDUCERS: 1, **WHOLE_LINES}),
-        ),
-        *("-input", decided, "-output", output),
-        *("-mapper", "cut -f 2-"),
-        *("-reducer", "org.apache.hadoop.mapred.lib.IdentityReducer"),
-    ]

@@ -1,8 +1,8 @@
 """What is sent to the nodes: our code, and numpy or a virtual environment on request.
 
-They are kept, under the same name for the same content, so that the command which run_hadoop.sh
-prints can be run again as it stands: in .ship/ where this user may write there and nobody else, and
-otherwise in the user's cache.
+Archives are kept, under the same name for the same content, so that the command which run_hadoop.sh
+prints can be run again: in .ship/ where only this user may write there, and otherwise in the user's
+cache.
 """
 
 from __future__ import annotations
@@ -36,6 +36,23 @@ OPTION: dict[str, Any] = dict(
     help="send numpy along, to nodes with this machine's system and Python version; as "
     "--ship-numpy=3.9, to Linux nodes whose Python is 3.9",
 )
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPTS = {
+    "mapper.py": ("pipe", "mapper"),
+    "reducer.py": ("pipe", "reducer"),
+    "dedup_reducer.py": ("pipe", "dedup"),
+    "step.py": ("steps", "step"),
+}
+SCRIPT = """import sys
+
+from neardup.runtime.interpreter import require
+
+require("numpy")
+
+from neardup.engines.{} import {}
+
+sys.exit({}())
+"""
 
 
 def with_value(words: Sequence[str]) -> list[str]:
@@ -57,45 +74,26 @@ def check_version(version: str | None) -> None:
         )
 
 
-ROOT = Path(__file__).resolve().parents[3]
-SCRIPTS = {
-    "mapper.py": ("pipe", "mapper"),
-    "reducer.py": ("pipe", "reducer"),
-    "dedup_reducer.py": ("pipe", "dedup"),
-    "step.py": ("steps", "step"),
-}
-SCRIPT = """import sys
-
-from neardup.runtime.interpreter import require
-
-require("numpy")
-
-from neardup.engines.{} import {}
-
-sys.exit({}())
-"""
-
-
 def our_code() -> Path:
     """The scripts and neardup/, without what Python has compiled: the same bytes every time.
 
     The scripts are written here, since an installed package does not bring those beside it.
     """
-
-    def add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
-        entry = tarfile.TarInfo(name)
-        entry.size = len(content)
-        tar.addfile(entry, io.BytesIO(content))
+    scripts = {
+        name: SCRIPT.format(module, main, main).encode() for name, (module, main) in SCRIPTS.items()
+    }
+    modules = sorted((ROOT / "neardup").rglob("*.py"))
+    contents = {**scripts, **{str(path.relative_to(ROOT)): path.read_bytes() for path in modules}}
 
     def pack(target: Path) -> None:
         with (
             gzip.GzipFile(target, "wb", mtime=0) as file,
             tarfile.open(fileobj=file, mode="w") as tar,
         ):
-            for name, (module, main) in SCRIPTS.items():
-                add(tar, name, SCRIPT.format(module, main, main).encode())
-            for path in sorted((ROOT / "neardup").rglob("*.py")):
-                add(tar, str(path.relative_to(ROOT)), path.read_bytes())
+            for name, content in contents.items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
 
     return _made("neardup.tar.gz", pack)
 
@@ -142,21 +140,18 @@ def _empty_folder() -> Iterator[str]:
 
 
 def kept_bytes(data: bytes) -> Path:
-    """A file of these bytes, that is called by what they are."""
-
-    def write(path: Path) -> None:
-        path.write_bytes(data)
-
-    return _kept(f"{hashlib.sha256(data).hexdigest()[:16]}.tsv", write)
+    """A file of these bytes, whose name has a hash of them."""
+    name = f"{hashlib.sha256(data).hexdigest()[:16]}.tsv"
+    return _kept(name, lambda path: path.write_bytes(data))
 
 
-def _kept(name: str, make: Callable[[Path], None]) -> Path:
+def _kept(name: str, make: Callable[[Path], object]) -> Path:
     """The archive of that name, made if it is not there."""
     path = folder() / name
     return path if path.exists() else _made(name, make)
 
 
-def _made(name: str, make: Callable[[Path], None]) -> Path:
+def _made(name: str, make: Callable[[Path], object]) -> Path:
     """A new archive of that name, whole or not at all; one with the same content stays as it is.
 
     Hadoop gives up where a file changes, be it in date only, while another run sends it along.

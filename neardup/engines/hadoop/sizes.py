@@ -1,29 +1,22 @@
 """How many tasks a job has, and how large they are, from the sizes of its input files.
 
-What a task's container holds, and how Hadoop's JVM in it uses its share: of all our jobs.
-
-    container (--memory) = JVM (sort buffer of a mapper | what a reducer has fetched) + Python
-
-YARN counts the pages of files that a task maps as its own, though the system has them once: where
-they are more than fits, a mapper's container is larger by them, and its JVM is not.
-
-Megabytes are 2^20 bytes, as Hadoop's.
-
-Files are in order of their paths.  Those whose names begin with `_` or `.` are left out, as Hadoop
-leaves them out; what else it does not read may be in the list, and does no harm there.
-
     bytes of files → of plain lines → of keyed lines → rounds, maps, reducers
 
 A map should write what its JVM can sort at once: of more, all that it has written goes through the
 disk once more.  A reducer should hold what it is sent, as long as there are not too many of them.
 All of it is a guess by the files' sizes, and nothing but speed depends on it.
+
+    container (--memory) = JVM (sort buffer of a mapper | what a reducer has fetched) + Python
+
+YARN counts the pages of files that a task maps as its own, though the system has them once: where
+they are more than fits, a mapper's container is larger by them, and its JVM is not.  Megabytes are
+2^20 bytes, as Hadoop's.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from math import isqrt
@@ -31,23 +24,12 @@ from typing import NamedTuple, Union
 
 import numpy as np
 
-from neardup.engines.hadoop.watching import hadoop
+from neardup.engines.hadoop.watching import fs
 from neardup.options.settings import Settings
 from neardup.runtime.errors import StageError, shown
 
-MAPS, REDUCERS = "mapreduce.job.maps", "mapreduce.job.reduces"
-
-# A line's place is told from where its split begins (`reading.blocks`), so two jobs that speak of
-# the same lines need the same splits.  By default these depend on how much all the input files
-# have, and on how many maps there should be; with this, on the blocks of each file alone.
-SAME_SPLITS = {MAPS: 1}
-
-# A mapper's lines become the output as they are: no part of them is a key, and no tab is added.
-WHOLE_LINES = {"stream.map.output": "keyonlytext"}
-
-
 Properties = dict[str, Union[str, int, float]]
-
+MAPS, REDUCERS = "mapreduce.job.maps", "mapreduce.job.reduces"
 MAP_MEMORY = "mapreduce.map.memory.mb"
 DEFAULT_MEMORY = 2048
 JVM_SHARE = 0.45  # of a container; the rest is for Python
@@ -60,6 +42,35 @@ NO_SECOND_COMPILER = "-XX:TieredStopAtLevel=1"
 # one of those that a distribution has built.  Java's own (DefaultCodec) takes four times the CPU,
 # and zstd needs what is built.
 SNAPPY = "org.apache.hadoop.io.compress.SnappyCodec"
+SHUFFLE_MILLISECONDS = 25_000  # three tries before a node is given up; Hadoop's own are 180 s each
+# A line of `hadoop fs -ls`.
+LISTED = re.compile(
+    r"(?P<kind>[-d])\S+ .*? (?P<size>\d+) (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d) (?P<name>.+)"
+)
+AUTO = "auto"
+PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
+PACKED_TO = 3  # bytes that a byte of a packed file stands for: digits 2.2, texts 2.5 to 4
+USUAL_SIZE = 100  # shingles of a record, where the number of keys depends on it
+# Bytes of a keyed line for a byte of its record: measured with records of 100 shingles, and texts
+# of 50 to 300 words.
+SHINGLES = 0.35
+TEXT = {"word": 2.0, "char": 8.4, "spot": 0.5}
+# Of the sort buffer; the rest is for the 16 bytes that Hadoop keeps for each line, and for records
+# that have more keys or longer lines than others.
+FILLED = 0.8
+REDUCER_BYTES = 5 * 10**8  # of keyed lines: what a JVM of 900 MB holds without its disk
+# Every reducer fetches from every map: beyond so many, both their number and what each gets grow.
+MANY_REDUCERS = 500
+# Of lines, from where a first round costs less than what it spares; and of these lines, the share
+# that is then sent: a fifth or less, where a tenth of the records have near-copies.
+WORTH_TWO_ROUNDS = 4 * 10**9
+SHARED_LINES = 5
+# The first round sends 13 bytes for a line of some 250.  Its reducers are few, since each knows
+# only its own keys, and leaves out those whose records share another one of these.
+KEYS_ALONE = 0.05
+KEY_REDUCER_BYTES = 10**9
+LEAST_MAPS, MOST_MAPS = 2, 50_000  # Hadoop's own least; a list of more is too long for its master
+MOST_REDUCERS = 9_999
 
 
 def heap(memory: int) -> int:
@@ -81,16 +92,13 @@ def map_memory(memory: int, mapped: int) -> int:
     return memory + max(0, -(-mapped >> 20) - int(memory * SPARE))
 
 
-def map_properties(memory: int, mapped: int = 0) -> Properties:
+def map_properties(memory: int) -> Properties:
     return {
-        MAP_MEMORY: map_memory(memory, mapped),
+        MAP_MEMORY: memory,
         "mapreduce.map.java.opts": f"-Xmx{heap(memory)}m {NO_SECOND_COMPILER}",
         "mapreduce.task.io.sort.mb": sort_buffer(memory),
         "mapreduce.map.sort.spill.percent": 0.95,  # the fewer spills, the less there is to merge
     }
-
-
-SHUFFLE_MILLISECONDS = 25_000  # three tries before a node is given up; Hadoop's own are 180 s each
 
 
 def reduce_properties(memory: int) -> Properties:
@@ -111,12 +119,6 @@ def reduce_properties(memory: int) -> Properties:
     }
 
 
-# A line of `hadoop fs -ls`.
-LISTED = re.compile(
-    r"(?P<kind>[-d])\S+ .*? (?P<size>\d+) (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d) (?P<name>.+)"
-)
-
-
 class File(NamedTuple):
     name: str
     bytes: int
@@ -124,14 +126,15 @@ class File(NamedTuple):
 
 
 def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
-    """The files that these names and patterns stand for, and those in folders.
+    """The files that these names and patterns stand for, and those in folders, in order of paths.
 
-    By one question to Hadoop, whose command is `program`; StageError where there is no such file.
+    Those whose names begin with `_` or `.` are left out, as Hadoop leaves them out; what else it
+    does not read does no harm.  By one question to Hadoop, whose command is `program`; StageError
+    where there is no such file.
     """
     if not patterns:
         return []
-    command = [*(program or [hadoop()]), "fs", "-ls", "-R", *patterns]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    done = fs("-ls", "-R", *patterns, program=program)
     if done.returncode:
         sys.stderr.write(done.stderr.decode("utf-8", "backslashreplace"))
         raise StageError(f"cannot list {' '.join(patterns)}; Hadoop said why above")
@@ -139,7 +142,7 @@ def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
 
 
 def files_in(listing: bytes) -> list[File]:
-    """The files that a job reads of those in a listing, in order.
+    """The files of a listing that a job reads, in order.
 
     >>> files_in(b"-rw-r--r--   1 me us  5 2026-01-31 09:00 /in/a b.txt\\n")
     [File(name='/in/a b.txt', bytes=5, modified='2026-01-31 09:00')]
@@ -156,40 +159,6 @@ def files_in(listing: bytes) -> list[File]:
     return sorted(files, key=lambda file: file.name.encode("utf-8", "surrogateescape"))
 
 
-def check_unchanged(before: Sequence[File], after: Sequence[File]) -> None:
-    """StageError unless two listings of the same names agree."""
-    if changed := sorted(set(before) ^ set(after)):
-        raise StageError(
-            f"{changed[0].name}: changed while it was read; run again when nobody writes to it"
-        )
-
-
-AUTO = "auto"
-PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
-PACKED_TO = 3  # bytes that a byte of a packed file stands for: digits 2.2, texts 2.5 to 4
-USUAL_SIZE = 100  # shingles of a record, where the number of keys depends on it
-# Bytes of a keyed line for a byte of its record: measured with records of 100 shingles, and texts
-# of 50 to 300 words.
-SHINGLES = 0.35
-TEXT = {"word": 2.0, "char": 8.4, "spot": 0.5}
-# Of the sort buffer; the rest is for the 16 bytes that Hadoop keeps for each line, and for records
-# that have more keys or longer lines than others.
-FILLED = 0.8
-REDUCER_BYTES = 5 * 10**8  # of keyed lines: what a JVM of 900 MB holds without its disk
-# Every reducer fetches from every map: beyond so many, both their number and what each gets grow.
-MANY_REDUCERS = 500
-# Of lines, from where a first round costs less than what it spares; and of these lines, the share
-# that is then sent: a fifth or less, where a tenth of the records have near-copies.
-WORTH_TWO_ROUNDS = 4 * 10**9
-SHARED_LINES = 5
-# The first round sends 13 bytes for a line of some 250.  Its reducers are few, since each knows
-# only its own keys, and leaves out those that bring together who meets at another one of these.
-KEYS_ALONE = 0.05
-KEY_REDUCER_BYTES = 10**9
-LEAST_MAPS, MOST_MAPS = 2, 50_000  # Hadoop's own least; a list of more is too long for its master
-MOST_REDUCERS = 9_999
-
-
 def line_bytes(files: Iterable[File], settings: Settings) -> int:
     """Of all keyed lines, about.
 
@@ -199,20 +168,6 @@ def line_bytes(files: Iterable[File], settings: Settings) -> int:
     keys = int(settings.scheme.key_counts(np.array([USUAL_SIZE]))[0])
     shingler = settings.form.shingle
     return int(plain * keys * (TEXT[shingler.unit] if shingler else SHINGLES))
-
-
-def rounds_for(lines: int) -> str:
-    """How many map-reduce rounds, where nobody says: "1" or "2".
-
-    >>> rounds_for(10**9), rounds_for(10**10)
-    ('1', '2')
-    """
-    return "2" if lines > WORTH_TWO_ROUNDS else "1"
-
-
-def lines_sent(lines: int, rounds: str) -> int:
-    """How many bytes of so many travel, about, in the larger one of these rounds."""
-    return lines // SHARED_LINES if rounds == "2" else lines
 
 
 def maps_for(lines: int, memory: int) -> int:
@@ -239,7 +194,7 @@ def reducers_for(lines: int) -> int:
 
 
 def key_reducers_for(lines: int, reducers: int) -> int:
-    """Of the first of two rounds, where the second one has so many; 0 lines: nobody knows.
+    """Of the first of two rounds, where the second one has so many; 0 lines: unknown.
 
     >>> [key_reducers_for(lines, 8) for lines in (0, 10**9, 10**11, 10**13)]
     [8, 1, 5, 8]

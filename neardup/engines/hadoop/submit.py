@@ -10,7 +10,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,21 +20,9 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_hadoop.sh")
 
+from neardup.engines.cluster import check_unchanged
 from neardup.engines.hadoop import command_line, folders, jobs, shipping, sizes
-from neardup.engines.hadoop.folders import claimed
-from neardup.engines.hadoop.sizes import (
-    AUTO,
-    MAP_MEMORY,
-    MAPS,
-    REDUCERS,
-    File,
-    key_reducers_for,
-    line_bytes,
-    lines_sent,
-    maps_for,
-    reducers_for,
-    rounds_for,
-)
+from neardup.engines.hadoop.sizes import AUTO, MAP_MEMORY, MAPS, REDUCERS, File
 from neardup.engines.hadoop.watching import Job, hadoop, say
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import counts_first, settings_before_counts
@@ -44,17 +31,15 @@ from neardup.runtime.atomic_write import LOCKED, swept_folder
 from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.errors import StageError
 from neardup.runtime.program import end_on_signals, run
-from neardup.runtime.summary import (
-    REMOVED,
-    describe,
-    judged,
-)
+from neardup.runtime.summary import REMOVED, describe, judged
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import check_lines, decide_edges
 from neardup.stages.phases import AGAIN, check_rounds
 from neardup.stages.token_counting import first_settings, settings_with_counts
 
 NAME = "run_hadoop.sh"
+SUMS, COUNTS, KEYS, PAIRS, DEDUP = "sums", "counts", "shared", "pairs", "dedup"
+DECISION, KEPT, GONE = "decided", "kept", "removed"
 
 
 def command() -> int:
@@ -68,45 +53,46 @@ def main(typed: str = f"./{NAME}") -> None:
     asked = command_line.read(sys.argv[1:], typed)
     with swept_folder(shipping.folder(), LOCKED) as temporary:
         look_at_inputs(asked, temporary)
-        if not asked.show:
-            jobs.keep_on_cluster(asked)
-        plan = planned(asked)
         if asked.show:
-            sys.stdout.buffer.write(os.fsencode(plan.shown()))
+            sys.stdout.buffer.write(os.fsencode(planned(asked).shown()))
             return
-        with claimed(asked.answers):
+        jobs.keep_on_cluster(asked)
+        plan = planned(asked)
+        with folders.claimed(asked.answers):
             if asked.overwrite:
                 folders.remove_answers(asked.answers)
-            elif len(plan.jobs()) > 1:  # else known when the first job starts
-                _check_answers(asked.answers)
+            elif plan.between:  # else Hadoop says so when the first job starts
+                for folder in filter(folders.exists, asked.answers):
+                    raise StageError(
+                        f"{folder} already exists; --overwrite removes an earlier answer"
+                    )
             carry_out(plan, asked)
-
-
-def _check_answers(answers: list[str]) -> None:
-    for folder in filter(folders.exists, answers):
-        raise StageError(f"{folder} already exists; --overwrite removes an earlier answer")
 
 
 def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
     """List the input files, where tasks must know them, or Hadoop how many tasks there will be."""
-    together = [*asked.inputs, *(asked.options.against)]
     old: list[File] = []
     new: list[File] = []
     if asked.tagged:
         old, new = sizes.listed(asked.options.against), sizes.listed(asked.inputs)
         asked.listed = new
-        names = [[file.name for file in files] for files in (old, new)]
-        asked.places = _kept_until_the_end(format_input_files(*names), asked, temporary)
+        names = format_input_files(*([file.name for file in files] for files in (old, new)))
+        if asked.show:  # the list stays, as the command does
+            asked.places = str(shipping.kept_bytes(names))
+        else:
+            path = temporary / "input-files.tsv"
+            path.write_bytes(names)
+            asked.places = str(path)
     elif not _numbers_are_given(asked):
-        new = sizes.listed(together)
-    lines = line_bytes([*old, *new], settings_before_counts(asked.options))
+        new = sizes.listed([*asked.inputs, *asked.options.against])
+    lines = sizes.line_bytes([*old, *new], settings_before_counts(asked.options))
     if asked.rounds == AUTO:
-        asked.rounds = str(rounds_for(lines))
-    sent = lines_sent(lines, asked.rounds)
-    asked.maps = maps_for(sent, asked.memory)
+        asked.rounds = "2" if lines > sizes.WORTH_TWO_ROUNDS else "1"
+    sent = lines // sizes.SHARED_LINES if asked.rounds == "2" else lines  # about
+    asked.maps = sizes.maps_for(sent, asked.memory)
     if asked.reducers == AUTO:
-        asked.reducers = str(reducers_for(sent))
-    asked.key_reducers = key_reducers_for(lines, int(asked.reducers))
+        asked.reducers = str(sizes.reducers_for(sent))
+    asked.key_reducers = sizes.key_reducers_for(lines, int(asked.reducers))
 
 
 def _numbers_are_given(asked: jobs.Submission) -> bool:
@@ -117,155 +103,133 @@ def _numbers_are_given(asked: jobs.Submission) -> bool:
     return asked.rounds != AUTO and given >= {MAPS, REDUCERS}
 
 
-def _kept_until_the_end(names: bytes, asked: jobs.Submission, temporary: Path) -> str:
-    """The path of a list of the input files; one that stays, where its command is only shown."""
-    if asked.show:
-        return str(shipping.kept_bytes(names))
-    path = temporary / "input-files.tsv"
-    path.write_bytes(names)
-    return str(path)
-
-
 class Commands(NamedTuple):
     """The commands of a run."""
 
-    counting: list[list[str]]
-    pairing: list[list[str]]  # edges, where a decision follows
-    answering: list[list[str]]  # each job's folder is an answer
-    marking: list[str]  # of the answers; [] where their lines tell
+    commands: dict[str, list[str]]  # of the jobs, in order
+    answers: dict[str, str]  # folder → the job that writes it
     between: str  # the folder for what goes from job to job; "" if there is one job
-    shared: str  # the folder of shared keys, for the mappers of the next job; "" if there is none
-
-    def jobs(self) -> list[list[str]]:
-        return [*self.counting, *self.pairing, *self.answering]
 
     def shown(self) -> str:
-        removing = [hadoop(), "fs", "-rm", "-r", "-skipTrash", self.between]
-        after = [*[self.marking] * bool(self.marking), *[removing] * bool(self.between)]
-        lines = [*map(shlex.join, self.counting)]
-        if self.shared:
-            lines.append(
-                f"# with a larger {MAP_MEMORY}, where {self.shared} is over a quarter of it:"
-            )
-        lines += map(shlex.join, [*self.pairing, *self.answering])
-        return "".join(f"{line}\n" for line in [*lines, *map(shlex.join, after)])
+        lines = []
+        for name, command in self.commands.items():
+            lines.append(shlex.join(command))
+            if name == KEYS:
+                shared = f"{self.between}/{KEYS}"
+                lines.append(
+                    f"# with a larger {MAP_MEMORY}, where {shared} is over a quarter of it:"
+                )
+        lines.append(shlex.join(folders.marking([*self.answers])))
+        if self.between:
+            lines.append(shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", self.between]))
+        return "".join(f"{line}\n" for line in lines)
 
 
 def planned(asked: jobs.Submission) -> Commands:
     """records → (sums → counts →) (shared keys →) pairs (→ dedup), or edges → decided (→ lines)"""
     output, *removed = asked.answers
-    tokens_first = counts_first(asked.options)
-    keys_first = asked.rounds == "2"
+    tokens_first, keys_first = counts_first(asked.options), asked.rounds == "2"
+    kept = asked.options.output == "kept"
     several = tokens_first or keys_first or asked.dedup or asked.decides
     between = folders.between(output) if several else ""
-    sums, counts, pairs, decided = (
-        f"{between}/{name}" for name in ("sums", "counts", "pairs", "decided")
+    sums, counts, shared, pairs, decided = (
+        f"{between}/{name}" for name in (SUMS, COUNTS, KEYS, PAIRS, DECISION)
     )
-    shared = f"{between}/shared" if keys_first else ""
-    counting = []
+    commands = {}
     if tokens_first:
-        counting = [jobs.sums_job(asked, sums), jobs.counts_job(asked, sums, counts)]
+        commands[SUMS] = jobs.sums_job(asked, sums)
+        commands[COUNTS] = jobs.counts_job(asked, sums, counts)
     if keys_first:
-        counting.append(jobs.shared_keys_job(asked, shared, counts))
-    pairs_job = partial(jobs.pairs_job, asked, counts=counts, shared=shared)
-    commands = partial(Commands, counting, between=between, shared=shared)
-    if not asked.dedup and not asked.decides:
-        return commands([], [pairs_job(output)], [])
-    pairing = [pairs_job(pairs)]
+        commands[KEYS] = jobs.shared_keys_job(asked, shared, counts)
+    last = not asked.dedup and not asked.decides
+    commands[PAIRS] = jobs.pairs_job(
+        asked, output if last else pairs, counts, shared if keys_first else ""
+    )
     if asked.dedup:
-        return commands(pairing, [jobs.dedup_job(asked, pairs, output)], [])
-    decide = partial(jobs.decide_job, asked, pairs, counts=counts)
-    if asked.options.output == "kept":
-        pairing.append(decide(decided))
-        answering = [jobs.keep_job(asked, decided, output)]
-        answering += [jobs.removed_job(asked, decided, folder) for folder in removed]
-    else:
-        answering = [decide(output)]
-    return commands(pairing, answering, folders.marking(asked.answers))
+        commands[DEDUP] = jobs.dedup_job(asked, pairs, output)
+    if asked.decides:
+        commands[DECISION] = jobs.decide_job(asked, pairs, decided if kept else output, counts)
+    if kept:
+        commands[KEPT] = jobs.keep_job(asked, decided, output)
+    answers = {output: [*commands][-1]}
+    for folder in removed:
+        commands[GONE] = jobs.removed_job(asked, decided, folder)
+        answers[folder] = GONE
+    return Commands(commands, answers, between)
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
     """Run the jobs; in the end nothing is left but OUTPUT, and after a failure not even that."""
-    counting, pairing, answering = (
-        [Job(command) for command in commands]
-        for commands in (plan.counting, plan.pairing, plan.answering)
-    )
     settings = first_settings(asked.options)
     counters = Counters("job")
     counters.promise = settings.promise
-    started: list[Job] = []
+    started: dict[str, Job] = {}
     try:
-        for job in counting:
-            _run(job, started)
-            counters.add(SHUFFLED, job.counters().get(SHUFFLED, 0))  # the rest is counted again
-        if counts_first(asked.options):
-            settings_with_counts(asked.options, _counts(f"{plan.between}/counts/part-00000"))
-        if plan.shared:
-            mapped = counting[-1].hadoop_counter("Bytes Written")
-            first = [*pairing, *answering][0]
-            first.command = jobs.with_room(first.command, asked.memory, mapped)
-        for job in [*pairing, *answering]:
-            _run(job, started)
-            for name, count in job.counters().items():
-                counters.add(name, count)
-        if asked.rounds == "2":
-            _check_rounds(counting[-1], [*pairing, *answering][0])
-        if asked.decides and not [*pairing, *answering][1].counters():
+        for name, command in plan.commands.items():
+            if name == PAIRS and KEYS in started:
+                mapped = started[KEYS].hadoop_counter("Bytes Written")
+                command = jobs.with_room(command, asked.memory, mapped)
+            started[name] = Job(command)
+            started[name].run()
+            counts = started[name].counters()
+            if name in (SUMS, COUNTS, KEYS):  # the job of the pairs counts the rest again
+                counts = {SHUFFLED: counts.get(SHUFFLED, 0)}
+            for each, count in counts.items():
+                counters.add(each, count)
+            if name == COUNTS:
+                counted = _counts(f"{plan.between}/{COUNTS}/part-00000")
+                settings_with_counts(asked.options, counted)
+        _check(started, asked, counters.counts)
+        if asked.decides and not started[DECISION].counters():
             # Hadoop does not listen to a reducer that had nothing to read.
             list(decide_edges([], settings, counters))
-        if asked.options.output == "kept":
-            _check_lines(answering[0], counters.counts[REMOVED])
-            sizes.check_unchanged(asked.listed, sizes.listed(asked.inputs))
     except BaseException as error:
-        made = {folder: job for folder, job in zip(asked.answers, answering) if job.submitted}
         detach = asked.detach and not isinstance(error, Exception)
-        _clean_up(started, plan.between, made, detach)
+        _clean_up(started, plan, detach)
         raise
     # Both at the same time: each is a JVM of its own, and takes seconds.
-    marking = subprocess.Popen(plan.marking, stdin=subprocess.DEVNULL) if plan.marking else None
+    marking = subprocess.Popen(folders.marking(asked.answers), stdin=subprocess.DEVNULL)
     if plan.between:
         folders.remove([plan.between])
-    if marking and marking.wait():
-        say("Without its mark, --overwrite will take OUTPUT for somebody's data")
+    if marking.wait():
+        say("OUTPUT has no mark: --overwrite will not remove it")
     print(describe([counters.as_dict()], whole=True, packed=True), file=sys.stderr)
     judged(counters.counts, settings.max_bad)
 
 
-def _run(job: Job, started: list[Job]) -> None:
-    started.append(job)
-    job.run()
+def _check(ended: dict[str, Job], asked: jobs.Submission, counts: dict[str, int]) -> None:
+    """StageError unless all jobs have read the same records and lines."""
+    if KEYS in ended:
+        first = ended[KEYS].counters()
+        again = {AGAIN[name]: count for name, count in first.items() if name in AGAIN}
+        check_rounds({**ended[PAIRS].counters(), **again})
+    if KEPT in ended:
+        read, written = map(ended[KEPT].hadoop_counter, ("Map input records", "Map output records"))
+        check_lines(read, written, counts.get(REMOVED, 0))
+        check_unchanged(asked.listed, sizes.listed(asked.inputs))
 
 
-def _check_rounds(first: Job, second: Job) -> None:
-    """StageError unless both have seen the same records."""
-    again = {AGAIN[name]: count for name, count in first.counters().items() if name in AGAIN}
-    check_rounds({**second.counters(), **again})
-
-
-def _check_lines(keep: Job, removed: int) -> None:
-    read, written = (keep.hadoop_counter(f"Map {what} records") for what in ("input", "output"))
-    check_lines(read, written, removed)
-
-
-def _clean_up(started: list[Job], between: str, answers: dict[str, Job], detach: bool) -> None:
+def _clean_up(started: dict[str, Job], plan: Commands, detach: bool) -> None:
     """After a run that was cut short: end the job, and remove the folders that the run has made.
 
     Another run may have made an answer's folder at the same time, which Hadoop does not notice.
     """
-    last = started[-1] if started else None
-    own = [between] * bool(between)
+    last = [*started.values()][-1] if started else None
+    own = [plan.between] * bool(plan.between)
+    made = {folder: started[name] for folder, name in plan.answers.items() if name in started}
+    made = {folder: job for folder, job in made.items() if job.number}
     if last and last.may_run and (detach or not last.kill()):
         say(f"The job goes on; to end it: {shlex.join(last.killing())}")
-        removing = shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", *own, *answers])
-        if own or answers:
+        removing = shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", *own, *made])
+        if own or made:
             say(f"and then, to remove what it has written: {removing}")
         return
-    for folder, job in answers.items():
+    for folder, job in made.items():
         if job.succeeded or folders.is_of_job(folder, job.number):
             own.append(folder)
         else:
-            say(f"{folder} holds what another run has written, and stays as it is")
-    if own and any(job.submitted for job in started):
+            say(f"{folder} was written by another run; left unchanged")
+    if own and any(job.number for job in started.values()):
         folders.remove(own)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shlex
@@ -14,13 +13,29 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
-from typing import IO
 
 from neardup.engines.hadoop.shipping import FLAG, SCRIPTS
 from neardup.runtime.errors import StageError
 
 JARS = "hadoop-streaming*[0-9g].jar"  # not its sources, nor its tests
 JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
+SECONDS = 60  # how long after a job's end its logs may take to appear
+OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))})(?: \w+)*: .*")
+OTHER_PYTHON = re.compile(r"made for another Python than \S+$")  # numpy that was sent along
+FOR_ONE_MACHINE = re.compile(r" has not; run make, or: .*")  # where a script lacks numpy
+STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")
+EXPLAINED = re.compile(
+    r"Output directory .+ already exists|Input path does not exist: .*"
+    r"|Input Pattern .* matches 0 files|Cannot run program .*"
+)
+# By Hadoop before 3.3.1 where it was built without Snappy, or by nodes that cannot load it.
+NO_SNAPPY = re.compile(
+    r"native snappy library not available|SnappyError"
+    r"|(?:UnsatisfiedLink|NoClassDefFound)Error: .*snappy",
+    re.IGNORECASE,
+)
+SUBMITTED = re.compile(r"(?:Submitted application application|Running job: job)_(\w+)")
+ENDED = re.compile(r"Job job_\w+ (?:completed|failed) ")
 
 
 def hadoop() -> str:
@@ -33,6 +48,12 @@ def hadoop() -> str:
     return found
 
 
+def fs(*words: str, program: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
+    """Run `hadoop fs`; `program` is the command of Hadoop, if it is not the one of `hadoop()`."""
+    command = [*(program or [hadoop()]), "fs", *words]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+
+
 def mapred() -> str:
     """The mapred command; where there is none, `hadoop` still takes what it took once."""
     beside = os.path.dirname(hadoop())
@@ -40,9 +61,9 @@ def mapred() -> str:
 
 
 def streaming_jar() -> str:
-    """Where distributions of Hadoop keep it, unless HADOOP_STREAMING_JAR tells."""
-    if told := os.environ.get("HADOOP_STREAMING_JAR"):
-        return told
+    """What HADOOP_STREAMING_JAR names, or where distributions of Hadoop keep it."""
+    if named := os.environ.get("HADOOP_STREAMING_JAR"):
+        return named
     homes = [os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME")]
     homes += [str(Path(hadoop()).resolve().parent.parent), "/usr/lib", "/usr/lib/hadoop"]
     for home in filter(None, homes):
@@ -52,29 +73,36 @@ def streaming_jar() -> str:
     raise StageError("there is no hadoop-streaming jar; say where it is: HADOOP_STREAMING_JAR")
 
 
-SECONDS = 60  # how long after a job's end its logs may take to appear
-OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))})(?: \w+)*: .*")
-OTHER_PYTHON = re.compile(r"made for another Python than \S+$")  # numpy that was sent along
-FOR_ONE_MACHINE = re.compile(r" has not; run make, or: .*")  # where a script lacks numpy
-STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")
-
-
 def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> str:
     """The first of our messages in the logs of an application; "" if there is none.
 
-    Each node hands in its logs when all is over, and some do so later than others: so ask until
-    our message is there, or until YARN says that all nodes are done.
+    Each node hands in its logs after the end, and some do so later than others: so ask until our
+    message is there, or until YARN says that all nodes are done.
     """
     yarn = shutil.which("yarn", path=os.path.dirname(hadoop)) or shutil.which("yarn")
     if not yarn or not application:
         return ""
     end = time.monotonic() + seconds
+
+    def said(*words: str) -> str:  # by a client of YARN, which takes seconds
+        with suppress(subprocess.TimeoutExpired):
+            return subprocess.run(
+                [yarn, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
+                errors="backslashreplace",
+                timeout=max(0.1, end - time.monotonic()),
+            ).stdout
+        return ""
+
     message, more = "", True
     while not message and more and time.monotonic() < end:
         time.sleep(0.2)
-        status = _said([yarn, "application", "-status", application], end)
+        status = said("application", "-status", application)
         more = not status or bool(STILL_COMING.search(status))
-        logs = _said([yarn, "logs", "-applicationId", application, "-log_files", "stderr"], end)
+        logs = said("logs", "-applicationId", application, "-log_files", "stderr")
         message = first_of_ours(logs.splitlines())
     return message
 
@@ -100,46 +128,17 @@ def for_nodes(message: str, advice: str) -> str:
     return FOR_ONE_MACHINE.sub(f" of a node has not; {advice}", message)
 
 
-def _said(command: list[str], end: float) -> str:
-    """The standard output of a command that has until `end`; a client of YARN takes seconds."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        return subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            encoding="utf-8",
-            errors="backslashreplace",
-            timeout=max(0.1, end - time.monotonic()),
-        ).stdout
-    return ""
-
-
-EXPLAINED = re.compile(
-    r"Output directory .+ already exists|Input path does not exist: .*"
-    r"|Input Pattern .* matches 0 files|Cannot run program .*"
-)
-# By Hadoop before 3.3.1 where it was built without Snappy, or by nodes that cannot load it.
-NO_SNAPPY = re.compile(
-    r"native snappy library not available|SnappyError"
-    r"|(?:UnsatisfiedLink|NoClassDefFound)Error: .*snappy",
-    re.IGNORECASE,
-)
-SUBMITTED = re.compile(r"(?:Submitted application application|Running job: job)_(\w+)")
-ENDED = re.compile(r"Job job_\w+ (?:completed|failed) ")
-
-
 def say(text: str) -> None:
-    """On stderr, if anybody listens: what is to be done is done all the same."""
+    """Print a line on stderr; that nobody can read it, as of a lost terminal, is no error."""
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 
 
 class Job:
-    """One `hadoop jar …`: the client, which submits a job, waits for it, and tells about it."""
+    """One `hadoop jar …`: the client, which submits a job, waits for it, and reports on it."""
 
     def __init__(self, command: list[str], program: Sequence[str] = ()):
-        """`program`: the command that ends the job, unless it is Hadoop's own."""
+        """`program` is the command that ends the job, if it is not Hadoop's own."""
         self.command = command
         self.program = program
         self.said: list[str] = []
@@ -155,7 +154,8 @@ class Job:
         ) as client:
             assert client.stderr
             try:
-                self._listen(client.stderr)
+                for raw in iter(client.stderr.readline, b""):
+                    self._hear(raw)
             except BaseException:  # Ctrl-C, most of all
                 client.terminate()
                 client.wait()
@@ -168,12 +168,8 @@ class Job:
         if client.returncode:
             raise StageError(self._reason() or "Hadoop gave up, and said why above")
 
-    def _listen(self, stderr: IO[bytes]) -> None:
-        """Show what the client says, and keep it."""
-        for raw in iter(stderr.readline, b""):
-            self._hear(raw)
-
     def _hear(self, raw: bytes) -> None:
+        """Show a line of the client, and keep it."""
         line = raw.decode("utf-8", "backslashreplace")
         self.said.append(line.rstrip("\n"))
         sys.stderr.write(line)
@@ -182,19 +178,14 @@ class Job:
     # What it is, and how it ends.
 
     @property
-    def submitted(self) -> bool:
-        """Whether the job was taken on; before, Hadoop has made sure that its OUTPUT is new."""
-        return bool(self.number)
-
-    @property
     def succeeded(self) -> bool:
         return any("completed successfully" in line for line in self.said)
 
     @property
     def may_run(self) -> bool:
         """Whether it may go on without its client, as one on YARN does."""
-        on_yarn = self.submitted and not self.number.startswith("local")
-        return on_yarn and not any(map(ENDED.search, self.said))
+        on_yarn = self.number and not self.number.startswith("local")
+        return bool(on_yarn) and not any(map(ENDED.search, self.said))
 
     def killing(self) -> list[str]:
         """The command that ends it."""
@@ -213,7 +204,10 @@ class Job:
 
     @property
     def number(self) -> str:
-        """What Hadoop calls it, as 1700000000000_0001; "" if it was not submitted."""
+        """What Hadoop calls it, as 1700000000000_0001; "" if it was not submitted.
+
+        Before Hadoop submits a job, it makes sure that its OUTPUT is new.
+        """
         found = SUBMITTED.search("\n".join(self.said))
         return found[1] if found else ""
 
@@ -225,7 +219,7 @@ class Job:
             return explained[0].replace("already exists", advice)
         if any(map(NO_SNAPPY.search, self.said)):
             return "the nodes have no Snappy; type -D mapreduce.map.output.compress=false"
-        application = f"application_{self.number}" if self.submitted else ""
+        application = f"application_{self.number}" if self.number else ""
         said = first_of_ours(self.said) or first_message(application, hadoop())
         return for_nodes(said, "type --ship-numpy, or --python PATH of one that has it")
 

@@ -7,11 +7,9 @@ May import: as `engines`.
 Some of mrjob's runners are on this machine and one is on Hadoop, so this engine takes from `local`
 and from `hadoop` what they have in common with them; those do not know it.
 
-Lets mrjob 0.7.4 be imported by Python 3.12 and later.
-
-mrjob imports `pipes` and `distutils`, which the standard library has dropped, for three small
-things: `pipes.quote`, `find_executable` and `LooseVersion`.  Where the real modules are there, or
-setuptools provides them, nothing is changed.
+mrjob 0.7.4 imports `pipes` and `distutils`, which Python 3.12 and later lack, for three small
+things: `pipes.quote`, `find_executable` and `LooseVersion`.  `provide_dropped_modules` provides
+these, and changes nothing where the real modules are there, or those of setuptools.
 """
 
 import importlib
@@ -19,27 +17,17 @@ import re
 import shlex
 import shutil
 import sys
-from functools import total_ordering
 from types import ModuleType
 
 
-@total_ordering
-class LooseVersion:
-    """Version numbers as distutils compared them: runs of digits as numbers, the rest as text."""
+def loose_version(text: str = "") -> list:
+    """A version as distutils compared it: runs of digits as numbers, the rest as text.
 
-    def __init__(self, vstring: str = ""):
-        self.vstring = str(vstring)
-        parts = re.split(r"(\d+|[a-z]+|\.)", self.vstring)
-        self.version = [int(p) if p.isdigit() else p for p in parts if p and p != "."]
-
-    def __eq__(self, other: object) -> bool:
-        return self.version == LooseVersion(str(other)).version
-
-    def __lt__(self, other: object) -> bool:
-        return self.version < LooseVersion(str(other)).version
-
-    def __str__(self) -> str:
-        return self.vstring
+    >>> loose_version("2.7.10") > loose_version("2.7.9rc1") > loose_version("2.7")
+    True
+    """
+    parts = re.split(r"(\d+|[a-z]+|\.)", text)
+    return [int(part) if part.isdigit() else part for part in parts if part and part != "."]
 
 
 def _provide(name: str, **contents: object) -> None:
@@ -62,4 +50,4 @@ def provide_dropped_modules() -> None:
     _provide(
         "distutils.spawn", find_executable=lambda name, path=None: shutil.which(name, path=path)
     )
-    _provide("distutils.version", LooseVersion=LooseVersion)
+    _provide("distutils.version", LooseVersion=loose_version)

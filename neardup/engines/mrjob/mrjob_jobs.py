@@ -1,19 +1,18 @@
-"""The jobs of job.py as mrjob knows them: their options, their steps, and what a task does.
+"""The job of job.py as mrjob knows it: its options, its steps, and what a task does.
 
 mrjob brings each task its lines, and sorts in between.  The stages work in bulk, so a task reads
 and writes blocks of lines itself, instead of having mrjob call it for each of them; a reducer
 finds the buckets itself.
 
-A task is job.py again, with the options of its job.  The job that counts tokens has a mark, an
-option by which its tasks know it.
+A task is job.py again, with the options of its job.  With --count-tokens, it is the job that counts
+in how many records each token is, for the --counts of the main job.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mrjob.conf import combine_envs
@@ -29,10 +28,7 @@ from neardup.options.table import OPTIONS, Options, attribute
 from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.errors import UsageError
 from neardup.stages.pairs import dedup_pairs, map_records
-from neardup.stages.phases import (
-    lines_in_blocks,
-    reduce_either,
-)
+from neardup.stages.phases import lines_in_blocks, reduce_either
 from neardup.stages.token_counting import map_counts, order_counts, sum_counts
 
 GROUP = "neardup"  # of the counters
@@ -40,13 +36,12 @@ RUNNERS = ("inline", "local", "hadoop")
 AS_HADOOP_SAYS = ("…", "...")  # which prints ? for most characters, by its locale
 SENT_ALONG = ("--counts", "--input-files")  # files that every task has
 ELSEWHERE = ("--rounds", "--removed")  # options of the other engines
-ONE_REDUCER = {"mapreduce.job.reduces": 1}
+COUNT_TOKENS = "--count-tokens"
 
 
 class NearDuplicates(MRJob):
     """The pairs, each of one bucket; then each pair once, even where an id comes twice."""
 
-    MARK: list[str] = []
     SCRIPT = ""  # job.py, and what it does where it is no task: see `mrjob_launcher`
     LAUNCH: Callable[[NearDuplicates], None]
     DIRS = ["neardup"]
@@ -63,9 +58,8 @@ class NearDuplicates(MRJob):
         for flag, spec in OPTIONS.items():
             (self.add_file_arg if flag in SENT_ALONG else self.add_passthru_arg)(flag, **spec)
         self.arg_parser.add_argument(shipping.FLAG, **shipping.OPTION)
-        self.add_passthru_arg("--blocks", action="store_true", help=argparse.SUPPRESS)
-        for kind in MARKED:
-            self.add_passthru_arg(*kind.MARK, action="store_true", help=argparse.SUPPRESS)
+        for flag in ("--blocks", COUNT_TOKENS):
+            self.add_passthru_arg(flag, action="store_true", help=argparse.SUPPRESS)
 
     def load_args(self, args: list[str]) -> None:
         for flag in ELSEWHERE:
@@ -77,22 +71,17 @@ class NearDuplicates(MRJob):
             there = {"PYTHONPATH": shipping.NUMPY}
             self.options.cmdenv = combine_envs(there, self.options.cmdenv)
         for flag in OPTIONS:
-            if getattr(self.options, attribute(flag)) in (
-                [],
-                [[]],
-            ):  # what argparse makes of --flag=--
+            # What argparse makes of --flag=--.
+            if getattr(self.options, attribute(flag)) in ([], [[]]):
                 raise UsageError(f"{flag}: '--' is no value")
         if self.options.runner not in (None, *RUNNERS):
             use = ", ".join(f"-r {runner}" for runner in RUNNERS)
-            if self.options.runner == "spark":
-                words = [
-                    *Options.of(self.options).given_arguments(),
-                    *(self.options.args or ["INPUT"]),
-                ]
-                use += f"; on Spark type: ./run_spark.sh {shlex.join(words)} OUTPUT"
-            raise UsageError(f"-r {self.options.runner}: cannot run this job; use one of {use}")
+            raise UsageError(
+                f"-r {self.options.runner}: cannot run this job; use one of {use}, or on Spark "
+                "./run_spark.sh"
+            )
         if not self.on_cluster():
-            self.options.read_logs = False  # what a task said is said by `JobRun`
+            self.options.read_logs = False  # the launcher has a task's message
             if self.options.bootstrap_mrjob is None:
                 self.options.bootstrap_mrjob = False  # tasks here have it, and need no copy
         asked = Options.of(self.options)
@@ -127,6 +116,12 @@ class NearDuplicates(MRJob):
     # What a task does: all its input at once.
 
     def steps(self) -> list[MRStep]:
+        if self.options.count_tokens:
+            one = {"mapreduce.job.reduces": 1}
+            return [
+                MRStep(mapper=self.count, reducer=lambda: sum_counts(self.stdin)),
+                MRStep(reducer=lambda: order_counts(self.stdin), jobconf=one),
+            ]
         return [MRStep(mapper=self.map, reducer=self.reduce), MRStep(reducer=self.dedup)]
 
     def run_mapper(self, step_num: int = 0) -> None:
@@ -137,12 +132,11 @@ class NearDuplicates(MRJob):
 
     def map(self) -> Iterator[bytes]:
         counters = Counters("mapper")
-        blocks = input_blocks(self.options.against or [], ["-"], self.settings)
+        blocks = input_blocks(self.options.against, ["-"], self.settings)
         if self.options.blocks:
             yield from lines_in_blocks(blocks, self.settings, counters, None)
         else:
-            for _, lines in map_records(blocks, self.settings, counters):
-                yield lines
+            yield from (lines for _, lines in map_records(blocks, self.settings, counters))
         self.publish(counters)
 
     def reduce(self) -> Iterator[bytes]:
@@ -155,38 +149,16 @@ class NearDuplicates(MRJob):
         yield from dedup_pairs(self.stdin, counters)
         self.publish(counters)
 
+    def count(self) -> Iterator[bytes]:
+        counters = Counters("tokens")
+        yield from map_counts(self.settings.blocks(["-"]), self.settings, counters)
+        shuffled = counters.counts[SHUFFLED]
+        counters.forget()  # the main job counts the same records
+        counters.add(SHUFFLED, shuffled)
+        self.publish(counters)
+
     def publish(self, counters: Counters) -> None:
         if "NEARDUP_REPORT" in os.environ:
             counters.report()
         for name, count in counters.totals().items():
             self.increment_counter(GROUP, name.replace(*AS_HADOOP_SAYS), count)
-
-
-class CountTokens(NearDuplicates):
-    """In how many records is each token?  What it writes is for --counts."""
-
-    MARK = ["--count-tokens"]
-
-    def steps(self) -> list[MRStep]:
-        return [
-            MRStep(mapper=self.map, reducer=self.sum),
-            MRStep(reducer=self.order, jobconf=ONE_REDUCER),
-        ]
-
-    def map(self) -> Iterator[bytes]:
-        counters = Counters("tokens")
-        blocks = self.settings.blocks(["-"])
-        yield from map_counts(blocks, self.settings, counters)
-        shuffled = counters.counts[SHUFFLED]
-        counters.forget()  # the other job counts the same records
-        counters.add(SHUFFLED, shuffled)
-        self.publish(counters)
-
-    def sum(self) -> Iterable[bytes]:
-        return sum_counts(self.stdin)
-
-    def order(self) -> Iterable[bytes]:
-        return order_counts(self.stdin)
-
-
-MARKED: tuple[type[NearDuplicates], ...] = (CountTokens,)

@@ -1,4 +1,4 @@
-"""job.py where it is no task: check the options, run the jobs, and sum up.
+"""job.py where it is not a task: check the options, run the jobs, and sum up.
 
 Where a scheme asks how rare tokens are, another job counts them first.
 """
@@ -11,94 +11,33 @@ import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mrjob.step import StepFailedException
 
+from neardup.engines.cluster import check_unchanged
 from neardup.engines.hadoop.folders import claimed, kept_on_cluster
 from neardup.engines.hadoop.shipping import ARCHIVES, FLAG, check_version, numpy
-from neardup.engines.hadoop.sizes import File, check_unchanged
+from neardup.engines.hadoop.sizes import File, listed
 from neardup.engines.hadoop.watching import first_message, for_nodes
 from neardup.engines.local.workers import STDIN, working_folder
-from neardup.engines.mrjob.mrjob_jobs import (
-    AS_HADOOP_SAYS,
-    GROUP,
-    MARKED,
-    CountTokens,
-    NearDuplicates,
-)
-from neardup.engines.mrjob.mrjob_runners import (
-    Given,
-    end_tasks_with_workers,
-    ending_its_job,
-    files_of,
-    fit,
-    said_by_a_task,
-    unpack_in_blocks,
-)
+from neardup.engines.mrjob import mrjob_runners
+from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP, NearDuplicates
 from neardup.options.settings import counts_first
 from neardup.reading.input_files import Unchanged, format_input_files
 from neardup.runtime.counters import Counters, counts_in, summarize
 from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.program import STDOUT_TOLD, run, write_to
+from neardup.runtime.program import STANDARD_OUTPUT, run, write_to
 from neardup.runtime.summary import describe, judged, total
 from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
 
 
-@dataclass
-class JobRun:
-    job: NearDuplicates
-    given: Given
-    files: list[File]  # the same with their sizes, on a cluster
-    runner: Any = field(init=False)
-
-    def run(self, name: str = STDOUT_TOLD) -> None:
-        """`name`, of where the output goes, is for messages; StageError with what a task said."""
-        job = self.job
-        with job.make_runner() as self.runner:
-            if job.on_cluster():
-                fit(self.runner, job.settings, self.files)
-            if job.options.input_files:
-                self._list_input_files(Path(job.options.input_files))
-            try:
-                with ending_its_job(self.runner) if job.on_cluster() else nullcontext():
-                    self.runner.run()
-            except StepFailedException as error:
-                raise StageError(self._why_it_failed() or str(error)) from None
-            if job._should_cat_output():
-                write_to(job.stdout, self.runner.cat_output(), name)
-
-    def run_into(self, path: Path) -> Path:
-        """The same, with the output into this file of this machine."""
-        self.job.options.output_dir = self.job.options.step_output_dir = None
-        self.job.options.cat_output = True
-        with path.open("wb") as file:
-            self.job.sandbox(stdout=file, stderr=self.job.stderr)
-            self.run(str(path))
-        return path
-
-    def _list_input_files(self, path: Path) -> None:
-        old, new = (
-            [seen for n in names for seen in self._seen_by_tasks(n)] for names in self.given
-        )
-        path.write_bytes(format_input_files(old, new))
-
-    def _seen_by_tasks(self, name: str) -> list[str]:
-        """The names of a file, or of those that a pattern stands for, as tasks know them."""
-        if self.job.elsewhere(name):
-            return sorted(self.runner.fs.ls(name))
-        return [self.runner._upload_mgr.add(name) if self.job.on_cluster() else name]
-
-    def _why_it_failed(self) -> str:
-        if not self.job.on_cluster():
-            return said_by_a_task(self.job.options.local_tmp_dir)
-        steps = [log.get("step", {}) for log in self.runner._log_interpretations]
-        application = steps[-1].get("application_id", "") if steps else ""
-        reason = first_message(application, self.runner.get_hadoop_bin()[0])
-        reason = for_nodes(reason, "type --ship-numpy, or --python-bin PATH of one that has it")
-        return reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above"
+def main(script: str) -> int:
+    """`script` is job.py."""
+    NearDuplicates.SCRIPT = os.path.realpath(script)
+    NearDuplicates.LAUNCH = lambda typed: Launcher(typed).run()
+    return run("job.py", NearDuplicates.run)
 
 
 class Launcher:
@@ -107,28 +46,27 @@ class Launcher:
         self.typed, self.how, self.settings = typed, typed.options, typed.settings
         self.on_cluster = typed.on_cluster()
         self.files: list[File] = []  # with their sizes, on a cluster
-        self.flags: list[str] = []  # of all jobs that are still to come
-        self.runs: list[JobRun] = []
+        self.runners: list[Any] = []  # one for each job
 
     def run(self) -> None:
         how = self.how
         self.typed.set_up_logging(quiet=how.quiet, verbose=how.verbose, stream=sys.stderr)
         self.check()
-        if how.local_tmp_dir:
-            os.environ["TMPDIR"] = how.local_tmp_dir
-        with working_folder() as folder:
+        with working_folder(how.local_tmp_dir) as folder:
             how.local_tmp_dir = os.path.abspath(folder)
             if glob.has_magic(how.local_tmp_dir):
                 message = "mrjob takes it for a pattern; set TMPDIR to another folder"
                 raise StageError(f"{how.local_tmp_dir}: {message}")
-            self.given = self.inputs()
+            old, new = how.against or [], how.args or ["-"]
+            given = mrjob_runners.Given.of(old, new, self.typed.elsewhere)
+            self.given = given.with_copy(self.typed.stdin, self.working_file(STDIN))
             self.unchanged = Unchanged(self.names(elsewhere=False))
             if self.on_cluster:
                 with claimed([how.output_dir] if how.output_dir else []):
                     counts = self.on_hadoop()
             else:
                 counts = self.on_this_machine()
-            if len(self.runs) > 1:
+            if len(self.runners) > 1:
                 self.unchanged.check()
         judged(counts, self.settings.max_bad)  # when all that there is has been written
 
@@ -136,19 +74,15 @@ class Launcher:
         how = self.how
         if self.settings.output.decides:
             words = shlex.join([*self.typed.asked.given_arguments(), *(how.args or ["FILE"])])
-            line = (
-                f"./run_hadoop.sh {words} OUTPUT" if self.on_cluster else f"./run_local.sh {words}"
+            line = f"run_hadoop.sh {words} OUTPUT" if self.on_cluster else f"run_local.sh {words}"
+            raise UsageError(
+                f"--output {how.output}: job.py prints pairs and links; type: ./{line}"
             )
-            raise UsageError(f"--output {how.output}: job.py prints pairs and links; type: {line}")
         if how.input_files is not None:
             raise UsageError("--input-files is for tasks, and job.py makes it by itself")
         if how.ship_numpy is not None and not self.on_cluster:
             raise UsageError(f"{FLAG} is for the nodes of a cluster: -r hadoop")
         check_version(how.ship_numpy)
-
-    def inputs(self) -> Given:
-        given = Given.of(self.how.against or [], self.how.args or ["-"], self.typed.elsewhere)
-        return given.with_copy(self.typed.stdin, self.working_file(STDIN))
 
     def names(self, elsewhere: bool) -> list[str]:
         """Of the files of the cluster, or of this machine."""
@@ -158,30 +92,30 @@ class Launcher:
     def on_hadoop(self) -> Mapping[str, int]:
         counters = Counters("job")
         self.files = self.files_there()
-        self.keep_numpy()
-        self.run_all()
-        if len(self.runs) > 1:
+        if self.how.ship_numpy is not None:
+            self.keep_numpy()
+        counters.promise = self.run_all()
+        if len(self.runners) > 1:
             check_unchanged(self.files, self.files_there())
-        counters.promise = self.runs[-1].job.settings.promise
-        steps = [step for run in self.runs for step in run.runner.counters()]
-        told = total(step.get(GROUP, {}) for step in steps)
+        steps = [step for runner in self.runners for step in runner.counters()]
+        counted = total(step.get(GROUP, {}) for step in steps)
         ours, theirs = AS_HADOOP_SAYS
-        counters.counts = {name.replace(theirs, ours): n for name, n in told.items()}
+        counters.counts = {name.replace(theirs, ours): n for name, n in counted.items()}
         self.say(describe([counters.as_dict()], whole=True, packed=True))
         return counters.counts
 
     def files_there(self) -> list[File]:
         """All files, with their sizes."""
+        here = [File(name, os.path.getsize(name)) for name in self.names(elsewhere=False)]
         with self.typed.make_runner() as runner:
-            return files_of(runner, self.names(elsewhere=False), self.names(elsewhere=True))
+            return [*here, *listed(self.names(elsewhere=True), runner.get_hadoop_bin())]
 
     def keep_numpy(self) -> None:
         """Have all jobs take numpy from one copy on the cluster, if it can be kept there."""
-        if self.how.ship_numpy is not None:
-            with self.typed.make_runner() as runner:
-                if ARCHIVES not in runner._opts["jobconf"]:  # which has one value
-                    archive = numpy(self.how.ship_numpy)
-                    self.typed.kept = kept_on_cluster(archive, runner.get_hadoop_bin())
+        with self.typed.make_runner() as runner:
+            if ARCHIVES not in runner._opts["jobconf"]:  # which has one value
+                archive = numpy(self.how.ship_numpy)
+                self.typed.kept = kept_on_cluster(archive, runner.get_hadoop_bin())
 
     def on_this_machine(self) -> Mapping[str, int]:
         """Tasks put their reports, and on failure their messages, below the folder of the run."""
@@ -190,8 +124,8 @@ class Launcher:
         beside = os.path.dirname(self.typed.mr_job_script())
         path = f"{beside}:{os.environ.get('PYTHONPATH', '')}"
         os.environ["PYTHONPATH"] = path.rstrip(":")
-        unpack_in_blocks()
-        end_tasks_with_workers()
+        mrjob_runners.unpack_in_blocks()
+        mrjob_runners.end_tasks_with_workers()
         self.run_all()
         self.say(summarize(folder))
         return counts_in(folder)
@@ -200,54 +134,83 @@ class Launcher:
         if not self.how.quiet:
             print(text, file=sys.stderr)
 
-    # All jobs, in order: the main one, and what its scheme or its output asks for.
+    def working_file(self, name: str) -> Path:
+        return Path(self.how.local_tmp_dir, name)
 
-    def run_all(self) -> None:
-        self.flags = [f"--input={self.typed.asked.input}"] if self.typed.asked.input else []
+    # The jobs: the main one, and before it the one that counts tokens, if its scheme asks for it.
+
+    def run_all(self) -> str:
+        """The promise of the main job."""
+        flags = [f"--input={self.typed.asked.input}"] if self.typed.asked.input else []
         if counts_first(self.typed.asked):
-            self.flags += [f"--counts={self.counts()}", "--own-counts"]
+            flags += [f"--counts={self.count_tokens(flags)}", "--own-counts"]
         if self.settings.tag:
             format_input_files(*self.given)  # may refuse them
-            self.flags.append(f"--input-files={self.working_file('input_files')}")
+            flags.append(f"--input-files={self.working_file('input_files')}")
         if self.on_cluster:
-            self.flags.append("--blocks")
-        main = self.another(type(self.typed))
-        with_cost_printed(main.job.settings)
-        if len(self.runs) > 1:
+            flags.append("--blocks")
+        job = self.another(flags)
+        with_cost_printed(job.settings)
+        if self.runners:
             self.unchanged.check()  # before the second reading
-        main.run()
+        self.run_one(job)
+        return job.settings.promise
 
-    def counts(self) -> Path:
+    def count_tokens(self, flags: list[str]) -> Path:
         """A file for --counts."""
-        counts = self.another(CountTokens).run_into(self.working_file("counts.tsv"))
+        job = self.another([COUNT_TOKENS, *flags])
+        job.options.output_dir = job.options.step_output_dir = None
+        job.options.cat_output = True
+        counts = self.working_file("counts.tsv")
+        with counts.open("wb") as file:
+            job.sandbox(stdout=file, stderr=job.stderr)
+            self.run_one(job, str(counts))
         with counts.open("rb") as file:
-            # mrjob's runners on this machine have several reducers, whatever they are told.
+            # mrjob's runners on this machine have several reducers, whatever the job asks for.
             lines = list(order_counts(sorted(sum_counts(sorted(file)))))
         counts.write_bytes(b"".join(lines))
         return counts
 
-    def another(self, kind: type[NearDuplicates]) -> JobRun:
+    def another(self, flags: list[str]) -> NearDuplicates:
         """A job of the same input."""
-        job = kind([*kind.MARK, *self.flags, *self.typed._cl_args])
+        job = NearDuplicates([*flags, *self.typed._cl_args])
         job.options.local_tmp_dir = self.how.local_tmp_dir
         job.kept = self.typed.kept
         names = [*self.given.old, *self.given.new]
         # mrjob on this machine takes each name for a pattern.
         job.options.args = names if self.on_cluster else [glob.escape(name) for name in names]
-        self.runs.append(JobRun(job, self.given, self.files))
-        return self.runs[-1]
+        return job
 
-    def working_file(self, name: str) -> Path:
-        return Path(self.how.local_tmp_dir, name)
+    def run_one(self, job: NearDuplicates, name: str = STANDARD_OUTPUT) -> None:
+        """`name`, of where the output goes, is for messages; StageError with what a task said."""
+        with job.make_runner() as runner:
+            self.runners.append(runner)
+            if self.on_cluster:
+                mrjob_runners.fit(runner, job.settings, self.files)
+            if job.options.input_files:
+                seen = (
+                    [one for n in names for one in self.seen(runner, n)] for names in self.given
+                )
+                Path(job.options.input_files).write_bytes(format_input_files(*seen))
+            try:
+                with mrjob_runners.ending_its_job(runner) if self.on_cluster else nullcontext():
+                    runner.run()
+            except StepFailedException as error:
+                raise StageError(self.why_it_failed(runner) or str(error)) from None
+            if job._should_cat_output():
+                write_to(job.stdout, runner.cat_output(), name)
 
+    def seen(self, runner: Any, name: str) -> list[str]:
+        """The names of a file, or of those that a pattern stands for, as tasks know them."""
+        if self.typed.elsewhere(name):
+            return sorted(runner.fs.ls(name))
+        return [runner._upload_mgr.add(name) if self.on_cluster else name]
 
-def main(script: str) -> int:
-    """`script` is job.py."""
-    NearDuplicates.SCRIPT = os.path.realpath(script)
-    NearDuplicates.LAUNCH = launch
-    marked = [kind for kind in MARKED if kind.MARK[0] in sys.argv]
-    return run("job.py", (marked or [NearDuplicates])[0].run)
-
-
-def launch(typed: NearDuplicates) -> None:
-    Launcher(typed).run()
+    def why_it_failed(self, runner: Any) -> str:
+        if not self.on_cluster:
+            return mrjob_runners.message_of_a_task(self.how.local_tmp_dir)
+        steps = [log.get("step", {}) for log in runner._log_interpretations]
+        application = steps[-1].get("application_id", "") if steps else ""
+        reason = first_message(application, runner.get_hadoop_bin()[0])
+        reason = for_nodes(reason, "type --ship-numpy, or --python-bin PATH of one that has it")
+        return reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above"

@@ -12,28 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Callable, NamedTuple
 
-from neardup.engines.hadoop.sizes import (
-    DEFAULT_MEMORY,
-    MAPS,
-    REDUCERS,
-    File,
-    Properties,
-    line_bytes,
-    lines_sent,
-    listed,
-    map_properties,
-    maps_for,
-    reduce_properties,
-    reducers_for,
-)
+from neardup.engines.hadoop import sizes
+from neardup.engines.hadoop.sizes import DEFAULT_MEMORY, MAPS, REDUCERS, File, Properties
 from neardup.engines.hadoop.watching import SUBMITTED, Job
 from neardup.options.settings import Settings
-from neardup.reading.blocks import (
-    BLOCK_BYTES,
-    STDIN_COPY,
-    files_named,
-    with_line_ends,
-)
+from neardup.reading import blocks
 from neardup.reading.compressed import unpacked
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.program import FAILED
@@ -86,10 +69,10 @@ def with_plain_names(arguments: list[str]) -> list[str]:
     return [*arguments[:cut], *plain]
 
 
-def said_by_a_task(folder: str) -> str:
+def message_of_a_task(folder: str) -> str:
     """The message of the task that failed, from the `stderr` files below a folder; "" if none.
 
-    That is the one line that `process.program` writes, and otherwise all that is no counter.
+    That is the one line that `runtime.program` writes, and otherwise all that is not a counter.
     """
     said = []
     for path in sorted(Path(folder).rglob("stderr")):
@@ -101,20 +84,16 @@ def said_by_a_task(folder: str) -> str:
     return "\n".join(said)
 
 
-def fit(
-    runner: Any,
-    settings: Settings,
-    files: list[File],
-) -> None:
+def fit(runner: Any, settings: Settings, files: list[File]) -> None:
     """Set all that neither -D nor mrjob.conf sets, before a runner (HadoopJobRunner) runs."""
     compat: Any = importlib.import_module("mrjob.compat")
     given = runner._opts["jobconf"]
-    sent = lines_sent(line_bytes(files, settings), "1")
+    lines = sizes.line_bytes(files, settings)
     wanted: Properties = {
-        **map_properties(DEFAULT_MEMORY),
-        **reduce_properties(DEFAULT_MEMORY),
-        MAPS: maps_for(sent, DEFAULT_MEMORY),
-        REDUCERS: reducers_for(sent),
+        **sizes.map_properties(DEFAULT_MEMORY),
+        **sizes.reduce_properties(DEFAULT_MEMORY),
+        MAPS: sizes.maps_for(lines, DEFAULT_MEMORY),
+        REDUCERS: sizes.reducers_for(lines),
     }
     runner._opts["jobconf"] = {
         # Some have other names in other versions.
@@ -148,12 +127,6 @@ def ending_its_job(runner: Any) -> Iterator[None]:
         log.removeHandler(hear)
 
 
-def files_of(runner: Any, here: Sequence[str], there: Sequence[str]) -> list[File]:
-    """The files of this machine, and those that the cluster has by these names and patterns."""
-    found = [File(name, os.path.getsize(name)) for name in here]
-    return [*found, *listed(there, runner.get_hadoop_bin())]
-
-
 class Given(NamedTuple):
     """The names of old files and of new ones."""
 
@@ -170,38 +143,31 @@ class Given(NamedTuple):
         refuse_indexes([*old, *new])
         if [*old, *new].count("-") > 1:
             raise UsageError("-: standard input can be read only once")
-        found = [_found(names, elsewhere) for names in (old, new)]
-        names = _distinct([name for some in found for name in some], elsewhere)
-        return cls(names[: len(found[0])], names[len(found[0]) :])
+        seen: set[str] = set()
+
+        def distinct(name: str) -> str:
+            if name == "-" or elsewhere(name):
+                return name
+            if not os.path.isfile(name):
+                raise StageError(f"{name}: not a regular file; name - and redirect it")
+            name = os.path.abspath(name)
+            while name in seen:
+                name = f"{os.path.dirname(name)}/./{os.path.basename(name)}"
+            seen.add(name)
+            return name
+
+        def found(names: Sequence[str]) -> list[str]:
+            some = ([name] if elsewhere(name) else blocks.files_named([name]) for name in names)
+            return [distinct(name) for each in some for name in each]
+
+        return cls(found(old), found(new))
 
     def with_copy(self, stdin: IO[bytes], copy: Path) -> Given:
         """The same with a copy of standard input, which jobs can read several times."""
         if "-" not in [*self.old, *self.new]:
             return self
         with open(copy, "wb") as file:
-            pieces = iter(lambda: stdin.read(BLOCK_BYTES), b"")
-            file.writelines(with_line_ends(pieces, "standard input: "))
-        os.environ[STDIN_COPY] = str(copy)
+            pieces = iter(lambda: stdin.read(blocks.BLOCK_BYTES), b"")
+            file.writelines(blocks.with_line_ends(pieces, "standard input: "))
+        os.environ[blocks.STDIN_COPY] = str(copy)
         return Given(*([str(copy) if name == "-" else name for name in names] for names in self))
-
-
-def _found(names: Sequence[str], elsewhere: Callable[[str], bool]) -> list[str]:
-    found: list[str] = []
-    for name in names:
-        found += [name] if elsewhere(name) else files_named([name])
-    for name in found:
-        if name != "-" and not elsewhere(name) and not os.path.isfile(name):
-            raise StageError(f"{name}: not a regular file; name - and redirect it")
-    return found
-
-
-def _distinct(names: Sequence[str], elsewhere: Callable[[str], bool]) -> list[str]:
-    """As absolute ones."""
-    distinct: list[str] = []
-    for name in names:
-        if name != "-" and not elsewhere(name):
-            name = os.path.abspath(name)
-            while name in distinct:
-                name = f"{os.path.dirname(name)}/./{os.path.basename(name)}"
-        distinct.append(name)
-    return distinct

@@ -7,3 +7,5 @@ May import: as `engines`.
 Spark moves rows of a mebibyte, (partition, block), some thousand of them; what is in a block only
 the stages know.  Nothing but this folder and `neardup.library.spark` imports pyspark.
 """
+
+INSTALL = "python3 -m pip install 'neardup-mapreduce[spark]'"

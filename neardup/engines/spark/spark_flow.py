@@ -2,10 +2,10 @@
 
     lines ── send_keys ~ shuffle ~ share_keys ── the driver: a filter of bounded size
                                                              │ broadcast
-    lines ── send_lines ~ shuffle ~ reduce ─┬─ ~ shuffle ~ unique ── pairs
-                                            └─ ~ one part ~ decide ── clusters, who goes
+    lines ── send_lines ~ shuffle ~ reduce ─┬─ ~ shuffle  ~ finish ── pairs
+                                            └─ ~ one part ~ finish ── clusters, removed records
 
-In one application a second round costs no start, so keys come first unless told otherwise.
+In one application a second round costs no start, so keys come first by default.
 
 Columns of a DataFrame → lines of JSON → pairs as rows.
 """
@@ -20,7 +20,6 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
 
@@ -29,16 +28,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark import AccumulatorParam, SparkContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession, functions
-from pyspark.sql.types import (
-    ArrayType,
-    ByteType,
-    DataType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-)
+from pyspark.sql import DataFrame, SparkSession, functions, types
 
 import neardup
 from neardup.engines.spark.spark_lines import lines_of_column
@@ -57,6 +47,9 @@ NO_PROGRAM = re.compile(r'Cannot run program "([^"]*)"')
 CAUSE = re.compile(r"^(?:Caused by: )?(?:[a-z_]+\.)+(\w*(?:Error|Exception): .*)$", re.M)
 NO_CODEC = re.compile(r"native (\w+) library not available|without (\w+) support", re.I)
 NO_FILE = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (.*?)\.? SQLSTATE")
+PACKAGE = "neardup.zip"
+VALUE = "value binary"
+INTEGERS = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
 
 
 @contextmanager
@@ -112,33 +105,22 @@ def without_python(said: str, how: str) -> str:
     return ""
 
 
-NAME = "neardup.zip"
-
-
 def ship(context: SparkContext) -> None:
     """Have every executor import this very package, once for a SparkContext."""
-    if any(name.endswith(f"/{NAME}") for name in context.listFiles):
+    if any(name.endswith(f"/{PACKAGE}") for name in context.listFiles):
         return
     folder = tempfile.mkdtemp(prefix="neardup.")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    context.addPyFile(str(packed(Path(folder, NAME))))
-
-
-def packed(path: Path) -> Path:
-    """The same bytes every time, without what Python has compiled."""
     home = Path(neardup.__file__).parent
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for module in sorted(home.rglob("*.py")):
-            name = str(module.relative_to(home.parent))
-            archive.writestr(zipfile.ZipInfo(name), module.read_bytes())
-    return path
-
-
-VALUE = "value binary"
+    with zipfile.ZipFile(Path(folder, PACKAGE), "w", zipfile.ZIP_DEFLATED) as archive:
+        for module in sorted(home.rglob("*.py")):  # without what Python has compiled
+            name = zipfile.ZipInfo(str(module.relative_to(home.parent)))  # the same every time
+            archive.writestr(name, module.read_bytes())
+    context.addPyFile(str(Path(folder, PACKAGE)))
 
 
 class Reports(AccumulatorParam[list]):
-    """What tasks of the last stage tell, of which Spark hears each once."""
+    """The reports of the tasks of the last stage, of which Spark hears each once."""
 
     def zero(self, value: list) -> list:
         return []
@@ -161,16 +143,15 @@ class SparkJob:
 
         With two rounds the first one is carried out here.
         """
-        tasks, later = self.tasks, self._later
-        shared = self._shared_keys(lines) if rounds == 2 else _no_keys
+        tasks = self.tasks
+        shared = self._shared_keys(lines) if rounds == 2 else lambda: None  # all keys have lines
         keyed = lines.mapInArrow(tasks.send_lines(shared), ROW)
         keyed = keyed.repartitionById(tasks.partitions, "part")
         found = keyed.mapInArrow(tasks.reduce, ROW).repartitionById(tasks.ends, "part")
-        end = tasks.decide if tasks.decides else tasks.unique
-        return found.mapInArrow(end(later.add), VALUE)
+        return found.mapInArrow(tasks.finish(self._later.add), VALUE)
 
     def kept(self, lines: DataFrame, new: DataFrame, rounds: int) -> DataFrame:
-        """The same of the new lines that stay; who goes is found here."""
+        """The new lines that are kept; which ones are removed is found here."""
         places = [row.value for row in self.answer(lines, rounds).collect()]
         gone = np.frombuffer(b"".join(places), "<u8").astype(np.uint64)
         everywhere = self.spark.sparkContext.broadcast(gone)
@@ -193,54 +174,44 @@ class SparkJob:
         return lambda: everywhere.value
 
 
-def _no_keys() -> None:
-    """Of one round: all keys have lines."""
+def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
+    """These two columns, called as JSON lines have them by default.
+
+    UsageError where there are no such columns, or where they hold something else.
+    """
+    for name in (id_, text):
+        if name not in df.columns:
+            raise UsageError(f"{name}: no such column; there are {', '.join(df.columns)}")
+    kinds = {field.name: field.dataType for field in df.schema.fields}
+    if not isinstance(kinds[id_], (types.StringType, *INTEGERS)):
+        raise UsageError(f"{id_}: an id is a string or an integer; cast it to a string")
+    found = kinds[text]
+    of_integers = isinstance(found, types.ArrayType) and isinstance(found.elementType, INTEGERS)
+    if not (isinstance(found, types.StringType) or of_integers):
+        raise UsageError(f"{text}: expected a column of strings, or of arrays of integers")
+    return df.select(df[f"`{id_}`"].alias(DEFAULT_ID), df[f"`{text}`"].alias(DEFAULT_TEXT))
 
 
-INTEGERS = (ByteType, ShortType, IntegerType, LongType)
-
-
-@dataclass(frozen=True)
-class PairFrames:
-    """df: two columns, called as JSON lines have them by default; id: the type of the first."""
-
-    df: DataFrame
-    id: DataType
-
-    @classmethod
-    def of(cls, df: DataFrame, id_: str, text: str) -> PairFrames:
-        """UsageError where there are no such columns, or where they hold something else."""
-        for name in (id_, text):
-            if name not in df.columns:
-                raise UsageError(f"{name}: no such column; there are {', '.join(df.columns)}")
-        kinds = {field.name: field.dataType for field in df.schema.fields}
-        if not isinstance(kinds[id_], (StringType, *INTEGERS)):
-            raise UsageError(f"{id_}: an id is a string or an integer; cast it to a string")
-        found = kinds[text]
-        of_integers = isinstance(found, ArrayType) and isinstance(found.elementType, INTEGERS)
-        if not (isinstance(found, StringType) or of_integers):
-            raise UsageError(f"{text}: expected a column of strings, or of arrays of integers")
-        columns = [df[f"`{id_}`"].alias(DEFAULT_ID), df[f"`{text}`"].alias(DEFAULT_TEXT)]
-        return cls(df.select(*columns), kinds[id_])
-
-    def pairs(
-        self, options: Options, settings: Settings, partitions: int | None, rounds: int
-    ) -> DataFrame:
-        spark = self.df.sparkSession
-        tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)
-        value = functions.to_json(functions.struct(DEFAULT_ID, DEFAULT_TEXT))
-        lines = lines_of_column(self.df.select(value.alias("value")))
-        found = SparkJob(spark, tasks, settings).answer(lines, rounds)
-        columns = found.mapInArrow(columns_of, "a string, b string, similarity double")
-        a, b = (columns[name].cast(self.id).alias(name) for name in "ab")
-        return columns.select(a, b, "similarity")
+def pairs_of(
+    df: DataFrame, options: Options, settings: Settings, partitions: int | None, rounds: int
+) -> DataFrame:
+    """a, b, similarity: the pairs of what `id_and_text` gives; a and b have the type of its id."""
+    spark = df.sparkSession
+    tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)
+    value = functions.to_json(functions.struct(DEFAULT_ID, DEFAULT_TEXT))
+    lines = lines_of_column(df.select(value.alias("value")))
+    found = SparkJob(spark, tasks, settings).answer(lines, rounds)
+    columns = found.mapInArrow(columns_of, "a string, b string, similarity double")
+    kind = df.schema[DEFAULT_ID].dataType
+    a, b = (columns[name].cast(kind).alias(name) for name in "ab")
+    return columns.select(a, b, "similarity")
 
 
 def check_python(context: SparkContext) -> None:
     """StageError where the executors' Python cannot run our tasks: one of them, before all others.
 
-    A session that nobody told of another takes the first python3 on the PATH of the executors,
-    which may be another one than that of the notebook.
+    By default a session takes the first python3 on the PATH of the executors, which may be another
+    one than that of the notebook.
     """
     ship(context)
     try:

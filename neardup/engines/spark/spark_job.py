@@ -9,7 +9,6 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
@@ -20,14 +19,9 @@ if __name__ == "__main__":
 
 from pyspark.sql import SparkSession
 
-from neardup.engines.spark import spark_submit
+from neardup.engines.cluster import check_unchanged
+from neardup.engines.spark import spark_lines, spark_submit
 from neardup.engines.spark.spark_flow import SparkJob, in_a_line, ship
-from neardup.engines.spark.spark_lines import (
-    check_unchanged,
-    lines_of_files,
-    places_of_files,
-    states_of_files,
-)
 from neardup.engines.spark.spark_tasks import READ, WRITTEN, Tasks
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings, with_input
@@ -66,9 +60,12 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     settings = with_cost_printed(Settings.of(options, counts))
     options = replace(options, counts=None, own_counts=False)
     reports = _carry_out(spark, args, options, settings, counts)
-    reports += [{**_nothing(settings), **_when(reports[0])}] if reports else [_nothing(settings)]
-    told = [*first_bad_lines(reports), describe(reports, whole=True, packed=True)]
-    print("\n".join(told), file=sys.stderr)
+    none = _nothing(settings)
+    if reports:  # it took no time of its own
+        none.update((name, reports[0][name]) for name in ("stage", "started", "ended"))
+    reports.append(none)
+    lines = [*first_bad_lines(reports), describe(reports, whole=True, packed=True)]
+    print("\n".join(lines), file=sys.stderr)
     judged(total(report["counts"] for report in reports), settings.max_bad)
 
 
@@ -80,50 +77,34 @@ def _carry_out(
     counts: TokenCounts | None,
 ) -> list[dict]:
     """The reports of all tasks; OUTPUT is whole, or is not there."""
-    output = _Folder(spark, args.output_folder)
-    if output.exists():
+    system, output = spark_lines.file_system(spark, args.output_folder)
+    if system.exists(output):
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
     ship(spark.sparkContext)
     old, new, rounds = options.against, args.inputs, 1 if args.rounds == "1" else 2
-    lines = lines_of_files(spark, [*old, *new])
-    places = places_of_files(spark, old, new) if settings.tag else None
+    lines = spark_lines.lines_of_files(spark, [*old, *new])
+    places = spark_lines.places_of_files(spark, old, new) if settings.tag else None
     splits = lines.rdd.getNumPartitions()
     partitions = int(args.reducers or max(spark.sparkContext.defaultParallelism, splits))
     decides = options.output if settings.output.decides else ""
-    tasks = Tasks(options, counts, partitions, places, decides)
-    job = SparkJob(spark, tasks, settings)
+    job = SparkJob(spark, Tasks(options, counts, partitions, places, decides), settings)
     if decides == "kept":
-        before = states_of_files(spark, new)
-        blocks = job.kept(lines, lines_of_files(spark, new), rounds)
+        before = spark_lines.states_of_files(spark, new)
+        blocks = job.kept(lines, spark_lines.lines_of_files(spark, new), rounds)
     else:
         blocks = job.answer(lines, rounds)
     try:
         blocks.selectExpr("cast(value as string) as value").write.text(args.output_folder)
-        told = total(report["counts"] for report in job.reports())
-        check_rounds(told)
+        counted = total(report["counts"] for report in job.reports())
+        check_rounds(counted)
         if decides == "kept":
-            check_lines(*(told.get(name, 0) for name in (READ, WRITTEN, REMOVED)))
-            check_unchanged(before, states_of_files(spark, new))
+            check_lines(*(counted.get(name, 0) for name in (READ, WRITTEN, REMOVED)))
+            check_unchanged(before, spark_lines.states_of_files(spark, new))
     except BaseException as error:
         if "PATH_ALREADY_EXISTS" not in str(error):  # else another run has made it meanwhile
-            output.remove()
+            system.delete(output, True)
         raise
     return job.reports()
-
-
-class _Folder:
-    """One on any file system that Spark writes to."""
-
-    def __init__(self, spark: SparkSession, name: str):
-        context: Any = spark.sparkContext
-        self._path = context._jvm.org.apache.hadoop.fs.Path(name)
-        self._system = self._path.getFileSystem(context._jsc.hadoopConfiguration())
-
-    def exists(self) -> bool:
-        return bool(self._system.exists(self._path))
-
-    def remove(self) -> None:
-        self._system.delete(self._path, True)
 
 
 def _nothing(settings: Settings) -> dict:
@@ -136,11 +117,6 @@ def _nothing(settings: Settings) -> dict:
     else:
         list(dedup_pairs([], counters))
     return counters.as_dict()
-
-
-def _when(report: dict) -> dict:
-    """What a report says of a step's time."""
-    return {name: report[name] for name in ("stage", "started", "ended")}
 
 
 if __name__ == "__main__":

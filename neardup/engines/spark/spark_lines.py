@@ -1,7 +1,7 @@
 """Lines as Spark reads them → blocks as the stages take them.
 
 The text source of Spark cuts files into lines as Hadoop does, and knows bytes, not letters: a line
-of it, cast to binary, is what stands in the file.  Some thousand lines come to Python as one Arrow
+of it, cast to binary, is what the file holds.  Some thousand lines come to Python as one Arrow
 batch, whose bytes lie end to end: they are a block already, and no line is an object of its own.
 """
 
@@ -43,33 +43,28 @@ def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str])
     UsageError for one that is named twice.
     """
     files = [sorted(map(_address, _text(spark, names).inputFiles())) for names in (old, new)]
-    twice = [*(set(files[0]) & set(files[1])), *_repeated(old), *_repeated(new)]
+    twice = [*(set(files[0]) & set(files[1]))]
+    twice += [name for names in (old, new) for name in names if names.count(name) > 1]
     if twice:
         raise UsageError(f"{unquote(twice[0])}: is named twice; name each file once")
     return dict(zip(files[0] + files[1], file_places(*map(len, files))))
 
 
-def states_of_files(spark: SparkSession, names: list[str]) -> dict[str, tuple[int, int]]:
-    """The size in bytes, and the time of the last change in milliseconds, of each file."""
-    context: Any = spark.sparkContext
-    states = {}
-    for name in _text(spark, names).inputFiles():
-        path = context._jvm.org.apache.hadoop.fs.Path(unquote(name))
-        system = path.getFileSystem(context._jsc.hadoopConfiguration())
+def states_of_files(spark: SparkSession, names: list[str]) -> list[tuple[str, int, int]]:
+    """(name, bytes, milliseconds of the last change) of each file."""
+    states = []
+    for name in map(unquote, _text(spark, names).inputFiles()):
+        system, path = file_system(spark, name)
         status = system.getFileStatus(path)
-        states[name] = (status.getLen(), status.getModificationTime())
+        states.append((name, status.getLen(), status.getModificationTime()))
     return states
 
 
-def check_unchanged(
-    before: Mapping[str, tuple[int, int]], after: Mapping[str, tuple[int, int]]
-) -> None:
-    """StageError unless the files, their sizes and their times agree."""
-    if changed := sorted(set(before.items()) ^ set(after.items())):
-        raise StageError(
-            f"{unquote(changed[0][0])}: changed while it was read; run again when nobody writes to "
-            "it"
-        )
+def file_system(spark: SparkSession, name: str) -> tuple[Any, Any]:
+    """The file system of Hadoop that has a file or folder, and its path there."""
+    context: Any = spark.sparkContext
+    path = context._jvm.org.apache.hadoop.fs.Path(name)
+    return path.getFileSystem(context._jsc.hadoopConfiguration()), path
 
 
 def _text(spark: SparkSession, names: Sequence[str]) -> Any:
@@ -78,17 +73,13 @@ def _text(spark: SparkSession, names: Sequence[str]) -> Any:
     return spark.read.option("recursiveFileLookup", "true").text(list(names))
 
 
-def _address(told: str) -> str:
+def _address(uri: str) -> str:
     """A file's address, of which Spark has two forms.
 
     >>> _address("file:///data/a%20b.txt"), _address("file:/data/a%20b.txt")
     ('file:/data/a%20b.txt', 'file:/data/a%20b.txt')
     """
-    return re.sub("^([A-Za-z0-9+.-]+:)/+", r"\1/", told)
-
-
-def _repeated(names: Sequence[str]) -> list[str]:
-    return [name for name in names if names.count(name) > 1]
+    return re.sub("^([A-Za-z0-9+.-]+:)/+", r"\1/", uri)
 
 
 def lines_of_column(values: DataFrame) -> DataFrame:
@@ -99,7 +90,7 @@ def lines_of_column(values: DataFrame) -> DataFrame:
 class _Split(NamedTuple):
     """A part of a file that one task reads."""
 
-    path: str  # as Spark tells it: an address
+    path: str  # a URI of Spark
     start: int
     length: int
 
@@ -108,7 +99,7 @@ class _Split(NamedTuple):
         return unquote(self.path)
 
     def first(self, places: Mapping[str, int] | None) -> int:
-        """The place of its first line, where anybody asks for places."""
+        """The place of its first line, where records travel with their places."""
         return NEW if places is None else places[_address(self.path)] + self.start
 
     def check(self, lines: int) -> None:
@@ -128,8 +119,11 @@ class _Split(NamedTuple):
 
 
 class SplitRows(NamedTuple):
-    """Rows of a batch, `low` to `high`, that are of one split; `number` is the first one's line in
-    it, and `ends` says where each row of the batch begins and ends in the bytes of all."""
+    """Rows of a batch, `low` to `high`, that are of one split.
+
+    `number` is the first one's line in the split; `ends`, where each row of the batch begins and
+    ends in the bytes of all.
+    """
 
     split: _Split
     number: int
@@ -169,8 +163,8 @@ def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
 def blocks_of_batches(
     batches: Iterable[Any], max_line: int, places: Mapping[str, int] | None = None
 ) -> Iterator[Block]:
-    """Arrow batches of `lines_of_files` → blocks of whole lines, where somebody asks for them with
-    the places of their first lines."""
+    """Arrow batches of `lines_of_files` → blocks of whole lines, by `places` with the places of
+    their first lines."""
     for rows in rows_of_batches(batches):
         first = rows.split.first(places)
         if places:
@@ -181,7 +175,7 @@ def blocks_of_batches(
             yield Block(rows.split.line_prefix, line, data, flaw, place)
 
 
-def lines_that_stay(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
+def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
     """Whole lines, of all but the places `gone` (uint64, ascending)."""
     first = rows.split.first(places) + rows.number - 1
     bounds = np.searchsorted(gone, np.array([first, first + rows.high - rows.low], np.uint64))
@@ -222,12 +216,3 @@ def _pieces(rows: SplitRows, max_line: int) -> Iterator[tuple[int, bytes, str]]:
         if row < rows.high:
             yield row, rows.bytes(row, row + 1)[:CUT_BYTES], LINE_TOO_LONG
             low = row + 1
-
-
-def check_names(names: Iterable[str]) -> None:
-    """UsageError for files that Spark would read as they lie, or would leave out."""
-    for name in names:
-        if name.endswith(".xz"):
-            raise UsageError(f"{name}: Spark cannot unpack .xz; pack it as .gz or .bz2")
-        if name.rstrip("/").rpartition("/")[2].startswith(("_", ".")) and name.strip("./"):
-            raise UsageError(f"{name}: Spark reads no name that begins with _ or .; rename it")

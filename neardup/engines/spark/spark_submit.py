@@ -9,7 +9,9 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
@@ -18,31 +20,25 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_spark.sh")
 
-from neardup.engines.spark.spark_lines import check_names
-from neardup.options import table
-from neardup.options.settings import counts_first, settings_before_counts
+from neardup.engines.cluster import checked, cluster_parser
+from neardup.engines.spark import INSTALL
+from neardup.options.settings import counts_first
 from neardup.options.table import Options
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.program import end_on_signals, run
-from neardup.stored.index_manifest import refuse_indexes
 
-# A batch of Arrow lies in the executor's memory and in Python's, and so it is bounded.
-BATCHES = {
+DEFAULTS = {
+    # A batch of Arrow is in the executor's memory and in Python's, and so it is bounded.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
-}
-DEFAULTS = {
-    **BATCHES,
     "spark.io.compression.codec": "zstd",  # a third of the bytes that the default leaves
     "spark.driver.memory": "2g",  # the shared keys pass through it, and local[N] works in it
     "spark.executor.minMemoryOverhead": "1g",  # for one Python beside the JVM, and its sort
     "spark.submit.deployMode": "client",  # the driver is this machine
-    "spark.log.level": "FATAL",  # why a run fails is said in its last line
+    "spark.log.level": "FATAL",  # the last line of a run says why it fails
 }
-
-
 NAME = "run_spark.sh"
-CALLED = "NEARDUP_CALLED"  # the environment variable that tells the job how it was called
+CALLED = "NEARDUP_CALLED"  # the environment variable that has the name of the command
 DESCRIPTION = """Find the similar pairs of records in files on Spark.
 
 INPUT is a file, a folder or a pattern, plain, .gz or .bz2, on any file system that Spark reads;
@@ -57,88 +53,63 @@ Needs Spark 4.1 or later: SPARK_HOME, spark-submit on the PATH, or pyspark from 
 nodes Python 3.10 or later with numpy and pyarrow.
 """
 ROUNDS = ("auto", "1", "2")
-ELSEWHERE = "run_hadoop.sh"  # which has what is not here yet
-
-
-def read(given: list[str], typed: str = f"./{NAME}") -> argparse.Namespace:
-    """The options; UsageError for anything wrong or impossible."""
-    args = _parser(typed).parse_intermixed_args(given)
-    options = Options.of(args)
-    settings = settings_before_counts(options)
-    settings.form.check_task()
-    if not all([*args.inputs, args.output_folder]):
-        raise UsageError("INPUT and OUTPUT must not be empty")
-    check_names([*(options.against), *args.inputs])
-    refuse_indexes([*(options.against), *args.inputs])
-    if counts_first(options):
-        raise _elsewhere("a scheme that counts tokens first", args, ", or name --counts FILE")
-    if args.reducers is not None:
-        table.integer("--reducers", args.reducers, 1, 999999)
-    if args.rounds not in ROUNDS:
-        raise UsageError(f"--rounds: {args.rounds!r} is not one of {', '.join(ROUNDS)}")
-    for text in args.conf:
-        if "=" not in text:
-            raise UsageError(f"--conf: expected NAME=VALUE, got {text!r}")
-    if "spark.submit.deployMode=cluster" in args.conf:
-        raise UsageError("--conf spark.submit.deployMode=cluster: the driver is this machine")
-    return args
-
-
-def _elsewhere(what: str, args: argparse.Namespace, more: str = "") -> UsageError:
-    words = [*Options.of(args).given_arguments(), *args.inputs, args.output_folder]
-    return UsageError(f"{what} is not on Spark; type: ./{ELSEWHERE} {shlex.join(words)}{more}")
-
-
-def _parser(typed: str) -> argparse.ArgumentParser:
-    # Tasks are told by Spark which file they read.
-    about = DESCRIPTION.replace(f"./{NAME}", typed)
-    flags = set(table.OPTIONS) - {"--input-files"}
-    parser = table.parser(typed.replace("./", ""), about, flags)
-    parser.add_argument("inputs", nargs="+", metavar="INPUT")
-    parser.add_argument("output_folder", metavar="OUTPUT")
-    parser.add_argument(
-        "--master",
+SPARK_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "--master": dict(
         metavar="URL",
         default="local[*]",
         help="local[N], yarn, spark://HOST:PORT or what else Spark knows (default: local[*])",
-    )
-    parser.add_argument(
-        "--reducers",
+    ),
+    "--reducers": dict(
         metavar="N",
         help="partitions of keys, and of pairs: tasks, and files of OUTPUT; by default as many as "
         "splits of the input, or as Spark has cores, if these are more",
-    )
-    parser.add_argument(
-        "--rounds",
+    ),
+    "--rounds": dict(
         metavar="N",
         default="auto",
         help="2: keys first, and then the records of those keys that two of them share; 1: the "
         "records of all keys; auto: 2, which costs no start here (default: auto)",
-    )
-    parser.add_argument(
-        "--python",
+    ),
+    "--python": dict(
         metavar="PATH",
         help="the nodes' Python, with numpy and pyarrow (default: this one with local[N], else "
         "python3)",
-    )
-    parser.add_argument(
-        "--conf",
+    ),
+    "--conf": dict(
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="a property for Spark; may come several times, and wins over what is set here",
-    )
-    parser.add_argument(
-        "--show",
+        help="a property for Spark; may be repeated, and takes precedence over what is set here",
+    ),
+    "--show": dict(
         action="store_true",
         help="print the spark-submit command on stdout, and do not run it",
-    )
-    parser.add_argument("--name", default="near-duplicates", help="of the application")
-    return parser
-
-
+    ),
+    "--name": dict(default="near-duplicates", help="of the application"),
+}
 JOB = Path(__file__).with_name("spark_job.py")
-INSTALL = "python3 -m pip install 'neardup-mapreduce[spark]'"
+
+
+def read(given: list[str], typed: str = f"./{NAME}") -> argparse.Namespace:
+    """The options; UsageError for anything wrong or impossible."""
+    args = cluster_parser(NAME, typed, DESCRIPTION, SPARK_OPTIONS).parse_intermixed_args(given)
+    no_xz = "Spark cannot unpack .xz; pack it as .gz or .bz2"
+    checked(args, no_xz, args.reducers, "--conf", args.conf)
+    options = Options.of(args)
+    for name in [*options.against, *args.inputs]:
+        if name.rstrip("/").rpartition("/")[2].startswith(("_", ".")) and name.strip("./"):
+            raise UsageError(f"{name}: Spark reads no name that begins with _ or .; rename it")
+    if counts_first(options):
+        words = shlex.join([*options.given_arguments(), *args.inputs, args.output_folder])
+        raise UsageError(
+            "a scheme that counts tokens first is not on Spark; type: ./run_hadoop.sh "
+            f"{words}, or name --counts FILE"
+        )
+    if args.rounds not in ROUNDS:
+        raise UsageError(f"--rounds: {args.rounds!r} is not one of {', '.join(ROUNDS)}")
+    if "spark.submit.deployMode=cluster" in args.conf:
+        raise UsageError("--conf spark.submit.deployMode=cluster: the driver is this machine")
+    return args
 
 
 def command() -> int:
@@ -169,10 +140,10 @@ def submitting(args: argparse.Namespace) -> list[str]:
         "spark.pyspark.driver.python": sys.executable,
         "spark.ui.showConsoleProgress": str(sys.stderr.isatty()).lower(),
     }
-    told = [f"{name}={value}" for name, value in properties.items()] + args.conf
+    given = [f"{name}={value}" for name, value in properties.items()] + args.conf
     return [
         *(spark_submit(), "--master", args.master, "--name", args.name),
-        *(word for each in told for word in ("--conf", each)),
+        *(word for each in given for word in ("--conf", each)),
         str(JOB),
     ]
 

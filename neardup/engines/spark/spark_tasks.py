@@ -16,7 +16,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, starmap
 from typing import Any, Callable
 from zlib import crc32
 
@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from neardup.engines.spark.spark_lines import blocks_of_batches, lines_that_stay, rows_of_batches
+from neardup.engines.spark.spark_lines import blocks_of_batches, kept_lines, rows_of_batches
 from neardup.lines.answer_lines import parse_decided
 from neardup.options.settings import Settings
 from neardup.options.table import Options
@@ -33,7 +33,7 @@ from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
 from neardup.stages.key_blocks import gathered
-from neardup.stages.pairs import decision, dedup_pairs, in_order
+from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
 from neardup.stages.phases import counted_again, reduce_blocks, send_keys, send_lines, share_keys
 
 ROW = "part int, block binary, report binary"
@@ -46,8 +46,8 @@ Rows = Iterator[Any]
 
 @dataclass(frozen=True)
 class Tasks:
-    """What every task is told: the options, the counts of
-    tokens, where a scheme has any, and the places of files, where records travel with theirs."""
+    """What every task has: the options, the counts of tokens, where a scheme has any, and the
+    places of files, where records travel with theirs."""
 
     options: Options
     counts: TokenCounts | None
@@ -59,8 +59,8 @@ class Tasks:
         """Round 1, from lines to the keys of each part."""
         settings, counters = self._settings(), Counters("keys")
         blocks = blocks_of_batches(batches, settings.max_line, self.places)
-        yield from self._rows(send_keys(blocks, settings, counters, self.key_parts))
-        yield row(self._mine() % self.key_parts, report=report_of(counters))
+        yield from starmap(row, send_keys(blocks, settings, counters, self.key_parts))
+        yield report_row(counters, self.key_parts)
 
     def share_keys(self, batches: Batches) -> Rows:
         """Round 1, from the keys of a part to those that two records share."""
@@ -81,10 +81,11 @@ class Tasks:
             settings, counters = self._settings(), Counters("mapper")
             blocks = blocks_of_batches(batches, settings.max_line, self.places)
             keys = shared()
-            yield from self._rows(send_lines(blocks, settings, counters, keys, self.partitions))
+            lines = send_lines(blocks, settings, counters, keys, self.partitions)
+            yield from starmap(row, lines)
             if keys is not None:  # else the first round has counted the rest
                 counted_again(counters)
-            yield self._report(counters)
+            yield report_row(counters, self.partitions)
 
         return task
 
@@ -94,61 +95,56 @@ class Tasks:
         received = Received(batches)
         settings, counters = self._settings(), Counters("reducer")
         pairs = reduce_blocks(received, settings, counters)
-        yield from self._rows(gathered(by_first_id(pairs, self.ends)))
-        for report in [report_of(counters), *received.reports]:
-            yield row(self._mine() % self.ends, report=report)
+        yield from starmap(row, gathered(by_first_id(pairs, self.ends)))
+        yield report_row(counters, self.ends)
+        yield from (row(own_part(self.ends), report=report) for report in received.reports)
 
-    def unique(self, tell: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
-        """From the pairs of a part to each of them once, as lines without the last line end."""
+    def finish(self, report: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
+        """From the pairs of a part, or from all edges, to what --output prints: blocks of lines
+        without the last line end; with kept, the places of those that are removed."""
 
         def task(batches: Batches) -> Rows:
             received = Received(batches)
-            prepare()
-            counters = Counters("dedup")
-            blocks = in_order(received, counters)
+            settings = self._settings()
+            counters = Counters("decide" if self.decides else "dedup")
+            blocks = sorted_lines(received, counters)
+            yield from map(value, self._answer(blocks, settings, counters))
+            report([*received.reports, report_of(counters)])
+
+        return task
+
+    def _answer(
+        self, blocks: Iterator[bytes], settings: Settings, counters: Counters
+    ) -> Iterator[bytes]:
+        if self.decides:
+            answer = decision(blocks, self.decides, settings, counters)
+        else:
             lines = chain.from_iterable(block.splitlines(keepends=True) for block in blocks)
-            for block in _of_some_size(dedup_pairs(lines, counters)):
-                yield value(block[:-1])
-            tell([*received.reports, report_of(counters)])
-
-        return task
-
-    def decide(self, tell: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
-        """From all edges to what --output asks for, as lines without the last line end; with kept,
-        to the places of those that go, eight bytes each, ascending."""
-
-        def task(batches: Batches) -> Rows:
-            received = Received(batches)
-            settings, counters = self._settings(), Counters("decide")
-            edges = in_order(received, counters)
-            blocks = decision(edges, self.decides, settings, counters)
-            if self.decides == "kept":
-                decided = (map(parse_decided, block.splitlines(True)) for block in blocks)
-                blocks = (np.array([p for p, _ in some], "<u8").tobytes() for some in decided)
-            else:
-                blocks = (block[:-1] for _, block in gathered((0, block) for block in blocks))
-            for block in blocks:
-                yield value(block)
-            tell([*received.reports, report_of(counters)])
-
-        return task
+            answer = dedup_pairs(lines, counters)
+        if self.decides == "kept":  # eight bytes for each place, ascending
+            for block in answer:
+                places = [parse_decided(line)[0] for line in block.splitlines(keepends=True)]
+                yield np.array(places, "<u8").tobytes()
+        else:
+            for _, block in gathered((0, piece) for piece in answer):
+                yield block[:-1]
 
     def keep(
-        self, gone: Callable[[], np.ndarray], tell: Callable[[list[bytes]], None]
+        self, gone: Callable[[], np.ndarray], report: Callable[[list[bytes]], None]
     ) -> Callable[[Batches], Rows]:
-        """From lines to those that stay, without the last line end."""
+        """From lines to those that are kept, without the last line end."""
 
         def task(batches: Batches) -> Rows:
             prepare()
             counters = Counters("keep")
             assert self.places is not None
             for rows in rows_of_batches(batches):
-                block = lines_that_stay(rows, self.places, gone())
+                block = kept_lines(rows, self.places, gone())
                 counters.add(READ, rows.high - rows.low)
                 counters.add(WRITTEN, block.count(b"\n"))
                 if block:
                     yield value(block[:-1])
-            tell([report_of(counters)])
+            report([report_of(counters)])
 
         return task
 
@@ -165,17 +161,6 @@ class Tasks:
     def _settings(self) -> Settings:
         prepare()
         return Settings.of(self.options, self.counts)
-
-    def _rows(self, pieces: Iterable[tuple[int, bytes]]) -> Rows:
-        return (row(part, piece) for part, piece in pieces)
-
-    def _report(self, counters: Counters) -> Any:
-        return row(self._mine(), report=report_of(counters))
-
-    def _mine(self) -> int:
-        """Where what this task has to tell goes: not all to one part."""
-        context = TaskContext.get()
-        return context.partitionId() % self.partitions if context else 0
 
 
 class Received:
@@ -206,6 +191,16 @@ def row(part: int, block: bytes | None = None, report: bytes | None = None) -> A
     return pa.RecordBatch.from_arrays(columns, ["part", "block", "report"])
 
 
+def report_row(counters: Counters, parts: int) -> Any:
+    return row(own_part(parts), report=report_of(counters))
+
+
+def own_part(parts: int) -> int:
+    """Where the reports of this task go: those of many tasks not all to one part."""
+    context = TaskContext.get()
+    return context.partitionId() % parts if context else 0
+
+
 def value(block: bytes) -> Any:
     return pa.RecordBatch.from_arrays([pa.array([block], pa.binary())], ["value"])
 
@@ -223,10 +218,6 @@ def by_first_id(pairs: Iterable[bytes], partitions: int) -> Iterator[tuple[int, 
         yield from ((part, b"".join(lines)) for part, lines in parts.items())
 
 
-def _of_some_size(lines: Iterable[bytes]) -> Iterator[bytes]:
-    return (block for _, block in gathered((0, line) for line in lines))
-
-
 def report_of(counters: Counters) -> bytes:
     return json.dumps(counters.as_dict()).encode()
 
@@ -236,8 +227,11 @@ def load(_: object) -> None:
 
 
 def prepare() -> None:
-    """As tasks are elsewhere: they read some lines of a file, say nothing by themselves, and have
-    a folder for what does not fit in memory, which Spark removes after a crash, too."""
+    """Make this process a task, as those of other engines are.
+
+    It reads some lines of a file, prints nothing, and has a folder for what does not fit in
+    memory, which Spark removes after a crash, too.
+    """
     os.environ[TASK_FILE] = os.environ["NEARDUP_REPORT"] = "spark"
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     for folder in filter(os.path.isdir, folders):
