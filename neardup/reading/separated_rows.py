@@ -28,24 +28,10 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.reading.blocks import (
-    BLOCK_BYTES,
-    LINE_END,
-    WHOLE,
-    Piece,
-    Start,
-    opened_lines,
-    whole_lines,
-)
+from neardup.reading import blocks
+from neardup.reading import input_check as flaws
+from neardup.reading.blocks import BLOCK_BYTES, LINE_END, Piece, Start
 from neardup.reading.compressed import position
-from neardup.reading.input_check import (
-    LINE_TOO_LONG,
-    NOT_CLOSED,
-    NOT_UTF8,
-    TOO_FEW_FIELDS,
-    WRONG_FIELDS,
-    flaw_in,
-)
 from neardup.reading.missing_fields import check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, Row, json_line
 from neardup.runtime.errors import StageError
@@ -86,8 +72,8 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
         elif held and (ended or len(held) > max_row):
             line = LINE_END.search(held)
             if not line:
-                raise StageError(f"{name}: row {number}: {LINE_TOO_LONG}; is this CSV?")
-            flaw = LINE_TOO_LONG if len(held) > max_row else NOT_CLOSED
+                raise StageError(f"{name}: row {number}: {flaws.LINE_TOO_LONG}; is this CSV?")
+            flaw = flaws.LINE_TOO_LONG if len(held) > max_row else flaws.NOT_CLOSED
             yield number, held[: line.end()], flaw
             number, held = number + 1, held[line.end() :]
 
@@ -170,7 +156,7 @@ def separated_pieces(
     kind: str, fields: Fields, path: str, name: str, max_line: int, start: Start
 ) -> Iterator[Piece]:
     """Read a file, some rows at a time; a TSV without a header may be a split of one."""
-    with opened_lines(path, name, start) as stream:
+    with blocks.opened_lines(path, name, start) as stream:
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
         header = next(split_rows(kind, table.header), [])
         first_rows = partial(_first_rows, kind, header, table)
@@ -197,14 +183,14 @@ def opened_table(
     stream: IO[bytes],
     name: str,
     max_line: int,
-    start: Start = WHOLE,
+    start: Start = blocks.WHOLE,
 ) -> Table:
     """Open a table; StageError where the row of the names of the columns cannot be read."""
     if kind == "csv":
         found = (TableRows(*some) for some in whole_rows(stream, name, max_line))
     else:
-        lines = whole_lines(stream, max_line, start)
-        found = (TableRows(n, data, LINE_TOO_LONG if cut else "") for n, data, cut in lines)
+        lines = blocks.whole_lines(stream, max_line, start)
+        found = (TableRows(n, data, flaws.LINE_TOO_LONG if cut else "") for n, data, cut in lines)
     if not has_header:
         return Table(b"", found)
     first = next(found, TableRows(1, b""))
@@ -274,14 +260,14 @@ def _unquoted(field: str) -> str:
 def rows_of(kind: str, columns: dict[str, int], width: int, data: bytes) -> list[Line]:
     """The rows, b"" for a blank one; `width` is how many fields one has, if known."""
     least = max(columns.values(), default=0) + 1
-    sound = not flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
+    sound = not flaws.flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
     rows: list[Line] = []
     for fields in split_rows(kind, data):
         if not fields:
             rows.append(b"")
         elif len(fields) != width if width else len(fields) < least:
             shown = ",".join(fields).encode("utf-8", "backslashreplace")
-            rows.append(FlawedRow.of(WRONG_FIELDS if width else TOO_FEW_FIELDS, shown))
+            rows.append(FlawedRow.of(flaws.WRONG_FIELDS if width else flaws.TOO_FEW_FIELDS, shown))
         else:
             row = {name: fields[column] for name, column in columns.items()}
             rows.append(row if sound else _checked(row))
@@ -292,4 +278,4 @@ def _checked(row: dict[str, str]) -> Row | FlawedRow:
     """A row that may have NUL bytes, or that may not be UTF-8."""
     row = {name.replace(NUL, "\0"): value.replace(NUL, "\0") for name, value in row.items()}
     line = json_line(row)
-    return FlawedRow.of(NOT_UTF8, line) if flaw_in(line) else row
+    return FlawedRow.of(flaws.NOT_UTF8, line) if flaws.flaw_in(line) else row
