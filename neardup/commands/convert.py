@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.options.table import Options
+from neardup.reading import text_rows
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_format import InputFormat
-from neardup.reading.text_rows import (
-    DEFAULT_ID,
-    DEFAULT_TEXT,
-    Fields,
-    FlawError,
-    Row,
-    json_line,
-    lines_in,
-    row_id,
-    row_of,
-    text_lines,
-)
+from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT, Row
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run, write_all
@@ -72,11 +62,8 @@ def _convert() -> None:
 
 def _rows(block: Block, form: InputFormat, settings: Settings, counters: Counters) -> Iterator[Row]:
     """The rows of a block, each with an id; bad lines are counted, or fatal with --strict."""
-    if block.flaw:
-        reject(block, BadLine(0, block.data, block.flaw), settings, counters)
-        return
-    rows = _of_rows(block, form.fields) if form.fields else _of_text(block)
-    for row in rows:
+    found: Iterable[Row | BadLine] = _of_rows(block, form) if form.fields else _of_text(block)
+    for row in [BadLine(0, block.data, block.flaw)] if block.flaw else found:
         if isinstance(row, BadLine):
             reject(block, row, settings, counters)
         else:
@@ -85,25 +72,25 @@ def _rows(block: Block, form: InputFormat, settings: Settings, counters: Counter
 
 
 def _of_text(block: Block) -> Iterator[Row | BadLine]:
-    for number, id_, text, flaw, line in text_lines(block.data):
+    for number, id_, text, flaw, line in text_rows.text_lines(block.data):
         bad = BadLine(number, line, flaw)
         yield bad if flaw else {DEFAULT_ID: id_.decode(), DEFAULT_TEXT: text}
 
 
-def _of_rows(block: Block, fields: Fields) -> Iterator[Row | BadLine]:
-    id_field = fields.id or DEFAULT_ID
-    for number, line in lines_in(block.data):
+def _of_rows(block: Block, form: InputFormat) -> Iterator[Row | BadLine]:
+    assert form.fields
+    fields, id_field = form.fields, form.fields.id or DEFAULT_ID
+    for number, line in text_rows.lines_in(block.data):
         try:
-            row = row_of(line)
-        except FlawError as flaw:
-            yield BadLine(number, json_line(line), str(flaw))
+            row = text_rows.row_of(line)
+            if fields.value(row, fields.id) in (None, ""):
+                if fields.needs_id:
+                    raise text_rows.FlawError(NO_ID)
+                others = {name: value for name, value in row.items() if name != id_field}
+                row = {id_field: text_rows.row_id(block, number).decode(), **others}
+        except text_rows.FlawError as flaw:
+            yield BadLine(number, text_rows.json_line(line), str(flaw))
             continue
-        if fields.value(row, fields.id) in (None, ""):
-            if fields.needs_id:
-                yield BadLine(number, json_line(line), NO_ID)
-                continue
-            others = {name: value for name, value in row.items() if name != id_field}
-            row = {id_field: row_id(block, number).decode(), **others}
         if fields.numbered:  # without a header: named as a run expects it unless told otherwise
             text = "\n".join(row[name] for name in fields.texts)
             row = {DEFAULT_ID: row[id_field], DEFAULT_TEXT: text}

@@ -1,6 +1,6 @@
 """Bytes → records.
 
-In: files and pipes, plain or packed: lines, or tables.
-Out: blocks of whole lines; of each block a `Batch` of records, and its bad lines.
+In: files and pipes, plain or compressed: lines, or tables.
+Out: blocks of whole lines, or of rows; from each block a `Batch` of records, and its bad lines.
 May import: runtime, sets.
 """

@@ -49,7 +49,7 @@ TASK_FILE = "mapreduce_map_input_file"  # set by Hadoop and mrjob for a task
 
 
 def first_place(file: int, line: int = 0, new: bool = True) -> int:
-    """The place of a line of file number `file`; StageError where there are too many files.
+    """Return the place of a line of file number `file`; StageError where there are too many files.
 
     >>> hex(first_place(2, 7)), hex(first_place(2, 7, new=False))
     ('0x8000200000000007', '0x200000000007')
@@ -96,9 +96,9 @@ def check_inputs(files: list[str]) -> None:
 
 
 def files_named(names: list[str]) -> list[str]:
-    """The files that are meant: by their names, or by patterns such as corpus/*.gz.
+    """Return the files of these names, or of patterns such as corpus/*.gz.
 
-    A name that is there is no pattern, whatever it looks like.
+    The name of a file that exists is not taken for a pattern.
     """
     import glob
 
@@ -124,12 +124,12 @@ WHOLE = Start("", 1)  # file
 
 
 def in_task() -> bool:
-    """Whether this reads a part of a job's input, for Hadoop or mrjob."""
+    """Return whether this reads a part of a job's input, for Hadoop or mrjob."""
     return bool(os.environ.get(TASK_FILE))
 
 
 def start_of_split() -> Start:
-    """Where the input of a Hadoop or mrjob task lies, for messages, and its first line's number.
+    """Return where the input of a Hadoop or mrjob task begins, and its first line's number.
 
     Hadoop names a file and a position in it; only mrjob's local files are there to count lines in.
 
@@ -142,8 +142,9 @@ def start_of_split() -> Start:
     place = f"{name}: " if name and name != os.environ.get(STDIN_COPY) else ""
     if start and name != uri:
         return Start(place, 1 + _lines_before(start, name), of_file=False)
-    told = f"{name} from byte {start}: " if start else place
-    return Start(told, 1, of_file=not start, byte=start)
+    if start:
+        place = f"{name} from byte {start}: "
+    return Start(place, 1, of_file=not start, byte=start)
 
 
 def _lines_before(position: int, name: str) -> int:
@@ -157,7 +158,7 @@ def _lines_before(position: int, name: str) -> int:
 
 @contextmanager
 def opened_lines(path: str, name: str, start: Start) -> Iterator[Any]:
-    """An open file; StageError for one that begins as one without lines does."""
+    """Open a file of lines; StageError for one that begins as one without lines does."""
     with opened(path, name) as stream:
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-", OPENERS)
@@ -165,7 +166,7 @@ def opened_lines(path: str, name: str, start: Start) -> Iterator[Any]:
 
 
 def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-    """A file of lines, some at a time."""
+    """Read a file of lines, some at a time."""
     with opened_lines(path, name, start) as stream:
         for line, data, cut in whole_lines(stream, max_line, start):
             flaw = LINE_TOO_LONG if cut else ""
@@ -186,13 +187,13 @@ def read_files(
     among: Sequence[str] = (),
     passed: Callable[[int], None] | None = None,
 ) -> Iterator[Block]:
-    """The blocks of all files (`-` is stdin; packed ones are unpacked), one after another.
+    """Read the blocks of all files (`-` is stdin; compressed ones are unpacked), one after another.
 
     With `turns`, only the blocks of these numbers (ascending, from 0), so that several mappers can
     share the files; every one of them knows the line numbers.  Messages call the files `names`;
     `places` are those of their first lines.  `others`: whether there are other records, wherever;
     `among`: the files that there are, where these are some of them.
-    `passed` is told how many bytes of the files, as they lie, are behind.
+    `passed` is called with how many bytes of the files on disk have been read.
     """
     turns = turns or itertools.count()
     number, mine, before = 0, next(turns), 0
@@ -237,8 +238,10 @@ def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> li
 
 
 def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """A stream of lines that end with LF as blocks of whole ones; StageError for one that has no
-    end, or that begins with NUL, as no line of a stage does."""
+    """Read lines that end with LF in blocks of whole ones.
+
+    StageError for a line that has no end, or that begins with NUL, as no line of a stage does.
+    """
     held: list[bytes] = []  # the start of a line that has not ended yet
     length = 0
     while chunk := stream.read(BLOCK_BYTES):
@@ -332,7 +335,7 @@ def _has_line_end(data: bytes) -> bool:
 
 
 def count_lines(data: bytes) -> int:
-    r"""How many lines end in `data`: with LF, CRLF or CR.
+    r"""Count the lines that end in `data`: with LF, CRLF or CR.
 
     >>> count_lines(b"a\nb\r\nc\rd\n")
     4

@@ -1,32 +1,7 @@
-"""Cleaning: what of a text does not count, such as tags, accents, digits and punctuation.
+"""Cleaning: what of a text does not count is removed before it is made canonical and shingled.
 
-What each step of cleaning makes of a text; which there are stands in `cleaning`.
-
-HTML → the text of its body, as a reader sees it.
-
-Tags go, and with some elements (DROPPED) all that is in them: programs, styles, the head, and what
-is around an article and not in it, as navigation, asides and controls.  Elements within a line
-(INLINE) leave no trace; all others separate words.  References such as `&eacute;` are decoded.
-
-Markup is what browsers take for it (the HTML standard, 13.2.5), with one exception, so that text
-is not lost that only looks like it: what is never closed is no markup.
-
-    a < b            text: no letter follows
-    a <b             text: no > follows
-    <!-- a           text: no --> follows
-    <nav> a          without </nav> only the tag goes; so with <script>
-    <a title="> b>   a quote that is never closed: from here on, tags end at their first >
-
-html.parser is not used: what it makes of broken pages changes with the release of Python, so that
-two machines would have different shingles, and many unclosed comments take it the square of their
-number.  Here nothing is sought twice in vain.
-
-Cost: linear, some 10 MB of pages in a second.  In memory: a few times the page.
-
-Cleaning: what of a text is not to count, taken out before it is made canonical and shingled.
-
-    html         tags, and what is no body text
-    accents      é is e: what stands above or below a letter goes (but not the vowel signs of
+    html         tags, and what is not body text
+    accents      é is e: marks above or below a letter are removed (but not the vowel signs of
                  Hindi, or the voicing of か); letters that Unicode does not take apart, such as
                  ł, ø and æ, are as in LETTERS; ü is u, and ß is ss
     digits       numbers, with the marks inside them, become nothing: 3.5, 2020-01-31
@@ -35,6 +10,24 @@ Cleaning: what of a text is not to count, taken out before it is made canonical 
 
 The order is that of STEPS, whatever the order in the option.  Text is brought to Unicode NFC in
 between, so that equal texts stay equal however they are coded.
+
+Of HTML the text of the body is left, as a reader sees it.  Tags are removed, and with some elements
+(DROPPED) all that is in them: programs, styles, the head, and what is around an article and not in
+it, such as navigation, asides and controls.  Elements within a line (INLINE) leave no trace; all
+others separate words.  References such as `&eacute;` are decoded.  Markup is what browsers take for
+it (the HTML standard, 13.2.5), except that what is never closed is not markup, so that text which
+only looks like it is not lost:
+
+    a < b            text: no letter follows
+    a <b             text: no > follows
+    <!-- a           text: no --> follows
+    <nav> a          without </nav> only the tag is removed; so with <script>
+    <a title="> b>   a quote that is never closed: from here on, tags end at their first >
+
+html.parser is not used: what it makes of broken pages changes with the release of Python, so that
+two machines would have different shingles, and many unclosed comments take it the square of their
+number.  Here nothing is sought twice in vain.  Cost: linear, some 10 MB of pages in a second.  In
+memory: a few times the page.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""Compressed files, kinds of input, and file signatures.
+"""What a file is, by its name and its first bytes; and compressed files.
 
-Files that may be packed: .gz, .bz2, .xz and .zst, read and written as if they were plain.
-
-What a file holds: --input, or what its name says.
-
-Files that hold no lines, known by their first bytes, and refused before a line is read.
+Names tell whether a file is compressed (.gz, .bz2, .xz, .zst: read and written as if it were plain)
+and what it holds, unless --input says that.  First bytes tell of files without lines, which are
+refused before a line is read.
 
 gzip: RFC 1952; xz, zstd, zip, 7z: their formats' descriptions; Parquet and Arrow: Apache's.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
@@ -24,45 +23,43 @@ READ_BYTES = 1 << 18
 ZSTD = ("compression.zstd", "backports.zstd")  # of Python 3.14 on, and the same for older ones
 
 
-# What unpacks is imported for a packed file, and not before.
+LINES, ROWS = ("shingles", "text"), ("jsonl", "csv", "tsv", "parquet")
+INPUTS = (*LINES, *ROWS)
+BY_SUFFIX = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+OF_LINES = ("", ".txt", ".text", ".lines", ".dat", ".data", ".tab", ".part", ".out", ".log")
+CONVERT = "python3 -m neardup convert FILE… > records.jsonl"
+MAGIC_BYTES = 16  # enough for each signature
 
 
-def _gzip(file: Any, mode: str = "rb") -> Any:
-    import gzip
-
-    return gzip.open(file, mode)
-
-
-def _bz2(file: Any, mode: str = "rb") -> Any:
-    import bz2
-
-    return bz2.open(file, mode)
-
-
-def _xz(file: Any, mode: str = "rb") -> Any:
-    import lzma
-
-    return lzma.open(file, mode)
+def _opener(module: str) -> Callable[..., Any]:
+    """The `open` of a module that is imported for a compressed file, and not before."""
+    return lambda file, mode="rb": importlib.import_module(module).open(file, mode)
 
 
 def _zstd(file: Any, mode: str = "rb") -> Any:
-    try:
-        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
+    for module in ZSTD:
         try:
-            from backports import zstd  # type: ignore[no-redef, import-not-found, unused-ignore]
+            return importlib.import_module(module).open(file, mode)
         except ImportError:
-            raise StageError(
-                "to read or write .zst, Python before 3.14 needs a package: "
-                "pip install backports.zstd; or unpack it first: zstd -d FILE"
-            ) from None
-    return zstd.open(file, mode)
+            pass
+    raise StageError(
+        "to read or write .zst, Python before 3.14 needs a package: "
+        "pip install backports.zstd; or unpack it first: zstd -d FILE"
+    )
 
 
 OPENERS: dict[str, Callable[..., Any]] = {
-    ".gz": _gzip,
-    ".bz2": _bz2,
-    ".xz": _xz,
+    ".gz": _opener("gzip"),
+    ".bz2": _opener("bz2"),
+    ".xz": _opener("lzma"),
     ".zst": _zstd,
 }
 
@@ -86,7 +83,7 @@ def plain_name(name: str) -> str:
 
 @contextmanager
 def opened(path: str, name: str) -> Iterator[Any]:
-    """A file to read from, which messages call `name`; `-` is stdin.  Damage is a StageError."""
+    """Open a file to read, which messages call `name`; `-` is stdin.  Damage is a StageError."""
     if path == "-":
         with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:
             yield stdin
@@ -105,9 +102,9 @@ def opened(path: str, name: str) -> Iterator[Any]:
 
 
 def unpacked(name: str, passed: Callable[[int], None] | None = None) -> Iterator[bytes]:
-    """The bytes of a file, in blocks: those inside it, where it is packed.
+    """Yield the bytes of a file in blocks, unpacked where it is compressed.
 
-    `passed` is told how many bytes of the file, as it lies, are behind.
+    `passed` is called with how many bytes of the file on disk have been read.
     """
     with opened(name, name) as stream:
         for data in iter(lambda: stream.read(READ_BYTES), b""):
@@ -117,7 +114,7 @@ def unpacked(name: str, passed: Callable[[int], None] | None = None) -> Iterator
 
 
 def position(stream: IO[bytes]) -> int:
-    """How many bytes of a file have been read, of a packed one as they lie; 0 of a pipe."""
+    """Return how many bytes of the file on disk have been read; 0 for a pipe."""
     try:
         return os.lseek(stream.fileno(), 0, os.SEEK_CUR)
     except OSError:
@@ -126,7 +123,7 @@ def position(stream: IO[bytes]) -> int:
 
 @contextmanager
 def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
-    """What to write to, so that `file` is packed as its name says."""
+    """What to write to, so that `file` is compressed as its name says."""
     suffix = suffix_of(name)
     if suffix == ".gz":  # without its name and the time, so that equal answers are equal files
         import gzip
@@ -139,28 +136,13 @@ def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 
 
 def _damages() -> tuple[type[Exception], ...]:
-    """What reading a packed file may raise; asked when something was raised."""
+    """What reading a compressed file may raise; asked when something was raised."""
     import lzma
     import zlib
 
     loaded = (sys.modules.get(name) for name in ZSTD)
     of_zstd = tuple(module.ZstdError for module in loaded if module)
     return (EOFError, zlib.error, lzma.LZMAError, OSError, *of_zstd)
-
-
-LINES, ROWS = ("shingles", "text"), ("jsonl", "csv", "tsv", "parquet")
-INPUTS = (*LINES, *ROWS)
-BY_SUFFIX = {
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
-OF_LINES = ("", ".txt", ".text", ".lines", ".dat", ".data", ".tab", ".part", ".out", ".log")
-CONVERT = "python3 -m neardup convert FILE… > records.jsonl"
 
 
 def kind_by_name(name: str) -> str | None:
@@ -176,7 +158,7 @@ def _suffix(name: str) -> str:
 
 
 def check_names(given: str | None, names: Iterable[str]) -> None:
-    """UsageError where --input says one thing, and a name for certain another; or names differ."""
+    """UsageError where --input contradicts a name, or names contradict each other."""
     kinds = {name: kind_by_name(name) for name in names}
     if given is None:
         lines = [name for name, kind in kinds.items() if kind is None]
@@ -196,16 +178,13 @@ def check_names(given: str | None, names: Iterable[str]) -> None:
 
 
 def unknown_suffixes(names: Iterable[str]) -> tuple[str, ...]:
-    """Those suffixes that say nothing about what a file holds, in words.
+    """Return the suffixes from which nothing can be inferred about a file.
 
     >>> unknown_suffixes(["part-00000", "a.txt.gz", "corpus.docx", "b.3"])
     ('.docx',)
     """
     found = {_suffix(name) for name in names if not kind_by_name(name)}
     return tuple(sorted(s for s in found if s not in OF_LINES and not s[1:].isdigit()))
-
-
-MAGIC_BYTES = 16  # enough for each
 
 
 class Packed(NamedTuple):
@@ -232,30 +211,29 @@ PACKED = (
 PARQUET = rb"PAR1[\x00-\x08\x0e-\x1f]"
 ARROW = rb"ARROW1\0\0|FEA1[\x00-\x08\x0e-\x1f]|\xff\xff\xff\xff"
 OFFICE = {".xlsx": "CSV", ".ods": "CSV", ".docx": "plain text", ".odt": "plain text"}
-STDIN = "standard input"
 
 
 def refuse_no_lines(start: bytes, name: str, unpacked: Collection[str]) -> None:
     """StageError where a file begins (`start`) as one without lines does; `name` may be "-".
 
-    `unpacked` are the suffixes by which files are unpacked.
+    `unpacked` are the suffixes of files that are unpacked.
 
     >>> refuse_no_lines(b"PAR1 7 8 9", "videos.txt", [])
     """
-    called = STDIN if name == "-" else name
+    what = ""
     if re.match(PARQUET, start):
         line = f"type: {typed_with('--input', 'parquet')}"
         if name == "-":
             line = "write it to a file, and name that with --input parquet"
-        raise StageError(f"{called}: is a Parquet file; {line}")
-    if re.match(ARROW, start):
-        raise StageError(f"{called}: is an Arrow file; write it as Parquet, for --input parquet")
-    kind = OFFICE.get(suffix_of(name))
-    if kind and start.startswith(b"PK"):
-        raise StageError(f"{called}: is a document; save it as {kind} by what has made it")
-    for packed in PACKED:
-        if re.match(packed.start, start):
-            raise StageError(f"{called}: is {packed.what}; {_line(packed, name, unpacked)}")
+        what = f"a Parquet file; {line}"
+    elif re.match(ARROW, start):
+        what = "an Arrow file; write it as Parquet, for --input parquet"
+    elif start.startswith(b"PK") and (kind := OFFICE.get(suffix_of(name))):
+        what = f"a document; save it as {kind} by what has made it"
+    elif packed := next((some for some in PACKED if re.match(some.start, start)), None):
+        what = f"{packed.what}; {_line(packed, name, unpacked)}"
+    if what:
+        raise StageError(f"{'standard input' if name == '-' else name}: is {what}")
 
 
 def _line(packed: Packed, name: str, unpacked: Collection[str]) -> str:

@@ -1,10 +1,7 @@
-"""Detects input in the wrong format; bad lines and their reasons.
+"""Bad lines, their reasons, and what input of the wrong format looks like.
 
-Why a line is no record, and what a parser makes of a block of lines.
-
-What a line that cannot be read looks like, by its bytes: for the message that says what to type.
-
-Every one of these is some other input's good line; `runtime.summary` decides by the most.
+Each look below is another input's good line, told by its first bytes.  `runtime.summary` takes what
+most bad lines look like, and prints what to type for input that looks so.
 """
 
 from __future__ import annotations
@@ -36,47 +33,54 @@ from neardup.runtime.summary import (
 )
 from neardup.sets.ragged import Batch, Ragged
 
-NO_ID = "no id"
-NO_SHINGLES = "no shingles"
-NOT_AN_INTEGER = "not an integer"
-NEGATIVE = "negative shingle"
-TOO_LARGE = "shingle over 2^64-1"
-NOT_A_WEIGHT = "weight outside 0 < W <= 1000000"
-TWO_WEIGHTS = "shingle twice"
-UNASKED_WEIGHT = "weight, without --weights own"
-NOT_UTF8 = "not UTF-8"
-NOT_JSON = "not a JSON object"
-NO_TEXT = "no text"
-NOT_A_TEXT = "text is no string"
-NOT_AN_ID = "id is no string and no whole number"
-BLANK_IN_ID = "tab or line end in the id"
-WRONG_FIELDS = "another number of fields than the header"
-TOO_FEW_FIELDS = "too few fields"
-NOT_CLOSED = "quote is not closed"
-NUL_BYTE = "NUL byte"
-LINE_TOO_LONG = "line too long"
 REASONS = (
-    NO_ID,
-    NO_SHINGLES,
-    NOT_AN_INTEGER,
-    NEGATIVE,
-    TOO_LARGE,
-    NOT_A_WEIGHT,
-    TWO_WEIGHTS,
-    UNASKED_WEIGHT,
-    NOT_UTF8,
-    NOT_JSON,
-    NO_TEXT,
-    NOT_A_TEXT,
-    NOT_AN_ID,
-    BLANK_IN_ID,
-    WRONG_FIELDS,
-    TOO_FEW_FIELDS,
-    NOT_CLOSED,
-    NUL_BYTE,
-    LINE_TOO_LONG,
+    NO_ID := "no id",
+    NO_SHINGLES := "no shingles",
+    NOT_AN_INTEGER := "not an integer",
+    NEGATIVE := "negative shingle",
+    TOO_LARGE := "shingle over 2^64-1",
+    NOT_A_WEIGHT := "weight outside 0 < W <= 1000000",
+    TWO_WEIGHTS := "shingle twice",
+    UNASKED_WEIGHT := "weight, without --weights own",
+    NOT_UTF8 := "not UTF-8",
+    NOT_JSON := "not a JSON object",
+    NO_TEXT := "no text",
+    NOT_A_TEXT := "text is no string",
+    NOT_AN_ID := "id is no string and no whole number",
+    BLANK_IN_ID := "tab or line end in the id",
+    WRONG_FIELDS := "another number of fields than the header",
+    TOO_FEW_FIELDS := "too few fields",
+    NOT_CLOSED := "quote is not closed",
+    NUL_BYTE := "NUL byte",
+    LINE_TOO_LONG := "line too long",
 )
 NO_ROW = (NOT_JSON, WRONG_FIELDS, TOO_FEW_FIELDS, NOT_CLOSED, LINE_TOO_LONG)
+
+
+LOOKED_AT = 100  # bad lines of each process
+SEEN_BYTES = 1000
+LOOKS = {  # the first that fits is taken
+    JSONL: rb'\s*\{\s*"',
+    JSON_PART: rb'\s*(?:[][{}]|"[^"]*"\s*:)',
+    SHINGLES: rb"\S+(?:\s+[0-9]+)+\s*",
+    WEIGHTED: rb"\S+(?:\s+[0-9]+(?::[0-9.eE+-]+)?)+\s*",
+    NUMBERS: rb"[^\s,;]+(?:[,;]\s*[0-9]+)+\s*",
+    TSV: rb"[^\t]*\t[^\t]*\t",
+    CSV: rb'(?:"[^"]*"|[^\s,;"]+)[,;]\S',
+    PROSE: rb"[^\s\d_]+ (?=.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf]))[^\t]*",
+    TEXT: rb"\S+\s.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])",
+}
+FIRST_LOOKS = {  # for the first line of a file
+    JSON_ARRAY: rb"\s*\[",
+    CSV_HEADER: rb'"?[^\W\d]\w*"?(?:[,;]"?[^\W\d]\w*"?)+\s*',
+    TSV_HEADER: rb"[^\W\d]\w*(?:\t[^\W\d]\w*){2,}\s*|id\ttext\s*|text\tid\s*",
+}
+WHOLE = (SHINGLES, WEIGHTED, NUMBERS, PROSE, CSV_HEADER, TSV_HEADER)
+TAKES = {
+    "csv": (CSV, CSV_HEADER),
+    "tsv": (TSV, TSV_HEADER),
+    "text": (TEXT, PROSE),
+}  # an input, where not by its name
 
 
 class BadLine(NamedTuple):
@@ -93,7 +97,7 @@ Gather = Callable[[np.ndarray, np.ndarray], Ragged]
 
 
 def flaw_in(text: bytes) -> str | None:
-    """Why this is no id and no text."""
+    """Return why this is neither an id nor a text, or None."""
     if b"\0" in text:
         return NUL_BYTE
     try:
@@ -103,49 +107,22 @@ def flaw_in(text: bytes) -> str | None:
     return None
 
 
-LOOKED_AT = 100  # bad lines of each process
-SEEN_BYTES = 1000
-LOOKS = {  # the first that fits
-    JSONL: rb'\s*\{\s*"',
-    JSON_PART: rb'\s*(?:[][{}]|"[^"]*"\s*:)',
-    SHINGLES: rb"\S+(?:\s+[0-9]+)+\s*",
-    WEIGHTED: rb"\S+(?:\s+[0-9]+(?::[0-9.eE+-]+)?)+\s*",
-    NUMBERS: rb"[^\s,;]+(?:[,;]\s*[0-9]+)+\s*",
-    TSV: rb"[^\t]*\t[^\t]*\t",
-    CSV: rb'(?:"[^"]*"|[^\s,;"]+)[,;]\S',
-    PROSE: rb"[^\s\d_]+ (?=.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf]))[^\t]*",
-    TEXT: rb"\S+\s.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])",
-}
-FIRST_LOOKS = {  # of the first line of a file
-    JSON_ARRAY: rb"\s*\[",
-    CSV_HEADER: rb'"?[^\W\d]\w*"?(?:[,;]"?[^\W\d]\w*"?)+\s*',
-    TSV_HEADER: rb"[^\W\d]\w*(?:\t[^\W\d]\w*){2,}\s*|id\ttext\s*|text\tid\s*",
-}
-WHOLE = (SHINGLES, WEIGHTED, NUMBERS, PROSE, CSV_HEADER, TSV_HEADER)
-TAKES = {
-    "csv": (CSV, CSV_HEADER),
-    "tsv": (TSV, TSV_HEADER),
-    "text": (TEXT, PROSE),
-}  # an input, where not by its name
-
-
 @cache
 def _compiled(first: bool) -> dict[str, re.Pattern[bytes]]:
-    looks = FIRST_LOOKS if first else LOOKS
     return {
         look: re.compile(pattern + (rb"\Z" if look in WHOLE else b""), re.DOTALL)
-        for look, pattern in looks.items()
+        for look, pattern in (FIRST_LOOKS if first else LOOKS).items()
     }
 
 
 def looks_of(lines: Iterable[bytes], input_: str) -> dict[str, int]:
-    """How many of the first of some lines have each look, as counters call it."""
+    """Return how many of the first lines have each look, under the names of counters."""
     looks = Counter(look_of(line, 0, input_) for line in islice(lines, LOOKED_AT))
     return {LIKE + look: n for look, n in looks.items()}
 
 
 def look_of(line: bytes, number: int, input_: str) -> str:
-    """Which of the looks a line has, of that number in its file; OTHER: none, or what --input is.
+    """Return the look of a line with this number in its file; OTHER: none, or what --input is.
 
     >>> look_of(b"0ad\tA game of ancient warfare", 5, "shingles")
     'text'

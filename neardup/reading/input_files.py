@@ -1,14 +1,10 @@
-"""The files of an input in order, and whether one changed between two readings.
-
-The files of a job's input in order, as each of its tasks is told them: parse beside format.
+"""The files of an input in order, as each task of a job is given them; and whether one changed.
 
     old TAB NAME
     new TAB NAME
 
-A task knows the name of its own file from Hadoop, or from mrjob, and here finds where that stands.
-A file in the list that no task reads does no harm; one that is missing there ends the task.
-
-Detects input files that change between their first reading and the last one.
+A task gets the name of its own file from Hadoop or mrjob, and finds its number in this list.  A
+file in the list that no task reads does no harm; a task whose file is missing there ends.
 """
 
 from __future__ import annotations
@@ -18,6 +14,7 @@ import posixpath
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from neardup.reading.blocks import (
@@ -37,7 +34,7 @@ _FILE_SYSTEM = "[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 
 
 class InputFile(NamedTuple):
-    """Where it is, what the user calls it, and the place of its first record."""
+    """A file: where it is, what the user calls it, and the place of its first record."""
 
     path: str
     name: str
@@ -84,22 +81,21 @@ def file_places(old: int, new: int) -> list[int]:
 
 
 def _file_place(input_files: str, name: str) -> int:
-    """That of the first line of a file; StageError where the list does not tell."""
+    """The place of the first line of a file; StageError where the list does not have it once."""
     path = _path(name)
+    # As Java returns a name where the locale of its node lacks the letters.
+    form = partial(re.sub, r"[^\0->@-~]+", "?") if "?" in path else str
+    found, numbers = [], {"old": 0, "new": 0}
     try:
         with open(input_files, "rb") as lines:  # decoded as the environment is, whatever the locale
-            listed = [os.fsdecode(line.rstrip(b"\n")) for line in lines_of_stage(lines)]
+            for line in lines_of_stage(lines):
+                kind, _, other = os.fsdecode(line.rstrip(b"\n")).partition("\t")
+                if kind in numbers:
+                    if form(_path(other)) == form(path):
+                        found.append(first_place(numbers[kind], new=kind == "new"))
+                    numbers[kind] += 1
     except StageError:
         raise StageError(f"{input_files}: is not a list of input files, a line each") from None
-    named = [line.partition("\t") for line in listed]
-    files = [[_path(other) for of, _, other in named if of == kind] for kind in ("old", "new")]
-    form = _ascii if "?" in path else str
-    found = [
-        first_place(i, new=bool(new))
-        for new in (0, 1)
-        for i, file in enumerate(files[new])
-        if form(file) == form(path)
-    ]
     if len(found) == 1:
         return found[0]
     raise StageError(
@@ -109,7 +105,7 @@ def _file_place(input_files: str, name: str) -> int:
 
 
 def _path(name: str) -> str:
-    """A name without its file system, which Hadoop adds where it was not told.
+    """Return a name without its file system, which Hadoop adds where none was given.
 
     >>> _path("hdfs://node:9000/data/a.txt"), _path("file:/data/a.txt"), _path("/data//a.txt")
     ('/data/a.txt', '/data/a.txt', '/data/a.txt')
@@ -120,24 +116,6 @@ def _path(name: str) -> str:
     if folder and not found and not path.startswith("/"):
         path = posixpath.normpath(posixpath.join(_path(folder), path))
     return re.sub("//+", "/", path)
-
-
-def _ascii(path: str) -> str:
-    """As Java tells a name where the locale of its node lacks the letters.
-
-    >>> _ascii("/data/\u00e9t\u00e9.txt"), _ascii("/data/?t?.txt")
-    ('/data/?t?.txt', '/data/?t?.txt')
-    """
-    return re.sub(r"[^\0->@-~]+", "?", path)
-
-
-class FileState(NamedTuple):
-    """Tells whether a name still stands for the same, unmodified file."""
-
-    device: int
-    inode: int
-    size: int  # bytes
-    modified: int  # nanoseconds
 
 
 class Unchanged:
@@ -161,11 +139,12 @@ class Unchanged:
 NO_FILES = Unchanged([])
 
 
-def _state(name: str) -> FileState | None:
+def _state(name: str) -> tuple[int, ...]:
+    """What changes with a regular file; () for any other, and for one that is not there."""
     try:
         status = os.stat(name)
     except FileNotFoundError:
-        return None
+        return ()
     if not stat.S_ISREG(status.st_mode):
-        return None
-    return FileState(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        return ()
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)

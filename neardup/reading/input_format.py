@@ -1,7 +1,6 @@
-"""What is read, --input, --id, --text, --shingle and --clean, and how: where blocks come from, and
-the parser of a block.
+"""How an input is read (--input, --id, --text, --shingle, --clean): its blocks, and their parser.
 
-A run reads one kind of file or two, and only what reads those is imported.
+A new format of tables is one file, which turns a file into pieces of rows, and a line in `pieces`.
 """
 
 from __future__ import annotations
@@ -11,18 +10,11 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Callable, NamedTuple
 
+from neardup.reading import compressed
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
-from neardup.reading.compressed import (
-    CONVERT,
-    INPUTS,
-    LINES,
-    ROWS,
-    check_names,
-    kind_by_name,
-    unknown_suffixes,
-)
-from neardup.reading.input_check import Gather, Parser
+from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, kind_by_name
+from neardup.reading.input_check import Parser
 from neardup.reading.missing_fields import checked
 from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
 from neardup.reading.separated_rows import separated_pieces
@@ -44,7 +36,7 @@ DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
 
 
 class InputFormat(NamedTuple):
-    """As on the command line; UsageError from `of` for what is no such thing.
+    """The options of an input; `of` raises UsageError for impossible ones.
 
     >>> InputFormat.of("text", "char:5", None).key_options()
     {'--input': 'text', '--clean': '', '--shingle': 'char:5'}
@@ -67,10 +59,10 @@ class InputFormat(NamedTuple):
         text: str | None = None,
         names: Sequence[str] = (),
     ) -> InputFormat:
-        """`names` are those of the files, which tell what `input_` does not."""
+        """`names` are those of the files, from which is inferred what `input_` does not say."""
         if input_ not in (None, *INPUTS):
             raise UsageError(f"--input: {input_!r} is not one of {', '.join(INPUTS)}")
-        check_names(input_, names)
+        compressed.check_names(input_, names)
         kinds = {kind_by_name(name) or DEFAULT_INPUT for name in names} or {DEFAULT_INPUT}
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
         if "parquet" in (kind, *kinds):
@@ -89,38 +81,36 @@ class InputFormat(NamedTuple):
                     f"--shingle {shingle} is for texts, and --input is shingles, which take "
                     f"--shingle {BAG}"
                 )
-            unknown = () if input_ else unknown_suffixes(filter(os.path.isfile, names))
+            unknown = () if input_ else compressed.unknown_suffixes(filter(os.path.isfile, names))
             return cls(kind, None, Cleaning(), bag=shingle == BAG, unknown=unknown)
+        flag = "--shingle"
         try:
             shingler = Shingler.parse(DEFAULT_SHINGLE if shingle is None else shingle)
-        except ValueError as error:
-            raise UsageError(f"--shingle: {error}") from None
-        try:
+            flag = "--clean"
             cleaning = Cleaning() if clean is None else Cleaning.parse(clean)
         except ValueError as error:
-            raise UsageError(f"--clean: {error}") from None
+            raise UsageError(f"{flag}: {error}") from None
         return cls(kind, shingler, cleaning, bag=shingler.bag, fields=fields)
 
     def kind_of(self, name: str) -> str:
-        """What the file of this name holds."""
         return self.input or kind_by_name(name) or DEFAULT_INPUT
 
     @property
     def has_header(self) -> bool:
-        """Whether the first row of a CSV or TSV names the columns."""
+        """Return whether the first row of a CSV or TSV names the columns."""
         return self.fields is not None and not self.fields.numbered
 
     @property
     def of_runs(self) -> bool:
-        """Whether shingles are runs of words or characters, of which a short text has only one."""
+        """Return whether shingles are runs of words or characters: a short text has only one."""
         return self.shingle is not None and self.shingle.unit != "spot"
 
     def is_of_lines(self, name: str) -> bool:
-        """Whether a file is read as its lines stand there."""
+        """Return whether a file is read as lines, and not as rows of a table."""
         return self.kind_of(name) in (*LINES, "jsonl")
 
     def pieces(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-        """A file, some of it at a time; lines, or rows as JSON lines.
+        """Read a file, some lines or rows of a table at a time.
 
         StageError where no row at the start of the first file has the fields.
         """
@@ -139,13 +129,17 @@ class InputFormat(NamedTuple):
         return self.pieces(path, name, max_line, start._replace(later=True))
 
     def parser(self, repeats: bool = False, own: bool = False) -> Parser:
-        """repeats: a token weighs as often as a record has it; own: as the line says."""
+        """Return the parser of a block.
+
+        repeats: a token weighs as often as a record has it; own: as the line says.
+        """
         if self.bag and (repeats or own):
             raise UsageError(
                 "--shingle: in a bag repeats are tokens of their own, which weigh nothing more; "
                 "leave out bag, or --weights"
             )
-        gather, of_lists = self._gathering(repeats)
+        gather = counted if repeats else Ragged.from_unsorted
+        of_lists = bagged if self.bag else gather
         if self.shingle is not None:
             if own:
                 raise UsageError(f"--weights own is for --input shingles, and --input is {self}")
@@ -154,13 +148,6 @@ class InputFormat(NamedTuple):
         if own:
             return parse_weighted_lines
         return partial(parse_shingle_lines, gather=of_lists)
-
-    def _gathering(self, repeats: bool) -> tuple[Gather, Gather]:
-        """What makes sets of tokens: of texts, and of lists of shingles."""
-        if not (repeats or self.bag):
-            return Ragged.from_unsorted, Ragged.from_unsorted
-        gather = counted if repeats else Ragged.from_unsorted
-        return gather, bagged if self.bag else gather
 
     def _records(self, needs_id: bool = False) -> Callable[[Any], Iterator[Record]]:
         if not self.fields:
@@ -203,7 +190,7 @@ class InputFormat(NamedTuple):
             )
 
     def key_options(self) -> dict[str, str]:
-        """What keys depend on, by flag: a text is a text, whatever it was read from."""
+        """Return what keys depend on, by flag: a text is a text, whatever it was read from."""
         shingle = BAG if self.bag else ""
         return {
             "--input": "shingles" if self.shingle is None else "text",

@@ -1,7 +1,7 @@
-"""Rows without the fields that --id and --text name: what they have, and the line to type.
+"""Refuses rows without the fields that --id and --text name, and says what to type.
 
-Of the fields that there are, the longest string is taken for the text, and for the id one without
-blanks that differs from row to row, first of all one whose name ends with id.
+The text is taken to be the field with the longest strings, and the id a field without blanks that
+differs from row to row, preferably one whose name ends with id.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ PLAIN_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # that jq t
 
 
 def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -> Iterator[Piece]:
-    """The same pieces of JSON lines; StageError where no row of the first one has the fields.
+    """Pass on pieces of JSON lines; StageError where no row of the first one has the fields.
 
-    Of tasks each row needs an id.
+    In a task each row needs an id.
     """
     for first in pieces:
         if not first.flaw:
@@ -59,9 +59,9 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
         what = _what_it_is(fields.value(rows[0], field))
         found = f"field {field!r} is {what}" if what else f"has no field {field!r}"
         there = listed([_with_kind(leaf, value) for leaf, value in _leaves(rows)])
-        told = f"{name}: {found}; name one with {flag}: {there}"
+        problem = f"{name}: {found}; name one with {flag}: {there}"
         joined = _joining(rows, fields, name) if lacks_text else ""
-        raise StageError(told + (joined or line_to_type(rows, fields, flag)))
+        raise StageError(problem + (joined or line_to_type(rows, fields, flag)))
 
 
 def check_columns(
@@ -69,13 +69,13 @@ def check_columns(
 ) -> None:
     """StageError where the table `name` lacks a column that is needed, or has two of one name.
 
-    Its first `rows` are asked for then, to tell what to type.
+    Its first `rows` are read then, to say what to type.
     """
     texts = [("--text", field) for field in fields.texts]
     for flag, field in [("--id", fields.id)] * fields.needs_id + texts:
         if field not in columns:
-            told = f"{name}: has no column {field!r}; {_otherwise(columns, flag, name)}"
-            raise StageError(told + line_to_type(rows(), fields, flag))
+            problem = f"{name}: has no column {field!r}; {_otherwise(columns, flag, name)}"
+            raise StageError(problem + line_to_type(rows(), fields, flag))
     for field, count in Counter(columns).items():
         if count > 1 and (field in fields.names or not fields.texts):
             raise StageError(f"{name}: has {count} columns {field!r}; rename all but one")
@@ -103,7 +103,7 @@ def listed(columns: Sequence[str], limit: int = 20) -> str:
 
 
 def _is_text(row: Row, fields: Fields, name: str) -> bool:
-    """Whether the field is a text or integers, or null, which may be a text in other rows."""
+    """Return whether a field is text or integers, or null, which may be text in other rows."""
     value = fields.value(row, name)
     if isinstance(value, list):
         return all(type(each) is int for each in value)

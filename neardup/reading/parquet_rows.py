@@ -1,10 +1,10 @@
-"""Parquet → pieces of rows, by pyarrow; and its rows that stay.
+"""Parquet → pieces of rows, by pyarrow; and the rows that are kept.
 
 A row group is read a slice at a time, and only if one of its slices is asked for: mappers that
-share a file each decode what is theirs, and in a row group of several slices what comes before.
+share a file each decode what is theirs, and what comes before it in a row group of several slices.
 
 Slices are the same for all mappers, so they are sized by the file's own figures, which count a
-string that repeats only once.  What is decoded at once is bounded by itself: see `batches`.
+repeated string only once.  What is decoded at once is bounded separately, see `batches`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import IO, Any, Callable
 
 import numpy as np
@@ -87,17 +88,13 @@ class Slices:
             if not self._next:
                 self._batches = self._open()
             while at < end:
-                batch = self._batch_with(at)
+                while self._next <= at:
+                    self._rest = next(self._batches)
+                    self._next += self._rest.num_rows
+                batch = self._rest.slice(max(0, self._rest.num_rows - (self._next - at)))
                 yield rows_of(some := batch.slice(0, end - at), fields)
                 at += some.num_rows
                 self._rest = batch.slice(some.num_rows)
-
-    def _batch_with(self, at: int) -> Any:
-        """Rows from number `at` on: what is left of a batch, or the next one that has it."""
-        while self._next <= at:
-            self._rest = next(self._batches)
-            self._next += self._rest.num_rows
-        return self._rest.slice(max(0, self._rest.num_rows - (self._next - at)))
 
 
 def batches(
@@ -129,14 +126,9 @@ def batches(
 
 def _bytes(batch: Any) -> int:
     """Return the bytes of a batch whose dictionaries are decoded."""
-    columns = zip(batch.schema.types, batch.columns)
-    return sum((c.dictionary_decode() if _is("dictionary", t) else c).nbytes for t, c in columns)
-
-
-def _is(kind: str, of: Any) -> bool:
-    """Return whether a type is of this kind, as pyarrow.types calls it, if it knows the kind."""
-    test = getattr(importlib.import_module("pyarrow").types, f"is_{kind}", None)
-    return bool(test and test(of))
+    arrow = importlib.import_module("pyarrow")
+    coded = arrow.DictionaryArray
+    return sum((c.dictionary_decode() if isinstance(c, coded) else c).nbytes for c in batch.columns)
 
 
 def rows_of(batch: Any, fields: Fields) -> list[Line]:
@@ -164,12 +156,19 @@ def _values(column: Any) -> list[Any]:
         values: list[Any] = _printed(column).to_pylist()
         return values
     except UnicodeDecodeError:
-        return [_value(scalar) for scalar in column]
+        return list(map(_value, column))
+
+
+def _value(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return BAD_STRING
 
 
 def _printed(column: Any) -> Any:
-    """The same column; of nanoseconds, which Python has no times of, microseconds where all are
-    whole ones, or else text, or of durations numbers."""
+    """Return a column as Python can have it: nanoseconds become microseconds where all of them are
+    whole, or else text, or for durations numbers."""
     types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
     kind = column.type
     if not types.is_temporal(kind) or getattr(kind, "unit", "") != "ns":
@@ -186,13 +185,6 @@ def _printed(column: Any) -> Any:
         return column.cast(text)
 
 
-def _value(scalar: Any) -> Any:
-    try:
-        return scalar.as_py()
-    except UnicodeDecodeError:
-        return BAD_STRING
-
-
 def _as_id(value: Any) -> Any:
     """An id, which may be a date or the like; NaN is none."""
     if isinstance(value, (str, int)) or value != value:
@@ -201,10 +193,8 @@ def _as_id(value: Any) -> Any:
 
 
 def plain_value(value: Any, strings: bool = False) -> Any:
-    """A value of a column as JSON has it; what has no form there is text.
-
-    Bytes are base64, or with `strings` UTF-8, as Spark and Hive have written strings.
-    """
+    """Return a value as JSON has it, or as text; of bytes base64, or with `strings`, as Spark and
+    Hive have written strings, what they are in UTF-8."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
@@ -230,9 +220,6 @@ def _string(value: bytes | None, always: bool) -> Any:
         return BAD_STRING if always else value
 
 
-# Files.
-
-
 def check_pyarrow() -> None:
     """StageError where it is missing; it is loaded by those who read, after workers are forked."""
     if importlib.util.find_spec("pyarrow") is None:
@@ -241,9 +228,10 @@ def check_pyarrow() -> None:
 
 @contextmanager
 def opened_parquet(path: str, name: str) -> Iterator[Any]:
-    """A pyarrow.parquet.ParquetFile; StageError for what is none."""
+    """Open a pyarrow.parquet.ParquetFile; StageError for any other file."""
     parquet = importlib.import_module("pyarrow.parquet")
-    with damage_named(name), open(_source(path), "rb") as file:
+    source = os.dup(sys.stdin.fileno()) if path == "-" else path
+    with damage_named(name), open(source, "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise StageError(
                 f"{name}: Parquet is read from its end, and a pipe has none; name a file"
@@ -254,7 +242,7 @@ def opened_parquet(path: str, name: str) -> Iterator[Any]:
 
 
 def _has(file: Any, field: str) -> bool:
-    """Whether there is such a column, or a field of fields in one, as meta.body."""
+    """Return whether there is such a column, or a field inside of one, such as meta.body."""
     paths = (file.schema.column(i).path for i in range(len(file.schema)))
     return field in file.schema_arrow.names or any(f"{p}.".startswith(f"{field}.") for p in paths)
 
@@ -263,21 +251,17 @@ def _size(path: str) -> int:
     return os.stat(sys.stdin.fileno() if path == "-" else path).st_size
 
 
-def _source(path: str) -> int | str:
-    return os.dup(sys.stdin.fileno()) if path == "-" else path
-
-
 @contextmanager
 def damage_named(name: str) -> Iterator[None]:
-    """What pyarrow finds wrong is wrong with this file."""
+    """Name the file in what pyarrow finds wrong with it."""
     arrow = importlib.import_module("pyarrow")
     try:
         yield
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        told = str(error).split("\n")[0]
-        raise StageError(f"{name}: is no Parquet file, or damaged: {told}") from None
+        reason = str(error).split("\n")[0]
+        raise StageError(f"{name}: is no Parquet file, or damaged: {reason}") from None
 
 
 def kept_parquet(
@@ -290,7 +274,7 @@ def kept_parquet(
 ) -> None:
     """Write the rows that are not at the places `gone` (ascending): all columns, all types.
 
-    `first` is the place of the first row; `passed` is told how many bytes are behind.
+    `first` is the place of the first row; `passed` is called with how many bytes have been read.
     """
     arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     with opened_parquet(path, name) as file:
@@ -299,7 +283,8 @@ def kept_parquet(
             held: list[Any] = []
             next_gone, done, size = next(gone, None), 0, 0
             rows, total = file.metadata.num_rows, _size(path)
-            for batch in _all_batches(file):
+            groups = map(partial(_batches_of, file), range(file.num_row_groups))
+            for batch in chain.from_iterable(groups):
                 stays = [True] * batch.num_rows
                 while next_gone is not None and next_gone < first + batch.num_rows:
                     stays[next_gone - first] = False
@@ -327,15 +312,14 @@ def _filtered(batch: Any, stays: list[bool]) -> list[Any]:
 
 
 def _codec(file: Any) -> str:
-    """That of its first column."""
+    """Return the compression of its first column."""
     if not (file.num_row_groups and file.metadata.num_columns):
         return "snappy"
     name: str = file.metadata.row_group(0).column(0).compression.lower()
     return "none" if name == "uncompressed" else name
 
 
-def _all_batches(file: Any) -> Iterator[Any]:
-    for group in range(file.num_row_groups):
-        about = file.metadata.row_group(group)
-        size = max(1, min(MOST_ROWS, READ_BYTES * about.num_rows // max(about.total_byte_size, 1)))
-        yield from batches(file, size, None, group, 4 * READ_BYTES)
+def _batches_of(file: Any, group: int) -> Iterator[Any]:
+    about = file.metadata.row_group(group)
+    size = max(1, min(MOST_ROWS, READ_BYTES * about.num_rows // max(about.total_byte_size, 1)))
+    return batches(file, size, None, group, 4 * READ_BYTES)

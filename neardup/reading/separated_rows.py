@@ -1,19 +1,17 @@
-r"""The rows of a CSV file, some at a time, where a quoted field may hold line ends.
+r"""CSV and TSV → pieces of rows; and the rows that are kept.
+
+The first row names the columns, unless --id and --text are numbers of columns.
+
+    csv   fields with commas between them; one that begins with a quote goes on to the next single
+          one, over commas and line ends, and two quotes in it are one (RFC 4180)
+    tsv   lines of fields with tabs between them; quotes around a whole field are removed, but
+          there is no line end in it, so that a row is a line
 
     1,"to be,⏎or not"⏎2,plain⏎     two rows: a quote counts where a field begins, and up to the
                                     next one that is not doubled
 
 A quote that is never closed would make one row of all that follows.  So a row longer than the limit
-ends at its first line end, and is none; what follows is read as rows again.
-
-CSV and TSV, rows of fields, → pieces of JSON lines.
-
-The first row names the columns, unless these are told by number.
-
-    csv   fields with commas between them; one that begins with a quote goes on to the next single
-          one, over commas and line ends, and two quotes in it are one (RFC 4180)
-    tsv   lines of fields with tabs between them; quotes around a whole field are taken away, but
-          no line end is in one, so that a row is a line
+ends at its first line end, and is a bad line; what follows is read as rows again.
 
 What is cut into rows stays as it was, byte for byte, so that it can be written again.
 """
@@ -30,24 +28,10 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.reading.blocks import (
-    BLOCK_BYTES,
-    LINE_END,
-    WHOLE,
-    Piece,
-    Start,
-    opened_lines,
-    whole_lines,
-)
+from neardup.reading import blocks
+from neardup.reading import input_check as flaws
+from neardup.reading.blocks import BLOCK_BYTES, LINE_END, Piece, Start
 from neardup.reading.compressed import position
-from neardup.reading.input_check import (
-    LINE_TOO_LONG,
-    NOT_CLOSED,
-    NOT_UTF8,
-    TOO_FEW_FIELDS,
-    WRONG_FIELDS,
-    flaw_in,
-)
 from neardup.reading.missing_fields import check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, Row, json_line
 from neardup.runtime.errors import StageError
@@ -56,6 +40,10 @@ QUOTE = b'"'
 MOST_BYTES = 4 * BLOCK_BYTES  # of which all quotes are looked at at once
 END_OF_FIELD = re.compile(rb",|\r\n|\n|\r")
 BESIDE_QUOTES = np.frombuffer(b',\r\n"', np.uint8)  # outside of a quoted field, or doubled
+SEEN_ROWS = 100
+LARGEST_FIELD = (1 << 31) - 1
+QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pythons reads no NUL
 
 
 def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int, bytes, str]]:
@@ -84,14 +72,14 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
         elif held and (ended or len(held) > max_row):
             line = LINE_END.search(held)
             if not line:
-                raise StageError(f"{name}: row {number}: {LINE_TOO_LONG}; is this CSV?")
-            flaw = LINE_TOO_LONG if len(held) > max_row else NOT_CLOSED
+                raise StageError(f"{name}: row {number}: {flaws.LINE_TOO_LONG}; is this CSV?")
+            flaw = flaws.LINE_TOO_LONG if len(held) > max_row else flaws.NOT_CLOSED
             yield number, held[: line.end()], flaw
             number, held = number + 1, held[line.end() :]
 
 
 def _portions(data: bytes, ends: np.ndarray) -> Iterator[tuple[int, bytes]]:
-    """Rows that end there, in blocks: (how many, they)."""
+    """Yield the rows that end at `ends` in blocks: (how many, their bytes)."""
     first = begin = 0
     while first < len(ends):
         last = max(int(np.searchsorted(ends, begin + BLOCK_BYTES, "right")), first + 1)
@@ -123,7 +111,7 @@ def row_ends(data: bytes, ended: bool = True) -> np.ndarray:
 
 
 def _plainly_quoted(data: np.ndarray, quotes: np.ndarray) -> bool:
-    """Whether quotes are only around fields, or doubled in them: then every other one opens."""
+    """Return whether quotes are around fields, or doubled in them: then every other one opens."""
     opening, closing = quotes[0::2], quotes[1::2]
     before = data[opening[opening > 0] - 1]
     after = data[closing[closing < len(data) - 1] + 1]
@@ -131,7 +119,7 @@ def _plainly_quoted(data: np.ndarray, quotes: np.ndarray) -> bool:
 
 
 def _by_fields(data: bytes, stop: int) -> Iterator[int]:
-    """The same for any data, field by field."""
+    """Yield where each row ends, for any data, field by field."""
     at = 0
     while (end := _end_of_field(data, at, stop)) is not None:
         at = end.end()
@@ -147,12 +135,6 @@ def _end_of_field(data: bytes, at: int, stop: int) -> re.Match[bytes] | None:
         if not at:
             return None
     return END_OF_FIELD.search(data, at, stop)
-
-
-SEEN_ROWS = 100
-LARGEST_FIELD = (1 << 31) - 1
-QUOTED = re.compile(r'"((?:[^"]|"")*)"')
-NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pythons reads no NUL
 
 
 class TableRows(NamedTuple):
@@ -173,8 +155,8 @@ class Table(NamedTuple):
 def separated_pieces(
     kind: str, fields: Fields, path: str, name: str, max_line: int, start: Start
 ) -> Iterator[Piece]:
-    """A file of rows, some at a time; of a TSV that has no header, maybe a split of one."""
-    with opened_lines(path, name, start) as stream:
+    """Read a file, some rows at a time; a TSV without a header may be a split of one."""
+    with blocks.opened_lines(path, name, start) as stream:
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
         header = next(split_rows(kind, table.header), [])
         first_rows = partial(_first_rows, kind, header, table)
@@ -201,35 +183,31 @@ def opened_table(
     stream: IO[bytes],
     name: str,
     max_line: int,
-    start: Start = WHOLE,
+    start: Start = blocks.WHOLE,
 ) -> Table:
-    """StageError for a table that has no first row, but something that is none."""
+    """Open a table; StageError where the row of the names of the columns cannot be read."""
     if kind == "csv":
         found = (TableRows(*some) for some in whole_rows(stream, name, max_line))
     else:
-        lines = whole_lines(stream, max_line, start)
-        found = (TableRows(n, data, LINE_TOO_LONG if cut else "") for n, data, cut in lines)
+        lines = blocks.whole_lines(stream, max_line, start)
+        found = (TableRows(n, data, flaws.LINE_TOO_LONG if cut else "") for n, data, cut in lines)
     if not has_header:
         return Table(b"", found)
     first = next(found, TableRows(1, b""))
     if first.flaw:
         raise StageError(f"{name}: row 1, of the names of the columns: {first.flaw}")
-    end = _ends(kind, first.data)
+    if kind == "csv":
+        end = int(np.append(row_ends(first.data), len(first.data))[0])
+    else:
+        line = LINE_END.search(first.data)
+        end = line.end() if line else len(first.data)
     rest = TableRows(1, first.data[end:])
     others = (TableRows(number - 1, data, flaw) for number, data, flaw in found)
     return Table(first.data[:end], chain([rest] if rest.data else [], others))
 
 
-def _ends(kind: str, data: bytes) -> int:
-    """Where the first row ends."""
-    if kind == "csv":
-        return int(np.append(row_ends(data), len(data))[0])
-    line = LINE_END.search(data)
-    return line.end() if line else len(data)
-
-
 def header_of(kind: str, stream: IO[bytes], name: str) -> list[str]:
-    """The names of the columns; [] of an empty file."""
+    """Return the names of the columns; [] for an empty file."""
     table = opened_table(kind, True, stream, name, BLOCK_BYTES)
     return next(split_rows(kind, table.header), [])
 
@@ -282,14 +260,14 @@ def _unquoted(field: str) -> str:
 def rows_of(kind: str, columns: dict[str, int], width: int, data: bytes) -> list[Line]:
     """The rows, b"" for a blank one; `width` is how many fields one has, if known."""
     least = max(columns.values(), default=0) + 1
-    sound = not flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
+    sound = not flaws.flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
     rows: list[Line] = []
     for fields in split_rows(kind, data):
         if not fields:
             rows.append(b"")
         elif len(fields) != width if width else len(fields) < least:
             shown = ",".join(fields).encode("utf-8", "backslashreplace")
-            rows.append(FlawedRow.of(WRONG_FIELDS if width else TOO_FEW_FIELDS, shown))
+            rows.append(FlawedRow.of(flaws.WRONG_FIELDS if width else flaws.TOO_FEW_FIELDS, shown))
         else:
             row = {name: fields[column] for name, column in columns.items()}
             rows.append(row if sound else _checked(row))
@@ -300,4 +278,4 @@ def _checked(row: dict[str, str]) -> Row | FlawedRow:
     """A row that may have NUL bytes, or that may not be UTF-8."""
     row = {name.replace(NUL, "\0"): value.replace(NUL, "\0") for name, value in row.items()}
     line = json_line(row)
-    return FlawedRow.of(NOT_UTF8, line) if flaw_in(line) else row
+    return FlawedRow.of(flaws.NOT_UTF8, line) if flaws.flaw_in(line) else row

@@ -1,16 +1,12 @@
-"""Lines of shingles → a batch: an id and integers, with weights or without.
+"""Lines of shingles → batches: an id and integers, with weights or without.
 
-Decimal numbers in a block of text, all at once.
+    VIDEO_7 12 5 12            a set of integers from 0 to 2^64-1, in any order, repeats allowed
+    VIDEO_7 12:0.5 5:2 9       with --weights own: a weight is a decimal number above 0, up to
+                               1,000,000, read to six decimals and kept as whole millionths; a
+                               shingle without one weighs 1
 
-Shingle lines, `VIDEO_7 12 5 12`, → batches.
-
-A record is an id and a set of integers from 0 to 2^64-1, in any order, repeats allowed.  Lines end
-with LF, CRLF or CR, as in Hadoop, and blank lines are no records.
-
-Lines of weighted shingles, `VIDEO_7 12:0.5 5:2 9`, → batches.
-
-A weight is a decimal number above 0, up to 1,000,000, and is read to six decimals; a shingle
-without one weighs 1.  What is kept are millionths, whole numbers.
+Lines end with LF, CRLF or CR, as in Hadoop, and blank lines are not records.  The numbers of a
+block are found and read all at once, by numpy.
 """
 
 from __future__ import annotations
@@ -20,20 +16,9 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
+from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES
-from neardup.reading.input_check import (
-    NEGATIVE,
-    NO_SHINGLES,
-    NOT_A_WEIGHT,
-    NOT_AN_INTEGER,
-    NUL_BYTE,
-    TOO_LARGE,
-    TWO_WEIGHTS,
-    UNASKED_WEIGHT,
-    BadLine,
-    Gather,
-    flaw_in,
-)
+from neardup.reading.input_check import BadLine, Gather, flaw_in
 from neardup.sets.ragged import Batch, Ragged, distinct, in_rows
 
 MOST = (1 << 64) - 1
@@ -48,13 +33,20 @@ STEPS = (
     (100 << 16 | 1, 16, 0x0000FFFF0000FFFF),
     (10000 << 32 | 1, 32, 0x00000000FFFFFFFF),
 )
+BLANKS = rb"([ \t\v\f])[ \t\v\f]+"
+FRONT = b"0" * BEFORE + b"\n"  # a line end, and before it nothing that would be looked at
+WEIGHED = rb"[0-9]+:[0-9.eE+-]+"
+ONE = 10**6
+MOST_WEIGHT = 10**6 * ONE
+NUMBER = rb"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
+WEIGHT_CACHE = 1 << 16
 
 
 def decimals(
     text: np.ndarray, ends: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The runs of so many digits that end before `ends` as uint64, and which of them (int64) are
-    above 2^64-1.
+    """Read the runs of so many digits that end before `ends` as uint64; return them, and which of
+    them (int64) are above 2^64-1.
 
     text: uint8; ends, lengths: int64; eight bytes at least are before each end.  The value of a run
     that is above, or of no digits, is anything.
@@ -105,11 +97,6 @@ def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         words >>= np.uint64(shift)
         words &= np.uint64(mask)
     return words
-
-
-BLANKS = rb"([ \t\v\f])[ \t\v\f]+"
-FRONT = b"0" * BEFORE + b"\n"  # a line end, and before it nothing that would be looked at
-WEIGHED = rb"[0-9]+:[0-9.eE+-]+"
 
 
 class ShingleLines(NamedTuple):
@@ -225,7 +212,7 @@ def split(block: bytes) -> ShingleLines:
 
 
 def _line_ends(marks: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-    """Which marks end a line, but the one before the block: LF, CR LF or CR."""
+    """Return which marks end a line (LF, CR LF or CR), without the one before the block."""
     ends = kinds == ord("\n")
     if (returns := np.flatnonzero(kinds == ord("\r"))).size:
         after = np.minimum(returns + 1, len(kinds) - 1)
@@ -237,8 +224,9 @@ def _line_ends(marks: np.ndarray, kinds: np.ndarray) -> np.ndarray:
 def sorted_out(
     lines: ShingleLines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
 ) -> tuple[np.ndarray, list[BadLine]]:
-    """Which lines are records (bool (n,)), and the others; `why` tells of the tokens of a line that
-    is flawed (bool (n,)) what the first flaw is, from left to right.
+    """Return which lines are records (bool (n,)), and the others.
+
+    `why` returns the first flaw in the tokens of a line that is flawed (bool (n,)).
     """
     flawed = flawed | (lines.sizes == 0)
     if not lines.text.isascii() or b"\0" in lines.text:
@@ -248,7 +236,7 @@ def sorted_out(
         head = int(lines.heads[i])
         text = lines.text[head : lines.tails[i]]
         id_, *tokens = text.split()
-        reason = flaw_in(id_) if tokens else flaw_in(id_) or NO_SHINGLES
+        reason = flaw_in(id_) if tokens else flaw_in(id_) or flaws.NO_SHINGLES
         bad.append(BadLine(int(lines.numbers[i]), text, reason or why(tokens)))
     return ~flawed, bad
 
@@ -262,17 +250,17 @@ def batch_of(lines: ShingleLines, good: np.ndarray, sets: Ragged) -> Batch:
 
 
 def flaw_in_shingles(tokens: list[bytes]) -> str:
-    """Why the first of these that is no shingle is none; "" where all are."""
+    """Return what is wrong with the first token that is not a shingle; "" where all are."""
     wrong = next((token for token in tokens if not _is_shingle(token)), None)
     if wrong is None:
         return ""
     if b"\0" in wrong:
-        return NUL_BYTE
+        return flaws.NUL_BYTE
     if re.fullmatch(WEIGHED, wrong):
-        return UNASKED_WEIGHT
+        return flaws.UNASKED_WEIGHT
     if not wrong[wrong.startswith(b"-") :].isdigit():
-        return NOT_AN_INTEGER
-    return NEGATIVE if wrong.startswith(b"-") else TOO_LARGE
+        return flaws.NOT_AN_INTEGER
+    return flaws.NEGATIVE if wrong.startswith(b"-") else flaws.TOO_LARGE
 
 
 def _is_shingle(token: bytes) -> bool:
@@ -280,14 +268,8 @@ def _is_shingle(token: bytes) -> bool:
     return token.isdigit() and len(digits) <= LONGEST and int(digits or b"0") <= MOST
 
 
-ONE = 10**6
-MOST_WEIGHT = 10**6 * ONE
-NUMBER = rb"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
-WEIGHT_CACHE = 1 << 16
-
-
 class Millionths(dict[bytes, int]):
-    """The text of a weight → millionths, 0 where it is none; remembered for the next time."""
+    """The text of a weight → millionths, 0 where it is not a weight; remembered."""
 
     def __missing__(self, text: bytes) -> int:
         if len(self) >= WEIGHT_CACHE:
@@ -328,7 +310,7 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
 
 
 def _with_repeats(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """Which rows have a value twice."""
+    """Return which rows have a value twice."""
     order = in_rows(values, owner)
     same = values[order][1:] == values[order][:-1]
     same &= owner[order][1:] == owner[order][:-1]
@@ -336,9 +318,9 @@ def _with_repeats(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
 
 
 def _flaw(tokens: list[bytes]) -> str:
-    """The first from left to right, of a line that has one."""
+    """Return the first flaw, from left to right, of a line that has one."""
     for token in tokens:
         shingle, colon, weight = token.partition(b":")
         if (reason := flaw_in_shingles([shingle])) or (colon and not MILLIONTHS[weight]):
-            return reason or NOT_A_WEIGHT
-    return TWO_WEIGHTS
+            return reason or flaws.NOT_A_WEIGHT
+    return flaws.TWO_WEIGHTS

@@ -1,53 +1,37 @@
-"""Texts → shingles: words, characters, or spots, as 64-bit hashes.
-
-Words → 64-bit hashes: BLAKE2b of what a word is in UTF-8.
-
-The hashes of many words are asked for as bytes, 8 for each, which costs half of what numbers would.
-
-Words of a text, also in scripts that put no blanks between them.
-
-    to be or not   →  to, be, or, not
-    東京に行く      →  東, 京, に, 行, く
-    ไปไหน         →  ไ, ป, ไ, ห, น        a vowel sign or tone mark is part of the letter before it
-
-Without this a whole sentence would be one word, and a copy with one letter changed would have no
-word in common with it.  The table does not depend on the Unicode version of the running Python:
-it is Scripts.txt and DerivedGeneralCategory.txt (M*) of Unicode 17.0.  Voicing marks of kana, which
-belong to no script, are marks here; the length mark ー is a word of its own.
-
-English stop words: those that spots begin after, and those that spots pass over.
-
-An antecedent is a word that running prose cannot do without and that headlines, menus and lists of
-links mostly lack, so that what follows it is likely to be the article itself (Theobald, Siddharth,
-Paepcke 2008): articles, forms of be, do, have and say, and words that point.  Every antecedent is
-a stop word.  Both lists are folded as `shingling.canonical` folds a text, and belong
-to the format: another list gives other shingles.
-
-Spots: shingles that begin at stop words (SpotSigs; Theobald, Siddharth, Paepcke 2008).
-
-A spot is an antecedent and the chain of the next C words after it: from the antecedent, and then
-from each word of the chain, go D words on in the text, and where that is a stop word, on to the
-next word that is none.  A chain that the end of the text cuts off gives no spot.  News articles
-with other navigation around them have nearly the same spots, since navigation has few antecedents.
-
-Words are taken without the punctuation around them, so that "the," is an antecedent too; what was
-punctuation alone is no word.
-
-Letters: n words, C words in a chain (2), D words from one to the next (1).
-
-Text → shingles (Broder 1997): every run of k words, or of k characters, as a set or as a bag.
+"""Texts → shingles: words, characters, or spots, as 64-bit hashes (Broder 1997).
 
     word:K  char:K          the set of all runs of K words or characters
     word:K:bag  char:K:bag  the bag: a run seen before is another shingle, run#2, run#3, …
     spot:C:D                the spots: chains of C words, D words apart
 
-Words are separated by white space; in scripts without blanks between words, such as Chinese,
-Japanese and Thai, each letter is a word.
-
 The text is first made canonical, so that what a reader takes for the same text is the same text:
-Unicode NFC, case folded, and every run of white space squeezed to one blank.  Shingles are hashed
-to 64 bits.  A text of fewer than k words or characters is one shingle, so that equal short texts
-are still found.
+Unicode NFC, case folded, and every run of white space squeezed to one blank.  A text of fewer than
+K words or characters is one shingle, so that equal short texts are still found.
+
+Words are separated by white space.  In scripts without blanks between words each letter is a word,
+or else a whole sentence would be one, and a copy with one letter changed would share no word:
+
+    to be or not   →  to, be, or, not
+    東京に行く      →  東, 京, に, 行, く
+    ไปไหน         →  ไ, ป, ไ, ห, น        a vowel sign or tone mark is part of the letter before it
+
+The table does not depend on the Unicode version of the running Python: it is Scripts.txt and
+DerivedGeneralCategory.txt (M*) of Unicode 17.0.  Voicing marks of kana, which belong to no script,
+are marks here; the length mark ー is a word of its own.
+
+Spots are shingles that begin at stop words (SpotSigs; Theobald, Siddharth, Paepcke 2008): an
+antecedent and the chain of the next C words after it.  From the antecedent, and then from each word
+of the chain, go D words on in the text, and where that is a stop word, on to the next word that is
+not.  A chain that the end of the text cuts off gives no spot.
+
+An antecedent is a word that running prose cannot do without and that headlines, menus and lists of
+links mostly lack, so that what follows it is likely to be the article itself: articles, forms of
+be, do, have and say, and words that point.  Every antecedent is a stop word.  Both lists are folded
+as `canonical` folds a text, and belong to the format: another list gives other shingles.  Words of
+spots are taken without the punctuation around them, so that "the," is an antecedent too.
+
+A word is hashed by BLAKE2b of what it is in UTF-8.  The hashes of many words are asked for as
+bytes, 8 for each, which costs half of what numbers would.
 """
 
 from __future__ import annotations
@@ -71,6 +55,16 @@ HASH_BYTES = 8
 MOST_WORDS = 1 << 16  # that are remembered: some 10 MB; those that are frequent soon are again
 _UNFED = blake2b(digest_size=HASH_BYTES)  # a copy of it takes half the time of another one
 
+PUNCTUATION = string.punctuation + "“”„‟‘’‚‛«»‹›…–—―·•¿¡"
+RUNS = "(word|char):([0-9]{1,3})(:bag)?"
+SPOTS = "spot:([0-9]{1,3}):([0-9]{1,3})"
+MAX_WIDTH = 100
+# ASCII as `str.lower` and `str.split` take it: bytes.split knows no blanks from 28 to 31.
+FOLDED = bytes(range(256)).lower().replace(bytes(range(28, 32)), b"    ")
+# Texts without letters of SCRIPTS are recognised fast: by their bytes, or by a few ranges.
+_ELSEWHERE = "[^\0-\u0e00\u2000-\u2e7f\uac00-\ud7ff]"
+_ONE_OR_TWO_BYTES = bytes(range(0xE0))  # of UTF-8: all letters up to U+07FF
+
 
 class WordHashes(dict[bytes, bytes]):
     """Word → its hash, remembered for the next time.
@@ -89,7 +83,7 @@ class WordHashes(dict[bytes, bytes]):
         return hash_
 
     def of(self, words: Iterable[bytes]) -> bytes:
-        """Those of all these words, end to end."""
+        """Return the hashes of all these words, end to end."""
         return b"".join(map(self.__getitem__, words))
 
 
@@ -133,11 +127,6 @@ def _class(ranges: str) -> str:
     True
     """
     return re.sub("[0-9A-F]+", lambda code: chr(int(code[0], 16)), ranges).replace(" ", "")
-
-
-# Other texts are told apart fast: by their bytes, or else by a few ranges that have no such letter.
-_ELSEWHERE = "[^\0-\u0e00\u2000-\u2e7f\uac00-\ud7ff]"
-_ONE_OR_TWO_BYTES = bytes(range(0xE0))  # of UTF-8: all letters up to U+07FF
 
 
 def words(text: str) -> list[str]:
@@ -203,9 +192,6 @@ ANTECEDENTS = frozenset(_ANTECEDENTS.split())
 STOP_WORDS = ANTECEDENTS | frozenset(_OTHERS.split())
 
 
-PUNCTUATION = string.punctuation + "“”„‟‘’‚‛«»‹›…–—―·•¿¡"
-
-
 def bare_words(words: Iterable[str]) -> list[str]:
     """The same without the punctuation around them.
 
@@ -252,13 +238,6 @@ def _following(is_stop: np.ndarray) -> np.ndarray:
     return np.minimum.accumulate(places[::-1])[::-1]
 
 
-RUNS = "(word|char):([0-9]{1,3})(:bag)?"
-SPOTS = "spot:([0-9]{1,3}):([0-9]{1,3})"
-MAX_WIDTH = 100
-# ASCII as `str.lower` and `str.split` take it: bytes.split knows no blanks from 28 to 31.
-FOLDED = bytes(range(256)).lower().replace(bytes(range(28, 32)), b"    ")
-
-
 def canonical(text: str) -> str:
     """NFC, case folded, white space squeezed and trimmed.
 
@@ -296,7 +275,7 @@ def utf8_words(text: str) -> list[bytes]:
 
 @dataclass(frozen=True)
 class Shingler:
-    """Turns texts into shingles of `width` words or characters, or into spots of that many words.
+    """Texts → shingles of `width` words or characters, or spots of that many words.
 
     >>> words = Shingler.parse("word:2")
     >>> shingles = words("to be or not to be")
@@ -331,14 +310,14 @@ class Shingler:
         return f"{self.unit}:{self.width}" + ":bag" * self.bag
 
     def __call__(self, text: str) -> np.ndarray:
-        """The shingles as a uint64 array, in order and, but for bags, with repeats.
+        """Return the shingles (uint64), in order and, but for bags, with repeats.
 
-        It is empty for an empty text, and for one without a spot.
+        There are none in an empty text, and in one without a spot.
         """
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The same of many texts, end to end, and how many each has (int64).
+        """Return the shingles of many texts, end to end, and how many each has (int64).
 
         >>> Shingler.parse("char:3").many(["to be", "", "or"])[1].tolist()
         [3, 0, 1]

@@ -131,7 +131,7 @@ def batch_of_texts(
 
 
 def _together(texts: Batch, integers: list[Record], gather: Gather) -> Batch:
-    """Both, in the order of their lines."""
+    """Join records of texts and of integers in the order of their lines."""
     rows = [np.asarray(record.content) for record in integers]
     sets = gather(np.concatenate(rows), np.array([len(row) for row in rows], dtype=np.int64))
     numbers = np.array([record.number for record in integers], np.uint64)
@@ -287,7 +287,7 @@ class Fields:
 
     @classmethod
     def of(cls, id_: str | None, text: str | None) -> Fields:
-        """UsageError for names that are none."""
+        """Read --id and --text; UsageError for names that cannot be."""
         texts = tuple((DEFAULT_TEXT if text is None else text).split(","))
         if not all(texts):
             raise UsageError(f"--text: {text!r} is not NAME, or NAME,NAME… without blanks")
@@ -308,24 +308,24 @@ class Fields:
 
     @property
     def numbered(self) -> bool:
-        """Whether columns are told by number, and a table has no header."""
+        """Return whether columns are named by number, and a table has no header."""
         return bool(self.texts) and self.texts[0].isdecimal()
 
     def places(self, columns: Sequence[str]) -> dict[str, int]:
-        """Field → column, from 0, of a table with these, which `missing_fields` has checked."""
+        """Return field → column, from 0, of a table that `missing_fields` has checked."""
         if self.numbered:
             return {field: int(field) - 1 for field in self.names if field.isdecimal()}
         return {field: columns.index(field) for field in self.of_columns(columns)}
 
     def of_columns(self, columns: Sequence[str]) -> list[str]:
-        """Those that are asked for; a field of fields is in the column before its dot."""
+        """Return those that are asked for; a field of fields is in the column before its dot."""
         if not self.texts:
             return list(dict.fromkeys(columns))
         known = (name for name in self.names if name in columns or name.split(".")[0] in columns)
         return list(dict.fromkeys(known))
 
     def value(self, row: dict[str, Any], name: str) -> Any:
-        """What a row has there; None if nothing.  A dot goes into a field of fields."""
+        """Return what a row has there, or None.  A dot goes into a field of fields."""
         if name and name in row:
             return row[name]
         value: Any = row
@@ -335,7 +335,7 @@ class Fields:
 
 
 def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
-    """The ids of a block's records, of rows that have none their numbers."""
+    """Return the ids of a block's records; a row without one gets its number."""
     if b"" not in batch.ids:
         return batch.ids
     numbers = batch.places.astype(np.int64).tolist()
@@ -343,5 +343,5 @@ def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
 
 
 def row_id(block: Block, number: int) -> bytes:
-    """That of a row without one, number `number` of its block from 0."""
+    """Return the id of a row without one, number `number` of its block from 0."""
     return b"%b%d" % (block.row_ids, block.line + number)
