@@ -1,6 +1,6 @@
 """`neardup COMMAND …`, and `python3 -m neardup COMMAND …`: the job, and the tools around it.
 
-`--help` tells which one when.
+`--help` lists them in the order in which one uses them.
 """
 
 import os
@@ -8,7 +8,7 @@ import sys
 from importlib import import_module
 
 if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):
-    del sys.path[0]  # the current folder: the package has come, and nothing else shall from there
+    del sys.path[0]  # the current folder: nothing but the package is imported from there
 
 from neardup.runtime.interpreter import require
 
@@ -20,8 +20,8 @@ from neardup.runtime.program import run
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {
-    "videos": "synthetic records, as many as wanted, to try all of this on",
-    "curve": "what a setting finds: the probability to meet, for each similarity",
+    "videos": "synthetic records, as many as wanted, to try everything on",
+    "curve": "what a setting finds: the probability to share a key, for each similarity",
     "tune": "which setting suits a file: what each would find and cost, from a sample",
     "evaluate": "precision and recall of a run, against the exact answer",
     "truth": "the exact answer: all pairs, with all records in memory",
@@ -29,9 +29,9 @@ COMMANDS = {
     "index": "old records, kept so that a run against them need not read them again",
     "convert": "tables and texts as JSON lines, which clusters read line by line",
     "sketch": "a small sample of each record, in a file",
-    "similar": "pairs that are alike by their sketches, with an interval",
+    "similar": "pairs whose sketches are similar, with an interval",
     "report": "a page to look at: what was found, with texts side by side",
-    "why": "why two records are a pair, or are not: what they share, and where they meet",
+    "why": "why two records are a pair, or are not: what they share, and at which keys",
 }
 # The job: its program, and what it does.
 JOBS = {
@@ -97,19 +97,13 @@ Each command has a --help of its own.  Exit codes: 0 done, 1 the input does not 
 
 def main() -> int:
     command, *rest = sys.argv[1:] or ["--help"]
-    if command in JOBS:
-        return _job(command, rest)
-    if command not in COMMANDS:
+    if command not in {**JOBS, **COMMANDS}:
         return run("neardup", lambda: _about(command))
     sys.argv = [f"neardup {command}", *rest]
-    return import_module(f"neardup.commands.{command}").main()
-
-
-def _job(command: str, arguments: list[str]) -> int:
-    """What run_local.sh does: the environment that it sets, and then the job."""
-    if command == "run":
-        os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")  # before numpy is loaded
-    sys.argv = [f"neardup {command}", *arguments]
+    if command in COMMANDS:
+        return import_module(f"neardup.commands.{command}").main()
+    if command == "run":  # as run_local.sh does, before numpy is loaded
+        os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")
     engine, _ = JOBS[command]
     return import_module(f"neardup.engines.{engine}").command()
 
@@ -118,18 +112,11 @@ def _about(word: str) -> None:
     if word == "--version":
         print(f"neardup {VERSION}")
     elif word in ("-h", "--help"):
-        print(
-            HELP.format(
-                commands=_listed({**{name: about for name, (_, about) in JOBS.items()}, **COMMANDS})
-            ),
-            end="",
-        )
+        purposes = {**{name: purpose for name, (_, purpose) in JOBS.items()}, **COMMANDS}
+        listed = (f"    {name:10}{purpose}" for name, purpose in purposes.items())
+        print(HELP.format(commands="\n".join(listed)), end="")
     else:
-        raise UsageError(f"{word!r} is no command; python3 -m neardup --help lists them")
-
-
-def _listed(commands: dict[str, str]) -> str:
-    return "\n".join(f"    {name:10}{purpose}" for name, purpose in commands.items())
+        raise UsageError(f"{word!r} is not a command; python3 -m neardup --help lists them")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""`audit`: precision and recall of a run, from a sample, however large the file is.
+"""`audit`: estimate precision and recall of a run from a sample, however large the file is.
 
-N ids are drawn by a hash, so that all records of an id are in the sample or none.  Each of their
-records is compared exactly with each record of the file, and what comes out with those lines of
-PAIRS that name one of these ids.
+N ids are drawn by a hash while records stream by (bottom-k sampling), so that all records of an id
+are in the sample or none, and each set of N ids is as likely as any other.  Each of their records
+is compared exactly with each record of the file, and the result with those lines of PAIRS that name
+one of these ids.
 
 Every pair of the file has the same chance to be looked at.  What the intervals assume (Clopper,
 Pearson 1934: exact for independent trials) is that the pairs looked at are right or wrong
-independently of each other.  Pairs of one crowd of copies are not: there the true interval is
-wider, and it helps to draw more ids.
+independently of each other.  Pairs of one dense cluster of copies are not: there the true interval
+is wider, and it helps to draw more ids.
 
-In memory: the sample, a block of the file, and the pairs of the sampled ids; for idf weights the
-distinct tokens, too.  FILE is read twice.
+In memory: the records of 2N ids, a block of the file, and the pairs of the sampled ids; for idf
+weights the distinct tokens, too.  FILE is read twice.
 """
 
 from __future__ import annotations
@@ -18,18 +19,14 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.evaluation.exact_options import (
-    asked_kind,
-    check_files,
-    exact_parser,
-    exact_settings,
-    share,
-    take_weights,
-)
-from neardup.evaluation.pair_files import IdSample, interval, pair_lines, ratio, read_pairs, row
+import numpy as np
+
+from neardup.evaluation import exact_options
+from neardup.evaluation.pair_files import interval, pair_lines, ratio, read_pairs, row
 from neardup.joins.inverted_index import Index
 from neardup.lines.answer_lines import parse_pair
 from neardup.options.table import Options, integer
@@ -77,6 +74,50 @@ class Compared(NamedTuple):
     wrong: dict[Pair, bytes]
 
 
+class IdSample:
+    """The records of those `size` ids whose hashes are the smallest.
+
+    >>> sample = IdSample(size=2, seed=0)
+    >>> from neardup.sets.ragged import Ragged
+    >>> sample.add(Batch([b"a", b"b", b"c", b"a"], Ragged.from_rows([[1], [2], [3], [4]])))
+    >>> sample.records().ids, sample.whole
+    ([b'a', b'b', b'a'], False)
+    """
+
+    def __init__(self, size: int, seed: int):
+        self.size = size
+        self.whole = True  # whether it has all ids
+        self._secret = seed.to_bytes(8, "little")
+        self._bound = (1 << 64) - 1  # no larger hash can be among the smallest
+        self._enough = 2 * size  # records to hold before those that are too many go
+        self._hashes = np.empty(0, np.uint64)
+        self._held: list[Batch] = []
+
+    def add(self, batch: Batch) -> None:
+        digests = [blake2b(id_, digest_size=8, key=self._secret).digest() for id_ in batch.ids]
+        hashes = np.frombuffer(b"".join(digests), dtype="<u8")
+        mine = np.flatnonzero(hashes <= self._bound)
+        self._hashes = np.append(self._hashes, hashes[mine])
+        self._held.append(batch.take(mine))
+        if len(self._hashes) > self._enough:
+            self._choose()
+
+    def records(self) -> Batch:
+        self._choose()
+        return exact_options.gathered(self._held)
+
+    def _choose(self) -> None:
+        distinct = np.unique(self._hashes)
+        if len(distinct) > self.size:
+            self._bound, self.whole = int(distinct[self.size - 1]), False
+        mine = np.flatnonzero(self._hashes <= self._bound)
+        self._held, self._hashes = (
+            [exact_options.gathered(self._held).take(mine)],
+            self._hashes[mine],
+        )
+        self._enough = 2 * max(self.size, len(mine))
+
+
 def main() -> int:
     return run(NAME, _audit)
 
@@ -84,10 +125,10 @@ def main() -> int:
 def _audit() -> None:
     args = _command_line()
     options = Options.of(args)
-    settings, plain = exact_settings(options)
+    settings, plain = exact_options.exact_settings(options)
     measure: Measure = plain
-    kind = asked_kind(options)
-    confidence = share("--confidence", args.confidence)
+    kind = exact_options.asked_kind(options)
+    confidence = exact_options.share("--confidence", args.confidence)
     size = integer("--sample", args.sample, 1, MOST_IDS)
     sample = IdSample(size, integer("--seed", args.seed, 0, 2**64 - 1))
     _check(args)
@@ -114,8 +155,8 @@ def _audit() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_parser(NAME, DESCRIPTION)
-    take_weights(parser)
+    parser = exact_options.exact_parser(NAME, DESCRIPTION)
+    exact_options.take_weights(parser)
     parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed")
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written; - is stdin")
     parser.add_argument(
@@ -131,21 +172,21 @@ def _command_line() -> argparse.Namespace:
 
 
 def _check(args: argparse.Namespace) -> None:
-    check_files([*args.files, args.pairs])
+    exact_options.check_files([*args.files, args.pairs])
     for name in args.files:
         if not Path(name).is_file():
             raise StageError(f"{name}: is no plain file, and it has to be read twice")
 
 
 class _Silent(Counters):
-    """For reading a file again: its bad lines have been shown."""
+    """Counters for reading a file again: its bad lines have been shown."""
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
         pass
 
 
 def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> dict[Pair, bytes]:
-    """All pairs with a sampled id, and how similar they are."""
+    """All pairs with a sampled id, and their similarities."""
     true: dict[Pair, bytes] = {}
     for line in _true_lines(batches, drawn, measure):
         a, b, similarity, _ = parse_pair(line)
@@ -168,7 +209,7 @@ def _true_lines(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Ite
 def _printed(
     file: str, ids: set[bytes], true: dict[Pair, bytes]
 ) -> tuple[dict[Pair, bytes], dict[Pair, bytes]]:
-    """(right, wrong): of the pairs in a file those with a sampled id, with their similarity."""
+    """(right, wrong): the pairs of a file that have a sampled id, with their similarities."""
     right: dict[Pair, bytes] = {}
     wrong: dict[Pair, bytes] = {}
     for a, b, similarity in read_pairs(file):
@@ -196,7 +237,7 @@ def _report(ids: int, whole: bool, compared: Compared, confidence: float) -> lis
 
 
 def _examples(compared: Compared, options: Options, files: list[str]) -> list[str]:
-    """Pairs that are not as they should be, and how to go on."""
+    """Pairs that are missed or wrong, and the command that explains one."""
     missed = {pair: compared.true[pair] for pair in compared.true.keys() - compared.right.keys()}
     if not (missed or compared.wrong):
         return []
@@ -222,7 +263,7 @@ def _why(options: Options, files: list[str], a: str, b: str) -> str:
     """The command that explains a pair."""
     given = {flag: options.value(flag) for flag in SAME}
     flags = [f"{flag}={value}" for flag, value in given.items() if value not in (None, *DEFAULTS)]
-    if asked_kind(options) and options.measure == "cosine":
+    if exact_options.asked_kind(options) and options.measure == "cosine":
         flags.append("--scheme=projection")  # the one that promises it
     return shlex.join(["python3", "-m", "neardup", "why", *flags, *files, a, b])
 

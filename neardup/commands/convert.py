@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
@@ -17,13 +16,13 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import (
     DEFAULT_ID,
     DEFAULT_TEXT,
-    FLAW,
-    OF_TABLES,
-    ROW,
     Fields,
     FlawError,
-    json_object,
+    Row,
+    json_line,
+    lines_in,
     row_id,
+    row_of,
     text_lines,
 )
 from neardup.runtime.counters import Counters
@@ -71,56 +70,46 @@ def _convert() -> None:
     counters.report()
 
 
-def _rows(
-    block: Block, form: InputFormat, settings: Settings, counters: Counters
-) -> Iterator[dict[str, Any]]:
+def _rows(block: Block, form: InputFormat, settings: Settings, counters: Counters) -> Iterator[Row]:
     """The rows of a block, each with an id; bad lines are counted, or fatal with --strict."""
-    fields = form.fields
-    id_field = (fields and fields.id) or DEFAULT_ID
-
-    def bad(number: int, text: bytes, reason: str) -> None:
-        reject(block, BadLine(number, text, reason), settings, counters)
-
     if block.flaw:
-        bad(0, block.data, block.flaw)
-    elif not fields:
-        for line in text_lines(block.data):
-            if line.flaw:
-                bad(line.number, line.line, line.flaw)
-            else:
-                counters.add("records", 1)
-                yield {DEFAULT_ID: line.id.decode(), DEFAULT_TEXT: line.text}
-    else:
-        for number, data in enumerate(block.data.splitlines()):
-            if not data.strip():
+        reject(block, BadLine(0, block.data, block.flaw), settings, counters)
+        return
+    rows = _of_rows(block, form.fields) if form.fields else _of_text(block)
+    for row in rows:
+        if isinstance(row, BadLine):
+            reject(block, row, settings, counters)
+        else:
+            counters.add("records", 1)
+            yield row
+
+
+def _of_text(block: Block) -> Iterator[Row | BadLine]:
+    for number, id_, text, flaw, line in text_lines(block.data):
+        bad = BadLine(number, line, flaw)
+        yield bad if flaw else {DEFAULT_ID: id_.decode(), DEFAULT_TEXT: text}
+
+
+def _of_rows(block: Block, fields: Fields) -> Iterator[Row | BadLine]:
+    id_field = fields.id or DEFAULT_ID
+    for number, line in lines_in(block.data):
+        try:
+            row = row_of(line)
+        except FlawError as flaw:
+            yield BadLine(number, json_line(line), str(flaw))
+            continue
+        if fields.value(row, fields.id) in (None, ""):
+            if fields.needs_id:
+                yield BadLine(number, json_line(line), NO_ID)
                 continue
-            try:
-                row = json_object(data)
-            except FlawError as flaw:
-                bad(number, data, str(flaw))
-                continue
-            missing = fields.value(row, fields.id) in (None, "")
-            if row.get(FLAW) in OF_TABLES:
-                bad(number, str(row.get(ROW)).encode("utf-8", "backslashreplace"), row[FLAW])
-            elif missing and fields.needs_id:
-                bad(number, data, NO_ID)
-            else:
-                counters.add("records", 1)
-                if missing:
-                    row = {id_field: row_id(block, number).decode(), **_without(row, id_field)}
-                yield _named(row, fields) if fields.numbered else row
+            others = {name: value for name, value in row.items() if name != id_field}
+            row = {id_field: row_id(block, number).decode(), **others}
+        if fields.numbered:  # without a header: named as a run expects it unless told otherwise
+            text = "\n".join(row[name] for name in fields.texts)
+            row = {DEFAULT_ID: row[id_field], DEFAULT_TEXT: text}
+        yield row
 
 
-def _without(row: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in row.items() if key != name}
-
-
-def _named(row: dict[str, Any], fields: Fields) -> dict[str, Any]:
-    """Columns without names, by those that a run takes unless told."""
-    text = "\n".join(row[name] for name in fields.texts)
-    return {DEFAULT_ID: row[fields.id or DEFAULT_ID], DEFAULT_TEXT: text}
-
-
-def _line(row: dict[str, Any]) -> bytes:
+def _line(row: Row) -> bytes:
     """Half a character, as \\ud83d, stays escaped."""
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"

@@ -1,4 +1,4 @@
-"""`evaluate`: the pairs of a run against the exact answer.
+"""`evaluate`: compare the pairs of a run with the exact answer.
 
     precision = tp / (tp + fp)      of the printed pairs, how many are pairs
     recall    = tp / (tp + fn)      of the pairs, how many were printed
@@ -6,9 +6,9 @@
 
 The interval is of the probability with which the job finds a pair of this collection, over the
 draw of its hash functions, if pairs are found independently of each other; those that share a
-record, as in a crowd of copies, are not, and then the true interval is wider.
+record, as in a dense cluster, are not, and then the true interval is wider.
 
-A pair is what stands on a line, in this order: the job writes a < b, and by containment both.  The
+A pair is the two ids of a line, in this order: the job writes a < b, and by containment both.  The
 pairs of both files are held in memory.
 """
 
@@ -62,7 +62,7 @@ def _evaluate() -> None:
 
 
 def table(both: int, printed: int, true: int, confidence: float) -> list[str]:
-    """Of so many pairs printed and so many true ones, so many are both.
+    """The rows of the table, from the numbers of pairs that are printed, true, and both.
 
     >>> for line in table(788, 788, 790, 0.95): print(line)
     true positives                           788  printed, and true

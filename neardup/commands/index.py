@@ -1,4 +1,4 @@
-"""`index`: keeps what a run needs of old records, so that it need not read them again."""
+"""`index`: keep what a run needs of old records, so that it need not read them again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from neardup.stored.index_manifest import OF_RUNS
 NAME = "neardup index"
 DESCRIPTION = """Make an index of old records, for runs that ask what is new.
 
-It holds their keys and shingles, so that a run reads of it only what new records meet, and takes
-the place of the files that it was made of.  A run takes over its options:
+It holds their keys and shingles, so that a run reads only those that new records share, and it
+replaces the files that it was made of.  A run takes over its options:
 
     python3 -m neardup index old.txt --to old.index
     ./run_local.sh --against old.index new.txt > pairs.tsv
@@ -30,7 +30,7 @@ def _index() -> None:
     flags = [flag for flag in table.OPTIONS if flag not in OF_RUNS]
     parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, flags)
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="plain or packed; - is standard input"
+        "files", nargs="+", metavar="FILE", help="plain or compressed; - is standard input"
     )
     parser.add_argument(
         "--to", metavar="FOLDER", required=True, help="the index: a folder, which is made"

@@ -7,24 +7,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from neardup.evaluation.exact_options import check_files
 from neardup.options import table
 from neardup.options.table import Options
+from neardup.report import material
 from neardup.report.facts import facts_of
-from neardup.report.material import (
-    FLAGS,
-    NAME,
-    Asked,
-    Sources,
-    asked_of_options,
-    asked_of_run,
-    file_of_run,
-    gathered_material,
-    read_audit,
-    read_removed,
-)
 from neardup.report.page import check_jinja, page
 from neardup.report.pair_graph import MILLION, PairGraph, read_found
 from neardup.runtime.atomic_write import whole_or_not
@@ -34,8 +24,8 @@ from neardup.runtime.program import run, write_to
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 
 PAIRS is what the job has printed, or the folder that run_hadoop.sh has written.  Where the run's
-own file lies beside it (run_local.sh -o PAIRS), that says what was asked; else give the options of
-the run.  The page is one file, which loads nothing.
+own file is beside it (run_local.sh -o PAIRS), its options are known; else give the options of the
+run.  The page is one file, which loads nothing.
 
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
@@ -43,7 +33,7 @@ the run.  The page is one file, which loads nothing.
 
 
 def main() -> int:
-    return run(NAME, _report)
+    return run(material.NAME, _report)
 
 
 def _report() -> None:
@@ -53,38 +43,37 @@ def _report() -> None:
     if args.o in ("", "-"):
         raise UsageError(f"-o: expected the name of a file, got {args.o!r}")
     pairs = _files_of(args.pairs)
-    own = file_of_run(args.pairs)
-    asked = asked_of_run(own, options) if own else asked_of_options(options)
-    records = args.records or asked.files
-    old = args.against or asked.old_files
+    own = material.file_of_run(args.pairs)
+    asked = material.asked_of_run(own, options) if own else material.asked_of_options(options)
+    asked = replace(
+        asked,
+        files=args.records or asked.files,
+        old_files=args.against or asked.old_files,
+    )
     optional = [name for name in (args.removed, args.audit) if name is not None]
-    inputs = [*pairs, *records, *old, *optional]
+    inputs = [*pairs, *asked.files, *asked.old_files, *optional]
     check_files(inputs)
-    if not records:
+    if not asked.files:
         raise UsageError("name the input of the run, for its texts: --records FILE")
     with whole_or_not("-o", args.o, inputs) as file:
         graph = PairGraph.of(read_found(pairs))
         _check_threshold(graph, asked)
         _check_count(graph, asked, own)
-        sources = Sources(
-            args.pairs,
-            records,
-            old,
-            read_removed(args.removed) if args.removed is not None else None,
-            read_audit(args.audit) if args.audit is not None else {},
-        )
+        removed = None if args.removed is None else material.read_removed(args.removed)
+        audit = {} if args.audit is None else material.read_audit(args.audit)
         facts = facts_of(graph, asked.threshold)
-        write_to(file, [page(gathered_material(sources, asked, facts)).encode()])
+        found = material.gathered_material(args.pairs, asked, facts, removed, audit)
+        write_to(file, [page(found).encode()])
 
 
 def _command_line() -> argparse.Namespace:
-    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
+    parser = table.parser(f"python3 -m {material.NAME}", DESCRIPTION, material.FLAGS)
     parser.add_argument("pairs", metavar="PAIRS", help="pair lines, or a folder of part-* files")
     parser.add_argument(
         "--records",
         metavar="FILE",
         action="append",
-        help="the input of the run; may come several times (default: as the run's own file says)",
+        help="the input of the run; may be repeated (default: as the run's own file says)",
     )
     parser.add_argument(
         "--removed", metavar="FILE", help="what --removed, or --output removed, has written"
@@ -99,7 +88,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def _files_of(name: str) -> list[str]:
-    """A file, or those that a cluster has put into a folder."""
+    """The file of this name, or the parts in the folder of this name."""
     if not os.path.isdir(name):
         return [name]
     parts = sorted(str(path) for path in Path(name).glob("part-*") if path.is_file())
@@ -108,18 +97,18 @@ def _files_of(name: str) -> list[str]:
     return parts
 
 
-def _check_count(graph: PairGraph, asked: Asked, own: Path | None) -> None:
-    """StageError where the run's own file is of another answer."""
-    told = asked.counts.get("unique pairs", len(graph.similarity))
-    if told != len(graph.similarity):
+def _check_count(graph: PairGraph, asked: material.Asked, own: Path | None) -> None:
+    """Raise StageError if the run's own file belongs to another answer."""
+    count = asked.counts.get("unique pairs", len(graph.similarity))
+    if count != len(graph.similarity):
         raise StageError(
-            f"{own}: is of an answer of {told:,} pairs, and here are {len(graph.similarity):,}; "
+            f"{own}: is of an answer of {count:,} pairs, and here are {len(graph.similarity):,}; "
             "remove it, and give the options of the run"
         )
 
 
-def _check_threshold(graph: PairGraph, asked: Asked) -> None:
-    """UsageError if there are pairs below it: then it was not this that was asked."""
+def _check_threshold(graph: PairGraph, asked: material.Asked) -> None:
+    """Raise UsageError if there are pairs below it, since the run had another threshold."""
     least = min(graph.similarity.tolist(), default=MILLION)
     if asked.threshold is not None and least + 1 <= asked.threshold * MILLION:
         raise UsageError(

@@ -1,14 +1,12 @@
-"""`similar`: all pairs that are alike by their sketches, with how sure that is."""
+"""`similar`: all pairs that are similar by their sketches, each with an interval."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-
-import numpy as np
 
 from neardup.evaluation.exact_options import share
 from neardup.lines.answer_lines import format_estimate
@@ -94,28 +92,30 @@ def _command_line() -> argparse.Namespace:
         "--of",
         metavar="ID",
         action="append",
-        help="only pairs with this record of SKETCHES; may come several times",
+        help="only pairs with this record of SKETCHES; may be repeated",
     )
     return parser.parse_intermixed_args()
 
 
 def _lines(search: Search, alpha: Fraction) -> Iterator[bytes]:
+    file, other = search.file, search.other or search.file
     for alike in search.pairs():
-        yield b"".join(_lines_of(search, alike, alpha))
+        lines = _lines_of(search, alike, file.ids(alike.asked), other.ids(alike.passing), alpha)
+        yield b"".join(lines)
 
 
-def _lines_of(search: Search, alike: Alike, alpha: Fraction) -> Iterator[bytes]:
-    ids = search.file.ids(alike.asked), (search.other or search.file).ids(alike.passing)
-    told: dict[tuple[int, int, bool], tuple[int, int, int]] = {}
-    numbers = np.stack((alike.part, alike.whole), axis=1).tolist()
-    for a, b, (part, whole), known in zip(*ids, numbers, alike.known.tolist()):
-        key = part, whole, known
-        if key not in told:
-            told[key] = shown(search.kind, part, whole, known, alpha)
+def _lines_of(
+    search: Search, alike: Alike, asked: Sequence[bytes], passing: Sequence[bytes], alpha: Fraction
+) -> Iterator[bytes]:
+    known_figures: dict[tuple[int, int, bool], tuple[int, int, int]] = {}
+    numbers = zip(alike.part.tolist(), alike.whole.tolist(), alike.known.tolist())
+    for a, b, key in zip(asked, passing, numbers):
+        if key not in known_figures:
+            known_figures[key] = shown(search.kind, *key, alpha)
         if search.other is None:
             if a == b:
                 search.counters.repeated_id(a)
                 continue
             if alike.swapped or (search.measure == JACCARD and b < a):
                 a, b = b, a
-        yield format_estimate(a, b, *told[key])
+        yield format_estimate(a, b, *known_figures[key])

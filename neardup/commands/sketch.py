@@ -1,4 +1,4 @@
-"""`sketch`: what sets are like, in some hundred bytes of each."""
+"""`sketch`: write a sketch of some hundred bytes for each record."""
 
 from __future__ import annotations
 
@@ -69,15 +69,15 @@ def _sketch() -> None:
     with working_folder():
         batches = parsed(settings.blocks(args.files), settings, counters)
         seed = int(settings.keys_of["--seed"])
-        told = reported(batches, counters)  # which may refuse them, before there is a file
         with half("--to", args.to) as path:
-            written = write_sketches(path, told, kind, seed, options_of)
+            records = write_sketches(path, reported(batches, counters), kind, seed, options_of)
+            size = path.stat().st_size
             check_new(Path(args.to))
-    said = f"{args.to}: {kind.text} of {written.records:,} records in {written.bytes:,} bytes"
-    print(f"{'sketches':33} {said}", file=sys.stderr)
+    text = f"{args.to}: {kind.text} of {records:,} records in {size:,} bytes"
+    print(f"{'sketches':33} {text}", file=sys.stderr)
 
 
 def reported(batches: Iterable[Batch], counters: Counters) -> Iterator[Batch]:
-    """The same; at their end it is said what was counted."""
+    """Pass batches on, and report the counts at their end."""
     yield from batches
     counters.report()

@@ -1,4 +1,4 @@
-"""`truth`: every pair, exactly, with all records in memory."""
+"""`truth`: write every pair, exactly, with all records in memory."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ import sys
 from dataclasses import replace
 from typing import Callable
 
-from neardup.evaluation.exact_options import (
-    asked_kind,
-    check_files,
-    exact_parser,
-    exact_settings,
-    gathered,
-    take_weights,
-)
+from neardup.evaluation import exact_options
 from neardup.evaluation.pair_files import pair_lines
 from neardup.joins import JOINS, WEIGHTED_JOINS
 from neardup.joins.inverted_index import Joined, all_against_all
@@ -24,11 +17,12 @@ from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run, write_all
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
-from neardup.similarity.measures import Measure, SetMeasure, Threshold
+from neardup.similarity.measures import Measure, SetMeasure
 from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 from neardup.stages.pairs import dedup_pairs, parsed
 
 NAME = "neardup truth"
+Join = Callable[[Ragged], Joined]
 FASTEST, FASTEST_WEIGHTED = "ppjoin_plus", "merge_opt"
 DESCRIPTION = """Write every pair, exactly: the answer by which a run of the job is judged.
 
@@ -47,14 +41,14 @@ def main() -> int:
 def _truth() -> None:
     args = _command_line()
     options = Options.of(args)
-    settings, plain = exact_settings(options)
+    settings, plain = exact_options.exact_settings(options)
     measure: Measure = plain
-    kind = asked_kind(options)
-    join = _weighted_join(args, settings.threshold) if kind else _join(args, plain)
-    check_files(args.files)
+    kind = exact_options.asked_kind(options)
+    join = _join(args, plain, weighted=kind is not None)
+    exact_options.check_files(args.files)
     counters = Counters("truth", progress="records")
     blocks = settings.blocks(args.files)
-    records = gathered(parsed(blocks, settings, counters))
+    records = exact_options.gathered(parsed(blocks, settings, counters))
     if kind:
         weights = kind.weights(TokenCounts.of_sets(records.sets) if kind.by_idf else None)
         sets = replace(records.sets, weights=weights.of(records.sets))
@@ -69,8 +63,8 @@ def _truth() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_parser(NAME, DESCRIPTION)
-    take_weights(parser)
+    parser = exact_options.exact_parser(NAME, DESCRIPTION)
+    exact_options.take_weights(parser)
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="plain or packed; - is standard input"
     )
@@ -84,39 +78,31 @@ def _command_line() -> argparse.Namespace:
     return parser.parse_intermixed_args()
 
 
-def _join(args: argparse.Namespace, measure: SetMeasure) -> Callable[[Ragged], Joined]:
-    """From the sets to the candidates that the measure decides about."""
-    _check_join(args)
-    if measure.resemblance is None:
-        if args.join not in (None, "nested_loop"):
-            raise UsageError(
-                f"--join {args.join}: its filters need a least Jaccard similarity, and pairs by "
-                f"--measure {args.measure} have none; use --join nested_loop"
-            )
-        return lambda sets: all_against_all(sets, measure)
-    join, least = JOINS[args.join or FASTEST], measure.resemblance
-    return lambda sets: join(sets, least)
-
-
-def _weighted_join(args: argparse.Namespace, threshold: Threshold) -> Callable[[Ragged], Joined]:
-    """The same for weighted sets."""
-    _check_join(args)
-    name = args.join or FASTEST_WEIGHTED
-    if name not in WEIGHTED_JOINS:
-        raise UsageError(
-            f"--join {name}: its filters count tokens, and with --weights {args.weights} some "
-            f"count for more; use --join {FASTEST_WEIGHTED}"
-        )
-    return lambda sets: WEIGHTED_JOINS[name](sets, args.measure, threshold)
-
-
-def _check_join(args: argparse.Namespace) -> None:
+def _join(args: argparse.Namespace, measure: SetMeasure, weighted: bool) -> Join:
+    """The join from sets to the candidates that the measure decides about."""
     if args.join not in (None, *JOINS):
         raise UsageError(f"--join: {args.join!r} is not one of {', '.join(JOINS)}")
+    if weighted:
+        name = args.join or FASTEST_WEIGHTED
+        if name not in WEIGHTED_JOINS:
+            raise UsageError(
+                f"--join {name}: its filters count tokens, and with --weights {args.weights} some "
+                f"count for more; use --join {FASTEST_WEIGHTED}"
+            )
+        return lambda sets: WEIGHTED_JOINS[name](sets, args.measure, measure.threshold)
+    least = measure.resemblance
+    if least is not None:
+        return lambda sets: JOINS[args.join or FASTEST](sets, least)
+    if args.join not in (None, "nested_loop"):
+        raise UsageError(
+            f"--join {args.join}: its filters need a least Jaccard similarity, and pairs by "
+            f"--measure {args.measure} have none; use --join nested_loop"
+        )
+    return lambda sets: all_against_all(sets, measure)
 
 
 def _steps(candidates: dict[str, int]) -> str:
-    """What the filters have left, one after the other.
+    """The pairs that each filter leaves, one after the other.
 
     >>> _steps({"all": 1999000, "length": 71000, "pairs": 790})
     '1,999,000 in all; left by length 71,000; pairs 790'

@@ -7,28 +7,17 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from neardup.evaluation.choices import (
-    ENOUGH_SEEN,
-    Cost,
-    best,
-    choices,
-    cost,
-    not_compared,
-    number,
-    short,
-    worth_showing,
-)
+from neardup.evaluation import choices
 from neardup.evaluation.estimates import Survey, check_readable
 from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
-from neardup.evaluation.line_sample import LineSample, draw
+from neardup.evaluation.line_sample import LineSample, as_block, draw
 from neardup.evaluation.pair_files import row
 from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few_seen, in_words
 from neardup.options import table
 from neardup.options.table import Options
-from neardup.reading.input_format import InputFormat
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import cores, job_command, run
+from neardup.runtime.program import job_command, run
 from neardup.schemes.banding import DEFAULT_RECALL
 from neardup.schemes.scheme import shown
 
@@ -46,13 +35,14 @@ MOST_SAMPLED = 20_000
 SHOWN = 6  # bandings
 SIMILARITIES = [k / 10 for k in range(1, 10)]
 HEADS = (
-    "|recall|recall of|keys a||candidate|of them|shuffled,|entries,|",
-    "setting|at T|the pairs|record|keys|pairs|verified|MB|MB|seconds",
+    "|recall|recall of|keys a||candidate|of them|shuffled,|",
+    "setting|at T|the pairs|record|keys|pairs|verified|MB|work",
 )
 NOTES = """\
 recall of the pairs: {pairs}
 candidate pairs: share a key and have sizes that allow it; verified: bitmaps leave them
-shuffled: what mapper.py writes; entries, seconds: of run_local.sh, on {cores} cores
+shuffled: what mapper.py writes
+work: keys, candidate pairs, and tokens where a scheme counts them first
 not compared, since they promise no recall at T: {others}"""
 OF_SEEN = "by the similarities of the {seen:,} in the sample"
 OF_MODEL = (
@@ -75,7 +65,7 @@ def _tune() -> None:
     check_files(args.files)
     sample = draw(args.files, size, seed, settings.form)
     if settings.form.fields:
-        check_rows(b"".join(sample.lines), settings.form.fields, args.files[0])
+        check_rows(as_block(sample.lines), settings.form.fields, args.files[0])
     check_readable(sample, settings.parse, str(settings.form))
     if settings.form.shingle and options.shingle is None:
         texts = Texts.of_sample(sample, settings.form, seed)
@@ -85,15 +75,20 @@ def _tune() -> None:
         settings, _ = exact_settings(options)
     survey = Survey.of(sample, settings.parse, measure, seed)
     if settings.form.fields:
-        options = replace(options, input=one_kind(settings.form))
+        if settings.form.input is None:
+            raise UsageError("files of several kinds; tune by those of one kind")
+        options = replace(options, input=settings.form.input)
     asked = _asked(options)
-    costs = [cost(survey, each, asked, cores()) for each in choices(measure, args.measure, recall)]
+    costs = [
+        choices.cost(survey, each, asked) for each in choices.choices(measure, args.measure, recall)
+    ]
     about, notes = _about(survey, sample), _notes(survey, args.measure)
-    print("\n".join([*about, "", *_table(costs), "", *notes, ""]))
-    flags = [flag for each in (asked, best(costs).choice.flags) for flag in each]
-    command = shlex.join([*job_command(), *_spaced(flags), *args.files])
+    print("\n".join([*about, "", *_table(costs), "", notes, ""]))
+    flags = [flag for each in (asked, choices.best(costs).choice.flags) for flag in each]
+    words = [word for flag in flags for word in flag.split("=", 1)]  # --rows 7, as people write it
+    command = shlex.join([*job_command(), *words, *args.files])
     few = few_seen(len(survey), "records")
-    print(f"Recommended, by seconds{few}:\n\n    {command}")
+    print(f"Recommended, by least work{few}:\n\n    {command}")
 
 
 def _command_line() -> argparse.Namespace:
@@ -114,15 +109,8 @@ def _command_line() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def one_kind(form: InputFormat) -> str:
-    """What all files hold."""
-    if form.input is None:
-        raise UsageError("files of several kinds; tune by those of one kind")
-    return form.input
-
-
 def _asked(options: Options) -> list[str]:
-    """The options that say what a pair is, as given or, for the threshold, as meant."""
+    """The options that define a pair, as they are given; the threshold always."""
     asked = [f"--threshold={options.threshold or '0.9'}"]
     if options.measure != "jaccard":
         asked.append(f"--measure={options.measure}")
@@ -132,43 +120,38 @@ def _asked(options: Options) -> list[str]:
     return asked
 
 
-def _spaced(flags: list[str]) -> list[str]:
-    """--rows=7 as two words, as people write it."""
-    return [word for flag in flags for word in flag.split("=", 1)]
-
-
 def _about(survey: Survey, sample: LineSample) -> Iterator[str]:
     known = survey.likeness
     about = "" if survey.whole else f"about, by {len(survey):,} of them; "
-    yield row("records", number(survey.records), about + sample.origin)
+    yield row("records", choices.number(survey.records), about + sample.origin)
     if survey.bad:
         yield row("bad lines", survey.bad, "in the sample")
     if sample.too_long:
         yield row("long lines", sample.too_long, "of more than 1 MiB; left out")
-    yield row("tokens a record", number(survey.tokens / survey.records))
-    yield row("similar pairs", number(known.matches.sum()), f"{known.seen:,} in the sample")
+    yield row("tokens a record", choices.number(survey.tokens / survey.records))
+    yield row("similar pairs", choices.number(known.matches.sum()), f"{known.seen:,} in the sample")
     yield ""
     yield "pairs of sizes that allow a match, by their resemblance:"
     yield "at least" + "".join(f"{s:9.1f}" for s in SIMILARITIES)
     above = [known.window[known.resemblance >= s].sum() for s in SIMILARITIES]
-    yield "        " + "".join(f"{short(each):>9}" for each in above)
+    yield "        " + "".join(f"{choices.short(each):>9}" for each in above)
 
 
-def _table(costs: list[Cost]) -> Iterator[str]:
+def _table(costs: list[choices.Cost]) -> Iterator[str]:
     bandings = [each for each in costs if "×" in each.choice.name]
     others = [each for each in costs if each not in bandings]
-    recommended = best(costs)
+    recommended = choices.best(costs)
     for head in HEADS:
         yield _line(head.split("|")).rstrip()
-    for each in worth_showing(bandings, SHOWN, recommended) + others:
+    for each in choices.worth_showing(bandings, SHOWN, recommended) + others:
         cells = (
             each.choice.name,
             shown(each.at_threshold),
             shown(each.of_pairs),
             f"{each.keys / each.records:.1f}",
-            *map(short, (each.keys, each.met, each.verified)),
-            *(short(bytes_ / 1e6) for bytes_ in (each.shuffled, each.entries)),
-            f"{each.seconds:.1f}",
+            *map(choices.short, (each.keys, each.candidates, each.verified)),
+            choices.short(each.shuffled / 1e6),
+            choices.short(each.work),
         )
         yield _line(cells) + ("  <" if each is recommended else "")
 
@@ -178,8 +161,7 @@ def _line(cells: Iterable[str]) -> str:
     return f"{name:10}" + "".join(f"{cell:>10}" for cell in numbers)
 
 
-def _notes(survey: Survey, measure: str) -> list[str]:
+def _notes(survey: Survey, measure: str) -> str:
     seen = survey.likeness.seen
-    pairs = (OF_SEEN if seen >= ENOUGH_SEEN else OF_MODEL).format(seen=seen)
-    others = ", ".join(not_compared(measure))
-    return [NOTES.format(pairs=pairs, cores=cores(), others=others)]
+    pairs = (OF_SEEN if seen >= choices.ENOUGH_SEEN else OF_MODEL).format(seen=seen)
+    return NOTES.format(pairs=pairs, others=", ".join(choices.not_compared(measure)))

@@ -1,6 +1,4 @@
-"""`videos`: synthetic records in the shape of the real ones, as many as wanted.
-
-Synthetic records in the shape of the real ones: as many as wanted, in bounded memory.
+"""`videos`: synthetic records in the shape of the real ones, as many as wanted, in bounded memory.
 
     python3 -m neardup videos --records 2000 --seed 1 --cluster 30 > data/videos.txt
 
@@ -36,7 +34,12 @@ from neardup.sets.hashing import random_words
 NAME = "neardup videos"
 MOST_RECORDS = 10**9 - 1  # their ids have nine digits
 LONGEST = 5_000_000
-DESCRIPTION = """Make up records in the shape of the real ones, one record a line, to try things on.
+UNIVERSE = 20_000
+SMALLEST, LARGEST = 50, 256
+PLANTED_SIZE = 100
+WINDOW = 10_000  # records held at once, and put in random order
+SHINGLES = [b"%d" % number for number in range(UNIVERSE)]
+DESCRIPTION = """Write synthetic records, one a line, in the shape of the real ones, to try things.
 
 A record has 50 to 256 different shingles.  A tenth of them have one to three near-copies, of which
 a fifth are equal to them, and another fifth are at 0.9 exactly.  The same options give the same
@@ -68,11 +71,11 @@ def _command_line() -> argparse.Namespace:
     parser = bare_parser(f"python3 -m {NAME}", DESCRIPTION)
     for flag, metavar, default, help_ in (
         ("--records", "N", "2000", "how many lines"),
-        ("--seed", "N", "1", "another seed, other records; 0 to 2^64-1"),
-        ("--copies", "SHARE", "0.1", "of the originals, how many have near-copies; 0 to 1"),
-        ("--cluster", "SIZE", "0", "of the records, so many are near-copies of one"),
-        ("--hot", "SIZE", "0", "of the records, so many are copies of another one"),
-        ("--long", "SIZE", "0", "one more record, of so many shingles, at most 5,000,000"),
+        ("--seed", "N", "1", "another seed gives other records; 0 to 2^64-1"),
+        ("--copies", "SHARE", "0.1", "share of the originals that have near-copies; 0 to 1"),
+        ("--cluster", "SIZE", "0", "number of records that are near-copies of one record"),
+        ("--hot", "SIZE", "0", "number of records that are copies of another record"),
+        ("--long", "SIZE", "0", "add one record of so many shingles, at most 5,000,000"),
     ):
         parser.add_argument(
             flag, metavar=metavar, default=default, help=f"{help_} (default: {default})"
@@ -81,24 +84,13 @@ def _command_line() -> argparse.Namespace:
 
 
 def _share(text: str) -> float:
-    """
-    >>> _share("0.25")
-    0.25
-    """
     try:
         value = float(text)
     except ValueError:
-        raise ValueError(f"{text!r} is no number") from None
+        raise ValueError(f"{text!r} is not a number") from None
     if not 0 <= value <= 1:
-        raise ValueError(f"{text} is no share, from 0 to 1")
+        raise ValueError(f"{text} is outside 0 <= SHARE <= 1")
     return value
-
-
-UNIVERSE = 20_000
-SMALLEST, LARGEST = 50, 256
-PLANTED_SIZE = 100
-WINDOW = 10_000  # records held at once, and put in random order
-SHINGLES = [b"%d" % number for number in range(UNIVERSE)]
 
 
 class RandomIntegers:

@@ -1,10 +1,11 @@
-"""`why`: why two records are a pair, or are not: what they share, and where they meet."""
+"""`why`: why two records are a pair or not: what they share, and the keys that both have."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,14 +13,13 @@ import numpy as np
 from neardup.evaluation.exact_options import RUN, AskedRun, check_files, gathered
 from neardup.evaluation.explanation import explained
 from neardup.evaluation.pair_elements import WIDTH, Texts, noting
-from neardup.evaluation.pair_files import missing
 from neardup.options import table
 from neardup.options.settings import Settings, counts_first, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError, UsageError, shown
 from neardup.runtime.program import run
-from neardup.runtime.summary import judged
+from neardup.runtime.summary import BAD, judged
 from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
 from neardup.stages.pairs import parsed
@@ -42,14 +42,6 @@ class Question(NamedTuple):
     ids: tuple[bytes, bytes]
 
 
-class Read(NamedTuple):
-    """The records of two ids, and their texts where they have some."""
-
-    records: Batch
-    texts: Texts
-    settings: Settings
-
-
 def main() -> int:
     return run(NAME, _why)
 
@@ -62,8 +54,8 @@ def _why() -> None:
         print(f"{name:{WIDTH}}{text}")
 
 
-def _read(asked: Question) -> Read:
-    """All files once; StageError where an id is missing."""
+def _read(asked: Question) -> tuple[Batch, Texts, Settings]:
+    """The records of two ids, and their texts if they have some; StageError if one is missing."""
     args, options = asked.args, Options.of(asked.args)
     counting = counts_first(options)
     settings = settings_before_counts(options)
@@ -84,15 +76,35 @@ def _read(asked: Question) -> Read:
     for id_ in asked.ids:
         if id_ not in records.ids:
             judged(counters.totals(), settings.max_bad)
-            raise StageError(missing(id_, counters.counts, asked.run))
+            raise StageError(_missing(id_, counters.counts, asked.run))
     if counting:
         settings = Settings.of(options, counter.counts())
     judged(counters.totals(), settings.max_bad)
-    return Read(records, texts, settings)
+    return records, texts, settings
+
+
+def _missing(id_: bytes, counts: Mapping[str, int], run: AskedRun | None) -> str:
+    """The message about an id that no record has; `counts` are of records and bad lines.
+
+    >>> print(_missing(b"a", {"records": 1, "bad lines: no shingles": 5}, None).partition(";")[0])
+    none of 1 record is 'a', and 5 lines are bad
+    """
+    bad = sum(count for name, count in counts.items() if name.startswith(BAD))
+    records = counts["records"]
+    read = f"none of {records:,} record{'s' * (records != 1)} is {shown(id_)}, and "
+    read += f"{bad:,} line{' is' if bad == 1 else 's are'} bad"
+    if run and run.indexes:
+        return f"{read}; an index has no records to show: name what {run.indexes[0]} was made of"
+    if run:
+        return f"{read}; have the files changed since the run of {run.name}?"
+    return (
+        f"{read}; why needs the options of the run, --input, --shingle and others: name them, or "
+        f"{RUN} PAIRS if the run had -o PAIRS"
+    )
 
 
 def _command_line() -> Question:
-    """With the options and files of the run where --run names it."""
+    """The question, with the options and files of the run if --run names it."""
     parser = _parser()
     args, run_of = parser.parse_intermixed_args(), None
     if args.run is not None:

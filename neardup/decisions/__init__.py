@@ -1,7 +1,7 @@
-"""Pairs → a decision: which records stay, and because of whom the others go.
+"""Pairs → a decision: which records are kept, and for which of them the others are removed.
 
 In: edge lines in order of records, which is the order of priority.
-Out: a line for each record that goes, with its reason; or each member of each cluster.
+Out: a line for each removed record, with its reason; or each member of each cluster.
 May import: runtime, sets, reading, similarity, lines.
 
 A rule is a class in `rules.py` and one line in `RULES`.
@@ -22,11 +22,10 @@ class RuleKind(NamedTuple):
 RULES = {
     "direct": RuleKind(
         Direct,
-        "a record goes because of one that stays before it and is a pair with it, and for nothing "
-        "else",
+        "a record is removed only if it is a pair with one that is kept and comes before it",
     ),
     "cluster": RuleKind(
         WholeClusters,
-        "of each cluster one record stays, though others may be no pair with it",
+        "one record of each cluster is kept, though others may be no pair with it",
     ),
 }

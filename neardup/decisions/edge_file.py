@@ -1,68 +1,64 @@
 """The edges of a decision on disk, and numbers for the records in them.
 
-What is held is a place for each record that is in a pair, eight bytes.
+A number is the rank of a record by its place in the input, old records first.  An edge is in the
+lines of the later record in the order of the decision.  Held in memory: eight bytes, the place, for
+each record that is in a pair.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import gt, lt
 from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.lines.answer_lines import (
-    EDGE,
-    MEMBER,
-    SAME_SET,
-    Member,
-    member,
-    parse_edge_line,
-    parse_edge_lines,
-)
+from neardup.lines import answer_lines
 from neardup.lines.tagged_ids import Tag
 from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError, WireError
 
-BATCH_BYTES = 1 << 16
+BATCH_BYTES = 1 << 16  # of edges, read at once
 READ_BYTES = 1 << 12  # of one record
 READ_AGAIN = 8  # ids that are remembered
 IDENTICAL = 10**18  # similarities are whole numbers from 0 to this
 
 
 class Near(NamedTuple):
-    """The earlier record of an edge: its number, id, where that is in the file, the similarity."""
+    """An edge: the earlier record, its number, and where its tagged id is in the file."""
 
-    number: int
     record: bytes
+    number: int
     position: int
     similarity: int  # 0 … IDENTICAL
     same: bool = False  # one and the same set
 
 
 class Membership(NamedTuple):
-    crowd: bytes
+    """A record's line as a member of a dense cluster."""
+
+    cluster: bytes
     has_copies: bool
     set_text: bytes
-    line: int  # where in the file its line begins
+    line: int  # the position where it begins
 
 
 class Head(NamedTuple):
-    """A record, its edges to earlier ones, and the crowds that it is a member of."""
+    """A record, its edges to earlier ones, and its memberships of dense clusters."""
 
     number: int
     record: bytes
     position: int
     edges: list[Near]
-    crowds: list[Membership]
+    clusters: list[Membership]
 
 
 class Heads(NamedTuple):
-    """The same of n records in order, with E edges, in columns (arrays of int64)."""
+    """n records in order, with E edges, in columns (arrays of int64)."""
 
     numbers: np.ndarray  # of n
     records: list[bytes]
@@ -73,43 +69,37 @@ class Heads(NamedTuple):
     near_positions: np.ndarray
     similarity: np.ndarray
     same: np.ndarray  # bool
-    crowds: dict[bytes, list[Membership]]  # of each record that has any
+    clusters: dict[bytes, list[Membership]]  # of each record that has any
 
     def one_by_one(self, chosen: list[int]) -> list[Head]:
-        """These of the records."""
-        numbers, positions, bounds, near, near_positions, similarity, same = (
-            column.tolist()
-            for column in (
-                self.numbers,
-                self.positions,
-                self.bounds,
-                self.near,
-                self.near_positions,
-                self.similarity,
-                self.same,
-            )
+        """Return these of the records as rows."""
+        columns = self.near, self.near_positions, self.similarity, self.same
+        edges = [self.near_records, *(column.tolist() for column in columns)]
+        numbers, positions, bounds = (
+            column.tolist() for column in (self.numbers, self.positions, self.bounds)
         )
-        found = []
-        for i in chosen:
-            edges = [
-                Near(near[e], self.near_records[e], near_positions[e], similarity[e], same[e])
-                for e in range(bounds[i], bounds[i + 1])
-            ]
-            crowds = self.crowds.get(self.records[i], [])
-            found.append(Head(numbers[i], self.records[i], positions[i], edges, crowds))
-        return found
+        return [
+            Head(
+                numbers[i],
+                self.records[i],
+                positions[i],
+                list(map(Near, *(column[bounds[i] : bounds[i + 1]] for column in edges))),
+                self.clusters.get(self.records[i], []),
+            )
+            for i in chosen
+        ]
 
     def alone(self) -> np.ndarray:
-        """Which are no members of a crowd."""
-        return np.array([record not in self.crowds for record in self.records], bool)
+        """Return True for records that are not a member of a dense cluster."""
+        return np.array([record not in self.clusters for record in self.records], bool)
 
     def owners(self) -> np.ndarray:
-        """Of each edge, which of these records has it."""
+        """Return the place of each edge's record among these."""
         return np.repeat(np.arange(len(self.records)), np.diff(self.bounds))
 
 
 class EdgeFile:
-    """Edge lines, to be gone through in order of records; `count` records begin a line."""
+    """Edge lines, read in order of records or from a position; `count` records begin a line."""
 
     def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
         """Put `blocks` of whole lines into an empty file, which stays open as long as this is used.
@@ -118,8 +108,8 @@ class EdgeFile:
         """
         self.tag = tag
         self.file = file
-        # The tagged id that begins at a position.
-        self.record_at = lru_cache(READ_AGAIN)(self._record_at)
+        # Returns the tagged id that begins at a position.
+        self.record_at = lru_cache(READ_AGAIN)(partial(self._read, end=b"\t"))
         places = array("Q")
         before = b""
         for block in blocks:
@@ -133,7 +123,7 @@ class EdgeFile:
                 try:
                     places.frombytes(tag.places(heads).tobytes())
                 except WireError:
-                    parse_edge_line(block.partition(b"\n")[0])  # may tell better what this is
+                    answer_lines.parse_edge_line(block.partition(b"\n")[0])  # may say more
                     raise
                 before = heads[-1]
         self.file.flush()
@@ -152,11 +142,11 @@ class EdgeFile:
 
     @property
     def old(self) -> int:
-        """How many records are old; they have the first numbers."""
+        """The number of old records, which have the first numbers."""
         return int(np.searchsorted(self.places, np.uint64(NEW)))
 
     def batches(self) -> Iterator[Heads]:
-        """All records in order, some at a time."""
+        """Yield all records in order, some at a time."""
         position, rest = 0, b""
         while data := self._at(position + len(rest), BATCH_BYTES):
             data = rest + data
@@ -169,17 +159,14 @@ class EdgeFile:
             rest = data[cut:]
         yield self._heads(rest, position)
 
-    def _record_at(self, position: int) -> bytes:
-        return self._read(position, b"\t")
-
     def member_at(self, line: int) -> tuple[Near, bytes]:
-        """The record and the set of the member whose line begins there."""
-        record, told = parse_edge_line(self._read(line, b"\n"))
-        assert isinstance(told, Member)
-        return Near(int(self._numbers([record])[0]), record, line, 0), told.set_text
+        """Return the record and the set of the member whose line begins there."""
+        record, member = answer_lines.parse_edge_line(self._read(line, b"\n"))
+        assert isinstance(member, answer_lines.Member)
+        return Near(record, int(self._numbers([record])[0]), line, 0), member.set_text
 
     def _read(self, position: int, end: bytes) -> bytes:
-        """From there to before the first `end`."""
+        """Return the bytes from there to before the first `end`."""
         data = b""
         while end not in data:
             more = self._at(position + len(data), READ_BYTES)
@@ -189,13 +176,13 @@ class EdgeFile:
         return data.partition(end)[0]
 
     def _at(self, position: int, count: int) -> bytes:
-        """So many bytes of the file, which may be one in memory."""
+        """Return so many bytes of the file, which may be one in memory."""
         self.file.seek(position)
         return self.file.read(count)
 
     def _heads(self, block: bytes, position: int) -> Heads:
         lines = block.splitlines(keepends=True)
-        fields = parse_edge_lines(lines)
+        fields = answer_lines.parse_edge_lines(lines)
         starts = position + np.cumsum([0, *map(len, lines)])
         if any(map(gt, fields, fields[1:])):  # Hadoop sorts by the first fields alone
             order = sorted(range(len(fields)), key=fields.__getitem__)
@@ -203,16 +190,20 @@ class EdgeFile:
         records = [some[0] for some in fields]
         first = [i for i, (a, b) in enumerate(zip(records, [b"", *records])) if a != b]
         heads = [records[i] for i in first]
-        edges = np.array([i for i, some in enumerate(fields) if len(some) == EDGE], np.int64)
-        of_edges = [some for some in fields if len(some) == EDGE]
+        edges = np.array(
+            [i for i, some in enumerate(fields) if len(some) == answer_lines.EDGE], np.int64
+        )
+        of_edges = [some for some in fields if len(some) == answer_lines.EDGE]
         near = [earlier for _, earlier, _ in of_edges]
         numbers = self._numbers(heads + near)
         texts = [text for _, _, text in of_edges]
         numbers_of = {text: as_number(text) for text in set(texts)}
-        crowds: dict[bytes, list[Membership]] = {}
+        clusters: dict[bytes, list[Membership]] = {}
         for some, start in zip(fields, starts.tolist()):
-            if len(some) == MEMBER:
-                crowds.setdefault(some[0], []).append(Membership(*member(some), start))
+            if len(some) == answer_lines.MEMBER:
+                clusters.setdefault(some[0], []).append(
+                    Membership(*answer_lines.member(some), start)
+                )
         return Heads(
             numbers[: len(heads)],
             heads,
@@ -222,12 +213,12 @@ class EdgeFile:
             near,
             starts[edges] + np.array([len(record) + 1 for record, _, _ in of_edges], np.int64),
             np.array([numbers_of[text] for text in texts], np.int64),
-            np.array([text == SAME_SET for text in texts], bool),
-            crowds,
+            np.array([text == answer_lines.SAME_SET for text in texts], bool),
+            clusters,
         )
 
     def _numbers(self, records: list[bytes]) -> np.ndarray:
-        """The number of each record (int64): its rank by place."""
+        """Return the number of each record (int64)."""
         places = self.tag.places(records)
         numbers = np.searchsorted(self.places, places)
         if len(places) and not (self.places[np.minimum(numbers, self.count - 1)] == places).all():
@@ -236,15 +227,16 @@ class EdgeFile:
 
 
 def as_number(similarity: bytes) -> int:
-    """
-    >>> as_number(b"0.912345678901234567"), as_number(SAME_SET) == IDENTICAL
+    """Return 10^18 times a similarity, as edge lines have it.
+
+    >>> as_number(b"0.912345678901234567"), as_number(answer_lines.SAME_SET) == IDENTICAL
     (912345678901234567, True)
     """
-    return IDENTICAL if similarity == SAME_SET else int(similarity.replace(b".", b""))
+    return IDENTICAL if similarity == answer_lines.SAME_SET else int(similarity.replace(b".", b""))
 
 
 def _start_of(data: bytes, record: bytes, end: int) -> int:
-    """Where the lines of this record begin, which are the last ones before `end`.
+    """Return where the lines of this record begin, the last ones before `end`.
 
     >>> _start_of(b"a\\tx\\nb\\t.\\nb\\ta\\t=\\n", b"b", 14)
     4

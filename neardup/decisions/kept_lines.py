@@ -1,10 +1,7 @@
-"""The lines of an input without the removed records: lines, rows of a CSV file, or of Parquet.
+"""Write the kept records of a file in its own form: lines, rows and their header, or Parquet.
 
-Blank lines, bad ones and records without keys stay as they are.  Every line ends with LF here,
+Blank lines, bad ones and records without keys are kept as they are.  Every line ends with LF here,
 since a task of Hadoop cannot know how it ended.  A line may be of any length: it is not held.
-
-The records of a file that stay, in the form that the file has: lines, rows with their header, or
-a Parquet file with all its columns.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from typing import IO, Callable
 import numpy as np
 
 from neardup.lines.answer_lines import parse_decided
-from neardup.reading.blocks import LINE_BITS, endless_named, with_line_ends
+from neardup.reading.blocks import LINE_BITS, with_line_ends
 from neardup.reading.compressed import LINES, opened, position, unpacked
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
@@ -28,6 +25,8 @@ from neardup.runtime.errors import StageError, UsageError, shown
 from neardup.runtime.program import STDOUT
 
 LF = ord("\n")
+FILE_PLACES = 1 << LINE_BITS  # from one file to the next
+AGAIN = "name the same files in the same order, or run all of it again"
 MOST_BYTES = 130 << 20  # of a decided line, which has two ids; what has no line end has none, too
 
 
@@ -38,10 +37,10 @@ def kept_lines(
     of_file: bool = True,
     check: Callable[[bytes], None] | None = None,
 ) -> Iterator[bytes]:
-    r"""The bytes of a file, or of a part of it, without the lines at the places `gone` (ascending).
+    r"""Yield the bytes of a file, or a part of it, without the lines at places `gone` (ascending).
 
     `first` is the place of the first line; places before it, or after the last one, are of others.
-    `check` is given each line that goes and is whole in a chunk.
+    `check` is called with each removed line that is whole in a chunk.
 
     >>> b"".join(kept_lines([b"a\r", b"\nb\nc", b"d\n\ne"], 7, [3, 8, 11]))
     b'a\ncd\n\n'
@@ -78,7 +77,7 @@ def kept_lines(
 
 
 def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
-    """The same, each line ending with LF, and without a byte order mark at the start of a file."""
+    """Yield chunks in which lines end with LF, without a byte order mark at the start of a file."""
     held = b""  # a CR, after which an LF may come, or what may become a byte order mark
     for chunk in chunks:
         chunk = held + chunk
@@ -89,23 +88,19 @@ def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
         chunk, of_file = chunk.removeprefix(codecs.BOM_UTF8) if of_file else chunk, False
         if chunk.endswith(b"\r"):
             chunk, held = chunk[:-1], b"\r"
-        yield _line_feeds(chunk)
-    yield _line_feeds(held)
-
-
-def _line_feeds(chunk: bytes) -> bytes:
-    return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
+        yield chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
+    yield b"\n" if held == b"\r" else held
 
 
 def places_from(file: IO[bytes], place: int) -> Iterator[int]:
-    """The places on decided lines, from this one on; see `records_from`."""
+    """Yield the places on decided lines, from this one on; see `records_from`."""
     return (found for found, _ in records_from(file, place))
 
 
 def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
-    """(place, id) of decided lines, from this place on, of a file in order of places.
+    """Yield (place, id) of decided lines, from this place on, of a file in order of places.
 
-    It is found by halves, so that each task of many reads only what is of its own lines.
+    A binary search, so that each task of many reads only what is of its own lines.
     """
     low, high = 0, os.fstat(file.fileno()).st_size  # the first such line begins in between
     while low < high:
@@ -126,19 +121,15 @@ def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _line_after(file: IO[bytes], position: int) -> tuple[int, bytes]:
-    """The first line that begins at this position or after it, and where it does."""
+    """Return the first line that begins at this position or after it, and where it does."""
     file.seek(max(0, position - 1))
     if position:
         file.readline(MOST_BYTES)
     return file.tell(), file.readline(MOST_BYTES)
 
 
-FILE_PLACES = 1 << LINE_BITS  # from one file to the next
-AGAIN = "name the same files in the same order, or run all of it again"
-
-
 def nothing(_: int) -> None:
-    """For those who do not ask how far it is."""
+    """Ignore progress."""
 
 
 def keep_file(
@@ -150,9 +141,9 @@ def keep_file(
     with_header: bool = True,
     passed: Callable[[int], None] = nothing,
 ) -> bool:
-    """Write what stays of a file; `decided` are the lines of those that go, in order of places.
+    """Write the kept records of a file; `decided` has the lines of removed ones in order of places.
 
-    Tells whether that was anything: of an empty file there is no header, which the next one has.
+    Returns whether that was anything: an empty file has no header, which the next one has then.
     `max_line` and `passed` are as in `read_files`.
     """
     kind, (path, name, first) = form.kind_of(file.name), file
@@ -174,15 +165,14 @@ def keep_file(
             first -= 1
             gone = gone if with_header else itertools.chain([first], gone)
         check = places.check_line if kind in LINES else None
-        chunks = with_line_ends(unpacked(path, passed))
-        with endless_named("" if name == "-" else f"{name}: "):
-            written = sum(map(sink.write, kept_lines(chunks, first, gone, check=check)))
+        chunks = with_line_ends(unpacked(path, passed), "" if name == "-" else f"{name}: ")
+        written = sum(map(sink.write, kept_lines(chunks, first, gone, check=check)))
     places.check(name)
     return written > 0
 
 
 class Places:
-    """The places of the records that go, of one file, asked for in order."""
+    """The places of the removed records of one file, in order."""
 
     def __init__(self, decided: IO[bytes], first: int):
         end = first + FILE_PLACES
@@ -204,7 +194,7 @@ class Places:
         return place
 
     def check_line(self, line: bytes) -> None:
-        """StageError unless the line at the last place is of the record that goes."""
+        """StageError unless the line at the last place is that of the removed record."""
         if not line.lstrip().startswith(self._id):
             raise StageError(
                 f"expected a line of {shown(self._id)}, got {shown(line.rstrip())}: this is "
@@ -212,7 +202,7 @@ class Places:
             )
 
     def check(self, name: str) -> None:
-        """StageError where not all lines were found, after which the next place was asked for."""
+        """StageError if a line was not found: the next place was not asked for."""
         if not self._ended and (self._given or next(self, None) is not None):
             raise StageError(f"{name}: is shorter than the file that was decided on; {AGAIN}")
 
@@ -225,7 +215,7 @@ def keep_in_one(
     sink: IO[bytes],
     passed: Callable[[int], None] = nothing,
 ) -> None:
-    """The same of several files, one after the other, with one header."""
+    """Write the kept records of several files, one after the other, with one header."""
     header, before, done = True, 0, 0
 
     def in_all(of_file: int) -> None:
@@ -241,8 +231,8 @@ def keep_in_one(
 
 
 def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
-    """UsageError where what stays of several files cannot be one file, or stdout is a terminal and
-    it is not text."""
+    """UsageError where the kept records of several files cannot be one file, or are not text and
+    stdout is a terminal."""
     instead = "write a file for each of them: -o FOLDER/"
     kinds = {form.kind_of(name) for _, name, _ in files}
     if len(files) > 1 and "parquet" in kinds:
@@ -255,13 +245,10 @@ def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
         names = " and ".join(sorted(kinds))
         raise UsageError(f"--output kept of {names} is not one file; {instead}")
     if kinds <= {"csv", "tsv"} and form.has_header and len(files) > 1:
-        headers = [(name, header) for name, header in _headers(form, files) if header]
-        for name, header in headers[1:]:
-            if header != headers[0][1]:
-                raise UsageError(f"{headers[0][0]} and {name} have other columns; {instead}")
-
-
-def _headers(form: InputFormat, files: Sequence[InputFile]) -> Iterator[tuple[str, list[str]]]:
-    for path, name, _ in files:
-        with opened(path, name) as stream:
-            yield name, header_of(form.kind_of(name), stream, name)
+        first: tuple[str, list[str]] | None = None
+        for path, name, _ in files:
+            with opened(path, name) as stream:
+                header = header_of(form.kind_of(name), stream, name)
+            first = first or ((name, header) if header else None)
+            if first and header and header != first[1]:
+                raise UsageError(f"{first[0]} and {name} have other columns; {instead}")

@@ -1,19 +1,17 @@
 """Rules: which records are kept, from the edges between them.
 
---rule direct: the lexicographically first maximal independent set.
+--rule direct: the lexicographically first maximal independent set.  In order of priority a record
+is kept unless it is similar to one that is kept before it.  Else it is removed, and its reason is
+the most similar one of these; ties go to the best priority.  An old record is always kept, and is a
+better reason than a new one.
 
-In order of priority a record stays unless one that stays before it is a pair with it: then it goes,
-and its reason is the most similar one of these, of several the one with the best priority.  An old
-record always stays, and is a better reason than a new one.
+Copies of a set are tied to the first of them, and to nothing else.  If that is kept, they are
+removed because of it.  If it is removed, so are they: for its reason, or for a better one that has
+come since.  So what is held of a removed record is its best reason so far.
 
-Copies of a set are tied to the first of them, and to nobody else.  If that stays, they go because
-of it.  If it goes, they go too: because of its reason, or of a better one that has come since.
-What is held of a record that goes is therefore its best reason so far.
-
---rule cluster: of each connected component the first record stays.
-
-The others go because of it, also those that are no pair with it: these were only chained to it, and
-their line says `-` for the similarity.
+--rule cluster: the first record of each connected component is kept.  The others are removed
+because of it, also those that are not similar to it: they are only *chained* to it, and their line
+has `-` for the similarity.
 """
 
 from __future__ import annotations
@@ -28,103 +26,95 @@ from neardup.decisions.edge_file import IDENTICAL, EdgeFile, Head, Heads
 from neardup.sets.union_find import Forest
 
 AT_ONCE = 1 << 16
+KEPT, COPY, OPEN = -1, -2, 0  # instead of a rank, in `Direct`
+OLD_FIRST = 2 * IDENTICAL
+NOBODY, SMALLEST, UNKNOWN = -1, -1, -2  # in `WholeClusters`
+NO_PAIR = b"-"
 
 
 class Components:
-    """The clusters of the records of an `EdgeFile`; four bytes are held for each record."""
+    """The clusters of the records of an `EdgeFile`; four bytes are held for each record.
 
-    def __init__(self, edges: EdgeFile):
+    `complete`: connect all records now.
+    """
+
+    def __init__(self, edges: EdgeFile, complete: bool):
         self.forest = Forest(edges.count)
         self.old = edges.old
-        self._of_crowd: dict[bytes, int] = {}  # a member of each
-
-    @classmethod
-    def of(cls, edges: EdgeFile) -> Components:
-        components = cls(edges)
-        for heads in edges.batches():
-            components.connect(heads)
-        return components
+        self._in_dense: dict[bytes, int] = {}  # a member of each dense cluster
+        for heads in edges.batches() if complete else ():
+            self.connect(heads)
 
     def connect(self, heads: Heads) -> None:
-        """Records with their neighbours."""
+        """Connect records with their neighbours."""
         self.forest.join_all(heads.numbers[heads.owners()], heads.near)
-        for number, record in zip(heads.numbers.tolist(), heads.records) if heads.crowds else ():
-            for member in heads.crowds.get(record, []):
-                self.forest.join(number, self._of_crowd.setdefault(member.crowd, number))
-
-    def of_record(self, number: int) -> int:
-        """One number for all records of its cluster."""
-        return self.forest.root(number)
-
-    def of_records(self, numbers: np.ndarray) -> np.ndarray:
-        """The same of many (int64 arrays)."""
-        return self.forest.roots(numbers)
-
-    def count(self) -> int:
-        return self._roots_from(0)
+        for number, record in zip(heads.numbers.tolist(), heads.records) if heads.clusters else ():
+            for member in heads.clusters.get(record, []):
+                self.forest.join(number, self._in_dense.setdefault(member.cluster, number))
 
     def largest(self) -> int:
-        """How many records the largest has."""
+        """Return the number of records of the largest cluster."""
         sizes = np.zeros_like(self.forest.parents)
         for numbers in self._pieces(0):
             np.add.at(sizes, self.forest.roots(numbers), 1)
         return int(sizes.max(initial=0))
 
-    def would_go(self) -> int:
-        """How many new records would go if one of each cluster stayed, and old ones."""
+    def would_be_removed(self) -> int:
+        """Return how many new records are removed if one of each cluster and old ones are kept."""
         # The root of a cluster is its first record: one that has an old record has an old root.
-        return len(self.forest.parents) - self.old - self._roots_from(self.old)
+        return len(self.forest.parents) - self.old - self.count_from(self.old)
 
-    def _roots_from(self, number: int) -> int:
-        """How many records from this one on are the root of a cluster."""
+    def count_from(self, number: int) -> int:
+        """Return how many records from this one on are the root of a cluster."""
         roots = (self.forest.roots(numbers) == numbers for numbers in self._pieces(number))
         return sum(int(np.count_nonzero(some)) for some in roots)
 
     def _pieces(self, number: int) -> Iterator[np.ndarray]:
-        """The numbers of all records from this one on, some at a time."""
+        """Yield the numbers of all records from this one on, some at a time."""
         count = len(self.forest.parents)
         for low in range(number, count, AT_ONCE):
             yield np.arange(low, min(low + AT_ONCE, count))
 
 
 class Reason(NamedTuple):
-    """The tagged id of the record that stays, and the similarity, or `-` if they are no pair."""
+    """The tagged id of the kept record, and the similarity, or `-` if they are only chained."""
 
     kept: bytes
     similarity: bytes
 
 
 class Rule:
-    """Asked of one record after the other, in order of priority."""
+    """Decides one record after the other, in order of priority."""
 
-    # Whether `components` must be known before the first record.
-    components_first = False
+    components_first = False  # whether they must be complete before the first record
 
     def __init__(self, edges: EdgeFile, components: Components):
         self.edges = edges
         self.components = components
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """What becomes of some of these records as far as it follows from what is decided by now:
-        why they go, or None for those that stay; by their places among these."""
+        """Decide those of these records whose fate follows from what is decided by now.
+
+        Returns the reasons, or None for kept records, by their places among these.
+        """
         raise NotImplementedError
 
-    def may_stay(self, head: Head) -> bool:
-        """False if what is known by now rules out that this record stays."""
+    def may_be_kept(self, head: Head) -> bool:
+        """Return False if what is known by now rules out that this record is kept."""
         raise NotImplementedError
 
     def decide(self, head: Head) -> Reason | None:
-        """Why this record goes; None if it stays."""
+        """Return why this record is removed; None if it is kept."""
         raise NotImplementedError
 
-    def stays(self, number: int) -> bool:
-        """Whether the record of this number was decided to stay."""
+    def is_kept(self, number: int) -> bool:
+        """Return True if the record of this number was decided to be kept."""
         raise NotImplementedError
 
 
 @lru_cache(1 << 12)
 def as_decimals(similarity: int) -> bytes:
-    """Six decimals of a number from 0 to 10^18, rounded half-even.
+    """Return a number from 0 to 10^18 as six decimals, rounded half-even.
 
     >>> as_decimals(912345678901234567), as_decimals(5 * 10**11), as_decimals(15 * 10**11)
     (b'0.912346', b'0.000000', b'0.000002')
@@ -134,55 +124,51 @@ def as_decimals(similarity: int) -> bytes:
     return b"%d.%06d" % divmod(millionths, 10**6)
 
 
-STAYS, COPY, OPEN = -1, -2, 0  # instead of a rank
-OLD_FIRST = 2 * IDENTICAL
-
-
 class Direct(Rule):
-    """For each record eight bytes, and eight: the rank of its reason, and where that is written."""
+    """Holds 16 bytes for each record: the rank of its reason, and the position of that."""
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
-        self.ranks = np.full(edges.count, OPEN, np.int64)  # or STAYS, or COPY
+        self.ranks = np.full(edges.count, OPEN, np.int64)  # or KEPT, or COPY
         self.places = np.zeros(edges.count, np.int64)  # or of a COPY, the number of the first one
         self.rank, self.where = self.ranks.data, self.places.data  # whose items are read faster
         self.old = edges.old
 
-    def stays(self, number: int) -> bool:
-        return self.rank[number] == STAYS
+    def is_kept(self, number: int) -> bool:
+        return self.rank[number] == KEPT
 
-    def may_stay(self, head: Head) -> bool:
+    def may_be_kept(self, head: Head) -> bool:
         return head.number < self.old or not any(
-            near.same or self.stays(near.number) for near in head.edges
+            near.same or self.is_kept(near.number) for near in head.edges
         )
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Who has no edges stays.  Who has one to a record that stays goes, if what its other edges
-        lead to is decided too, and has another set.
+        """Keep records without edges.  Remove those with an edge to a kept record, if what their
+        other edges lead to is decided too, and has another set.
         """
         edges = np.diff(heads.bounds)
         alone = heads.alone()
-        staying = np.flatnonzero(alone & (edges == 0))
-        self.ranks[heads.numbers[staying]] = STAYS
+        without_edges = np.flatnonzero(alone & (edges == 0))
+        self.ranks[heads.numbers[without_edges]] = KEPT
         later = np.flatnonzero(edges)
         runs = heads.bounds[later]
         ranks = self.ranks[heads.near]
-        stays = ranks == STAYS
-        known = stays | ((ranks != OPEN) & ~heads.same)
-        best, rank = _best(np.where(stays, self._rank(heads.similarity, heads.near), 0), runs)
-        goes = np.logical_and.reduceat(known, runs) & (rank > 0)
-        goes &= alone[later] & (heads.numbers[later] >= self.old)
-        later, best, rank = later[goes], best[goes], rank[goes]
+        kept_before = ranks == KEPT
+        known = kept_before | ((ranks != OPEN) & ~heads.same)
+        best, rank = _best(np.where(kept_before, self._rank(heads.similarity, heads.near), 0), runs)
+        removed = np.logical_and.reduceat(known, runs) & (rank > 0)
+        removed &= alone[later] & (heads.numbers[later] >= self.old)
+        later, best, rank = later[removed], best[removed], rank[removed]
         self.ranks[heads.numbers[later]] = rank
         self.places[heads.numbers[later]] = heads.near_positions[best]
         kept = map(heads.near_records.__getitem__, best.tolist())
         reasons = map(Reason, kept, map(as_decimals, (rank % OLD_FIRST).tolist()))
-        return {**dict.fromkeys(staying.tolist()), **dict(zip(later.tolist(), reasons))}
+        return {**dict.fromkeys(without_edges.tolist()), **dict(zip(later.tolist(), reasons))}
 
     def decide(self, head: Head) -> Reason | None:
         rank, where, kept, copy_of = 0, 0, b"", -1
         for near in [] if head.number < self.old else head.edges:
-            if self.rank[near.number] == STAYS:
+            if self.rank[near.number] == KEPT:
                 place, record = near.position, near.record
                 found = self._rank(near.similarity, near.number)
             elif near.same:
@@ -194,31 +180,33 @@ class Direct(Rule):
             if found > rank or (found == rank and record < kept):
                 rank, where, kept = found, place, record
         if not rank:
-            self._stay(head)
+            self._keep(head)
             return None
         self.rank[head.number] = rank if copy_of < 0 else COPY
         self.where[head.number] = where if copy_of < 0 else copy_of
         return Reason(kept, as_decimals(rank % OLD_FIRST))
 
-    def _stay(self, head: Head) -> None:
-        self.rank[head.number] = STAYS
-        for near in head.edges:  # all go, and their copies to come may have a better reason now
+    def _keep(self, head: Head) -> None:
+        self.rank[head.number] = KEPT
+        for (
+            near
+        ) in head.edges:  # all are removed, and their copies to come may have a better reason now
             first = self._first(near.number)
             rank = self._rank(near.similarity, head.number)
             if 0 < self.rank[first] < rank:
                 self.rank[first], self.where[first] = rank, head.position
 
     def _first(self, number: int) -> int:
-        """The first of the copies of a set."""
+        """Return the first of the copies of a set."""
         return self.where[number] if self.rank[number] == COPY else number
 
     def _rank(self, similarity: Any, kept: Any) -> Any:
-        """What makes a reason better: one or many."""
+        """Return what makes a reason better, for one or many (arrays)."""
         return similarity + OLD_FIRST * (kept < self.old)
 
 
 def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the first of the largest is in each run that begins at `starts`, and the largest.
+    """Return where the first maximum is in each run that begins at `starts`, and the maximum.
 
     >>> [column.tolist() for column in _best(np.array([3, 7, 7, 5]), np.array([0, 3]))]
     [[1, 3], [7, 5]]
@@ -229,12 +217,8 @@ def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.minimum.reduceat(places, starts), largest
 
 
-NOBODY, SMALLEST, UNKNOWN = -1, -1, -2
-NO_PAIR = b"-"
-
-
 class WholeClusters(Rule):
-    """For each record eight bytes, and eight: its similarity to who stays, and where that is."""
+    """Holds 16 bytes for each record: its similarity to the kept one, and the position of that."""
 
     components_first = True
 
@@ -243,15 +227,15 @@ class WholeClusters(Rule):
         self.similarity = np.full(edges.count, UNKNOWN, np.int64)  # 0 if they are no pair
         self.kept = np.full(edges.count, NOBODY, np.int64)  # of the component of this number
 
-    def stays(self, number: int) -> bool:
+    def is_kept(self, number: int) -> bool:
         return bool(self.similarity[number] == SMALLEST)
 
-    def may_stay(self, head: Head) -> bool:
-        return bool(self.kept[self.components.of_record(head.number)] == NOBODY)
+    def may_be_kept(self, head: Head) -> bool:
+        return bool(self.kept[self.components.forest.root(head.number)] == NOBODY)
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """All records, but for clusters with crowds and copies of records that are among these."""
-        component = self.components.of_records(heads.numbers)
+        """Decide all records, but for dense clusters and copies of records that are among these."""
+        component = self.components.forest.roots(heads.numbers)
         alone = ~np.isin(component, component[~heads.alone()])
         new = np.flatnonzero(alone & (self.kept[component] == NOBODY))
         first = new[np.unique(component[new], return_index=True)[1]]
@@ -259,28 +243,28 @@ class WholeClusters(Rule):
         self.similarity[heads.numbers[first]] = SMALLEST
 
         similarity = self.similarity[heads.near]
-        stays = similarity == SMALLEST
+        kept_before = similarity == SMALLEST
         open_ = heads.same & (similarity == UNKNOWN)
-        found = np.where(stays, heads.similarity, np.where(heads.same, similarity, 0))
+        found = np.where(kept_before, heads.similarity, np.where(heads.same, similarity, 0))
         best = np.zeros(len(heads.records), np.int64)
         np.maximum.at(best, heads.owners(), found)
         alone[heads.owners()[open_]] = False
         alone[first] = False
-        goes = np.flatnonzero(alone)
-        self.similarity[heads.numbers[goes]] = best[goes]
-        kept = map(self.edges.record_at, self.kept[component[goes]].tolist())
-        reasons = map(Reason, kept, map(_in_words, best[goes].tolist()))
-        return {**dict.fromkeys(first.tolist()), **dict(zip(goes.tolist(), reasons))}
+        removed = np.flatnonzero(alone)
+        self.similarity[heads.numbers[removed]] = best[removed]
+        kept = map(self.edges.record_at, self.kept[component[removed]].tolist())
+        reasons = map(Reason, kept, map(_in_words, best[removed].tolist()))
+        return {**dict.fromkeys(first.tolist()), **dict(zip(removed.tolist(), reasons))}
 
     def decide(self, head: Head) -> Reason | None:
-        component = self.components.of_record(head.number)
-        if self.may_stay(head):
+        component = self.components.forest.root(head.number)
+        if self.may_be_kept(head):
             self.similarity[head.number] = SMALLEST
             self.kept[component] = head.position
             return None
         best = 0
         for near in head.edges:
-            if self.stays(near.number):
+            if self.is_kept(near.number):
                 best = max(best, near.similarity)
             elif near.same:
                 best = max(best, int(self.similarity[near.number]))

@@ -17,7 +17,7 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import bare_parser, run, write_all
 from neardup.stages.pairs import dedup_pairs, map_records
-from neardup.stages.phases import lines_in_blocks, map_shared, read_shared_keys, reduce_either
+from neardup.stages.phases import lines_in_blocks, read_shared_keys, reduce_either
 from neardup.stages.token_counting import with_cost_printed
 from neardup.stored.index_manifest import refuse_indexes
 
@@ -67,10 +67,9 @@ def _map() -> None:
         shared = read_shared_keys(args.shared_keys, settings)
     if args.blocks:
         write_all(lines_in_blocks(blocks, settings, counters, shared))
-    elif shared:
-        write_all(lines for _, lines in map_shared(blocks, settings, counters, shared))
     else:
-        write_all(lines for _, lines in map_records(blocks, settings, counters))
+        mapped = map_records(blocks, settings, counters, shared=shared)
+        write_all(lines for _, lines in mapped)
     counters.report()
 
 

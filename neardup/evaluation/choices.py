@@ -1,9 +1,11 @@
-"""Settings that a run could have, with what each would find and cost.
+"""Settings of the job that keep a promise, and what each would find and cost, by a survey.
 
-Settings of the job that keep a promise, and what each would find and cost, by a survey.
+What a setting costs is counted, and not timed: keys, candidate pairs, bytes sent.  Its *work* is
+the number of things that are handled one by one: keys that are made, sent and sorted, candidate
+pairs that are compared, and, where a scheme asks how rare tokens are, the tokens that are counted
+first.  The setting with the least work is recommended; of equal ones, the one that sends least.
 
-Seconds are those of run_local.sh on this machine: parsing and the scheme's keys are timed on the
-sample, and all that follows has a price.  Letters: b bands, r rows.
+Letters: b bands, r rows.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.evaluation.estimates import CandidateCounts, Survey, candidate_counts, seconds
+from neardup.evaluation.estimates import CandidateCounts, Survey, candidate_counts
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
@@ -22,11 +24,15 @@ from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import SetMeasure
-from neardup.stages.candidate_keys import ENTRY_BYTES
+
+MOST_BANDS = 64
+ENOUGH_CANDIDATES = 100  # pairs of the sample; with fewer, banding goes by the mean of all seeds
+ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, a model stands for them
+MODEL = 1000  # steps
 
 
 def number(value: float) -> str:
-    """With three digits that count.
+    """A number with three significant digits.
 
     >>> number(63096.66), number(2.345), number(0)
     ('63,100', '2.35', '0')
@@ -36,7 +42,7 @@ def number(value: float) -> str:
 
 
 def short(value: float) -> str:
-    """The same in little room.
+    """A number with three significant digits in little room.
 
     >>> short(27_012_345), short(381.5), short(5.04e9)
     ('27M', '382', '5.04G')
@@ -46,22 +52,6 @@ def short(value: float) -> str:
             scale = 1000 if letter == "k" else unit
             return f"{float(f'{value / scale:.3g}'):g}{letter}"
     return number(value)
-
-
-MOST_BANDS = 64
-ENOUGH_MET = 100  # pairs of the sample; with fewer, banding goes by the mean of all seeds
-ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, a model stands for them
-MODEL = 1000  # steps
-NEARLY = 1.1  # so much slower is as fast
-
-# Seconds of one core (AMD EPYC, as in docs/benchmarks.md), fitted to runs of run_local.sh on
-# synthetic videos and package descriptions with 4 to 64 bands.
-RUN = 0.35  # of all cores: to start, and to end
-ENTRY = 2.5e-7  # to write, sort and look at a key's entry
-MET = 4e-8  # to look at the sizes and bitmaps of a pair
-VERIFIED, TOKEN = 1e-8, 2e-9  # to verify it, and for each token of the two
-LINE_BYTE = 6e-9  # to send, sort and decode a byte of the lines that are left
-COUNTED = 1.5e-7  # to count a token
 
 
 class Choice(NamedTuple):
@@ -74,9 +64,9 @@ class Choice(NamedTuple):
 class Cost(NamedTuple):
     """What a setting finds and costs in the whole input.
 
-    at_threshold, of_pairs: recall, of a pair at the threshold and of all that there are; met,
-    verified: pairs, see `CandidateCounts`; shuffled: bytes that mapper.py writes; entries: bytes
-    of the entries of run_local.sh.
+    at_threshold, of_pairs: recall, of a pair at the threshold and of all that there are;
+    candidates, verified: pairs, see `CandidateCounts`; shuffled: bytes that mapper.py writes;
+    counted: tokens that are counted first.
     """
 
     choice: Choice
@@ -84,11 +74,14 @@ class Cost(NamedTuple):
     of_pairs: float
     records: float
     keys: float
-    met: float
+    candidates: float
     verified: float
     shuffled: float
-    entries: float
-    seconds: float
+    counted: float
+
+    @property
+    def work(self) -> float:
+        return self.keys + self.candidates + self.counted
 
 
 def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
@@ -127,36 +120,23 @@ def not_compared(name: str) -> list[str]:
     ]
 
 
-def cost(survey: Survey, choice: Choice, asked: list[str], cores: int) -> Cost:
+def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:
     """What a choice comes to, with the options that say what a pair is."""
     options = Options.from_arguments([*asked, *choice.flags])
-    part, counts = survey, None
-    if counts_first(options):
-        part, counts = survey.counted()
+    part, counts = survey.counted() if counts_first(options) else (survey, None)
     scheme = Settings.of(options, counts).scheme
     keys = scheme.keys(part.batch.sets)
-    block = part.block
-    keying = seconds(lambda: scheme.keys(block.sets)) / len(block.ids) * survey.records
-    met = _candidate_counts(part, scheme, keys)
+    found = _candidate_counts(part, scheme, keys)
     each = part.weights.records
-    shuffled = sum(len(lines) for _, lines in format_keyed_lines(part.batch, keys)) * each
-    line = shuffled / max(len(keys.values) * each, 1)
-    entries = len(keys.values) * each + survey.records
-    work = survey.parsing + keying + ENTRY * entries + MET * met.candidates
-    work += (VERIFIED + TOKEN * 2 * survey.tokens / survey.records) * met.verified
-    work += LINE_BYTE * line * 2 * min(met.verified, survey.records)  # a line or two a record
-    if counts is not None:
-        work += survey.parsing + COUNTED * survey.tokens
     return Cost(
         choice,
         *_recall(scheme, survey),
         survey.records,
         len(keys.values) * each,
-        met.candidates,
-        met.verified,
-        shuffled,
-        ENTRY_BYTES * entries,
-        RUN + work / cores,
+        found.candidates,
+        found.verified,
+        shuffled=sum(len(lines) for _, lines in format_keyed_lines(part.batch, keys)) * each,
+        counted=survey.tokens if counts else 0,
     )
 
 
@@ -165,19 +145,20 @@ def _candidate_counts(survey: Survey, scheme: Scheme, keys: Ragged) -> Candidate
     known = survey.likeness
     if survey.whole and found:
         return found
-    if isinstance(scheme, MinHash) and (found is None or found.seen < ENOUGH_MET):
+    if isinstance(scheme, MinHash) and (found is None or found.seen < ENOUGH_CANDIDATES):
         b, r = scheme.bands, scheme.rows
-        met, verified = known.meet(known.window, b, r), known.meet(known.possible, b, r)
-    elif found is None:  # nearly all of them meet
-        met = verified = float(known.window.sum())
+        candidates = known.sharing(known.window, b, r)
+        verified = known.sharing(known.possible, b, r)
+    elif found is None:  # nearly all of them share a key
+        candidates = verified = float(known.window.sum())
     else:
-        met, verified = found.candidates, found.verified
+        candidates, verified = found.candidates, found.verified
     pairs = float(known.matches.sum())  # all of them are found
-    return CandidateCounts(max(met, pairs), max(verified, pairs), 0)
+    return CandidateCounts(max(candidates, pairs), max(verified, pairs), 0)
 
 
 def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
-    """Of a pair at the threshold, and of the pairs of the input."""
+    """The recall of a pair at the threshold, and of the pairs of the input."""
     least = survey.measure.resemblance
     if least is None:
         return scheme.recall(0.0), scheme.recall(0.0)
@@ -193,20 +174,19 @@ def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
 
 
 def best(costs: list[Cost]) -> Cost:
-    """The fastest; of those that are nearly as fast, the one that sends the least."""
-    limit = NEARLY * min(each.seconds for each in costs)
-    return min((each for each in costs if each.seconds <= limit), key=lambda each: each.shuffled)
+    """The setting with the least work."""
+    return min(costs, key=lambda each: (each.work, each.shuffled))
 
 
 def worth_showing(costs: list[Cost], how_many: int, always: Cost) -> list[Cost]:
-    """In their order: the fastest that no other beats in keys and in pairs alike."""
+    """In their order: those of least work that no other beats in keys and in pairs alike."""
     front = [each for each in costs if not any(_beats(other, each) for other in costs)]
-    fastest = sorted(front, key=lambda each: each.seconds)[:how_many]
-    return [each for each in costs if each in fastest or each is always]
+    least = sorted(front, key=lambda each: each.work)[:how_many]
+    return [each for each in costs if each in least or each is always]
 
 
 def _beats(one: Cost, other: Cost) -> bool:
     """More keys are worth it where they save a twentieth of the pairs."""
     if one.keys == other.keys:
-        return one.met < other.met
-    return one.keys < other.keys and one.met <= 1.05 * other.met
+        return one.candidates < other.candidates
+    return one.keys < other.keys and one.candidates <= 1.05 * other.candidates

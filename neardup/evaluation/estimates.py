@@ -1,51 +1,35 @@
-"""What a sample says of a file: how similar its records are, and how many pairs meet.
-
-How alike the records of a file are, and how many pairs of them meet, from a sample.
+"""A survey: what a sample of lines says of all records of the input.
 
 All pairs of the sample are compared, exactly, and kept as histograms of their resemblance.  Each
-stands for many pairs of the file (`line_sample`), so for banding the candidates in the
-whole file are the sum of P(s) = 1 - (1 - s^r)^b over a histogram, without bias, and as a mean of
-all seeds.  `candidate_counts` are of the pairs of the sample that share a key, for any scheme and
-with the hash functions that the run will have; where many are seen, they are the better estimate.
+stands for many pairs of the file (`line_sample`), so for banding the candidates in the whole file
+are the sum of P(s) = 1 - (1 - s^r)^b over a histogram, without bias, and as a mean of all seeds.
+`candidate_counts` counts the pairs of the sample that share a key, for any scheme and with the hash
+functions that the run will have; where many are seen, it is the better estimate.
 
 Letters: n records in the sample (3,000), s resemblance, b bands, r rows.
 Cost: n²/2 pairs, and one addition for each token that two records share.
-
-A survey: what a sample of lines tells of all records of the input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from time import process_time
 
 import numpy as np
 
-from neardup.evaluation.line_sample import LineSample
-from neardup.reading.blocks import BLOCK_BYTES
+from neardup.evaluation.line_sample import LineSample, as_block
+from neardup.joins.inverted_index import Index
 from neardup.reading.input_check import LOOKED_AT, Parser, looks_of
 from neardup.runtime.errors import StageError
 from neardup.runtime.summary import BAD, MAX_BAD, judged
-from neardup.sets.ragged import (
-    Batch,
-    Ragged,
-    chunks,
-    distinct,
-    later_in_run,
-    pairs_in_runs,
-    spans,
-    starts_of_runs,
-)
+from neardup.sets.ragged import Batch, Ragged, distinct
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure
 from neardup.similarity.sketches import may_reach, wide_bitmaps
 
 BINS = 256
-COMPARED_AT_ONCE = 1 << 20  # pairs of records
-SHARED_AT_ONCE = 1 << 21  # tokens of two records
 MOST_SHARED = 1 << 28  # some seconds; a sample with more of them is thinned
-MOST_MET = 1 << 24  # pairs that share a key, counted with repeats
+MOST_CANDIDATES = 1 << 24  # pairs that share a key, counted with repeats
 
 
 @dataclass(frozen=True)
@@ -94,7 +78,7 @@ class Likeness:
     resemblance: np.ndarray
     seen: int
 
-    def meet(self, pairs: np.ndarray, bands: int, rows: int) -> float:
+    def sharing(self, pairs: np.ndarray, bands: int, rows: int) -> float:
         """How many of the pairs in a histogram share a key, as a mean of all seeds."""
         return float(pairs @ (1 - (1 - self.resemblance**rows) ** bands))
 
@@ -114,17 +98,12 @@ def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
     sizes, maps = sets.sizes, wide_bitmaps(sets)
     window, possible, matches, sums, counts = np.zeros((5, BINS))
     seen = 0
-    for low, common in common_tokens(sets):
-        left, right = np.nonzero(np.triu(common, low + 1))  # each pair once
-        both = common[left, right]
-        left = left + low
+    for left, right, common in _pairs_that_share(sets, sizes, measure):
         x, y = sizes[left], sizes[right]
-        near = np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y))
-        left, right, both, x, y = (column[near] for column in (left, right, both, x, y))
-        resemblance = both / (x + y - both)
+        resemblance = common / (x + y - common)
         place = np.minimum((resemblance * BINS).astype(np.int64), BINS - 1)
         weight = weights.of(left, right)
-        found = measure.may_reach(both, x, y)
+        found = measure.may_reach(common, x, y)
         window += np.bincount(place, weight, BINS)
         possible += np.bincount(place, weight * may_reach(measure, maps, sizes, left, right), BINS)
         matches += np.bincount(place, weight * found, BINS)
@@ -134,35 +113,20 @@ def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
     return Likeness(window, possible, matches, sums / np.maximum(counts, 1), seen)
 
 
-def common_tokens(sets: Ragged) -> Iterator[tuple[int, np.ndarray]]:
-    """(low, table): how many tokens records low, low+1, … share with each (int64 (…, n)).
-
-    >>> [(low, table.tolist()) for low, table in common_tokens(Ragged.from_rows([[1, 2], [2, 3]]))]
-    [(0, [[2, 1], [1, 2]])]
-    """
-    n = len(sets)
-    owner = np.repeat(np.arange(n), sets.sizes)
-    holders = owner[np.argsort(sets.values, kind="stable")]
-    starts, counts = _holders_of(sets)
-    work = np.add.reduceat(counts, sets.offsets[:-1]) + n * SHARED_AT_ONCE // COMPARED_AT_ONCE
-    for low, high in chunks(work, SHARED_AT_ONCE):
-        some = slice(sets.offsets[low], sets.offsets[high])
-        others = holders[spans(starts[some], counts[some])]
-        row = np.repeat(owner[some] - low, counts[some])
-        table = np.bincount(row * n + others, minlength=(high - low) * n)
-        yield low, table.reshape(high - low, n)
-
-
-def _holders_of(sets: Ragged) -> tuple[np.ndarray, np.ndarray]:
-    """int64 (T,): where the holders of each value begin, among all in order, and how many."""
-    tokens, counts = distinct(sets.values)
-    rank = np.searchsorted(tokens, sets.values)
-    return (np.cumsum(counts) - counts)[rank], counts[rank]
+def _pairs_that_share(
+    rows: Ragged, sizes: np.ndarray, measure: Measure
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(left, right, how many values both rows have) of records whose sizes allow a pair; int64."""
+    for left, right, common in Index.of(rows).overlaps(rows):
+        x, y = sizes[left], sizes[right]
+        near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))
+        yield left[near], right[near], common[near]
 
 
 def comparable(sets: Ragged) -> int:
     """How many of the records can be compared with each other in a few seconds."""
-    shared = int(_holders_of(sets)[1].sum())
+    _, holders = distinct(sets.values)
+    shared = int(holders @ holders)
     return int(len(sets) * min(1.0, (MOST_SHARED / max(shared, 1)) ** 0.5))
 
 
@@ -170,57 +134,31 @@ def candidate_counts(
     sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
 ) -> CandidateCounts | None:
     """The pairs of records that share a key; None where they are too many to look at."""
-    met = _met(keys)
-    if met is None:
+    _, members = distinct(keys.values)
+    if float(members @ (members - 1)) / 2 > MOST_CANDIDATES:
         return None
-    left, right = met
-    sizes = sets.sizes
-    x, y = sizes[left], sizes[right]
-    near = np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y))
-    left, right = left[near], right[near]
-    weight = weights.of(left, right)
-    verified = weight @ may_reach(measure, wide_bitmaps(sets), sizes, left, right)
-    return CandidateCounts(float(weight.sum()), float(verified), len(left))
-
-
-def _met(keys: Ragged) -> tuple[np.ndarray, np.ndarray] | None:
-    """(left, right) of each pair that shares a key, left < right."""
-    n = len(keys)
-    order = np.argsort(keys.values, kind="stable")
-    owner = np.repeat(np.arange(n), keys.sizes)[order]  # ascending in a bucket
-    starts = starts_of_runs(keys.values[order])
-    members = np.diff(starts, append=len(order))
-    if not len(order) or float(members @ (members - 1)) / 2 > MOST_MET:
-        return None if len(order) else (np.empty(0, np.int64),) * 2
-    left, right = pairs_in_runs(later_in_run(members))
-    pairs, _ = distinct(owner[left] * n + owner[right])
-    return pairs // n, pairs % n
-
-
-TRIALS = 3
-BLOCK_TOKENS = BLOCK_BYTES // 7
-
-
-def seconds(task: Callable[[], object]) -> float:
-    """What it takes one core, if nothing else disturbs it."""
-    times = [process_time()]
-    for _ in range(TRIALS):
-        task()
-        times.append(process_time())
-    return min(b - a for a, b in zip(times, times[1:]))
+    sizes, maps = sets.sizes, wide_bitmaps(sets)
+    candidates = verified = 0.0
+    seen = 0
+    for left, right, _ in _pairs_that_share(keys, sizes, measure):
+        weight = weights.of(left, right)
+        candidates += float(weight.sum())
+        verified += float(weight @ may_reach(measure, maps, sizes, left, right))
+        seen += len(left)
+    return CandidateCounts(candidates, verified, seen)
 
 
 def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
-    """StageError where no line of a sample is a record, with what they look like."""
-    for lines in sample.lines[:LOOKED_AT], sample.lines:  # most often the first ones tell
-        _, bad = parse(b"".join(lines))
+    """StageError where no line of a sample is a record, with what the lines look like."""
+    for lines in sample.lines[:LOOKED_AT], sample.lines:  # the first ones are mostly enough
+        _, bad = parse(as_block(lines))
         if len(bad) < len(lines) or not bad:
             return
     judged({f"{BAD}{bad[0].reason}": len(bad), **looks_of(sample.lines, input_)}, MAX_BAD)
 
 
 def check_enough(records: int, sample: LineSample) -> None:
-    """StageError where a sample has no two records."""
+    """StageError where a sample does not have two records."""
     if records < 2:
         what = "one record" if records else "no record"
         raise StageError(f"{what} in a sample of {len(sample.lines):,} lines; a pair takes two")
@@ -229,20 +167,19 @@ def check_enough(records: int, sample: LineSample) -> None:
 @dataclass(frozen=True)
 class Survey:
     """batch: the records that were compared; weights: what they stand for; whole: whether these
-    are all; bad: lines of the sample that are no records; parsing: seconds for the whole input."""
+    are all; bad: lines of the sample that are not records."""
 
     batch: Batch
     weights: Weights
     whole: bool
     bad: int
-    parsing: float
     measure: SetMeasure
     likeness: Likeness
 
     @classmethod
     def of(cls, sample: LineSample, parse: Parser, measure: SetMeasure, seed: int) -> Survey:
-        """StageError where there are no two records."""
-        batch, bad = parse(b"".join(sample.lines))
+        """StageError where there are not two records."""
+        batch, bad = parse(as_block(sample.lines))
         good = np.ones(len(sample.lines), dtype=bool)
         out = [*(line.number for line in bad), *batch.without_shingles]
         good[out] = False
@@ -253,19 +190,11 @@ class Survey:
         weights = Weights.of_sample(sample, good).take(order)
         batch = batch.take(order)
         found = likeness(batch.sets, measure, weights)
-        block = sample.lines[:: max(1, sum(map(len, sample.lines)) // BLOCK_BYTES)]
-        parsing = seconds(lambda: parse(b"".join(block))) / len(block) * sample.total
         whole = sample.whole and len(order) == n and n + len(out) == round(sample.total)
-        return cls(batch, weights, whole, len(bad), parsing, measure, found)
+        return cls(batch, weights, whole, len(bad), measure, found)
 
     def __len__(self) -> int:
         return len(self.batch.ids)
-
-    @property
-    def block(self) -> Batch:
-        """About as many records as are read at once."""
-        step = max(1, int(len(self.batch.sets.values) // BLOCK_TOKENS))
-        return self.batch.take(np.arange(0, len(self), step))
 
     @property
     def records(self) -> float:
@@ -280,13 +209,13 @@ class Survey:
     def counted(self) -> tuple[Survey, TokenCounts]:
         """For schemes that count tokens: some of the records, and the counts for them.
 
-        Subtle: tokens are counted in one half of the sample, and those of the other half then meet.
-        Among records that were counted themselves, no token that two of them share looks rare.
+        Subtle: tokens are counted in one half of the sample, and records of the other half are
+        compared.  Among records that were counted themselves, no token that two share looks rare.
         """
         sets = self.batch.sets
         if self.whole:
             return self, TokenCounts.of_sets(sets)
-        met, counting = np.arange(0, len(self), 2), np.arange(1, len(self), 2)
+        compared, counting = np.arange(0, len(self), 2), np.arange(1, len(self), 2)
         counted = sets.take(counting)
         scale = self.records / len(counting)
         tokens, known = distinct(counted.values)
@@ -298,5 +227,5 @@ class Survey:
         sizes, holders = distinct(sets.sizes)
         holders = np.maximum(1, holders * self.weights.records).astype(np.int64)
         counts = TokenCounts(sizes, holders, every, frequencies, counted)
-        half = replace(self, batch=self.batch.take(met), weights=self.weights.take(met))
+        half = replace(self, batch=self.batch.take(compared), weights=self.weights.take(compared))
         return half, counts

@@ -1,4 +1,4 @@
-"""Options of commands that compare exactly, as given or as a run had them."""
+"""Options of commands that compare exactly, as they are given or as a run had them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def exact_parser(
 
 
 def take_weights(parser: argparse.ArgumentParser) -> None:
-    """An option more, of what tokens weigh."""
+    """Add the option --weights."""
     parser.add_argument(
         WEIGHTS.flag,
         metavar=WEIGHTS.metavar,
@@ -58,7 +58,7 @@ def take_weights(parser: argparse.ArgumentParser) -> None:
 
 
 def exact_settings(options: Options) -> tuple[Settings, SetMeasure]:
-    """The settings, of which the scheme means nothing, and the measure where nothing weighs more.
+    """The settings, whose scheme means nothing, and the measure of unweighted sets.
 
     UsageError for anything wrong, in --weights too.
     """
@@ -72,7 +72,7 @@ def exact_settings(options: Options) -> tuple[Settings, SetMeasure]:
 
 
 def asked_kind(options: Options) -> Weighing | None:
-    """What tokens weigh; None where it is the same for all.  UsageError."""
+    """The kind of weights, or None where all tokens weigh the same; UsageError."""
     weights = options.own.get(WEIGHTS.flag, ONE)
     if weights == ONE:
         return None
@@ -89,14 +89,14 @@ def asked_kind(options: Options) -> Weighing | None:
 
 
 def check_files(files: list[str]) -> None:
-    """Every file must be there, and standard input comes once."""
+    """Refuse a file that is missing, and standard input given twice."""
     if files.count("-") > 1:
         raise UsageError("-: standard input can be read only once")
     check_inputs(files)
 
 
 def share(flag: str, text: str) -> float:
-    """The number between 0 and 1 that `text` is, such as a confidence."""
+    """Read a number between 0 and 1, such as a confidence."""
     try:
         value = float(text)
     except ValueError:
@@ -120,11 +120,11 @@ def gathered(batches: Iterable[Batch]) -> Batch:
 
 
 RUN = "--run"
-FREE = {"--strict", "--max-bad"}  # asks nothing of the run
+FREE = {"--strict", "--max-bad"}  # may differ from the run
 
 
 class AskedRun(NamedTuple):
-    """options: those of the run but for its output; files: what it read."""
+    """options: those of the run but for its output; files: the files it read."""
 
     name: str  # of the answer, or of its own file
     options: Options
@@ -133,21 +133,21 @@ class AskedRun(NamedTuple):
 
     @classmethod
     def of(cls, name: str) -> AskedRun:
-        """StageError where its own file is missing, or damaged."""
+        """Read the run's own file; StageError where it is missing, or damaged."""
         if not name:
             raise UsageError(f"{RUN}: expected the name of a file, got ''")
-        told = RunFile.of(name)
-        old = options_of(told, name).against
-        options = Options.from_arguments(filter(_of_records, told.options))
+        run = RunFile.of(name)
+        old = options_of(run, name).against
+        options = Options.from_arguments(filter(_of_records, run.options))
         indexes = [each for each in old if is_index(each)]
-        files = [*(each for each in old if each not in indexes), *told.files]
+        files = [*(each for each in old if each not in indexes), *run.files]
         return cls(name, options, files, indexes)
 
     def arguments(self) -> list[str]:
         return list(filter(_of_records, self.options.arguments()))
 
     def refuse_others(self, options: Options) -> None:
-        """UsageError where other options are asked for than the run had."""
+        """UsageError for an option with another value than the run had."""
         for flag in filter(_of_records, OPTIONS):
             mine, other = self.options.value(flag), options.value(flag)
             if mine != other and flag not in FREE:
@@ -158,7 +158,7 @@ class AskedRun(NamedTuple):
                 )
 
     def check_files(self) -> None:
-        """StageError where a file that the run has read is not there any more."""
+        """StageError for a file that the run has read and that is not there any more."""
         for file in self.files:
             gone = "was standard input" if file == "-" else "no such file any more"
             if file == "-" or not os.path.isfile(file):
@@ -168,19 +168,19 @@ class AskedRun(NamedTuple):
                 )
 
 
-def options_of(told: RunFile, name: str | os.PathLike[str]) -> Options:
+def options_of(run: RunFile, name: str | os.PathLike[str]) -> Options:
     """The options of a run; StageError where this version of neardup has not all of them."""
     try:
-        return Options.from_arguments(told.options)
+        return Options.from_arguments(run.options)
     except ValueError as error:
         raise StageError(
-            f"{run_file_name(name)}: of neardup {told.version}: {error} of this one; run again "
+            f"{run_file_name(name)}: of neardup {run.version}: {error} of this one; run again "
             "with -o"
         ) from None
 
 
 def _of_records(word: str) -> bool:
-    """Whether an option asks something of records, and not of the answer."""
+    """Whether an option is about records, and not about the answer."""
     return word.partition("=")[0] not in OUTPUT_OPTIONS
 
 

@@ -1,20 +1,26 @@
-"""Why two records are a pair or not: their similarity, and where they meet.
+"""Explain two records for `why`: their similarity, and the keys that both have.
 
-The similarity of two sets in words, exactly: `9/11 = 0.818182`.
+A similarity is shown exactly: `9/11 = 0.818182`.
 
-Two records explained: (name, what there is to say) of each line, for `why`.
+The angle of two sets is estimated from how many bits of their vectors are equal.  Each of F bits is
+equal with probability a = 1 - θ/π (Charikar 2002), so θ is about π·(1 - share).  How many are equal
+is binomial: the exact interval of a gives one of θ, and one of the cosine.  To each side that of θ
+is about 2·π·√(a·(1 - a) / F) wide, for 95 %.
+
+Letters: F bits (384), of which 372 are equal: θ = 0.098, and the cosine 0.995.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from math import cos, pi
 from typing import NamedTuple
 
 import numpy as np
 
 from neardup.evaluation.pair_elements import WIDTH, Lines, Texts, elements, listed
-from neardup.evaluation.pair_files import angle, pair_lines
+from neardup.evaluation.pair_files import pair_lines
 from neardup.lines.keyed_lines import encode_sets, encoded_size, format_keys
 from neardup.options.settings import Settings
 from neardup.reading.input_format import InputFormat
@@ -25,17 +31,11 @@ from neardup.schemes.bit_keys import EqualBits
 from neardup.schemes.scheme import Scheme
 from neardup.schemes.scheme import shown as shown_chance
 from neardup.sets.ragged import Batch, Ragged, shared
-from neardup.similarity.measures import (
-    MAX_DENOMINATOR,
-    MEASURES,
-    Jaccard,
-    Measure,
-    SetMeasure,
-    Threshold,
-    six_decimals,
-)
+from neardup.similarity import measures
+from neardup.similarity.intervals import clopper_pearson
 
-LEAST = Threshold(1, MAX_DENOMINATOR)  # that all but strangers reach
+LEAST = measures.Threshold(1, measures.MAX_DENOMINATOR)  # that all but strangers reach
+ALPHA = 0.05  # how often the interval of an angle may miss it
 FIRST, SECOND = np.array([0]), np.array([1])
 
 
@@ -44,8 +44,8 @@ class Similarity(NamedTuple):
     value: float
 
 
-def similarity(measure: Measure, name: str, sets: Ragged) -> Similarity:
-    """Of sets 0 and 1 (containment: of set 0 in set 1), by a measure of this name.
+def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity:
+    """The similarity of sets 0 and 1 (containment: of set 0 in set 1) by a measure of this name.
 
     >>> from neardup.similarity.measures import MEASURES
     >>> sets = Ragged.from_rows([[1, 2, 3, 4], [1, 2]])
@@ -53,7 +53,7 @@ def similarity(measure: Measure, name: str, sets: Ragged) -> Similarity:
     Similarity(text='2/4 = 0.500000', value=0.5)
     Similarity(text='2/√(4·2) = 0.707107', value=0.707107)
     """
-    if not isinstance(measure, SetMeasure):
+    if not isinstance(measure, measures.SetMeasure):
         return _by_scheme(measure, sets)
     common = shared(sets, FIRST, SECOND).sizes
     x, y = sets.sizes[:1], sets.sizes[1:2]
@@ -63,9 +63,9 @@ def similarity(measure: Measure, name: str, sets: Ragged) -> Similarity:
     return Similarity(f"{fraction} = {_decimals(part, whole)}", part / whole)
 
 
-def _by_scheme(measure: Measure, sets: Ragged) -> Similarity:
-    """By a measure that only its scheme has."""
-    if isinstance(measure, EqualBits):  # which else tells nothing below its least
+def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
+    """The similarity by a measure that only its scheme has."""
+    if isinstance(measure, EqualBits):  # which otherwise finds nothing below its least
         measure = replace(measure, least=0)
     found = measure.verified(sets, FIRST, SECOND)
     if not len(found.part):
@@ -76,10 +76,7 @@ def _by_scheme(measure: Measure, sets: Ragged) -> Similarity:
 
 def _decimals(part: int, whole: int) -> str:
     columns = np.array([[part], [whole]], dtype=object)  # of weights, they may be very large
-    return six_decimals(*columns)[0].decode()
-
-
-ALPHA = 0.05  # how often the interval of an angle may miss it
+    return measures.six_decimals(*columns)[0].decode()
 
 
 def explained(
@@ -90,7 +87,7 @@ def explained(
     form: InputFormat,
     texts: Texts,
 ) -> Lines:
-    """All there is to say about two ids; `records` are theirs, `measure` is what was asked for.
+    """All lines about two ids; `records` are theirs, `measure` is the one that was asked for.
 
     `texts` are theirs too, where their lines have the form of texts.
     """
@@ -102,12 +99,12 @@ def explained(
     shared_keys = shared(keys, FIRST, SECOND).row(0)
     names = [key.decode() for key in format_keys(shared_keys).tolist()]
     chance = scheme.recall(similarity(scheme.measure(own, LEAST), own, pair.sets).value)
-    weighted = "weighted " if scheme.weights and name in MEASURES else ""
-    at = f"weighted {own}" if scheme.weights and own in MEASURES else own
+    weighted = "weighted " if scheme.weights and name in measures.MEASURES else ""
+    at = f"weighted {own}" if scheme.weights and own in measures.MEASURES else own
     lines = [_head(letter, records, id_) for letter, id_ in zip("AB", ids)]
     lines += elements(pair, form, texts)
     lines += _similarities(scheme, name, pair.sets)
-    if name in MEASURES:
+    if name in measures.MEASURES:
         least = settings.threshold
         lines += [("threshold", f"{least.num}/{least.den} = {least}, by {weighted}{name}")]
     elif isinstance(settings.measure, EqualBits):
@@ -123,12 +120,12 @@ def explained(
 
 
 def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
-    """By Jaccard, by what the scheme goes by, and by the measure that was asked for."""
-    lines: Lines = [("jaccard", similarity(Jaccard(LEAST), "jaccard", sets.bare()).text)]
+    """The similarity by Jaccard, by the scheme's own measure, and by the one asked for."""
+    lines: Lines = [("jaccard", similarity(measures.Jaccard(LEAST), "jaccard", sets.bare()).text)]
     for each in dict.fromkeys((scheme.measures[0], name)):
         measure = scheme.measure(each, LEAST)
         there = similarity(measure, each, sets).text
-        if scheme.weights and each in MEASURES:
+        if scheme.weights and each in measures.MEASURES:
             lines += [("weighted", f"{there}, by {each}")]
         elif each == "containment":
             back = similarity(measure, each, sets.take(np.array([1, 0]))).text
@@ -139,7 +136,7 @@ def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
 
 
 def _equal_bits(settings: Settings, measure: EqualBits, name: str, sets: Ragged) -> Lines:
-    """How many bits must be equal, and what those that are say of the angle."""
+    """How many bits must be equal, and the cosine that follows from those that are."""
     least, bits = measure.least, measure.bits
     equal = round(similarity(measure, name, sets).value * bits)
     cosine, low, high = angle(equal, bits, ALPHA).cosines
@@ -200,14 +197,39 @@ def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance
 
 
 def _advice(settings: Settings, name: str, chance: float) -> str:
-    """What would find a pair that was missed."""
+    """Options that would find a pair that was missed."""
     if chance == 1:
         return f"{'':{WIDTH}}which cannot be by the promise: please report it"
     advice = []
-    if isinstance(settings.measure, SetMeasure):  # and not one that only this scheme has
+    if isinstance(settings.measure, measures.SetMeasure):  # and not one that only this scheme has
         exact = "--exact" if name in SCHEMES["exact"].measures else "--scheme prefix"
         advice += [f"{exact} finds every pair"]
     advice += [option.finds_more for option in settings.scheme.options if option.finds_more]
     if chance > 0:
         advice += ["another --seed misses others: merge both runs with dedup_reducer.py"]
     return "\n".join(f"{'':{WIDTH}}{line}" for line in advice)
+
+
+class Angle(NamedTuple):
+    """An angle in radians, and the ends of its interval."""
+
+    angle: float
+    smallest: float
+    largest: float
+
+    @property
+    def cosines(self) -> tuple[float, float, float]:
+        """The cosine of the angle, the least and the most."""
+        return cos(self.angle), cos(self.largest), cos(self.smallest)
+
+
+def angle(equal: int, bits: int, alpha: float) -> Angle:
+    """The angle by so many equal bits; the interval misses it with probability `alpha` at most.
+
+    >>> [round(each, 3) for each in angle(372, 384, 0.05)]
+    [0.098, 0.051, 0.169]
+    >>> [round(each, 3) for each in angle(372, 384, 0.05).cosines]
+    [0.995, 0.986, 0.999]
+    """
+    low, high = clopper_pearson(equal, bits, alpha)
+    return Angle(pi * (1 - equal / bits), pi * (1 - high), pi * (1 - low))

@@ -26,13 +26,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from neardup.reading.blocks import LINE_END, Start, count_lines
+from neardup.reading.blocks import LINE_END, Start
 from neardup.reading.compressed import MAGIC_BYTES, OPENERS, refuse_no_lines
 from neardup.reading.input_format import InputFormat
+from neardup.reading.text_rows import FlawedRow, json_line
 from neardup.runtime.errors import StageError
 from neardup.sets.ragged import distinct
 
@@ -48,9 +49,9 @@ class LineSample:
     """Lines, and what they stand for.
 
     lines: each with its line end, none blank; cells: int64 (n,), the number of the cell of each;
-    total: how many lines the files have, if `whole` exactly, else by their bytes; too_long: how
-    many lines were left out; origin: where they come from, in words; within, between: for how many
-    pairs of lines one stands, of one cell and of two.
+    total: the number of lines of the files, exact if `whole`, else estimated by bytes; too_long:
+    how many lines were left out; origin: where they come from, in words; within, between: how many
+    pairs of lines a pair from one cell and from two stands for.
     """
 
     lines: list[bytes]
@@ -63,14 +64,19 @@ class LineSample:
     between: float
 
 
+def as_block(lines: list[bytes]) -> Any:
+    """Some lines of a sample as a block, which a parser reads."""
+    return lines if any(isinstance(line, FlawedRow) for line in lines) else b"".join(lines)
+
+
 def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) -> LineSample:
     """At most this many lines of all the files (`-` is stdin); of tables, their rows as JSON."""
     dice = np.random.default_rng(seed)
-    for name in files:
-        if _is_plain(name) and form.is_of_lines(name):
-            with open(name, "rb") as file:
-                refuse_no_lines(file.read(MAGIC_BYTES), name, OPENERS)
-    if all(_is_plain(name) and form.is_of_lines(name) for name in files):
+    in_cells = [name for name in files if _is_plain(name) and form.is_of_lines(name)]
+    for name in in_cells:
+        with open(name, "rb") as file:
+            refuse_no_lines(file.read(MAGIC_BYTES), name, OPENERS)
+    if len(in_cells) == len(files):
         return _from_cells(files, lines, dice)
     return _from_start(files, lines, dice, form)
 
@@ -128,7 +134,7 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
 
 
 def _shuffled(count: int, dice: np.random.Generator) -> Iterator[int]:
-    """0 … count-1 in random order, without holding them all where they are many."""
+    """0 … count-1 in random order, without holding all of them where they are many."""
     if count <= 1 << 20:
         yield from dice.permutation(count).tolist()
         return
@@ -170,7 +176,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
 def _from_start(
     files: list[str], lines: int, dice: np.random.Generator, form: InputFormat
 ) -> LineSample:
-    """Of the first bytes of each file, as many from each."""
+    """A sample of the first lines of each file, as many bytes from each."""
     found: list[bytes] = []
     total, too_long = 0.0, 0
     shares = []
@@ -195,26 +201,30 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> tuple[list[bytes], int, float | None]:
-    """The same of a table, from which rows come in pieces."""
+    """As `_first_lines`, for a table, whose rows come in pieces."""
     found: list[bytes] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0
     for piece in form.pieces(name, name, MOST_LINE_BYTES, Start(name, 1)):
-        for lines in () if piece.flaw else piece.data():
-            rows += count_lines(lines)
+        for part in () if piece.flaw else piece.parts():
+            rows += len(part)
             if held <= limit:  # a piece may be a hundred times as large as it is in the file
-                found += lines.splitlines(keepends=True)
-                held += len(lines)
+                lines = [
+                    row if isinstance(row, FlawedRow) else json_line(row) + b"\n" for row in part
+                ]
+                found += lines
+                held += sum(map(len, lines))
         if held > limit:
             behind = piece.behind * len(found) / rows
             return found, 0, behind / size if size and behind else None
-    return [row for row in found if row.strip()], 0, 1
+    return [row for row in found if isinstance(row, FlawedRow) or row.strip()], 0, 1
 
 
 def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]:
     """(lines, how many are too long, the share of the file that was read; None: nobody knows)."""
     with open(sys.stdin.fileno() if name == "-" else name, "rb", closefd=name != "-") as raw:
-        stream = OPENERS.get(Path(name).suffix, _as_it_is)(raw)
+        opener = OPENERS.get(Path(name).suffix)
+        stream = opener(raw) if opener else raw
         try:
             data = stream.read(limit)
             more = stream.read(1)
@@ -239,10 +249,6 @@ def _ended(line: bytes) -> bytes:
     return line if line.endswith((b"\n", b"\r")) else line + b"\n"
 
 
-def _as_it_is(stream: IO[bytes]) -> IO[bytes]:
-    return stream
-
-
 def _pairs(n: Any) -> Any:
-    """How many pairs n lines form."""
+    """The number of pairs of n lines."""
     return n * (n - 1) / 2

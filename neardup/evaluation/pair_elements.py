@@ -1,30 +1,23 @@
 """Two records side by side: their texts, their shingles, and how they differ.
 
-A file is read once, a block at a time; nothing is shingled, and nothing held but these texts.
+    in both     4: 'to be or', 'be or not', 'or not to', 'not to be'
+    only in A   0
+    only in B   2: 'to be seen', 'be seen again'
+    difference  … or not to be {+seen again+}
 
-Shingles in words: a text, as it is shingled → of each hash what of the text it stands for.
+Texts are noted while blocks pass by, and nothing else is held.  A shingle of words is shown as its
+words, one of characters as its characters, a spot as the antecedent and its chain.  In a bag the
+second of equal ones has its number behind it: `to be #2`.
 
-A shingle of words is its words, one of characters its characters, a spot the antecedent and its
-chain.  In a bag the second of equal ones has its number behind it: `to be #2`.
+The difference is word by word, as wdiff does it; in scripts without blanks between words each
+letter is a word (see reading/shingling.py).  The words that are the same are a longest common
+subsequence, found a row of the table at a time, each a long integer with a bit for each word of B
+(Hyyrö 2004). A bit is 0 where the row goes up by one.  Of n and m words it takes n·m bits and some
+n·m/64 steps: 0.2 s for 16,000 words each.  Longer texts are cut into pieces, as many of A as of B,
+so that no table has more than CELLS bits, and the first is compared with the first, and so on: 0.9
+s for 100,000 words each, in 32 MB.  That is a difference still, only not always the smallest.
 
-What two texts differ in, word by word, as wdiff does: (kind, words) in order.
-
-In scripts without blanks between words each letter is a word (see reading/shingling.py).
-
-The words that are the same are a longest common subsequence, found a row of the table at a time,
-each a long integer with a bit for each word of B (Hyyrö 2004).  A bit is 0 where the row goes up by
-one.  Of n and m words it takes n·m bits and some n·m/64 steps: 0.2 s for 16,000 words each.
-
-Longer texts are cut into pieces, as many of A as of B, so that no table has more than CELLS bits,
-and the first is compared with the first, and so on: 0.9 s for 100,000 words each, in 32 MB.  What
-is told of them is a difference still, only not always the smallest.
-
-Letters: n, m words of A and B between what they begin and end with alike (1,000).
-
-in both     4: 'to be or', 'be or not', 'or not to', 'not to be'
-only in A   0
-only in B   2: 'to be seen', 'be seen again'
-difference  … or not to be {+seen again+}
+Letters: n, m words of A and B between their equal beginnings and ends (1,000).
 """
 
 from __future__ import annotations
@@ -40,29 +33,33 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from neardup.options.table import MAX_LINE_MIB
+from neardup.reading import shingling
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_format import InputFormat
-from neardup.reading.shingling import (
-    ANTECEDENTS,
-    STOP_WORDS,
-    Shingler,
-    bare_words,
-    canonical,
-    canonical_words,
-    joined,
-)
-from neardup.reading.shingling import words as words_of
 from neardup.reading.text_rows import row_id
 from neardup.runtime.errors import shown
 from neardup.sets.ragged import Batch
 
 Texts = dict[bytes, dict[str, None]]  # the different texts of each id, in order
+Units = TypeVar("Units", str, "list[str]")
+Lines = list[tuple[str, str]]  # a name, and what is shown behind it
+
+CELLS = 1 << 28  # bits: of two texts of 16,384 words
+SAME, ONLY_A, ONLY_B = "same", "only_a", "only_b"
+MARKS = {SAME: "{}", ONLY_A: "[-{}-]", ONLY_B: "{{+{}+}}"}
+WIDTH = 12  # of the names
+COLUMNS = 100  # of a difference
+SHOWN = 5  # shingles, and keys
+LETTERS = 60  # of a shingle, or a word
+AROUND = 4  # equal words beside what differs
+CHANGED = 8  # words at each end of what differs
+CHANGES = 20  # in which texts differ
 
 
 @dataclass(frozen=True)
 class ShownRecords:
-    """count: of all records that were read; texts: of those with an id that was asked for, the
-    first of each id; repeated: ids that came again."""
+    """count: all records that were read; texts: the first text of each id that was asked for;
+    repeated: ids with several records."""
 
     count: int
     texts: dict[bytes, str]
@@ -76,7 +73,7 @@ def shown_records(
     among: Sequence[str] = (),
     others: bool = False,
 ) -> ShownRecords:
-    """The records of these ids, as far as they are in the files; of shingle lines the shingles.
+    """The texts of these ids, as far as they are in the files; of shingle lines the shingles.
 
     `among` and `others` are as in `read_files`.
     """
@@ -99,7 +96,7 @@ def shown_records(
 def noting(
     blocks: Iterable[Block], form: InputFormat, ids: Collection[bytes], held: Texts
 ) -> Iterator[Block]:
-    """The same blocks; the different texts of these ids go into `held` as they pass."""
+    """Pass the blocks on, and put the different texts of these ids into `held`."""
     wanted = frozenset(ids)
     for block in blocks:
         there = form.fields or any(id_ in block.data for id_ in wanted)  # rows may spell them
@@ -120,22 +117,22 @@ def texts_of(block: Block, form: InputFormat) -> Iterator[tuple[bytes, str]]:
             yield id_ or row_id(block, number), text
 
 
-Units = TypeVar("Units", str, "list[str]")
+def shingles_in_words(text: str, shingler: shingling.Shingler) -> dict[int, str]:
+    """Each shingle of a cleaned text in words, in the order of the text.
 
-
-def shingles_in_words(text: str, shingler: Shingler) -> dict[int, str]:
-    """What each shingle stands for, in the order of the text, which has been cleaned.
-
-    >>> list(shingles_in_words("To be or not to be", Shingler.parse("word:2:bag")).values())
+    >>> bag = shingling.Shingler.parse("word:2:bag")
+    >>> list(shingles_in_words("To be or not to be", bag).values())
     ['to be', 'be or', 'or not', 'not to', 'to be #2']
     """
     width = shingler.width
     if shingler.unit == "spot":
-        shingles = list(_spots(bare_words(canonical_words(text)), width, shingler.distance))
+        shingles = list(
+            _spots(shingling.bare_words(shingling.canonical_words(text)), width, shingler.distance)
+        )
     elif shingler.unit == "char":
-        shingles = _runs(canonical(text), width)
+        shingles = _runs(shingling.canonical(text), width)
     else:
-        shingles = [" ".join(words) for words in _runs(canonical_words(text), width)]
+        shingles = [" ".join(words) for words in _runs(shingling.canonical_words(text), width)]
     if shingler.bag:
         shingles = list(_numbered(shingles))
     return dict(zip(shingler(text).tolist(), shingles))
@@ -147,13 +144,13 @@ def _runs(units: Units, width: int) -> list[Units]:
 
 
 def _spots(words: Sequence[str], chain: int, distance: int) -> Iterator[str]:
-    """One after the other, as spots.py has them in arrays."""
+    """The spots one after the other; reading/shingling.py has them in arrays."""
     for start in range(len(words)):
-        if words[start] in ANTECEDENTS:
+        if words[start] in shingling.ANTECEDENTS:
             places = [start]
             for _ in range(chain):
                 place = places[-1] + distance
-                while place < len(words) and words[place] in STOP_WORDS:
+                while place < len(words) and words[place] in shingling.STOP_WORDS:
                     place += 1
                 places.append(place)
             if places[-1] < len(words):
@@ -171,17 +168,13 @@ def _numbered(shingles: Iterable[str]) -> Iterator[str]:
         yield f"{shingle} #{seen[shingle]}" if seen[shingle] > 1 else shingle
 
 
-CELLS = 1 << 28  # bits: of two texts of 16,384 words
-SAME, ONLY_A, ONLY_B = "same", "only_a", "only_b"
-
-
 def word_difference(a: str, b: str) -> list[tuple[str, str]]:
     """Words as they are written, of A where both have them, compared in their canonical form.
 
     >>> word_difference("To be or not  to be", "to be and TO be")
     [('same', 'To be'), ('only_a', 'or not'), ('only_b', 'and'), ('same', 'to be')]
     """
-    ours, theirs = words_of(a), words_of(b)
+    ours, theirs = shingling.words(a), shingling.words(b)
     words: list[tuple[str, str]] = []
     i = j = 0
     for p, q in [*_same(_folded(ours), _folded(theirs)), (len(ours), len(theirs))]:
@@ -190,11 +183,11 @@ def word_difference(a: str, b: str) -> list[tuple[str, str]]:
         words += [(SAME, word) for word in ours[p : p + 1]]
         i, j = p + 1, q + 1
     runs = groupby(words, key=lambda each: each[0])
-    return [(kind, joined(word for _, word in run)) for kind, run in runs]
+    return [(kind, shingling.joined(word for _, word in run)) for kind, run in runs]
 
 
 def _folded(words: Sequence[str]) -> list[str]:
-    forms = {word: canonical(word) for word in set(words)}
+    forms = {word: shingling.canonical(word) for word in set(words)}
     return [forms[word] for word in words]
 
 
@@ -238,24 +231,13 @@ def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     return places[::-1]
 
 
-Lines = list[tuple[str, str]]
-WIDTH = 12  # of the names
-COLUMNS = 100  # of a difference
-SHOWN = 5  # shingles, and keys
-LETTERS = 60  # of a shingle, or a word
-AROUND = 4  # equal words beside what differs
-CHANGED = 8  # words at each end of what differs
-CHANGES = 20  # in which texts differ
-MARKS = {SAME: "{}", ONLY_A: "[-{}-]", ONLY_B: "{{+{}+}}"}
-
-
 class ShownText(NamedTuple):
     text: str
     shingles: dict[int, str]  # in words
 
 
 def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
-    """Of two records whose lines have this form; `texts` are theirs, where it is one of texts."""
+    """The lines about two records of this form; `texts` are theirs, if it is a form of texts."""
     if form.shingle is None:
         a, b = pair.sets.row(0), pair.sets.row(1)
         only_a, only_b = np.setdiff1d(a, b).tolist(), np.setdiff1d(b, a).tolist()
@@ -271,7 +253,7 @@ def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
 
 
 def _shown_text(pair: Batch, row: int, form: InputFormat, texts: Texts) -> ShownText:
-    """The text of a record, cleaned: of those that its id has, the one with its shingles."""
+    """The cleaned text of a record: of those of its id, the one with its shingles."""
     assert form.shingle
     values = set(pair.sets.row(row).tolist())
     cleaned = [form.clean(text) for text in texts[pair.ids[row]]]
@@ -284,7 +266,7 @@ def _words_of(shingles: dict[int, str], hashes: set[int]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Its control characters shown.
+    """Cut a text short, and escape its control characters.
 
     >>> _cut("be\\x1b"), len(_cut("x" * 100))
     ('be\\\\x1b', 61)
@@ -294,7 +276,7 @@ def _cut(text: str) -> str:
 
 
 def listed(values: Sequence[object]) -> str:
-    """How many, and the first few.
+    """The number of values, and the first few.
 
     >>> listed([1, 2, 3, 4, 5, 6]), listed([])
     ('6: 1, 2, 3, 4, 5 …', '0')
@@ -305,7 +287,7 @@ def listed(values: Sequence[object]) -> str:
 
 
 def difference(a: str, b: str) -> str:
-    """Two texts as wdiff shows them, what is long cut short; several lines where it takes them.
+    """The difference as wdiff shows it, long parts cut short, in one line or several.
 
     >>> difference("one two three four five six", "one two three four five SIX seven")
     '… three four five six {+seven+}'
@@ -316,7 +298,9 @@ def difference(a: str, b: str) -> str:
         return "none: the same words in the same order"
     end = len(parts) if len(changes) <= CHANGES else changes[CHANGES]
     words = [
-        MARKS[kind].format(_shortened(kind, words_of(text), first=not i, last=i == len(parts) - 1))
+        MARKS[kind].format(
+            _shortened(kind, shingling.words(text), first=not i, last=i == len(parts) - 1)
+        )
         for i, (kind, text) in enumerate(parts[:end])
     ]
     if end < len(parts):
@@ -327,7 +311,7 @@ def difference(a: str, b: str) -> str:
 
 
 def _shortened(kind: str, words: list[str], first: bool, last: bool) -> str:
-    """A part of a difference: its ends, or of what is the same only those beside a change."""
+    """The ends of a part of a difference; of equal words only those beside a change."""
     before = after = CHANGED
     if kind == SAME:
         before, after = AROUND * (not first), AROUND * (not last)
@@ -335,4 +319,4 @@ def _shortened(kind: str, words: list[str], first: bool, last: bool) -> str:
     left, between, right = words[:before], words[before:end], words[end:]
     if len(between) > 1:
         between = ["…"]
-    return joined(map(_cut, [*left, *between, *right]))
+    return shingling.joined(map(_cut, [*left, *between, *right]))

@@ -31,7 +31,7 @@ import numpy as np
 
 from neardup.evaluation.choices import short
 from neardup.evaluation.estimates import Weights, check_enough
-from neardup.evaluation.line_sample import LineSample
+from neardup.evaluation.line_sample import LineSample, as_block
 from neardup.joins import JOINS
 from neardup.joins.inverted_index import all_against_all
 from neardup.reading.input_format import InputFormat
@@ -60,7 +60,7 @@ class Texts:
     def of_sample(cls, sample: LineSample, form: InputFormat, seed: int) -> Texts:
         """StageError where there are no two."""
         cleaned = [""] * len(sample.lines)
-        for line in form.texts(b"".join(sample.lines)):
+        for line in form.texts(as_block(sample.lines)):
             cleaned[line.number] = form.clean(line.text)
         good = np.array([bool(text.strip()) for text in cleaned], dtype=bool)
         found = np.flatnonzero(good)

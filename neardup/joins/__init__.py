@@ -1,8 +1,8 @@
 """Exact joins in memory: from rows to all pairs whose resemblance reaches a threshold.
 
 All give the same pairs.  Simplest first: read them in the order of the table.  `ppjoin_plus` is
-the one to use; the others show, each in a few lines, what a filter is and what it saves.  Of rows
-with weights, which JOINS do not look at, WEIGHTED_JOINS give the pairs by a weighted measure.
+the one to use; the others show, each in a few lines, what a filter is and what it saves.  JOINS
+ignore weights; WEIGHTED_JOINS give the pairs of weighted rows by a weighted measure.
 
 In: rows of tokens, and a threshold.
 Out: pairs of rows, with what they have in common.

@@ -1,9 +1,4 @@
-"""The filters of prefix joins: sizes, prefixes, positions, and the order of tokens.
-
-Letters: t the threshold (9/10), x and y the sizes of two sets (35 and 38).
-
-Letters: t the threshold; x, y the sizes of two sets, such as 9 and 10; α the overlap that they
-need, ⌈t/(1+t)·(x+y)⌉: 9 at t = 0.9.  Both sets are in one order of all tokens.
+"""The filters of prefix joins: sizes, prefixes, positions, suffixes; and the order of tokens.
 
     length       a partner of y has at least ⌈t·y⌉ tokens
     prefix       two sets with an overlap of α share a token in their first x-α+1 and y-α+1
@@ -13,12 +8,12 @@ need, ⌈t/(1+t)·(x+y)⌉: 9 at t = 0.9.  Both sets are in one order of all tok
 All but the last take plain integers or int64 arrays, element by element.  No floats: ⌈t·n⌉ of a
 float is wrong for some t and n.  The suffix filter is of Xiao, Wang, Lin, Yu (WWW 2008).
 
-Records and tokens in the order of the joins: small records first, and in each rare tokens first.
+`Ordered` has small records first, and in each its rare tokens first.  A token is a shingle's rank
+by document frequency (ties: by a hash of the shingle), so the first tokens of a record are those
+that it shares with few others.  Cost: two sorts of one word for each token.
 
-A token is a shingle's rank by document frequency (ties: by a hash of the shingle), so the first
-tokens of a record are those that it shares with few others.
-
-Cost: two sorts of one word for each token.
+Letters: t the threshold; x, y the sizes of two sets, such as 9 and 10; α the overlap that they
+need, ⌈t/(1+t)·(x+y)⌉: 9 at t = 0.9.
 """
 
 from __future__ import annotations
@@ -31,9 +26,11 @@ from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged, first_of_run
 from neardup.similarity.measures import Size, Threshold
 
+BLOCK = 1 << 15  # values hashed at once: they stay in the cache
+
 
 def probing_prefix(t: Threshold, size: Size) -> Size:
-    """Prefix: so many first tokens of a set meet each pair of it, whatever the pair's size.
+    """Prefix: the number of first tokens by which a set finds each partner, whatever its size.
 
     >>> probing_prefix(Threshold.parse("0.9"), 35)
     4
@@ -42,7 +39,7 @@ def probing_prefix(t: Threshold, size: Size) -> Size:
 
 
 def indexing_prefix(t: Threshold, size: Size) -> Size:
-    """Prefix: so many are enough in a set that only sets of its size or above ask for.
+    """Prefix: the number of first tokens for a set that only sets of its size or above ask for.
 
     >>> indexing_prefix(Threshold.parse("0.9"), 35)
     2
@@ -59,31 +56,31 @@ def overlap_needed(t: Threshold, x: Size, y: Size) -> Size:
     return -(-(x + y) * t.num // (t.num + t.den))
 
 
-def most_common(x: Size, y: Size, i: Size, j: Size, met: Size) -> Size:
-    """Positional: the largest overlap of two sets that share `met` of their first i and j tokens.
+def most_common(x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
+    """Positional: the largest overlap, if the first i and j tokens of two sets share `common`.
 
     >>> int(most_common(10, 9, 4, 2, 1))
     7
     """
-    return met + np.minimum(x - i, y - j)
+    return common + np.minimum(x - i, y - j)
 
 
-def most_apart(t: Threshold, x: Size, y: Size, i: Size, j: Size, met: Size) -> Size:
-    """H_max: in so many tokens may differ what follows the first i and j, which share `met`.
+def most_apart(t: Threshold, x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
+    """H_max: the most tokens in which a pair differs after its first i and j, which share `common`.
 
-    A pair differs in x+y-2α tokens at most, and i+j-2·met of them are among the first.
+    A pair differs in x+y-2α tokens at most, and i+j-2·common of them are among the first.
 
     >>> most_apart(Threshold.parse("0.8"), 10, 10, 2, 1, 1)
     1
     """
-    return x + y - 2 * overlap_needed(t, x, y) - (i + j - 2 * met)
+    return x + y - 2 * overlap_needed(t, x, y) - (i + j - 2 * common)
 
 
 Parts = tuple[np.ndarray, np.ndarray]  # from, to: positions among the keys (int64), for each pair
 
 
 def least_apart(keys: np.ndarray, step: np.ndarray, x: Parts, y: Parts, depth: int) -> np.ndarray:
-    """Suffix: in so many tokens, or more, differ the parts x and y of two records.
+    """Suffix: a lower bound of the tokens in which the parts x and y of two records differ.
 
     keys: record·2^k + token for all records, ascending (uint64); step: the record of x minus that
     of y, times 2^k (uint64, wrapping).  Depth 0 compares lengths.  Else the middle token of y cuts
@@ -110,9 +107,6 @@ def least_apart(keys: np.ndarray, step: np.ndarray, x: Parts, y: Parts, depth: i
     left = least_apart(keys, step, (x_from, x_cut), (y_from, y_cut), depth - 1)
     right = least_apart(keys, step, (x_cut + found, x_to), (y_cut + filled, y_to), depth - 1)
     return left + right + (filled & ~found)
-
-
-BLOCK = 1 << 15  # values hashed at once: they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -170,7 +164,7 @@ class Ordered:
         return np.searchsorted(self.sizes, t.smallest_partner(self.sizes))
 
     def counts(self, first: np.ndarray) -> dict[str, int]:
-        """How many pairs there are, and how many the length filter leaves."""
+        """The number of pairs, and how many of them the length filter leaves."""
         n = len(self)
         return {"all": n * (n - 1) // 2, "length": int((np.arange(n) - first).sum())}
 
@@ -180,7 +174,7 @@ def token_of(keys: np.ndarray, bits: int) -> np.ndarray:
 
 
 def offsets_of(sizes: np.ndarray) -> np.ndarray:
-    """Where rows of these sizes begin, end to end, and where the last one ends.
+    """Where rows of these sizes begin, laid end to end, and where the last one ends.
 
     >>> offsets_of(np.array([3, 2])).tolist()
     [0, 3, 5]

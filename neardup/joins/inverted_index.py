@@ -1,14 +1,12 @@
-"""Two plain joins: a nested loop, which is the definition, and an inverted index.
+"""The nested loop, which is the definition of a join, and an inverted index in vector steps.
 
-The nested loop: the definition of a join, and the oracle of the tests.
+The nested loop compares every two rows, n·(n-1)/2 of them, and is the oracle of the tests.  The
+index holds *postings*, a token and a set that has it, and counts how many tokens a set that asks
+shares with each set in the index.
 
-It compares every two rows, n·(n-1)/2 of them, and leaves nothing out.
-
-How much many sets share with many others, by an inverted index and in vector steps.
-
-Letters: n sets that ask, m sets in the index.  A *hit* is a token that a set which asks and one in
-the index share.  Cost: a binary search for each token that asks, some nanoseconds for each hit,
-and one for each of the n·m cells; a step holds STEP hits and cells, or those of one set.
+Letters: n sets that ask, m sets in the index.  A *hit* is a posting with a token that asks.  Cost:
+two binary searches for each token that asks, and some nanoseconds for each hit.  A step holds STEP
+hits and cells, or those of one set.
 """
 
 from __future__ import annotations
@@ -21,25 +19,30 @@ from typing import Callable
 
 import numpy as np
 
-from neardup.sets.ragged import Ragged, chunks, spans, starts_of_runs
-from neardup.similarity.definitions import (
-    Weights,
-    resemblance,
-    squared_weighted_cosine,
-    weighted_dice,
-    weighted_resemblance,
-)
+from neardup.sets.ragged import Ragged, chunks, distinct, spans
+from neardup.similarity import definitions
 from neardup.similarity.measures import SetMeasure, Threshold
+
+STEP = 1 << 21
+SPARSE = 4  # cells for each hit, above which hits are sorted instead of counted in a table
+
+Similarity = Callable[[definitions.Weights, definitions.Weights], Fraction]
+# The measures of weighted rows: the similarity, the power it comes in, and what a token adds.
+DEFINITIONS: dict[str, tuple[Similarity, int, Callable[..., int]]] = {
+    "jaccard": (definitions.weighted_resemblance, 1, min),
+    "dice": (definitions.weighted_dice, 1, min),
+    "cosine": (definitions.squared_weighted_cosine, 2, int.__mul__),
+}
 
 
 @dataclass(frozen=True)
 class Joined:
     """Pairs of row numbers, ascending, and their overlaps.
 
-    left, right, common: int64 arrays of shape (P,), left < right; what weighted rows share are
-    sums of weights, Python's integers (object).
-    candidates: filter → how many pairs are left after it, in the order of the filters; before them
-    comes "all" that are no empty row's, and after them "pairs", which is P.
+    left, right, common: int64 arrays of shape (P,), left < right; for weighted rows `common` is a
+    sum of weights, Python's integers (object).
+    candidates: filter → how many pairs it leaves, in the order of the filters; "all" pairs without
+    an empty row come first, and "pairs", which is P, last.
     """
 
     left: np.ndarray
@@ -74,14 +77,6 @@ class Joined:
         return cls(left[order], right[order], common[order], counts)
 
 
-# Of each measure of weighted rows: how similar two are, in which power, and what a token adds.
-DEFINITIONS: dict[str, tuple[Callable[[Weights, Weights], Fraction], int, Callable[..., int]]] = {
-    "jaccard": (weighted_resemblance, 1, min),
-    "dice": (weighted_dice, 1, min),
-    "cosine": (squared_weighted_cosine, 2, int.__mul__),
-}
-
-
 def nested_loop(rows: Ragged, threshold: Threshold) -> Joined:
     """The pairs of rows whose resemblance reaches the threshold; an empty row is in none.
 
@@ -95,13 +90,13 @@ def nested_loop(rows: Ragged, threshold: Threshold) -> Joined:
     found = [
         (i, j, len(sets[i] & sets[j]))
         for i, j in every
-        if resemblance(sets[i], sets[j]) * threshold.den >= threshold.num
+        if definitions.resemblance(sets[i], sets[j]) * threshold.den >= threshold.num
     ]
     return Joined.of(np.arange(len(sets)), found, {"all": len(every)})
 
 
 def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Joined:
-    """The same by a measure of weighted rows: jaccard, dice or cosine.
+    """The pairs of weighted rows by a measure: jaccard, dice or cosine.
 
     >>> tokens, weights = np.array([5, 7, 5, 7], np.uint64), np.array([1, 9, 2, 8])
     >>> rows = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -125,13 +120,9 @@ def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Jo
     return Joined.of(np.arange(len(sets)), np.array(found, dtype=object), {"all": len(every)})
 
 
-STEP = 1 << 20
-
-
 @dataclass(frozen=True)
 class Index:
-    """sets: m of them; tokens: uint64 (k,), ascending; holders[offsets[i]:offsets[i+1]]: the sets
-    that have tokens[i], int64.
+    """m sets by their tokens: tokens[k], ascending (uint64), is in set holders[k].
 
     >>> index = Index.of(Ragged.from_rows([[1, 2, 3], [3, 4], [9]]))
     >>> asking = Ragged.from_rows([[2, 3], [5]])
@@ -139,39 +130,42 @@ class Index:
     [[0, 0], [0, 1], [2, 1]]
     """
 
-    sets: Ragged
+    m: int
     tokens: np.ndarray
-    offsets: np.ndarray
     holders: np.ndarray
 
     @classmethod
     def of(cls, sets: Ragged) -> Index:
         order = np.argsort(sets.values, kind="stable")
-        values = sets.values[order]
-        starts = starts_of_runs(values)
-        holders = np.repeat(np.arange(len(sets)), sets.sizes)[order]
-        return cls(sets, values[starts], np.append(starts, len(values)), holders)
+        holders = np.repeat(np.arange(len(sets)), sets.sizes)
+        return cls(len(sets), sets.values[order], holders[order])
 
     def overlaps(self, asking: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """(row, holder, common): what share a token, and how many, in order of rows; int64."""
-        if not len(self.tokens):
-            return
-        place = np.minimum(np.searchsorted(self.tokens, asking.values), len(self.tokens) - 1)
-        starts = self.offsets[place]
-        hits = np.where(self.tokens[place] == asking.values, self.offsets[place + 1] - starts, 0)
+        """(row, holder, common): which sets share tokens, and how many, in order of rows; int64."""
+        order = np.argsort(asking.values)  # each search begins near where the last one ended
+        asked = asking.values[order]
+        starts, hits = np.empty_like(order), np.empty_like(order)
+        starts[order] = np.searchsorted(self.tokens, asked)
+        hits[order] = np.searchsorted(self.tokens, asked, side="right")
+        hits -= starts
         until = np.concatenate((np.zeros(1, np.int64), np.cumsum(hits)))[asking.offsets]
-        m = len(self.sets)
-        for low, high in chunks(np.diff(until) + m, STEP):
+        of_rows = np.diff(until)
+        for low, high in chunks(of_rows + np.minimum(self.m, SPARSE * of_rows), STEP):
             some = slice(asking.offsets[low], asking.offsets[high])
-            row = np.repeat(np.arange(high - low), np.diff(until[low : high + 1]))
+            row = np.repeat(np.arange(high - low), of_rows[low:high])
             holder = self.holders[spans(starts[some], hits[some])]
-            cells = np.bincount(row * m + holder)
-            met = np.flatnonzero(cells)
-            yield low + met // m, met % m, cells[met]
+            cells = row * self.m + holder
+            if (high - low) * self.m > SPARSE * len(cells):
+                met, common = distinct(cells)
+            else:
+                common = np.bincount(cells)
+                met = np.flatnonzero(common)
+                common = common[met]
+            yield low + met // self.m, met % self.m, common
 
 
 def all_against_all(sets: Ragged, measure: SetMeasure) -> Joined:
-    """The pairs of rows that may reach the threshold by a measure, though it bounds no resemblance.
+    """The pairs of rows that may reach the threshold by a measure that bounds no resemblance.
 
     >>> from neardup.similarity.measures import Containment
     >>> from neardup.similarity.measures import NINE_TENTHS
@@ -181,14 +175,14 @@ def all_against_all(sets: Ragged, measure: SetMeasure) -> Joined:
     ([0], [1], {'all': 3, 'a common shingle': 3, 'pairs': 1})
     """
     sizes = sets.sizes
-    n, meet = int((sizes > 0).sum()), 0
+    n, sharing = int((sizes > 0).sum()), 0
     found = [np.empty((3, 0), np.int64)]
     for i, j, common in Index.of(sets).overlaps(sets):
         once = np.flatnonzero(i < j)
         i, j, common = i[once], j[once], common[once]
-        meet += len(i)
+        sharing += len(i)
         good = measure.may_reach(common, sizes[i], sizes[j])
         found.append(np.stack((i[good], j[good], common[good])))
     left, right, common = np.concatenate(found, axis=1)
-    counts = {"all": n * (n - 1) // 2, "a common shingle": meet, "pairs": len(left)}
+    counts = {"all": n * (n - 1) // 2, "a common shingle": sharing, "pairs": len(left)}
     return Joined(left, right, common, counts)

@@ -1,8 +1,14 @@
-"""MergeOpt: merge the lists of tokens, the longest ones last.
+"""MergeOpt: merge whole postings lists, the longest ones last (Sarawagi, Kirpal, SIGMOD 2004).
 
-What MergeOpt adds up over the tokens that two records share, and how much of it a pair has.
+A partner of y shares T = ⌈t·|y|⌉ tokens with it or more.  Of the lists of y's tokens, T-1 long ones
+cannot make a pair by themselves.  So the short ones are merged, and only the records found there
+are looked up in the long ones, from the shortest list on, as long as the overlap can still be
+reached.  It leaves out prefixes and positions.
 
-Letters: t the threshold; x and y two records, x_i and y_i the weights of token i in them.
+With weights a list counts by the most that its token can add: by what it weighs in y and, at most,
+in the records of the list.  The longest lists are set aside while these bounds add up to less than
+T, the least that a partner of y shares with it; and a lookup goes on while what was found, and the
+bounds of the lists that are left, can still come to what that pair needs.  What is added up:
 
     SharedMinima     Σ min(x_i, y_i); a pair has t/(1+t)·(Σx_i + Σy_i): that is Jaccard.
                      No partner of y has a total below t·Σy_i.  Where all weigh 1, that is of sets.
@@ -10,24 +16,12 @@ Letters: t the threshold; x and y two records, x_i and y_i the weights of token 
                      No partner of y has only tokens with u_i < t/Σv_i.
 
 All are Python's integers, which have no end.  u_i is rounded up to a multiple of 2^-32, so the sum
-of products is a bound that no pair is below; who reaches it is decided by the weights themselves,
+of products is a bound that no pair is below; the weights themselves decide which records reach it,
 (Σ x_i·y_i)² ≥ t²·Σx_i²·Σy_i².
 
-MergeOpt: merges whole lists of an index instead of prefixes, and sets the longest lists aside.
-
-Sarawagi, Kirpal: Efficient Set Joins on Similarity Predicates (SIGMOD 2004).  A partner of y shares
-T = ⌈t·|y|⌉ tokens with it or more.  Of the lists of y's tokens, T-1 long ones cannot make a
-pair by themselves.  So the short ones are merged, and only the records met there are looked up in
-the long ones, from the shortest list on, as long as the overlap can still be reached.
-
-With weights a list counts by the most that its token can add: by what it weighs in y and, at most,
-in the records of the list.  The longest lists are set aside while these bounds add up to
-less than T, the least that a partner of y shares with it; and a lookup goes on while what is met,
-and the bounds of the lists that are left, can still come to what that pair needs.
-
-It leaves out prefixes and positions.  Where the paper merges by a heap, a table adds up.  Cost: a
-look into the table for each entry of the short lists; a doubling search for each lookup in a long
-one.
+Letters: t the threshold; x and y two records, x_i and y_i the weights of token i in them.  Cost:
+where the paper merges by a heap, a table adds up, by a look for each posting of the short lists; a
+doubling search for each lookup in a long one.
 """
 
 from __future__ import annotations
@@ -36,7 +30,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from math import isqrt
-from typing import Callable, ClassVar, Protocol
+from typing import Callable
 
 import numpy as np
 
@@ -47,78 +41,59 @@ from neardup.similarity.measures import Threshold
 BITS = 32
 
 
-class Sum(Protocol):
-    """The rows that are not empty as records 0 … n-1, in an order in which partners are near."""
-
-    row: np.ndarray
-    """int64 (n,): the row number of each record."""
-    tokens: list[list[int]]
-    weights: list[list[int]]
-    """Of the tokens of each record, as they go into the sum."""
-    first: list[int]
-    """Records first[y] … y-1 may be partners of y."""
-    filter: ClassVar[str]
-    """What it is by which the others may not."""
-
-    def term(self, one: int, other: int) -> int:
-        """What a token adds; no more with a smaller weight."""
-        ...
-
-    def terms(self, weights: Sequence[int], own: int, heaviest: int) -> Sequence[int]:
-        """What a token adds with each of these weights, none of which is above the heaviest."""
-        ...
-
-    def least(self, y: int) -> int:
-        """No pair of y and a record before it has less."""
-        ...
-
-    def needed(self, x: int, y: int) -> int:
-        """What these two need."""
-        ...
-
-    def exactly(self, x: int, y: int, total: int) -> int | None:
-        """The sum of the weights as they were, if two that have a total of `needed` are a pair."""
-        ...
-
-
 class SharedMinima:
-    """
+    """The rows that are not empty as records 0 … n-1, in an order in which partners are near.
+
+    row: int64 (n,), the row number of each record; tokens, weights: of each record, weights as they
+    go into the sum; first: records first[y] … y-1 may be partners of y, by `filter`.
+
     >>> rows = Ragged(np.array([5, 7, 7], np.uint64), np.array([0, 2, 3]), np.array([1, 9, 8]))
     >>> sums = SharedMinima(rows, Threshold.parse("0.8"))
     >>> sums.weights, sums.first, sums.least(1), sums.needed(0, 1)
     ([[8], [1, 9]], [0, 0], 8, 8)
     """
 
-    filter: ClassVar[str] = "length"
+    filter = "length"
 
     def __init__(self, rows: Ragged, threshold: Threshold):
+        self._t = threshold
         weights = _lists(rows, rows.weighed())
-        totals = [sum(some) for some in weights]
-        self.row, self._totals = _ascending(totals)
-        self.tokens = [rows.row(i).tolist() for i in self.row.tolist()]
-        self.weights = [weights[i] for i in self.row.tolist()]
-        self._t, self._both = threshold, threshold.num + threshold.den
+        self._set_order(rows, weights, [sum(some) for some in weights])
         self.first = [bisect_left(self._totals, self.least(y)) for y in range(len(self.row))]
 
+    def _set_order(self, rows: Ragged, weights: list[list[int]], totals: list[int]) -> None:
+        """Records by ascending totals (ties: the first first), without those of 0."""
+        some = sorted((i for i, total in enumerate(totals) if total), key=totals.__getitem__)
+        self.row = np.array(some, dtype=np.int64)
+        self.tokens = [rows.row(i).tolist() for i in some]
+        self.weights = [weights[i] for i in some]
+        self._totals = [totals[i] for i in some]
+
     def term(self, one: int, other: int) -> int:
+        """What a token adds; no more with a smaller weight."""
         return one if one < other else other
 
     def terms(self, weights: Sequence[int], own: int, heaviest: int) -> Sequence[int]:
+        """What a token adds with each of these weights, none of which is above the heaviest."""
         if heaviest <= own:
             return weights
         return [weight if weight < own else own for weight in weights]
 
     def least(self, y: int) -> int:
+        """No pair of y and a record before it has less."""
         return self._t.smallest_partner(self._totals[y])
 
     def needed(self, x: int, y: int) -> int:
-        return -(-(self._totals[x] + self._totals[y]) * self._t.num // self._both)
+        """The least sum of a pair of these two."""
+        both = self._totals[x] + self._totals[y]
+        return -(-both * self._t.num // (self._t.num + self._t.den))
 
     def exactly(self, x: int, y: int, total: int) -> int | None:
+        """The sum of the original weights, if two records with a total of `needed` are a pair."""
         return total
 
 
-class SharedProducts:
+class SharedProducts(SharedMinima):
     """
     >>> rows = Ragged(np.array([5, 7, 7], np.uint64), np.array([0, 2, 3]), np.array([3, 4, 8]))
     >>> sums = SharedProducts(rows, Threshold.parse("0.8"))
@@ -126,18 +101,17 @@ class SharedProducts:
     ([[5, 7], [7]], [0, 0], 32)
     """
 
-    filter: ClassVar[str] = "heaviest token"
+    filter = "heaviest token"
 
     def __init__(self, rows: Ragged, threshold: Threshold):
-        weights = _lists(rows, rows.weighed())
-        units = [_unit(some) for some in weights]
-        self.row, largest = _ascending([max(some, default=0) for some in units])
-        self.tokens = [rows.row(i).tolist() for i in self.row.tolist()]
-        self.weights = [units[i] for i in self.row.tolist()]
-        self._own = [weights[i] for i in self.row.tolist()]
         self._t = threshold
         self._least = -((-threshold.num << 2 * BITS) // threshold.den)
-        self.first = [bisect_left(largest, -(-self._least // sum(some))) for some in self.weights]
+        weights = _lists(rows, rows.weighed())
+        units = [_unit(some) for some in weights]
+        self._set_order(rows, units, [max(some, default=0) for some in units])
+        self._own = [weights[i] for i in self.row.tolist()]
+        bounds = [-(-self._least // sum(some)) for some in self.weights]
+        self.first = [bisect_left(self._totals, bound) for bound in bounds]
 
     def term(self, one: int, other: int) -> int:
         return one * other
@@ -159,33 +133,26 @@ class SharedProducts:
         return dot if (dot * self._t.den) ** 2 >= squares * self._t.num**2 else None
 
 
-def dice(rows: Ragged, threshold: Threshold) -> SharedMinima:
+def _dice(rows: Ragged, threshold: Threshold) -> SharedMinima:
     """Dice reaches t exactly where Jaccard reaches t / (2 - t)."""
     return SharedMinima(rows, Threshold(threshold.num, 2 * threshold.den - threshold.num))
 
 
-SUMS: dict[str, Callable[[Ragged, Threshold], Sum]] = {
+SUMS: dict[str, Callable[[Ragged, Threshold], SharedMinima]] = {
     "jaccard": SharedMinima,
-    "dice": dice,
+    "dice": _dice,
     "cosine": SharedProducts,
 }
 
 
 def _lists(rows: Ragged, flat: np.ndarray) -> list[list[int]]:
-    """What belongs to the values of each row."""
+    """The numbers of each row, as lists."""
     numbers, ends = flat.tolist(), rows.offsets.tolist()
     return [numbers[low:high] for low, high in zip(ends, ends[1:])]
 
 
-def _ascending(numbers: list[int]) -> tuple[np.ndarray, list[int]]:
-    """Where those that are not 0 stand, in ascending order (ties: the first first), and they."""
-    some = [i for i, number in enumerate(numbers) if number]
-    some.sort(key=numbers.__getitem__)
-    return np.array(some, dtype=np.int64), [numbers[i] for i in some]
-
-
 def _unit(weights: list[int]) -> list[int]:
-    """Divided by their length, in steps of 2^-32, rounded up."""
+    """The weights divided by their length, in steps of 2^-32, rounded up."""
     square = sum(weight * weight for weight in weights)
     return [1 + isqrt((weight * weight << 2 * BITS) // square) for weight in weights]
 
@@ -204,7 +171,7 @@ def merge_opt(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def weighted_merge_opt(rows: Ragged, measure: str, threshold: Threshold) -> Joined:
-    """The same by a measure of weighted rows: jaccard, dice or cosine.
+    """The pairs of weighted rows by a measure: jaccard, dice or cosine.
 
     >>> tokens, weights = np.array([5, 7, 5, 7], np.uint64), np.array([1, 9, 2, 8])
     >>> rows = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -217,8 +184,8 @@ def weighted_merge_opt(rows: Ragged, measure: str, threshold: Threshold) -> Join
     return Joined.of(sums.row, np.array(found, dtype=object), counts)
 
 
-class TokenList:
-    """Of one token: the records that have it, ascending, its weight in each, and the heaviest."""
+class Postings:
+    """The records that have a token, ascending, its weight in each, and the heaviest weight."""
 
     __slots__ = ("heaviest", "records", "weights")
 
@@ -228,26 +195,29 @@ class TokenList:
         self.heaviest = 0
 
 
-def _pairs(sums: Sum) -> tuple[list[tuple[int, int, int]], dict[str, int]]:
-    """(x, y, what they share) of records, and how many each filter leaves."""
+Lists = list[tuple[Postings, int]]  # each with the weight of its token in the record that asks
+
+
+def _pairs(sums: SharedMinima) -> tuple[list[tuple[int, int, int]], dict[str, int]]:
+    """(x, y, what they share) of records, and how many pairs each filter leaves."""
     n = len(sums.row)
     near = sum(y - first for y, first in enumerate(sums.first))
     counts = {"all": n * (n - 1) // 2, sums.filter: near, "merged": 0}
-    index: dict[int, TokenList] = defaultdict(TokenList)
+    index: dict[int, Postings] = defaultdict(Postings)
     found = []
     for y, (tokens, weights) in enumerate(zip(sums.tokens, sums.weights)):
         lists = [(index[token], own) for token, own in zip(tokens, weights)]
         short, long, rest = _set_aside(lists, sums, sums.least(y))
-        met: dict[int, int] = defaultdict(int)
+        totals: dict[int, int] = defaultdict(int)
         for list_, own in short:
             start = bisect_left(list_.records, sums.first[y])
             terms = sums.terms(list_.weights[start:], own, list_.heaviest)
             for x, term in zip(list_.records[start:], terms):
-                met[x] += term
-        counts["merged"] += len(met)
+                totals[x] += term
+        counts["merged"] += len(totals)
         places = [0] * len(long)
-        for x in sorted(met):  # ascending, so that each search starts where the last one ended
-            total, needed = met[x], sums.needed(x, y)
+        for x in sorted(totals):  # ascending, so that each search starts where the last one ended
+            total, needed = totals[x], sums.needed(x, y)
             for k, (list_, own) in enumerate(long):
                 if total + rest[k] < needed:
                     break
@@ -259,17 +229,13 @@ def _pairs(sums: Sum) -> tuple[list[tuple[int, int, int]], dict[str, int]]:
         for list_, own in lists:
             list_.records.append(y)
             list_.weights.append(own)
-            if own > list_.heaviest:
-                list_.heaviest = own
+            list_.heaviest = max(list_.heaviest, own)
     return found, counts
 
 
-Lists = list[tuple[TokenList, int]]  # each with the weight of its token in the record that asks
-
-
-def _set_aside(lists: Lists, sums: Sum, least: int) -> tuple[Lists, Lists, list[int]]:
-    """Those to merge, those set aside, the shortest first, and what these can add from each on."""
-    lists = sorted(lists, key=_length)
+def _set_aside(lists: Lists, sums: SharedMinima, least: int) -> tuple[Lists, Lists, list[int]]:
+    """The lists to merge, those set aside (shortest first), and what these add from each on."""
+    lists = sorted(lists, key=lambda each: len(each[0].records))
     cut, most, rest = len(lists), 0, []
     for list_, own in reversed(lists):
         most += sums.term(list_.heaviest, own)
@@ -280,12 +246,8 @@ def _set_aside(lists: Lists, sums: Sum, least: int) -> tuple[Lists, Lists, list[
     return lists[:cut], lists[cut:], rest[::-1]
 
 
-def _length(list_: tuple[TokenList, int]) -> int:
-    return len(list_[0].records)
-
-
 def doubling_search(numbers: Sequence[int], wanted: int, start: int) -> int:
-    """The first place from `start` on with a number ≥ `wanted`, which is thought to be near.
+    """The first place from `start` on with a number ≥ `wanted`, which is probably near.
 
     >>> doubling_search([10, 20, 30, 40, 50, 60], 50, 1), doubling_search([10, 20], 99, 0)
     (4, 2)

@@ -1,35 +1,26 @@
 """All-Pairs, PPJoin and PPJoin+: each adds a filter to the one before.
 
-All-Pairs: adds to the nested loop an index of prefixes, and the length filter.
+All-Pairs (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007, for sets) adds to
+the nested loop an index of prefixes, and the length filter.  Records come by size, and their tokens
+rare first.  A record asks the index for each token of its prefix, is compared with the records it
+finds, and then puts the same tokens into the index.
 
-Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search (WWW 2007), for sets.  Records come by
-size, and their tokens rare first.  A record asks the index for each token of its prefix, is
-compared with the records it meets, and then puts the same tokens into the index.
+PPJoin (Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near Duplicate Detection, WWW 2008) adds
+the positional filter, and a shorter prefix in the index.  The index knows the position of a token
+in x.  Where it finds the token in y, too, that bounds how many tokens both can still share:
 
-It leaves out where in the prefixes two records meet.  Cost: prefix lists walked, and a comparison
-for each record met.
-
-PPJoin: adds to All-Pairs the positional filter, and a shorter prefix in the index.
-
-Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near Duplicate Detection (WWW 2008).  The index
-knows at which position of x a token stands.  Where it meets y, that says how many tokens both can
-still share:
-
-    x   a c d │ f g h i j         they meet in a, then in d: 2 tokens, and what follows is
+    x   a c d │ f g h i j         both have a, then d: 2 tokens, and what follows is
     y   a b d │ f g h i           at most 4 more
 
-It leaves out what the tokens that follow are.  Cost: as All-Pairs, with fewer comparisons.
+PPJoin+ (the same paper) adds the suffix filter, and here takes all records at once, in vector
+steps. A *posting* is a token in the indexing prefix of a record x, a *probe* one in the probing
+prefix of a record y, and a *collision* is both with the same token, x before y.  The filters look
+at the last collision of a pair, where their bounds are tightest.
 
-PPJoin+: adds the suffix filter to PPJoin, and takes all records at once, in vector steps.
-
-Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near Duplicate Detection (WWW 2008).  What it
-leaves out are the loops.  A *posting* is a token in the indexing prefix of a record x, a *probe*
-one in the probing prefix of a record y, and a *meeting* is both with the same token, x before y.
-The filters look at the last meeting of a pair, where their bounds are tightest.
-
-Letters: x < y records; i, j how many tokens of x and y there are up to the last meeting; met how
-many meetings.  Cost: sorts of one word for each token, posting, probe and meeting.  In memory: a
-few words for each token, and STEP meetings at a time, or those of one record.
+Letters: x < y records; i, j how many tokens of x and y there are up to the last collision; common
+how many collisions.  Cost of PPJoin+: sorts of one word for each token, posting, probe and
+collision.  In memory: a few words for each token, and STEP collisions at a time, or those of one
+record.
 """
 
 from __future__ import annotations
@@ -54,6 +45,10 @@ from neardup.joins.inverted_index import Joined
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, spans, starts_of_runs
 from neardup.similarity.measures import Threshold
 
+DROPPED = 0
+STEP = 1 << 18  # collisions in one vector step: 2 MB each for a dozen of arrays
+SUFFIX_DEPTH = 2  # cuts each suffix in four
+
 
 def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
     """The pairs of rows whose resemblance reaches the threshold.
@@ -71,18 +66,15 @@ def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
     found = []
     for y, tokens in enumerate(records.tokens()):
         prefix = tokens[: probing_prefix(threshold, len(tokens))]
-        met = {x for token in prefix for x in index[token] if x >= first[y]}
-        counts["prefix"] += len(met)
-        for x in met:
+        candidates = {x for token in prefix for x in index[token] if x >= first[y]}
+        counts["prefix"] += len(candidates)
+        for x in candidates:
             common = len(sets[x] & sets[y])
             if common >= overlap_needed(threshold, len(sets[x]), len(sets[y])):
                 found.append((x, y, common))
         for token in prefix:
             index[token].append(y)
     return Joined.of(records.row, found, counts)
-
-
-DROPPED = 0
 
 
 def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
@@ -101,15 +93,15 @@ def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
     found = []
     for y, tokens in enumerate(records.tokens()):
         size = len(tokens)
-        met: dict[int, int] = {}  # record → how often they met, or DROPPED
+        shared: dict[int, int] = {}  # record → how many tokens so far, or DROPPED
         for j, token in enumerate(tokens[: probing_prefix(threshold, size)], 1):
             for x, i in index[token]:
-                if x >= first[y] and met.get(x) != DROPPED:
-                    most = most_common(len(sets[x]), size, i, j, met.get(x, 0) + 1)
+                if x >= first[y] and shared.get(x) != DROPPED:
+                    most = most_common(len(sets[x]), size, i, j, shared.get(x, 0) + 1)
                     needed = overlap_needed(threshold, len(sets[x]), size)
-                    met[x] = met.get(x, 0) + 1 if most >= needed else DROPPED
-        possible = [x for x in met if met[x] != DROPPED]
-        counts["prefix"] += len(met)
+                    shared[x] = shared.get(x, 0) + 1 if most >= needed else DROPPED
+        possible = [x for x in shared if shared[x] != DROPPED]
+        counts["prefix"] += len(shared)
         counts["positional"] += len(possible)
         for x in possible:
             common = len(sets[x] & sets[y])
@@ -118,10 +110,6 @@ def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
         for i, token in enumerate(tokens[: indexing_prefix(threshold, size)], 1):
             index[token].append((y, i))
     return Joined.of(records.row, found, counts)
-
-
-STEP = 1 << 18  # meetings in one vector step: 2 MB each for a dozen of arrays
-SUFFIX_DEPTH = 2  # cuts each suffix in four
 
 
 def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
@@ -149,26 +137,26 @@ def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 class Candidates(NamedTuple):
-    """Pairs of records x and y, and where they last meet.  int64 arrays, all of one shape."""
+    """Pairs of records x and y, and where they last collide.  int64 arrays, all of one shape."""
 
     x: np.ndarray
     y: np.ndarray
     i: np.ndarray
     j: np.ndarray
-    met: np.ndarray
+    common: np.ndarray
 
     def only(self, kept: np.ndarray) -> Candidates:
         return Candidates(*(column[kept] for column in self))
 
 
 def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[Candidates]:
-    """The pairs that meet, within the length filter, for some records y at a time.
+    """The pairs that collide, within the length filter, for some records y at a time.
 
-    In order of token, then record, the postings that a probe meets stand side by side:
+    In order of token, then record, the postings that a probe finds are side by side:
 
         token    4 4 4 4 4 5 5 …
         record   0 2 3 7 9 1 3 …      the probe with token 4 of record 9, whose first partner
-                   └─┴─┘              may be 2, meets records 2, 3 and 7
+                   └─┴─┘              may be 2, finds records 2, 3 and 7
     """
     sizes, starts = records.sizes, records.offsets[:-1]
     posted = spans(starts, indexing_prefix(t, sizes))
@@ -187,17 +175,17 @@ def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[C
     probes -= (y - first[y])[order].astype(np.uint64)
     low[order] = np.searchsorted(postings, probes)
 
-    meetings = high - low
+    collisions = high - low
     ends = offsets_of(probing)
-    for here, there in chunks(np.diff(offsets_of(meetings)[ends]), STEP):
+    for here, there in chunks(np.diff(offsets_of(collisions)[ends]), STEP):
         some = slice(ends[here], ends[there])
-        posting = spans(low[some], meetings[some])
-        probe = np.repeat(np.arange(ends[here], ends[there]), meetings[some])
+        posting = spans(low[some], collisions[some])
+        probe = np.repeat(np.arange(ends[here], ends[there]), collisions[some])
         yield _together(records, owner[posting], y[probe], posted[posting], probed[probe])
 
 
 def _by_token(records: Ordered, places: np.ndarray) -> np.ndarray:
-    """The keys at `places` with token and record changed over."""
+    """The keys at `places` with token and record exchanged."""
     keys = records.keys[places]
     high = token_of(keys, records.bits) << np.uint64(len(records).bit_length())
     return high | keys >> np.uint64(records.bits)
@@ -206,39 +194,39 @@ def _by_token(records: Ordered, places: np.ndarray) -> np.ndarray:
 def _together(
     records: Ordered, x: np.ndarray, y: np.ndarray, x_place: np.ndarray, y_place: np.ndarray
 ) -> Candidates:
-    """All meetings of a pair as one candidate.  Those of one y come in the order of its tokens."""
+    """All collisions of a pair as one candidate; those of one y are in the order of its tokens."""
     pair = (y - y[:1]) << len(records).bit_length() | x
     order = np.argsort(pair)
     first = starts_of_runs(pair[order])
-    met = np.diff(first, append=len(pair))
+    common = np.diff(first, append=len(pair))
     last = np.maximum.reduceat(order, first) if len(first) else first
     x, y = x[last], y[last]
     i, j = x_place[last] - records.offsets[x] + 1, y_place[last] - records.offsets[y] + 1
-    return Candidates(x, y, i, j, met)
+    return Candidates(x, y, i, j, common)
 
 
 def _positional(records: Ordered, t: Threshold, c: Candidates) -> Candidates:
     x_size, y_size = records.sizes[c.x], records.sizes[c.y]
-    most = filters.most_common(x_size, y_size, c.i, c.j, c.met)
+    most = filters.most_common(x_size, y_size, c.i, c.j, c.common)
     return c.only(most >= overlap_needed(t, x_size, y_size))
 
 
 def _suffix(records: Ordered, t: Threshold, c: Candidates) -> Candidates:
-    most = filters.most_apart(t, records.sizes[c.x], records.sizes[c.y], c.i, c.j, c.met)
+    most = filters.most_apart(t, records.sizes[c.x], records.sizes[c.y], c.i, c.j, c.common)
     step = (c.x - c.y).astype(np.uint64) << np.uint64(records.bits)
     x, y = _rest(records, c.x, c.i), _rest(records, c.y, c.j)
     return c.only(filters.least_apart(records.keys, step, x, y, SUFFIX_DEPTH) <= most)
 
 
 def _rest(records: Ordered, record: np.ndarray, seen: np.ndarray) -> filters.Parts:
-    """Where among the keys the tokens after the first `seen` of each record are."""
+    """The places among the keys of the tokens after the first `seen` of each record."""
     return records.offsets[record] + seen, records.offsets[record + 1]
 
 
 def _verified(records: Ordered, t: Threshold, c: Candidates) -> np.ndarray:
     """(x, y, overlap) of the pairs among the candidates, shape (P, 3)."""
     x, y = _rest(records, c.x, c.i), _rest(records, c.y, c.j)
-    common = c.met.copy()
+    common = c.common.copy()
     for low, high in chunks(x[1] - x[0] + y[1] - y[0], PAIR_STEP):
         some = slice(low, high)
         both = np.concatenate([_of_pairs(records, start[some], end[some]) for start, end in (x, y)])

@@ -4,7 +4,7 @@ Records are texts, or sets or lists of hashables, or (id, record) tuples of thes
 pandas, polars or Arrow.  Without ids, positions stand for them.  The threshold is 0.9 unless given.
 Answers hold ids as they were given, or positions, and exact similarities.
 
-`Meeting` is the engine: the stages of run_local.sh in one process, without files or output.
+`_Run` is the engine: the stages of run_local.sh in one process, without files or output.
 
     records ── keys ── the keys that two records share ── batches of buckets ── pairs, or edges
              with_keys           pruned                   in_batches           a join
@@ -17,7 +17,6 @@ from __future__ import annotations
 import io
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import chain
@@ -27,20 +26,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from neardup.decisions.rules import NO_PAIR
-from neardup.engines.local.key_pruning import (
-    RecordSketches,
-    keys_to_meet_at,
-    pruned,
-    record_sketches,
-)
-from neardup.library.keywords import (
-    DecisionKeywords,
-    Keywords,
-    Value,
-    as_value_errors,
-    options_of,
-    with_keywords,
-)
+from neardup.engines.local import key_pruning
+from neardup.library import keywords
+from neardup.library.keywords import DecisionKeywords, Keywords, Value, with_keywords
 from neardup.library.user_records import UserRecords
 from neardup.lines.keyed_lines import encode_sets
 from neardup.options.settings import Settings, counts_first, settings_before_counts
@@ -51,7 +39,7 @@ from neardup.sets.token_counts import TokenCounter
 from neardup.sets.weighted_sets import bagged, counted
 from neardup.similarity.weighted_measures import TokenWeights
 from neardup.stages.pairs import decide_edges, portions, tagged, with_keys
-from neardup.verification.bucket_batch import BucketBatch, in_batches
+from neardup.verification.bucket_batch import in_batches
 
 if TYPE_CHECKING:  # only 3.12 and later have it in typing
     from typing_extensions import Unpack
@@ -60,8 +48,8 @@ if TYPE_CHECKING:  # only 3.12 and later have it in typing
 class Pair(NamedTuple):
     """Two records that are near-duplicates, a before b.
 
-    By the measure containment, a is contained in b, and a pair may be there twice.  The cosine is
-    rounded to millionths; all others are exact.
+    With the measure containment, a is contained in b, and a pair may be there in both directions.
+    The cosine is rounded to millionths; all others are exact.
     """
 
     a: Any
@@ -70,8 +58,8 @@ class Pair(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """A record that goes, and because of which one that stays; with the rule "cluster" the two may
-    be no pair, and there is no similarity."""
+    """A removed record, and the one that is kept in its place; with the rule "cluster" the two may
+    not be a pair, and then there is no similarity."""
 
     id: Any
     because: Any
@@ -79,7 +67,7 @@ class Removed(NamedTuple):
 
 
 class Deduplicated(NamedTuple):
-    """The ids of the records that stay, and those that go, both in the order of the records."""
+    """The ids of the records to keep, and the removed ones, both in the order of the records."""
 
     kept: list[Any]
     removed: list[Removed]
@@ -96,17 +84,16 @@ def pairs(
     >>> pairs([("x", {1, 2, 3}), ("y", {1, 2, 3, 4})], "3/4")
     [Pair(a='x', b='y', similarity=Fraction(3, 4))]
     """
-    with as_value_errors():
-        job = _Job.of("pairs", records, threshold, options)
-        lines = job.meeting.lines(job.settings)
-        # Of a measure with a direction, both ways may be there.
-        both = sorted({tuple(sorted(map(int, line.split(b"\t", 2)[:2]))) for line in lines})
-        found = job.meeting.similarities(np.array(both, np.int64).reshape(-1, 2), job.settings)
-    number = job.numbers.tolist()
+    with keywords.as_value_errors():
+        run = _Run("pairs", records, threshold, options)
+        # A measure with a direction may give both.
+        both = {tuple(sorted(map(int, line.split(b"\t", 2)[:2]))) for line in run.lines()}
+        found = run.similarities(np.array(sorted(both), np.int64).reshape(-1, 2))
+    number = run.numbers.tolist()
     best: dict[tuple[Hashable, Hashable], Fraction] = {}
     for a, b in sorted(found, key=lambda pair: (number[pair[0]], number[pair[1]])):
-        ids = job.id(a), job.id(b)
-        if ids[0] != ids[1]:  # records of one id are no pair
+        ids = run.id(a), run.id(b)
+        if ids[0] != ids[1]:  # records of one id do not form a pair
             best[ids] = max(found[a, b], best.get(ids, found[a, b]))
     return [Pair(*ids, similarity) for ids, similarity in best.items()]
 
@@ -120,12 +107,12 @@ def clusters(
     >>> clusters(["a b c d", "e f", "a b c d", "a b c d e", "g h"], 0.5)
     [[0, 2, 3]]
     """
-    with as_value_errors():
-        job = _Job.of("clusters", records, threshold, options)
+    with keywords.as_value_errors():
+        run = _Run("clusters", records, threshold, options)
         found: dict[bytes, list[Any]] = defaultdict(list)
-        for line in job.decided():
+        for line in run.decided():
             first, number = line.split(b"\t")
-            found[first].append(job.id_of(int(number)))
+            found[first].append(run.id(run.position[int(number)]))
     return list(found.values())
 
 
@@ -133,10 +120,10 @@ def clusters(
 def deduplicate(
     records: Iterable[Any], threshold: Value = None, **options: Unpack[DecisionKeywords]
 ) -> Deduplicated:
-    """Which records stay, and because of whom each other goes; both in the order of the records.
+    """The records to keep, and for each removed one the record that is kept in its place.
 
-    In order of priority (keep="first", "longest" or "smallest") a record stays unless one that
-    stays before it is a pair with it.
+    In order of priority (keep="first", "longest" or "smallest") a record is kept unless it is a
+    pair with one that is kept before it.
 
     >>> answer = deduplicate(["a b c d", "", "A b c  d", "e f"])
     >>> answer.kept
@@ -144,79 +131,137 @@ def deduplicate(
     >>> answer.removed
     [Removed(id=2, because=0, similarity=Fraction(1, 1))]
     """
-    with as_value_errors():
-        job = _Job.of("removed", records, threshold, options)
+    with keywords.as_value_errors():
+        run = _Run("removed", records, threshold, options)
         because: dict[int, int] = {}
         chained: set[int] = set()
-        for line in job.decided():
+        for line in run.decided():
             place, _, kept, similarity = line.rstrip(b"\n").split(b"\t")
-            because[int(place, 16) - NEW] = job.position[int(kept)]
+            because[int(place, 16) - NEW] = run.position[int(kept)]
             if similarity == NO_PAIR:
                 chained.add(int(place, 16) - NEW)
         sure = [pair for pair in because.items() if pair[0] not in chained]
-        both = job.numbers[np.array(sure, dtype=np.int64).reshape(-1, 2)]
-        found = job.meeting.similarities(both, job.settings)
+        both = run.numbers[np.array(sure, dtype=np.int64).reshape(-1, 2)]
+        found = run.similarities(both)
     return Deduplicated(
-        [job.id(i) for i in range(len(job.given)) if i not in because],
-        [Removed(job.id(i), job.id(j), found.get((i, j))) for i, j in sorted(because.items())],
+        [run.id(i) for i in range(len(run.given)) if i not in because],
+        [Removed(run.id(i), run.id(j), found.get((i, j))) for i, j in sorted(because.items())],
     )
 
 
-@dataclass(frozen=True)
-class _Job:
-    """What was given and asked; position: of the record of each number."""
+class _Run:
+    """The stages on records in memory, of which n have shingles.
 
-    given: UserRecords
-    settings: Settings
-    meeting: Meeting
-    position: list[int]
+    settings: what was asked; position: of the record of each number, and numbers (int64) the
+    reverse: records are numbered in the order of their ids, and have these numbers on lines.
+    sets: n rows; places: uint64 (n,); keys: n rows, those at which records may form pairs.
+    """
 
-    @classmethod
-    def of(
-        cls, output: str, records: Iterable[Any], threshold: Value, options: Mapping[str, Any]
-    ) -> _Job:
-        given = UserRecords.of(records)
+    def __init__(
+        self, output: str, records: Iterable[Any], threshold: Value, options: Mapping[str, Any]
+    ):
+        self.given = given = UserRecords.of(records)
         texts = given.texts or (not len(given) and options.get("shingle") != "bag")
-        asked = options_of(output, texts, {"threshold": threshold, **options})
-        settings = settings_before_counts(asked)
-        form = settings.form
-        weights = settings.scheme.weights or TokenWeights()
+        asked = keywords.options_of(output, texts, {"threshold": threshold, **options})
+        self.settings = settings_before_counts(asked)
+        self.position = _in_order(given)
+        self.numbers = np.empty(len(given), dtype=np.int64)
+        self.numbers[self.position] = np.arange(len(given))
+        batches = self._batches_of_records()
+        if counts_first(asked):
+            held, counter = list(batches), TokenCounter()
+            for batch in held:
+                counter.add(batch.sets)
+            self.settings, batches = Settings.of(asked, counter.counts()), iter(held)
+        self._find_keys(batches)
+
+    def _batches_of_records(self) -> Iterator[Batch]:
+        form = self.settings.form
+        weights = self.settings.scheme.weights or TokenWeights()
         gather = counted if weights.repeats else Ragged.from_unsorted
         if form.shingle is not None:
-            batches = given.batches_of_texts(form.shingle, form.clean, gather)
+            batches = self.given.batches_of_texts(form.shingle, form.clean, gather)
         else:
-            batches = given.batches_of_sets(bagged if form.bag else gather)
-        batches = (batch for batch in batches if batch.ids)
-        if counts_first(asked):
-            all_, counter = list(batches), TokenCounter()
-            for batch in all_:
-                counter.add(batch.sets)
-            settings, batches = Settings.of(asked, counter.counts()), iter(all_)
-        position = _in_order(given)
-        numbers = np.empty(len(given), dtype=np.int64)
-        numbers[position] = np.arange(len(given))
-        return cls(given, settings, Meeting.of(batches, numbers, settings), position)
+            batches = self.given.batches_of_sets(bagged if form.bag else gather)
+        return (batch for batch in batches if batch.ids)
 
-    @property
-    def numbers(self) -> np.ndarray:
-        return self.meeting.numbers
-
-    def decided(self) -> list[bytes]:
-        """The lines of a decision, on numbers."""
-        edges = [b"".join(self.meeting.lines(self.settings))]
-        return list(decide_edges(edges, self.settings, NullCounters(), io.BytesIO))
+    def _find_keys(self, batches: Iterable[Batch]) -> None:
+        kept: list[Batch] = []
+        entries, known = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]
+        done = 0
+        for batch, keys in with_keys(portions(batches, self.settings), self.settings, _counters()):
+            records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
+            done += len(batch.ids)
+            entries.append(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
+            known.append(key_pruning.record_sketches(batch))
+            kept.append(batch)
+        of_all = key_pruning.RecordSketches([], [np.concatenate(known)])
+        _, rows = key_pruning.pruned(np.concatenate(entries), of_all, self.settings.measure)
+        self.sets = Ragged.end_to_end([batch.sets for batch in kept])
+        self.places = np.concatenate([np.empty(0, np.uint64), *(batch.places for batch in kept)])
+        self.keys = key_pruning.one_key_a_group(rows, np.arange(done + 1, dtype=np.uint64))
 
     def id(self, position: int) -> Any:
+        """The id that was given for the record at this position."""
         return position if self.given.ids is None else self.given.ids[position]
 
-    def id_of(self, number: int) -> Any:
-        return self.id(self.position[number])
+    def lines(self) -> list[bytes]:
+        """The lines that the output's join writes for all buckets, sorted; ids are numbers."""
+        join = self.settings.join(_counters())
+        some = np.flatnonzero(self.keys.sizes)
+        ids = [b"%010d" % number for number in self.numbers[self._positions[some]].tolist()]
+        batch = Batch(ids, self.sets.take(some), places=self.places[some])
+        batch = tagged(batch, self.settings)
+        keys = self.keys.take(some)
+        owner = np.repeat(np.arange(len(some)), keys.sizes)
+        found = map(join, in_batches(keys.values, owner, batch.ids, batch.sets))
+        return sorted(b"".join(chain.from_iterable(found)).splitlines(keepends=True))
+
+    def decided(self) -> list[bytes]:
+        """The lines of a decision; ids are numbers."""
+        edges = [b"".join(self.lines())]
+        return list(decide_edges(edges, self.settings, _counters(), io.BytesIO))
+
+    def similarities(self, numbers: np.ndarray) -> dict[tuple[int, int], Fraction]:
+        """The similarities of pairs (numbers, int64 (p, 2)) that reach the threshold, by positions.
+
+        A measure with a direction gives both directions that reach it.
+        """
+        row_of = np.full(len(self.numbers), -1)  # of each number; -1 without shingles
+        row_of[self.numbers[self._positions]] = np.arange(len(self.places))
+        rows, place = np.unique(row_of[numbers].ravel(), return_inverse=True)
+        sets = self.sets.take(rows)
+        first: dict[bytes, int] = {}  # of equal sets: a thousand copies are compared once
+        same = np.array([first.setdefault(t, i) for i, t in enumerate(encode_sets(sets))], np.int64)
+        pairs = list(zip(*same[place].reshape(-1, 2).T.tolist()))
+        left, right = np.array(sorted(set(pairs)), dtype=np.int64).reshape(-1, 2).T
+        verified = self.settings.measure.verified(sets, left, right)
+        fractions = map(cache(Fraction), verified.part.tolist(), verified.whole.tolist())
+        known = dict(zip(zip(verified.left.tolist(), verified.right.tolist()), fractions))
+        found: dict[tuple[int, int], Fraction] = {}
+        ends = self._positions[rows][place].reshape(-1, 2).tolist()
+        for (i, j), (x, y) in zip(ends, pairs):
+            if (x, y) in known:
+                found[i, j] = known[x, y]
+            if self.settings.measure.directed and (y, x) in known:
+                found[j, i] = known[y, x]
+        return found
+
+    @property
+    def _positions(self) -> np.ndarray:
+        """The positions of the n records."""
+        return (self.places - np.uint64(NEW)).astype(np.int64)
+
+
+def _counters() -> Counters:
+    """Counts that nobody reports."""
+    return Counters("library", reports="nowhere")
 
 
 def _in_order(given: UserRecords) -> list[int]:
-    """The positions of the records in the order of ids, and of equal ids as they come.
+    """The positions of the records in the order of ids, and of equal ids in the order given.
 
-    Strings are in the order of their bytes in UTF-8, numbers in theirs, all others as they come.
+    Strings are ordered by their bytes in UTF-8, numbers by value, all others as they are given.
     """
     if given.ids is None:
         return list(range(len(given)))
@@ -226,98 +271,3 @@ def _in_order(given: UserRecords) -> list[int]:
         first: dict[Any, int] = {}
         ids = [first.setdefault(id_, len(first)) for id_ in ids]
     return sorted(range(len(ids)), key=ids.__getitem__)
-
-
-class NullCounters(Counters):
-    """Counts, in memory."""
-
-    def __init__(self) -> None:
-        self.counts = {}
-        self.promise = ""
-        self.repeated = b""
-
-    def alive(self) -> None:
-        """Nobody waits for it."""
-
-
-Similarities = dict[tuple[int, int], Fraction]  # of positions
-
-
-@dataclass(frozen=True)
-class Meeting:
-    """n records that have shingles, and where they may meet.
-
-    sets: n rows; places: uint64 (n,); keys: n rows, mostly empty; numbers: int64, of all records
-    that were given, what each is called on lines, so that these are in the order of their ids.
-    """
-
-    sets: Ragged
-    places: np.ndarray
-    keys: Ragged
-    numbers: np.ndarray
-
-    @classmethod
-    def of(cls, batches: Iterable[Batch], numbers: np.ndarray, settings: Settings) -> Meeting:
-        kept: list[Batch] = []
-        entries, known = [np.empty((0, 2), np.uint64)], [np.empty((0, 2), np.uint64)]
-        done = 0
-        for batch, keys in with_keys(portions(batches, settings), settings, NullCounters()):
-            records = np.arange(done, done + len(batch.ids), dtype=np.uint64)
-            done += len(batch.ids)
-            entries.append(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
-            known.append(record_sketches(batch))
-            kept.append(batch)
-        of_all = RecordSketches([], [np.concatenate(known)])
-        _, rows = pruned(np.concatenate(entries), of_all, settings.measure)
-        return cls(
-            Ragged.end_to_end([batch.sets for batch in kept]),
-            np.concatenate([np.empty(0, np.uint64), *(batch.places for batch in kept)]),
-            keys_to_meet_at(rows, np.arange(done + 1, dtype=np.uint64)),
-            numbers,
-        )
-
-    def lines(self, settings: Settings) -> list[bytes]:
-        """What the output's join makes of all buckets, sorted; ids are numbers."""
-        join = settings.join(NullCounters())
-        found = b"".join(chain.from_iterable(map(join, self._batches(settings))))
-        return sorted(found.splitlines(keepends=True))
-
-    def similarities(self, numbers: np.ndarray, settings: Settings) -> Similarities:
-        """Of pairs that reach the threshold (numbers, int64 (p, 2)), in their order; of a measure
-        with a direction, of both that reach it."""
-        rows, place = np.unique(self._row_of[numbers].ravel(), return_inverse=True)
-        sets = self.sets.take(rows)
-        first: dict[bytes, int] = {}  # of equal sets: a thousand copies are compared once
-        same = np.array([first.setdefault(t, i) for i, t in enumerate(encode_sets(sets))], np.int64)
-        pairs = list(zip(*same[place].reshape(-1, 2).T.tolist()))
-        left, right = np.array(sorted(set(pairs)), dtype=np.int64).reshape(-1, 2).T
-        verified = settings.measure.verified(sets, left, right)
-        fractions = map(cache(Fraction), verified.part.tolist(), verified.whole.tolist())
-        known = dict(zip(zip(verified.left.tolist(), verified.right.tolist()), fractions))
-        found: Similarities = {}
-        ends = self._positions[rows][place].reshape(-1, 2).tolist()
-        for (i, j), (x, y) in zip(ends, pairs):
-            if (x, y) in known:
-                found[i, j] = known[x, y]
-            if settings.measure.directed and (y, x) in known:
-                found[j, i] = known[y, x]
-        return found
-
-    @property
-    def _positions(self) -> np.ndarray:
-        return (self.places - np.uint64(NEW)).astype(np.int64)
-
-    @property
-    def _row_of(self) -> np.ndarray:
-        """The row of each number; -1 without shingles."""
-        rows = np.full(len(self.numbers), -1)
-        rows[self.numbers[self._positions]] = np.arange(len(self.places))
-        return rows
-
-    def _batches(self, settings: Settings) -> Iterator[BucketBatch]:
-        some = np.flatnonzero(self.keys.sizes)
-        ids = [b"%010d" % number for number in self.numbers[self._positions[some]].tolist()]
-        batch = tagged(Batch(ids, self.sets.take(some), places=self.places[some]), settings)
-        keys = self.keys.take(some)
-        owner = np.repeat(np.arange(len(some)), keys.sizes)
-        return in_batches(keys.values, owner, batch.ids, batch.sets)

@@ -1,7 +1,7 @@
-"""Keyword arguments of the library: their names and types, and what they ask of a run.
+"""Keyword arguments of the library: their names and types, and the options that they stand for.
 
 They are the options of the command line, with underscores: ``shingle="char:5"``, ``exact=True``.
-Complaints come from the same place as those of the command line, and are put in Python's words.
+Refusals are those of the command line, translated into Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Value = Union[str, int, float, Fraction, Decimal, None]
 
 
 class Keywords(TypedDict, total=False):
-    """What the calls of the library may be asked; `neardup run --help` explains each option."""
+    """The keywords of all calls; `neardup run --help` explains each option."""
 
     scheme: str | None  # minhash unless given
     exact: bool
@@ -46,7 +46,7 @@ class Keywords(TypedDict, total=False):
 
 
 class DecisionKeywords(Keywords, total=False):
-    """What `deduplicate` may be asked, too."""
+    """The keywords of `deduplicate`."""
 
     rule: str | None  # direct or cluster
     keep: str | None  # first, longest or smallest
@@ -69,14 +69,27 @@ ABSENT = {
     "--strict": "the library always stops at the first bad record",
 }
 OWN_WEIGHTS = "weights='own': an element of a set has no weight here; ./run_local.sh takes a file"
+CALLS = {"clusters": "clusters", "kept": "deduplicate", "removed": "deduplicate"}  # by output
+
+# Parts of messages about options.
+_NAMES = "|".join([*SCHEMES, *measures(), *RULES, *PRIORITIES, "bag", "none"])
+_TYPED = r"(?:word|char|spot)(?::\w+)+|\d[\d./:]*(?<=\d)|one|own|tfidf|tf|idf"
+_VALUE = rf"(?:{_NAMES}|{_TYPED})\b(?![-_])"
+_ANY = "|".join(sorted(OPTIONS, key=len, reverse=True))
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_QUOTED = re.compile(r"^(\w+=)'(-?[\d.]+)'")
+_OUTPUT_IS = re.compile(r"--output is (\w+)")
+_OUTPUT = re.compile(r"--output (\w+)(?: or \w+)*")
+_AT_FRONT = re.compile(rf"^({_ANY}): (?=['\d.+-])")
+_FLAG = re.compile(rf"({_ANY})(?![\w-])(?: ({_VALUE}))?")
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def with_keywords(kind: type) -> Callable[[Call], Call]:
-    """Give a call the signature that `help` and editors show: its keywords by name.
+    """Give a call the signature that `help` and editors show, with each keyword by its name.
 
-    Type checkers read them from `kind` itself.
+    Type checkers read the keywords from `kind` itself.
     """
 
     def named(call: Call) -> Call:
@@ -101,7 +114,7 @@ def with_keywords(kind: type) -> Callable[[Call], Call]:
 
 
 def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
-    """The options of these keyword arguments; ValueError where one is none.
+    """The options that these keyword arguments stand for; ValueError for an unknown one.
 
     >>> options_of("pairs", True, {"threshold": 0.9, "shingle": "char:5", "seed": 7})
     Options(threshold='0.9', seed='7', input='text', shingle='char:5')
@@ -114,25 +127,24 @@ def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
             raise ValueError(f"{name}: no such option; there are {', '.join(known)}")
         if flag in ABSENT:
             raise ValueError(f"{name}: {ABSENT[flag]}")
-        if value is not None:
-            switch = OPTIONS[flag].get("action") == "store_true"
-            values[flag] = _switch(name, value) if switch else _text(name, value)
+        if value is None:
+            continue
+        if OPTIONS[flag].get("action") != "store_true":
+            values[flag] = _text(name, value)
+        elif isinstance(value, bool):
+            values[flag] = value
+        else:
+            raise ValueError(f"{name}={value!r} is not True or False")
     if values.get("--weights") == "own":
         raise ValueError(OWN_WEIGHTS)
     return Options(output=output, input="text" if texts else "shingles").with_values(values)
 
 
-def _switch(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{name}={value!r} is not True or False")
-    return value
-
-
 def _text(name: str, value: Any) -> str:
-    """As it would be typed."""
+    """The value as it would be typed; ValueError."""
     if isinstance(value, str):
         return value
-    if isinstance(value, (bool, complex)) or not isinstance(value, (Real, Decimal)):
+    if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
         raise ValueError(f"{name}: expected text or a number, got {value!r}")
     if isinstance(value, (int, Fraction)):
         return str(value)
@@ -144,18 +156,15 @@ def _text(name: str, value: Any) -> str:
 
 @contextmanager
 def as_value_errors() -> Iterator[None]:
-    """What ends a program is a ValueError in a library."""
+    """Raise the errors that end a program as ValueError."""
     try:
         yield
     except (UsageError, StageError) as error:
         raise ValueError(in_python(str(error))) from None
 
 
-CALLS = {"clusters": "clusters", "kept": "deduplicate", "removed": "deduplicate"}
-
-
 def in_python(message: str) -> str:
-    """A complaint about options, about keyword arguments.
+    """Translate a message about options into one about keyword arguments.
 
     >>> in_python("--threshold: 90 is outside 0 < T <= 1")
     'threshold=90 is outside 0 < T <= 1'
@@ -182,15 +191,3 @@ def _in_python(found: re.Match[str]) -> str:
     if value is None:
         return name
     return f"{name}={value if _NUMBER.fullmatch(value) else repr(value)}"
-
-
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_ANY = "|".join(sorted(OPTIONS, key=len, reverse=True))
-_NAMES = "|".join([*SCHEMES, *measures(), *RULES, *PRIORITIES, "bag", "none"])
-_TYPED = r"(?:word|char|spot)(?::\w+)+|\d[\d./:]*(?<=\d)|one|own|tfidf|tf|idf"
-_VALUE = rf"(?:{_NAMES}|{_TYPED})\b(?![-_])"
-_QUOTED = re.compile(r"^(\w+=)'(-?[\d.]+)'")
-_OUTPUT_IS = re.compile(r"--output is (\w+)")
-_OUTPUT = re.compile(r"--output (\w+)(?: or \w+)*")
-_AT_FRONT = re.compile(rf"^({_ANY}): (?=['\d.+-])")
-_FLAG = re.compile(rf"({_ANY})(?![\w-])(?: ({_VALUE}))?")

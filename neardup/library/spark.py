@@ -1,4 +1,4 @@
-"""The job on Spark DataFrames: records in, pairs out, as in a notebook.
+"""Near-duplicates in Spark's notebooks: a DataFrame in, a DataFrame of pairs out.
 
     pairs = spark.pairs(articles, id="url", text="body", threshold=0.8, shingle="word:3")
 

@@ -1,16 +1,12 @@
-"""Records as a program gives them: texts or sets, with ids or without.
-
-Elements of sets → shingles.
-
-0 … 2^64-1      themselves, as on a line of shingles; 7.0 is 7, as in Python
-strings         hashed as a word of a text is with --shingle word:1
-tuples          hashed by their elements
-all others      numbered as they come: equal elements of one call are one shingle
-
-What a user gives → ids, and texts or sets; whatever is wrong is told with the record's position.
+"""Records as a program gives them: texts or sets, with ids or without; errors name a position.
 
 Columns of pandas, polars and Arrow, and arrays, are known by their methods; none of these packages
-is needed, or imported.
+is needed, or imported.  Elements of sets become shingles:
+
+    0 … 2^64-1      themselves, as on a line of shingles; 7.0 is 7, as in Python
+    strings         hashed as a word of a text is with --shingle word:1
+    tuples          hashed by their elements
+    all others      numbered in the order given: equal elements of one call are one shingle
 """
 
 from __future__ import annotations
@@ -32,6 +28,14 @@ from neardup.reading.text_rows import Text, batch_of_texts
 from neardup.sets.hashing import WORD
 from neardup.sets.ragged import Batch, Ragged, chunks
 
+AS_LIST = ("to_pylist", "to_list", "tolist")  # Arrow; pandas and polars; numpy
+AT_ONCE = BLOCK_BYTES >> 3  # elements; or eight times as many characters
+EXPECTED = "a text, or a set or list of hashables"
+HINTS: list[tuple[type | tuple[type, ...], str]] = [
+    ((bytes, bytearray), "; bytes are not text: bytes.decode('utf-8') makes it"),
+    (Mapping, "; for a dict, list(…) gives the keys, and list(….items()) both"),
+]
+
 
 class Elements(dict[Hashable, int]):
     """Element → shingle, for one call.
@@ -47,7 +51,7 @@ class Elements(dict[Hashable, int]):
         self._words = WordHashes()
 
     def of(self, elements: list[Any]) -> np.ndarray:
-        """uint64; TypeError or ValueError where one can be in no set."""
+        """Their shingles, uint64; TypeError or ValueError where one cannot be in a set."""
         kinds = set(map(type, elements))
         if kinds == {str}:
             return self._of_words(elements)
@@ -67,33 +71,21 @@ class Elements(dict[Hashable, int]):
         if isinstance(element, str):
             return int(self._of_words([element])[0])
         if element is None or element != element:
-            raise ValueError(f"{element} is no element")
+            raise ValueError(f"{element} cannot be an element")
         if isinstance(element, tuple):
             return _hash(b"tuple", b"".join(self[part].to_bytes(8, "little") for part in element))
-        number = _whole(element) if isinstance(element, Number) else None
-        return _hash(b"other", b"%d" % len(self)) if number is None else number
+        if isinstance(element, Number):
+            try:
+                whole = int(element)  # type: ignore[call-overload]
+                if whole == element and 0 <= whole < WORD:
+                    return whole
+            except (TypeError, ValueError, OverflowError):  # a complex number, or infinity
+                pass
+        return _hash(b"other", b"%d" % len(self))
 
 
 def _hash(kind: bytes, data: bytes) -> int:
     return int.from_bytes(blake2b(data, digest_size=8, person=kind).digest(), "little")
-
-
-def _whole(number: Any) -> int | None:
-    """The shingle that this number is equal to."""
-    try:
-        whole = int(number)
-    except (TypeError, ValueError, OverflowError):  # a complex number, or infinity
-        return None
-    return whole if whole == number and 0 <= whole < WORD else None
-
-
-AS_LIST = ("to_pylist", "to_list", "tolist")  # Arrow; pandas and polars; numpy
-AT_ONCE = BLOCK_BYTES >> 3  # elements; or eight times as many characters
-EXPECTED = "a text, or a set or list of hashables"
-HINTS: list[tuple[type | tuple[type, ...], str]] = [
-    ((bytes, bytearray), "; bytes are no text: bytes.decode('utf-8') makes one"),
-    (Mapping, "; of a dict, list(…) has the keys, and list(….items()) both"),
-]
 
 
 @dataclass(frozen=True)
@@ -106,7 +98,7 @@ class UserRecords:
 
     @classmethod
     def of(cls, records: Iterable[Any]) -> UserRecords:
-        """ValueError where they are no records.
+        """Check what was given; ValueError where they are not records.
 
         >>> UserRecords.of([("a", "to be"), ("b", "or not")])
         UserRecords(ids=['a', 'b'], texts=True, records=['to be', 'or not'])
@@ -117,7 +109,7 @@ class UserRecords:
             ids, found = _apart(found)
         elif tuple in set(map(type, found)):
             first = next(i for i, record in enumerate(found) if isinstance(record, tuple))
-            raise ValueError(f"record {first} is a tuple, (id, record), and record 0 is none")
+            raise ValueError(f"record {first} is a tuple, (id, record), and record 0 is not")
         texts = bool(found) and isinstance(found[0], str)
         if set(map(type, found)) - {str} or not texts:
             found = [_checked(i, record, texts) for i, record in enumerate(found)]
@@ -129,7 +121,7 @@ class UserRecords:
     def batches_of_texts(
         self, shingler: Shingler, clean: Cleaning, gather: Gather
     ) -> Iterator[Batch]:
-        """Records are where they would be as the lines of one file."""
+        """Shingle the texts; places are those of the lines of one file."""
         sizes = np.array([len(text) for text in self.records], dtype=np.int64)
         for low, high in chunks(sizes + 1, BLOCK_BYTES):
             texts = [Text(NEW + i, b"", self.records[i]) for i in range(low, high)]
@@ -139,6 +131,7 @@ class UserRecords:
                 raise _not_utf8(texts) from None
 
     def batches_of_sets(self, gather: Gather) -> Iterator[Batch]:
+        """Make sets of the lists of elements, without empty ones."""
         elements = Elements()
         sizes = np.array([len(record) for record in self.records], dtype=np.int64)
         for low, high in chunks(sizes + 1, AT_ONCE):
@@ -155,7 +148,7 @@ class UserRecords:
 
 
 def _listed(records: Any) -> list[Any]:
-    """Whatever holds records, as a list."""
+    """The records of a list, a column or another iterable; ValueError for anything else."""
     kind = type(records)
     if isinstance(records, (str, bytes, bytearray)):
         raise ValueError(f"records: expected an iterable of records, got one {kind.__name__}")
@@ -170,7 +163,7 @@ def _listed(records: Any) -> list[Any]:
 
 
 def _as_list(values: Any) -> list[Any] | None:
-    """None where they are nothing to go through."""
+    """The values as a list; None where they are not iterable."""
     for name in AS_LIST:
         if callable(method := getattr(values, name, None)):
             values = method()
@@ -188,21 +181,21 @@ def _copied(record: Any) -> Any:
 
 
 def _apart(records: list[Any]) -> tuple[list[Hashable], list[Any]]:
-    """(id, record) tuples → ids, records."""
+    """Split (id, record) tuples into ids and records; ValueError."""
     for i, record in enumerate(records):
         if not isinstance(record, tuple):
-            raise ValueError(f"record {i} is no tuple, (id, record), and record 0 is one")
+            raise ValueError(f"record {i} is not a tuple, (id, record), and record 0 is")
         if len(record) != 2:
             raise ValueError(
                 f"record {i}: a tuple is (id, record), and this one has {len(record)} parts; make "
                 "a list of it if these are the elements of a set"
             )
         if record[0] is None or record[0] != record[0]:
-            raise ValueError(f"record {i}: {record[0]} is no id")
+            raise ValueError(f"record {i}: {record[0]} cannot be an id")
         try:
             hash(record[0])
         except TypeError:
-            raise ValueError(f"record {i}: an id is hashable, and this one is not") from None
+            raise ValueError(f"record {i}: an id must be hashable, and this one is not") from None
     ids, found = zip(*records)
     return list(ids), list(found)
 
@@ -211,7 +204,7 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
     """A text, or a list of elements; ValueError where it is not what record 0 is."""
     if isinstance(record, str):
         if not texts:
-            raise ValueError(f"record {position} is a text, and record 0 is none")
+            raise ValueError(f"record {position} is a text, and record 0 is not")
         return record
     for kind, hint in HINTS:
         if isinstance(record, kind):
@@ -220,27 +213,25 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
     if elements is None:
         raise ValueError(f"record {position}: expected {EXPECTED}, got {record}")
     if texts:
-        raise ValueError(f"record {position} is no text, and record 0 is one")
+        raise ValueError(f"record {position} is not a text, and record 0 is")
     return elements
 
 
 def _not_utf8(texts: list[Text]) -> ValueError:
-    for place, _, text in texts:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return ValueError(f"record {place - NEW}: half a surrogate pair is no text")
-    return ValueError("half a surrogate pair is no text")
+    """Name the first text with a lone surrogate."""
+    bad = next(text for text in texts if any("\ud800" <= c <= "\udfff" for c in text.text))
+    return ValueError(f"record {bad.number - NEW}: half a surrogate pair is not text")
 
 
 def _no_set(records: list[Any], first: int, elements: Elements) -> ValueError:
+    """Name the first record with an element that cannot be in a set."""
     for position, record in enumerate(records, first):
         for element in record:
             try:
                 elements.of([element])
             except (TypeError, ValueError):
                 return ValueError(
-                    f"record {position}: {element!r:.60} can be no element of a set; "
-                    "None, NaN and what is not hashable are none"
+                    f"record {position}: {element!r:.60} cannot be an element of a set; "
+                    "None, NaN and values that are not hashable cannot"
                 )
     return ValueError("an element of a set has changed")

@@ -1,32 +1,24 @@
-r"""Lines of answers and edges: pairs, edges of a decision, and removed records.
+r"""Lines of pairs, edges and decided records: parse beside format.  Hadoop may add a tab to each.
 
-Pair lines, `A TAB B TAB SIMILARITY`: parse beside format.
+pairs       A TAB B TAB SIMILARITY
+            six decimals, so that the order of lines is the order of similarities; an estimate
+            (--verify sketch) has the ends of an interval there, `~0.871123..0.953234`, which no
+            program takes for a number.  Pairs of two collections (--against) have a fourth field,
+            and a fifth where they have a direction, see `verification.record_pairs`
 
-Of two collections (--against) they have a fourth field, and a fifth where pairs have a direction;
-see `verification.pair_join`.
+edges       LATER TAB EARLIER TAB 0.912345678901234567    a pair of records with tagged ids, see
+                                                `tagged_ids`; 18 decimals keep the order
+            LATER TAB EARLIER TAB =             … with one and the same set
+            RECORD TAB .                        this record is in a pair
+            RECORD TAB CLUSTER TAB C TAB SET    … is in a dense cluster, whose pairs are left to the
+                                                decision; C is 1 where others have the same set
+            Every record that is in a pair begins a line, so that the sorted lines have all of them
+            in order of priority
 
-The similarity has six decimals, so that the order of lines is the order of similarities.  Where it
-is estimated (--verify sketch), the ends of an interval stand there instead: `~0.871123..0.953234`.
-No program takes that for a number: `exact_pair` refuses it.
-
-Edge lines, from the reducer to the decision: parse beside format.
-
-    LATER TAB EARLIER TAB 0.912345678901234567    a pair of records with tagged ids, see
-                                        `tagged_ids`; similarities of 18 decimals keep their order
-    LATER TAB EARLIER TAB =             … with one and the same set
-    RECORD TAB .                        this record is in a pair
-    RECORD TAB CROWD TAB C TAB SET      … is one of a crowd, whose pairs are left to the decision;
-                                        C is 1 where others have the same set
-
-Every record that is in a pair begins a line, so that the lines in order have all of them in order
-of priority.
-
-Decided lines: a record that goes, where it stands, and because of whom; parse beside format.
-
-    PLACE TAB ID TAB KEPT TAB SIMILARITY
-
-PLACE is the record's place in the input (`reading.blocks`), as sixteen hexadecimal digits.  The
-rest is what `--output removed` prints; the similarity is `-` where the two are no pair.
+decided     PLACE TAB ID TAB KEPT TAB SIMILARITY
+            a removed record, and the one that it duplicates: `--output removed` prints all but
+            PLACE, the place in the input (`reading.blocks`) in sixteen hexadecimal digits; the
+            similarity is `-` where the two are not a pair
 """
 
 from __future__ import annotations
@@ -37,12 +29,16 @@ from typing import NamedTuple
 from neardup.runtime.errors import WireError, shown
 
 _NUMBER = rb"(?:0\.[0-9]{6}|1\.000000)"
-# Hadoop may add a tab behind a line.
 _PAIR = (
     rb"([^\0\t\r\n]+)\t([^\0\t\r\n]+)\t(%b|~%b\.\.%b)"
     rb"((?:\t(?:old|new)(?:\tcontain(?:s|ed))?)?)\t?\n?" % ((_NUMBER,) * 3)
 )
 _ESTIMATE = b"~"
+SAME_SET = b"="
+EDGE, MEMBER = 3, 4  # how many fields their lines have
+_SIMILARITY = rb"=|0\.[0-9]{18}|1\.0{18}"
+_REMOVED = rb"[^\0\t\r\n]+\t[^\0\t\r\n]+\t(?:0\.[0-9]{6}|1\.000000|-)"
+_DECIDED = rb"([0-9a-f]{16})\t(%b)\t?\n?" % _REMOVED
 
 
 def format_pair(a: bytes, b: bytes, similarity: bytes, directed: bool = False) -> bytes:
@@ -102,11 +98,6 @@ def exact_pair(line: bytes) -> tuple[bytes, bytes, bytes]:
     return parse_pair(line)[:3]
 
 
-SAME_SET = b"="
-EDGE, MEMBER = 3, 4  # how many fields their lines have
-_SIMILARITY = rb"=|0\.[0-9]{18}|1\.0{18}"
-
-
 class Edge(NamedTuple):
     earlier: bytes
     similarity: bytes  # 18 decimals, or SAME_SET
@@ -119,7 +110,7 @@ class Member(NamedTuple):
 
 
 def format_edge(a: bytes, b: bytes, similarity: bytes) -> bytes:
-    """A line for two tagged ids; the larger one is of the later record."""
+    """Return a line for two tagged ids; the larger one is of the later record."""
     return b"%b\t%b\t%b\n" % (max(a, b), min(a, b), similarity)
 
 
@@ -177,24 +168,14 @@ def _check_other(fields: list[bytes], line: bytes) -> None:
     raise WireError(f"expected an edge, as reducer.py writes them, got {shown(line)}")
 
 
-_REMOVED = rb"[^\0\t\r\n]+\t[^\0\t\r\n]+\t(?:0\.[0-9]{6}|1\.000000|-)"
-_LINE = rb"([0-9a-f]{16})\t(%b)\t?\n?" % _REMOVED
-_PRINTED = rb"(%b)\t?\n?" % _REMOVED
-
-
 def format_decided(place: bytes, id_: bytes, kept: bytes, similarity: bytes) -> bytes:
     """`place` as its digits."""
     return b"%b\t%b\t%b\t%b\n" % (place, id_, kept, similarity)
 
 
-def parse_place(line: bytes) -> int:
-    """The place on a decided line; WireError where it is none."""
-    return int(_fields(line)[1], 16)
-
-
 def parse_decided(line: bytes) -> tuple[int, bytes]:
-    """(place, id) of a decided line; WireError where it is none."""
-    found = _fields(line)
+    """(place, id) of a decided line; WireError for any other."""
+    found = _decided(line)
     return int(found[1], 16), found[2].partition(b"\t")[0]
 
 
@@ -204,26 +185,25 @@ def removed_line(line: bytes) -> bytes:
     >>> removed_line(b"8000000000000001\\tb\\ta\\t0.900000\\n")
     b'b\\ta\\t0.900000\\n'
     """
-    return _fields(line)[2] + b"\n"
+    return _decided(line)[2] + b"\n"
+
+
+def _decided(line: bytes) -> re.Match[bytes]:
+    found = re.fullmatch(_DECIDED, line)
+    if not found:
+        raise WireError(f"expected PLACE ID KEPT SIMILARITY, got {shown(line)}")
+    return found
 
 
 def parse_removed(line: bytes) -> tuple[bytes, bytes, str]:
-    """(id, kept, similarity) of a line that `removed_line` has made; WireError for any other.
+    """(id, kept, similarity) of a line that `removed_line` returned; WireError for any other.
 
     >>> parse_removed(b"b\\ta\\t0.900000\\n")
     (b'b', b'a', '0.900000')
     """
-    found = re.fullmatch(_PRINTED, line)
-    if not found:
+    if not re.fullmatch(rb"%b\t?\n?" % _REMOVED, line):
         raise WireError(
             f"expected ID KEPT SIMILARITY, as --output removed writes them, got {shown(line)}"
         )
-    id_, kept, similarity = found[1].split(b"\t")
-    return id_, kept, similarity.decode()
-
-
-def _fields(line: bytes) -> re.Match[bytes]:
-    found = re.fullmatch(_LINE, line)
-    if not found:
-        raise WireError(f"expected PLACE ID KEPT SIMILARITY, got {shown(line)}")
-    return found
+    id_, kept, similarity = line.split(b"\t")[:3]
+    return id_, kept, similarity.rstrip(b"\n").decode()

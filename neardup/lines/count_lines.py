@@ -17,7 +17,6 @@ import numpy as np
 from neardup.lines.keyed_lines import decode_sets, encode_sets
 from neardup.reading.blocks import blocks_of
 from neardup.runtime.errors import StageError, WireError, shown
-from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import MOST, TokenCounts
 
 TOKEN_WIDTH = 20  # digits of 2^64 - 1
@@ -28,21 +27,26 @@ _LARGEST = b"%020d" % ((1 << 64) - 1)
 
 
 def read_counts(path: str, own: bool = False) -> TokenCounts:
-    """From a file that the last counting step wrote; StageError for any other.
+    """Read what the last counting step wrote; StageError for any other file.
 
-    `own` says that the counts are of the very records that are to meet.
+    `own`: the counts are of the same records that are joined.
     """
     try:
         with open(path, "rb") as file:
             data = b"".join(blocks_of(file))
-    except StageError:  # no line end, as in /dev/zero
-        raise _no_counts(path) from None
-    # Subtle: the digits of a set go from "0" to "o", so these letters begin lines only.
-    to_sizes = data.find(b"s") if b"s" in data else len(data)
-    to_tokens = data.find(b"t") if b"t" in data else len(data)
-    sample = _sets(path, data[:to_sizes])
-    sizes, holders = _columns(path, data[to_sizes:to_tokens], b"s")
-    tokens, frequencies = _columns(path, data[to_tokens:], b"t")
+        # Subtle: the digits of a set go from "0" to "o", so these letters begin lines only.
+        to_sizes = data.find(b"s") if b"s" in data else len(data)
+        to_tokens = data.find(b"t") if b"t" in data else len(data)
+        sets = [line.split(b"\t") for line in data[:to_sizes].splitlines()]
+        if not all(len(fields) == 2 and fields[0].startswith(b"r") for fields in sets):
+            raise ValueError
+        sample = decode_sets([fields[1] for fields in sets])
+        sizes, holders = _columns(data[to_sizes:to_tokens], b"s")
+        tokens, frequencies = _columns(data[to_tokens:], b"t")
+    except (ValueError, OverflowError, StageError):  # StageError: no line end, as in /dev/zero
+        raise StageError(
+            f"{path}: is not a file of token counts; step.py count order writes them"
+        ) from None
     order = np.argsort(tokens)
     return TokenCounts(
         sizes.astype(np.int64),
@@ -54,33 +58,15 @@ def read_counts(path: str, own: bool = False) -> TokenCounts:
     )
 
 
-def _sets(path: str, data: bytes) -> Ragged:
-    """The sets of lines that all begin with "r"."""
-    lines = data.splitlines()
-    try:
-        if not all(line.startswith(b"r") and line.count(b"\t") == 1 for line in lines):
-            raise WireError("no sets")
-        return decode_sets([line.split(b"\t")[1] for line in lines])
-    except WireError:
-        raise _no_counts(path) from None
-
-
-def _columns(path: str, data: bytes, kind: bytes) -> tuple[np.ndarray, np.ndarray]:
+def _columns(data: bytes, kind: bytes) -> np.ndarray:
     """The two columns (uint64) of lines that all begin with `kind`."""
     lines = data.count(b"\n")
     numbers = data.replace(kind, b"").split()
-    ours = data.count(kind) == lines and len(numbers) == 2 * lines
-    try:
-        if not (ours and all(map(bytes.isdigit, numbers))):
-            raise ValueError
-        table = np.array(numbers, dtype=np.uint64).reshape(-1, 2)
-    except (ValueError, OverflowError):
-        raise _no_counts(path) from None
-    return table[:, 0], table[:, 1]
-
-
-def _no_counts(path: str) -> StageError:
-    return StageError(f"{path}: is no file of token counts; step.py count order writes them")
+    if data.count(kind) != lines or len(numbers) != 2 * lines:
+        raise ValueError
+    if not all(map(bytes.isdigit, numbers)):
+        raise ValueError
+    return np.array(numbers, dtype=np.uint64).reshape(-1, 2).T
 
 
 def parse_partial(line: bytes) -> tuple[bytes, bytes]:
@@ -127,40 +113,36 @@ def _possible(key: bytes, value: bytes) -> bool:
     return True
 
 
-def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterator[bytes]:
-    """The lines of a column, some at a time."""
-    for low in range(0, len(numbers), ROWS_AT_ONCE):
-        yield _lines(kind, numbers[low : low + ROWS_AT_ONCE], count[low : low + ROWS_AT_ONCE])
-
-
 def format_all(counts: TokenCounts) -> Iterator[bytes]:
     """What `read_counts` reads; sets of the sample are numbered, since their hashes are known."""
     for number, text in enumerate(encode_sets(counts.sample)):
         yield b"r%020d\t%b\n" % (number, text)
-    for kind, numbers, count in (
-        (b"s", counts.sizes.astype(np.uint64), counts.holders),
-        (b"t", counts.tokens, counts.frequencies),
-    ):
-        yield from format_counts(kind, numbers, count)
+    yield from format_counts(b"s", counts.sizes.astype(np.uint64), counts.holders)
+    yield from format_counts(b"t", counts.tokens, counts.frequencies)
 
 
-def _lines(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> bytes:
-    r"""A table of characters, from which the leading zeros of the counts (1 and more) are left out.
+def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterator[bytes]:
+    r"""The lines of a column, some at a time.
 
-    >>> _lines(b"t", np.array([42, 2**64 - 1], np.uint64), np.array([7, 12]))
-    b't00000000000000000042\t7\nt18446744073709551615\t12\n'
+    Each part is a table of characters, of which the leading zeros of the counts (1 and more) are
+    left out.
+
+    >>> list(format_counts(b"t", np.array([42, 2**64 - 1], np.uint64), np.array([7, 12])))
+    [b't00000000000000000042\t7\nt18446744073709551615\t12\n']
     """
     first = 1 + TOKEN_WIDTH + 1  # where the count begins
-    width = len(str(count.max()))
-    text = np.empty((len(numbers), first + width + 1), dtype=np.uint8)
-    text[:, 0] = ord(kind)
-    text[:, 1 : first - 1] = _decimal(numbers, TOKEN_WIDTH)
-    text[:, first - 1] = ord("\t")
-    text[:, first:-1] = _decimal(count.astype(np.uint64), width)
-    text[:, -1] = ord("\n")
-    wanted = np.ones(text.shape, dtype=bool)
-    np.logical_or.accumulate(text[:, first:-1] > ord("0"), axis=1, out=wanted[:, first:-1])
-    return text[wanted].tobytes()
+    for low in range(0, len(numbers), ROWS_AT_ONCE):
+        some = slice(low, low + ROWS_AT_ONCE)
+        width = len(str(count[some].max()))
+        text = np.empty((len(numbers[some]), first + width + 1), dtype=np.uint8)
+        text[:, 0] = ord(kind)
+        text[:, 1 : first - 1] = _decimal(numbers[some], TOKEN_WIDTH)
+        text[:, first - 1] = ord("\t")
+        text[:, first:-1] = _decimal(count[some].astype(np.uint64), width)
+        text[:, -1] = ord("\n")
+        wanted = np.ones(text.shape, dtype=bool)
+        np.logical_or.accumulate(text[:, first:-1] > ord("0"), axis=1, out=wanted[:, first:-1])
+        yield text[wanted].tobytes()
 
 
 def _decimal(numbers: np.ndarray, width: int) -> np.ndarray:

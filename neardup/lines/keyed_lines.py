@@ -1,15 +1,16 @@
-r"""Keyed lines: a key, an id and a set as text; parse beside format.
+r"""Keyed lines, from mapper to reducer: parse beside format.
 
-What a key is: one integer, the number of its band (12 bits) above a hash (40 bits).
+    KEY TAB SIZE TAB ID TAB SHINGLES          002:00000000ff 00000003 v1 34o8
 
-So the order of integers is the order of the keys on a line.
+KEY is one integer, the number of its band (12 bits) above a hash (40 bits), as `band:hash` in
+hexadecimal: fixed in width, so that the order of integers is that of the keys on lines, and one
+field, since every engine groups by the first field.  SIZE (eight digits) lets a sort bring a
+bucket's records in order of size.
 
-Sets as text that can travel: parse beside format.
-
-The sorted shingles' differences, each as base-32 digits, highest first, in the 64 printable
-characters from `0` to `o`: 32 of them end a number and 32 continue one.  So equal sets have equal
-bytes, a typical set takes a third of its decimal digits, and no blank, tab, line end or carriage
-return can occur.
+SHINGLES are the differences of the sorted shingles, each as base-32 digits, highest first, in the
+64 printable characters from `0` to `o`: 32 of them end a number and 32 continue one.  So equal sets
+have equal bytes, a typical set takes a third of its decimal digits, and there is no blank, tab or
+line end in it.
 
     {3, 7, 1007}  →  differences 3, 4, 1000  →  "3", "4", "o8"       (1000 = 31·32 + 8)
 
@@ -17,14 +18,6 @@ A weight above 1 stands before its difference, between two `P`, a zero with whic
 Its digits are bijective base 31, 1 to 31, so that none of them is a `P`:
 
     {3, 7: weight 40}  →  "3", "PQYP4"                               (40 = 1·31 + 9)
-
-Keyed lines, from mapper to reducer: parse beside format.
-
-    KEY TAB SIZE TAB ID TAB SHINGLES
-
-KEY is `band:hash` in hexadecimal, fixed in width and one field, since every engine groups on the
-first field.  SIZE (eight digits) lets a sort bring a bucket's records in order of size.
-SHINGLES are as `neardup.lines.keyed_lines` writes them.
 """
 
 from __future__ import annotations
@@ -41,11 +34,22 @@ from neardup.sets.ragged import Batch, Ragged, chunks, spans, starts_of_runs
 BAND_BITS, HASH_BITS = 12, 40
 KEY_BITS = BAND_BITS + HASH_BITS
 MAX_BANDS = 1 << BAND_BITS
+OUTPUT_BYTES = 8 << 20
 
-KEY_WIDTH = 14
+KEY_WIDTH, SIZE_WIDTH = 14, 8
+_SIZE = KEY_WIDTH + 1  # where the size begins
+_ID = _SIZE + SIZE_WIDTH + 1
+_COLON = 3
 _KEY = rb"[0-9a-f]{3}:[0-9a-f]{10}"
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 _KEY_SHIFTS = (48, 44, 40, None, 36, 32, 28, 24, 20, 16, 12, 8, 4, 0)  # None: the colon
+_LINE = rb"%b\t([0-9]{8})\t([^\0\t\r\n]+)\t([0-o]+)" % _KEY
+_TENS = 10 ** np.arange(SIZE_WIDTH)[::-1]
+
+CACHE_TOKENS = 1 << 16  # decoded at once
+ZERO, CONTINUED = 48, 32  # the character of digit 0; what a digit that is not the last one adds
+WEIGHT_BASE, MOST_WEIGHT_DIGITS = 31, 12
+MOST_DIGITS, MOST_LEADING = 13, 16  # of 5 bits: 64 bits have 13, the first one below 16
 
 
 def format_keys(keys: np.ndarray) -> np.ndarray:
@@ -72,12 +76,6 @@ def parse_keys(texts: list[bytes]) -> np.ndarray:
         if shift is not None:
             keys |= np.searchsorted(_HEX, text[:, column]).astype(np.uint64) << np.uint64(shift)
     return keys
-
-
-CACHE_TOKENS = 1 << 16  # decoded at once
-ZERO, CONTINUED = 48, 32  # the character of digit 0; what a digit that is not the last one adds
-WEIGHT_BASE, MOST_WEIGHT_DIGITS = 31, 12
-MOST_DIGITS, MOST_LEADING = 13, 16  # of 5 bits: 64 bits have 13, the first one below 16
 
 
 def encode_sets(sets: Ragged) -> list[bytes]:
@@ -244,15 +242,6 @@ def _eight_digits(words: np.ndarray, widths: np.ndarray) -> np.ndarray:
     return digits
 
 
-OUTPUT_BYTES = 8 << 20
-SIZE_WIDTH = 8
-_SIZE = KEY_WIDTH + 1  # where the size begins
-_ID = _SIZE + SIZE_WIDTH + 1
-_COLON = 3
-_LINE = rb"[0-9a-f]{3}:[0-9a-f]{10}\t([0-9]{8})\t([^\0\t\r\n]+)\t([0-o]+)"
-_TENS = 10 ** np.arange(SIZE_WIDTH)[::-1]
-
-
 def format_keyed_lines(
     batch: Batch, keys: Ragged, partitions: int = 1, mark: int = 0
 ) -> Iterator[tuple[int, bytes]]:
@@ -318,9 +307,10 @@ def lines_of(block: bytes, number: int) -> Lines:
     ([0, 32], [31, 63])
     """
     lines = _well_formed(np.frombuffer(block, dtype=np.uint8))
-    if lines is None:
-        raise _first_flaw(block, number)
-    return lines
+    if lines is not None:
+        return lines
+    flaws = map(flaw_in_line, block.split(b"\n")[:-1])
+    raise next(StageError(f"line {i}: {flaw}") for i, flaw in enumerate(flaws, number) if flaw)
 
 
 def _well_formed(block: np.ndarray) -> Lines | None:
@@ -336,22 +326,19 @@ def _well_formed(block: np.ndarray) -> Lines | None:
         return None
     if (sets < starts + _ID + 2).any() or (sets == ends).any():  # no tab, or nothing between two
         return None
-    if (rest == 0).any() or (rest == ord("\r")).any() or not _utf8(block, rest):
+    if (rest == 0).any() or (rest == ord("\r")).any():
         return None
+    if rest.max() > 127:  # there may be anything but ASCII in `rest` only
+        try:
+            block.tobytes().decode("utf-8")
+        except UnicodeDecodeError:
+            return None
     heads = np.ndarray((len(block) - _ID + 1, _ID), np.uint8, block, strides=(1, 1))[starts]
     sizes = (heads[:, _SIZE : _SIZE + SIZE_WIDTH] - np.uint8(ord("0"))) @ _TENS
     if not _are_heads(heads) or not _agree(sizes, block, sets, ends):
         return None
     high, low, _ = heads.view(">u8").T
     return Lines(starts, ends, high, low >> np.uint64(16))
-
-
-def _utf8(block: np.ndarray, rest: np.ndarray) -> bool:
-    """Whether the block is UTF-8, of which `rest` holds all that is not ASCII."""
-    try:
-        return rest.max() < 128 or bool(block.tobytes().decode("utf-8"))
-    except UnicodeDecodeError:
-        return False
 
 
 def _are_heads(heads: np.ndarray) -> bool:
@@ -372,13 +359,6 @@ def _agree(sizes: np.ndarray, block: np.ndarray, starts: np.ndarray, ends: np.nd
     sets_and_heads = np.stack((starts, ends), axis=1).ravel()
     elements = np.add.reduceat(last_digits, sets_and_heads, dtype=np.uint8)[::2]
     return bool(((sizes & 255 == elements) & (sizes <= ends - starts)).all())
-
-
-def _first_flaw(block: bytes, number: int) -> StageError:
-    lines = enumerate(block.split(b"\n")[:-1], number)
-    return next(
-        StageError(f"line {i}: {flaw}") for i, line in lines if (flaw := flaw_in_line(line))
-    )
 
 
 def flaw_in_line(line: bytes) -> str:

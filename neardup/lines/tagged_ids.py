@@ -1,4 +1,4 @@
-r"""Ids that say where a record stands in the order of decisions: parse beside format.
+r"""Tagged ids: the order of decisions as bytes; parse beside format.
 
 Where a decision is asked for, an id travels with a tag, so that tagged ids, compared byte by byte,
 are in order of priority.  Old records (see --against) come before all new ones.
@@ -15,6 +15,7 @@ shingles.  A \1 in an id becomes \1 DEL, so that shorter ids still come first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import NamedTuple
@@ -27,7 +28,6 @@ from neardup.runtime.errors import WireError, shown
 from neardup.sets.ragged import Batch
 
 OLD = b"0"
-_COLLECTIONS = {OLD, b"1"}
 PLACE_DIGITS = 16
 _MOST = (1 << 32) - 1
 _HEXADECIMAL = b"0123456789abcdef"
@@ -35,7 +35,7 @@ _END, _ESCAPED = b"\1", b"\1\x7f"
 
 
 class Tag(NamedTuple):
-    """How ids are tagged; the bounds of PLACE and ID in a tagged one."""
+    """How ids are tagged: the bounds of PLACE and ID in a tagged one."""
 
     help: str
     place: slice
@@ -78,15 +78,16 @@ class Tag(NamedTuple):
         return list(map(self.id_of, tagged)) if self.escaped else [id_[self.id] for id_ in tagged]
 
     def places(self, tagged: list[bytes]) -> np.ndarray:
-        """uint64: the places of tagged ids; WireError where one has none, or another one than its
-        collection has."""
+        """uint64: the places of tagged ids; WireError where one has none, or one that is not of its
+        collection."""
         digits = [id_[self.place] for id_ in tagged]
         together = b"".join(digits)
         if together.translate(None, _HEXADECIMAL) or len(together) < PLACE_DIGITS * len(digits):
-            raise _no_place(next(id_ for id_, some in zip(tagged, digits) if not _is_place(some)))
+            is_place = re.compile(rb"[0-9a-f]{16}").fullmatch
+            raise _no_place(next(id_ for id_, some in zip(tagged, digits) if not is_place(some)))
         places = np.frombuffer(bytes.fromhex(together.decode()), dtype=">u8").astype(np.uint64)
-        old = b"".join([id_[:1] for id_ in tagged])
-        wrong = np.frombuffer(old, np.uint8) != np.where(places < NEW, ord("0"), ord("1"))
+        collections = np.frombuffer(b"".join([id_[:1] for id_ in tagged]), np.uint8)
+        wrong = collections != np.where(places < NEW, ord("0"), ord("1"))
         if wrong.any():
             raise _no_place(tagged[int(np.argmax(wrong))])
         return places
@@ -99,17 +100,13 @@ def _no_place(tagged: bytes) -> WireError:
     )
 
 
-def _is_place(digits: bytes) -> bool:
-    return len(digits) == PLACE_DIGITS and not digits.translate(None, _HEXADECIMAL)
-
-
 PRIORITIES = {
     "first": Tag("the one that comes first in the input", slice(1, 17), slice(17, None)),
     "longest": Tag(
-        "the one with most shingles, of several the first", slice(9, 25), slice(25, None)
+        "the one with the most shingles (ties go to the first)", slice(9, 25), slice(25, None)
     ),
     "smallest": Tag(
-        "the one with the smallest id, bytewise", slice(-16, None), slice(1, -17), True
+        "the one with the smallest id, compared byte by byte", slice(-16, None), slice(1, -17), True
     ),
 }
 COLLECTION = Tag("which collection it is of", slice(0, 0), slice(1, None))
@@ -118,7 +115,8 @@ COLLECTION = Tag("which collection it is of", slice(0, 0), slice(1, None))
 class Travel(NamedTuple):
     """What mapper and reducer must agree on beside keys: how ids are tagged, and why.
 
-    decides: as in `verification.Output`; keep: of records, else ""; between: needs two collections.
+    decides: as in `verification.Output`; keep: for records, else ""; between: needs two
+    collections.
     """
 
     decides: str = ""
@@ -127,18 +125,18 @@ class Travel(NamedTuple):
     between: bool = False
 
     def __str__(self) -> str:
-        """The options that ask for it."""
+        """Return the options that ask for it."""
         output = {"": "pairs", "records": "kept (or removed)"}.get(self.decides, self.decides)
-        told = [f"--output {output}", self.keep and f"--keep {self.keep}"]
-        told += ["--against FILE"] * self.against + ["--between"] * self.between
-        return " ".join(filter(None, told)) + ("" if self.against else ", without --against")
+        flags = [f"--output {output}", self.keep and f"--keep {self.keep}"]
+        flags += ["--against FILE"] * self.against + ["--between"] * self.between
+        return " ".join(filter(None, flags)) + ("" if self.against else ", without --against")
 
     @property
     def mark(self) -> int:
-        """40 bits that the keys on lines are exclusively ored with, so that a reducer with another
-        way finds no key that is its own; 0 of plain pairs."""
-        told = blake2b(repr(tuple(self)).encode(), digest_size=HASH_BITS // 8).digest()
-        return int.from_bytes(told, "big") if any(self) else 0
+        """40 bits that the keys on lines are exclusively ored with, so that a reducer with other
+        options finds no key that is its own; 0 for plain pairs."""
+        digest = blake2b(repr(tuple(self)).encode(), digest_size=HASH_BITS // 8).digest()
+        return int.from_bytes(digest, "big") if any(self) else 0
 
 
 UNMARKED = Travel()  # plain pairs
@@ -154,8 +152,8 @@ def all_ways() -> Iterator[Travel]:
 
 
 def is_old(tagged: bytes) -> bool:
-    """Whether a tagged id is of an old record; WireError where it has no tag."""
-    if tagged[:1] not in _COLLECTIONS:
+    """Return whether a tagged id is of an old record; WireError where it has no tag."""
+    if tagged[:1] not in (OLD, b"1"):
         raise WireError(
             f"expected a record of one of two collections, as mapper.py writes them where it takes "
             f"the same --output and --against, got {shown(tagged)}"

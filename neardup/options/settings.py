@@ -1,6 +1,6 @@
-"""Settings: the options read, and checked before the first line is read.
+"""`Settings`: the options, parsed and checked before the first line is read.
 
-All complaints come from here, and each names the line to type instead.
+All refusals come from here, and each names the line to type instead.
 """
 
 from __future__ import annotations
@@ -14,18 +14,8 @@ from typing import Any, NamedTuple
 from neardup.decisions import RULES, RuleKind
 from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, Travel
-from neardup.options.table import (
-    DEFAULT_SCHEME,
-    DEFAULT_THRESHOLD,
-    EXACT,
-    MAX_LINE_MIB,
-    SCHEME_OPTIONS,
-    Options,
-    fraction,
-    integer,
-    measures,
-    read,
-)
+from neardup.options import table
+from neardup.options.table import Options, read
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.compressed import INPUTS
 from neardup.reading.input_check import Parser
@@ -45,7 +35,7 @@ from neardup.verification.pair_join import PairJoin
 
 
 class Settings(NamedTuple):
-    """The options, read and checked."""
+    """What the stages use of the options: scheme, measure, input format and output."""
 
     threshold: Threshold
     measure: Measure
@@ -53,8 +43,8 @@ class Settings(NamedTuple):
     form: InputFormat
     parse: Parser
     output: Output
-    tag: Tag | None  # where ids travel with one
-    way: Travel  # in which they travel
+    tag: Tag | None  # with which ids are sent, if with one
+    way: Travel  # in which records are sent
     rule: RuleKind
     against: bool
     between: bool
@@ -62,14 +52,18 @@ class Settings(NamedTuple):
     max_line: int  # bytes
     strict: bool
     max_bad: Fraction  # of all lines
-    keys_of: Mapping[str, str]  # all that the keys of a line depend on, by flag; "" without one
+    keys_of: Mapping[str, str]  # all that keys depend on, by flag; "" where it is not given
 
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
-        """UsageError for anything wrong or impossible; `counts` are instead of --counts."""
+        """UsageError for anything wrong or impossible; `counts` replace --counts."""
         for flag in ("--counts", "--against", "--input-files"):
             if (name := options.value(flag)) == "" or (isinstance(name, tuple) and "" in name):
                 raise UsageError(f"{flag}: expected the name of a file, got ''")
+        bad = _given(options.max_bad, "0" if options.strict else str(MAX_BAD))
+        max_bad = read("--max-bad", table.fraction, bad)
+        if options.strict and max_bad:
+            raise UsageError(f"--strict is --max-bad 0, and --max-bad is {options.max_bad}")
         if counts is None and options.counts is not None:
             counts = read_counts(options.counts, bool(options.own_counts))
         form = form_of(options)
@@ -83,7 +77,7 @@ class Settings(NamedTuple):
         kind = read("--output", one_of(*OUTPUTS), options.output)
         tag, way, rule = _decision(options, kind)
         output = OUTPUTS[kind]
-        if options.verify != EXACT:
+        if options.verify != table.EXACT:
             scheme, measure, output = _estimated(options, scheme, name, request)
         if measure.directed and not OUTPUTS[kind].directed:
             raise UsageError(
@@ -91,8 +85,7 @@ class Settings(NamedTuple):
                 "--measure overlap, the larger of both directions"
             )
         weights = scheme.weights
-        max_bad = _max_bad(options)
-        max_line = integer("--max-line", options.max_line, 1, MAX_LINE_MIB)
+        max_line = table.integer("--max-line", options.max_line, 1, table.MAX_LINE_MIB)
         return cls(
             threshold=request.threshold,
             measure=measure,
@@ -118,27 +111,31 @@ class Settings(NamedTuple):
         )
 
     def blocks(self, files: Sequence[str], **how: Any) -> Iterator[Block]:
-        """What `parse` reads of these files, see `reading.blocks.read_files`."""
+        """Blocks of these files for `parse`; see `reading.blocks.read_files`."""
         form = self.form
         pieces = form.pieces if self.max_bad <= MAX_BAD else form.pieces_of_any
         return read_files(list(files), self.max_line, pieces=pieces, **how)
 
     def join(self, counters: Counters) -> PairJoin:
-        """What verifies the buckets."""
-        if self.against and self.output.across:
-            return self.output.across(self.scheme, self.measure, counters, self.between)
-        return self.output.join(self.scheme, self.measure, counters)
+        """Make the join that verifies the buckets."""
+        output = self.output
+        parts = output.across if self.against and output.across else output.parts
+        edges, pairs, lines = output.between if self.between and output.between else parts
+        pairing = pairs(counters, self.against, self.between)
+        return edges(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
     @property
     def promise(self) -> str:
         return self.scheme.promise
 
     def unsuited(self) -> list[str]:
-        """Where names tell nothing of what is in files, and where --shingle is not what the scheme
-        was made for: lines in words.  Spots of any length are spots."""
+        """Warnings: files of unknown extensions, and a --shingle that the scheme was not made for.
+
+        Spots of any length suit a scheme that was made for spots.
+        """
         lines = [
-            f"{suffix} says nothing of what a file holds, which is read as lines of shingles; "
-            f"--input says another: {', '.join(INPUTS)}"
+            f"{suffix} is not a known extension: the file is read as lines of shingles; "
+            f"--input names another kind: {', '.join(INPUTS)}"
             for suffix in self.form.unknown
         ]
         text, suits = self.keys_of["--shingle"], self.scheme.suits_shingle
@@ -152,8 +149,8 @@ class Settings(NamedTuple):
 
 
 def form_of(options: Options) -> InputFormat:
-    """What is read, by the options and the names of the files; UsageError."""
-    old = [name for name in options.against if not os.path.isdir(name)]  # an index
+    """The input format, by the options and the names of the files; UsageError."""
+    old = [name for name in options.against if not os.path.isdir(name)]  # a folder is an index
     return InputFormat.of(
         options.input,
         options.shingle,
@@ -165,17 +162,15 @@ def form_of(options: Options) -> InputFormat:
 
 
 def with_input(options: Options) -> Options:
-    """The same with --input, where names tell it: for tasks and manifests, which have none."""
+    """Add --input where the names of files tell it: tasks and manifests have no names."""
     form = form_of(options)
     named = options.input is None and form.fields
     return replace(options, input=form.input) if named else options
 
 
 def settings_before_counts(options: Options) -> Settings:
-    """As far as they are known before the tokens are counted, where a run counts them first."""
-    if not counts_first(options):
-        return Settings.of(options)
-    return Settings.of(options, TokenCounts.empty())
+    """The settings without token counts, where a run counts tokens first."""
+    return Settings.of(options, TokenCounts.empty() if counts_first(options) else None)
 
 
 def counts_first(options: Options) -> bool:
@@ -185,48 +180,43 @@ def counts_first(options: Options) -> bool:
 
 
 def stays_exact(options: Options) -> bool:
-    """Whether token counts of other records leave all pairs and similarities as they are."""
+    """Whether token counts of other records change no pair and no similarity."""
     scheme = SCHEMES[_scheme_name(options)]
     return scheme.counting and scheme.keeps_recall
 
 
 def measure_name(options: Options) -> str:
-    """The measure of these options: as given, or the scheme's."""
+    """The measure that is given, or the scheme's."""
     return _given(options.measure, SCHEMES[_scheme_name(options)].measures[0])
 
 
 def _scheme_name(options: Options) -> str:
-    name = _given(options.scheme, "exact" if options.exact else DEFAULT_SCHEME)
+    """The scheme; UsageError if there is none, or an option belongs to another one."""
+    name = _given(options.scheme, "exact" if options.exact else table.DEFAULT_SCHEME)
     if name not in SCHEMES:
         raise UsageError(f"--scheme: {name!r} is not one of {', '.join(SCHEMES)}")
     if options.exact and name != "exact":
         raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
-    _check_options(options, name)
+    for flag, option in table.SCHEME_OPTIONS.items():
+        if options.value(flag) is not None and option not in SCHEMES[name].options:
+            users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
+            raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
     if options.own_counts and options.counts is None:
         raise UsageError("--own-counts says what --counts are, and there are none")
     return name
 
 
-def _check_options(options: Options, name: str) -> None:
-    """UsageError for an option that another scheme owns."""
-    for flag, option in SCHEME_OPTIONS.items():
-        if options.value(flag) is not None and option not in SCHEMES[name].options:
-            users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
-            raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
-
-
 def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
-    """What was given for the options that the scheme owns, by flag."""
-    given = ((option, options.own.get(option.flag)) for option in scheme.options)
+    """The given options of the scheme, parsed, by flag."""
     return {
-        option.flag: read(option.flag, option.read, text)
-        for option, text in given
-        if text is not None
+        option.flag: read(option.flag, option.read, options.own[option.flag])
+        for option in scheme.options
+        if option.flag in options.own
     }
 
 
 def _decision(options: Options, kind: str) -> tuple[Tag | None, Travel, RuleKind]:
-    """How ids are tagged and travel, and who goes."""
+    """How ids are tagged and sent, and the rule by which records are removed."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag in ("--rule", "--keep"):
@@ -249,60 +239,51 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, Travel, RuleKind
     return tag, way, RULES[rule]
 
 
-def _max_bad(options: Options) -> Fraction:
-    """The largest share of bad lines: 0 with --strict."""
-    given = None if options.max_bad is None else read("--max-bad", fraction, options.max_bad)
-    if options.strict and given:
-        raise UsageError(f"--strict is --max-bad 0, and --max-bad is {options.max_bad}")
-    return Fraction(0) if options.strict else MAX_BAD if given is None else given
-
-
 def _estimated(
     options: Options, scheme: Scheme, name: str, request: Request
 ) -> tuple[Scheme, Measure, Output]:
-    """What --verify sketch makes of them, and of the output."""
+    """Scheme, measure and output with --verify sketch; UsageError where it cannot be used."""
     size = read("--verify", sample_size, options.verify)
-    _check_estimates(options, scheme, name, request.measure)
+    for refused, why in (
+        (
+            request.measure != "jaccard",
+            f"--verify sketch estimates --measure jaccard, and --measure is {request.measure}; "
+            "name --measure jaccard, or leave --verify out",
+        ),
+        (
+            scheme.weights is not None,
+            "--verify sketch estimates the similarity of sets, without weights; leave out one of "
+            "--weights and --verify",
+        ),
+        (
+            options.output != "pairs",
+            f"--output {options.output} needs exact pairs, and --verify sketch has estimates; "
+            "leave --verify out",
+        ),
+        (
+            bool(options.against),
+            "--against is for exact pairs, and --verify sketch has estimates; leave --verify out",
+        ),
+        (
+            counts_first(options),
+            f"--scheme {name} counts the tokens of all records first, and --verify sketch sends "
+            "none; take --scheme minhash, or name --counts FILE, as step.py count makes them",
+        ),
+    ):
+        if refused:
+            raise UsageError(why)
     sketched = Sketched(scheme, size, request.seed)
     return sketched, EstimatedJaccard(request.threshold, size), ESTIMATED
 
 
-def _check_estimates(options: Options, scheme: Scheme, name: str, measure: str) -> None:
-    """UsageError where --verify sketch cannot be."""
-    if measure != "jaccard":
-        raise UsageError(
-            f"--verify sketch estimates --measure jaccard, and --measure is {measure}; name "
-            "--measure jaccard, or leave --verify out"
-        )
-    if scheme.weights is not None:
-        raise UsageError(
-            "--verify sketch estimates the similarity of sets, without weights; leave out one of "
-            "--weights and --verify"
-        )
-    if options.output != "pairs":
-        raise UsageError(
-            f"--output {options.output} needs exact pairs, and --verify sketch has estimates; "
-            "leave --verify out"
-        )
-    if options.against:
-        raise UsageError(
-            "--against is for exact pairs, and --verify sketch has estimates; leave --verify out"
-        )
-    if counts_first(options):
-        raise UsageError(
-            f"--scheme {name} counts the tokens of all records first, and --verify sketch sends "
-            "none; take --scheme minhash, or name --counts FILE, as step.py count makes them"
-        )
-
-
 def _request(options: Options, name: str, counts: TokenCounts | None) -> Request:
-    """What is asked of the scheme of that name."""
+    """The request to the scheme of that name."""
     scheme = SCHEMES[name]
     measure = measure_name(options)
     if measure not in scheme.measures:
         raise UsageError(_cannot_promise(measure, name))
     values = _scheme_values(options, scheme)
-    text = _given(options.threshold, DEFAULT_THRESHOLD)
+    text = _given(options.threshold, table.DEFAULT_THRESHOLD)
     threshold = read("--threshold", Threshold.parse, text)
     resemblance = None
     if measure in MEASURES:
@@ -312,7 +293,7 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> Request
         resemblance=resemblance,
         measure=measure,
         threshold_given=options.threshold is not None,
-        seed=integer("--seed", _given(options.seed, "0"), 0, 2**64 - 1),
+        seed=table.integer("--seed", _given(options.seed, "0"), 0, 2**64 - 1),
         counts=counts if scheme.asks_for_counts(values) else None,
         values=values,
     )
@@ -321,7 +302,7 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> Request
 def _cannot_promise(measure: str, scheme: str) -> str:
     able = [name for name, other in SCHEMES.items() if measure in other.measures]
     if not able:
-        return f"--measure: {measure!r} is not one of {', '.join(measures())}"
+        return f"--measure: {measure!r} is not one of {', '.join(table.measures())}"
     why = ""
     if measure in ("overlap", "containment"):
         why = ": a small set inside a large one has next to no Jaccard similarity"

@@ -1,7 +1,7 @@
 """`Options`: every option of the programs, declared once with its help.
 
-The command lines of all programs come from here, so an option means the same in each.  Options
-that a scheme owns are declared beside the scheme.
+All programs take their command lines from here, so that an option means the same in each.  Options
+of one scheme are declared beside the scheme.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from neardup.verification import OUTPUTS
 DEFAULT_SCHEME, DEFAULT_THRESHOLD, EXACT = "minhash", "0.9", "exact"
 MAX_LINE_MIB = 64
 
-# What is made of the pairs: nothing that two records have by themselves.
+# What is made of the pairs; keys and similarities do not depend on these.
 OUTPUT_OPTIONS = {
     "--verify",
     "--output",
@@ -38,54 +38,70 @@ OUTPUT_OPTIONS = {
     "--between",
     "--input-files",
 }
-
-# Of all schemes, each flag once.
 SCHEME_OPTIONS: Mapping[str, Option] = {
     option.flag: option for scheme in SCHEMES.values() for option in scheme.options
 }
+_DEFAULT_MEASURES = {name: scheme.measures[0] for name, scheme in SCHEMES.items()}
+_USUAL_MEASURE = _DEFAULT_MEASURES[DEFAULT_SCHEME]
+_OTHER_MEASURES = [
+    f"{measure} for {name}"
+    for name, measure in _DEFAULT_MEASURES.items()
+    if measure != _USUAL_MEASURE
+]
+
+
+def measures() -> list[str]:
+    """The measures of all schemes, each once."""
+    return list(dict.fromkeys(name for scheme in SCHEMES.values() for name in scheme.measures))
 
 
 def _option(default: Any, **spec: Any) -> Any:
-    """A field of `Options`, with what argparse is told of it; what stands between braces in its
-    help is filled in by `_options`, from where it is declared."""
+    """A field of `Options`, with the keywords of argparse's `add_argument`."""
     return field(default=default, metadata=spec)
+
+
+def _choices(kinds: Mapping[str, Any]) -> str:
+    each = "; ".join(f"{name}: {kind.help}" for name, kind in kinds.items())
+    return f"{each} (default: {next(iter(kinds))})"
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for, as it was typed or given; `Settings.of` reads what it means.
+    """The options as they were typed or given; `Settings.of` reads what they mean.
 
     A command line, keyword arguments, a run's manifest and the arguments of a task each build one.
-    Values stay text: so all complaints come from one place, and tasks and manifests repeat what was
-    asked.
+    Values are kept as text: so all complaints come from one place, and tasks and manifests repeat
+    what was typed.
     """
 
     scheme: str | None = _option(
         None,
         metavar="NAME",
-        help=f"how records meet: {', '.join(SCHEMES)}; minhash and projection find a pair with "
-        "probability --recall, partition, prefix, exact and spotsigs every pair, auto every pair "
-        "of small sets; supershingle, simhash and imatch find those that are nearly equal, for "
-        f"less (default: {DEFAULT_SCHEME})",
+        help=f"how candidate pairs are found: {', '.join(SCHEMES)}; minhash and projection find a "
+        "pair with probability --recall; partition, prefix, exact and spotsigs find every pair, "
+        "and auto every pair of small sets; supershingle, simhash and imatch find records that "
+        f"are nearly equal, at a lower cost (default: {DEFAULT_SCHEME})",
     )
     exact: bool = _option(
         False,
-        help="miss no pair: for each size the cheaper of the exact schemes, as --scheme exact",
+        help="find every pair, by the cheaper of the exact schemes for each size; the same as "
+        "--scheme exact",
     )
     measure: str | None = _option(
         None,
         metavar="NAME",
-        help="how similar two records are: {measures}; one that the scheme cannot promise is "
-        "refused (default: {default_measures})",
+        help=f"how similarity is measured: {', '.join(measures())}; a measure that the scheme "
+        f"cannot promise is refused (default: {_USUAL_MEASURE}, but "
+        f"{', and '.join(_OTHER_MEASURES)})",
     )
     threshold: str | None = _option(
         None,
         metavar="T",
-        help="the least similarity of a pair, 0 < T <= 1, as 0.9 or 9/10; a pair exactly "
+        help="the least similarity of a pair, 0 < T <= 1, such as 0.9 or 9/10; a pair exactly "
         f"at T counts (default: {DEFAULT_THRESHOLD})",
     )
     seed: str | None = _option(
-        None, metavar="N", help="draws the hash functions, 0 to 2^64-1 (default: 0)"
+        None, metavar="N", help="seed of the hash functions, 0 to 2^64-1 (default: 0)"
     )
     counts: str | None = _option(
         None,
@@ -95,88 +111,81 @@ class Options:
     )
     own_counts: bool = _option(
         False,
-        help="the counts are of this very input, as those that are made by themselves: a shingle "
-        "that one record has is no key then; with counts of anything else, pairs would be lost",
+        help="the counts were made of this very input, so that a shingle that only one record has "
+        "is not a key; with counts of another input, pairs would be lost",
     )
     input: str | None = _option(
         None,
         metavar="KIND",
         help="what the files hold: lines of shingles (ID and integers, 0 to 2^64-1; with --weights "
-        "own each may be SHINGLE:WEIGHT) or text (ID, tab, text; without a tab the first blank), "
-        "or rows: jsonl, csv, tsv, parquet; names tell it that end with .jsonl .ndjson .json .csv "
-        ".tsv .parquet, and .gz .bz2 .xz or .zst behind that or not (default: by the names, else "
-        "shingles)",
+        "own each may be SHINGLE:WEIGHT), or text (ID, tab, text; without a tab the first blank), "
+        "or rows: jsonl, csv, tsv, parquet; it is inferred from the extension .jsonl .ndjson .json "
+        ".csv .tsv or .parquet, which .gz .bz2 .xz or .zst may follow (default: by the extension, "
+        "else shingles)",
     )
     id: str | None = _option(
         None,
         metavar="NAME",
-        help="of rows: the field that is the id, or of a table without a header the number of its "
-        "column; where there is none, or with '', rows are numbered (default: {id})",
+        help="for rows: the field that is the id, or for a table without a header the number of "
+        "its column; where there is none, or with '', rows are numbered "
+        f"(default: {DEFAULT_ID})",
     )
     text: str | None = _option(
         None,
         metavar="NAME[,NAME]",
-        help="of rows: the field that is the text, or several, read one after the other; one that "
-        "holds lists of integers is shingles (default: {text})",
+        help="for rows: the field that is the text, or several, read one after the other; a field "
+        f"that holds lists of integers is read as shingles (default: {DEFAULT_TEXT})",
     )
     clean: str | None = _option(
         None,
         metavar="WHAT",
-        help="of texts: what of them is not to count: {clean}, or several with "
-        "commas, as html,punctuation; html: tags and what is not body text, such as scripts and "
-        "navigation; accents: é counts as e; digits: numbers, with the marks inside them; "
-        "punctuation: marks and symbols",
+        help=f"for texts: what to ignore: {', '.join(STEPS)}, or several with commas, as "
+        "html,punctuation; html: tags and what is not body text, such as scripts and navigation; "
+        "accents: é counts as e; digits: numbers, with the marks inside them; punctuation: marks "
+        "and symbols",
     )
     shingle: str | None = _option(
         None,
         metavar="UNIT:K",
-        help="of texts: every run of K words or characters, as word:3 or char:5; with "
-        ":bag behind it, as word:1:bag, repeats count; or spot:C:D, after each stop word a chain "
-        "of C other words, each D words on.  So long that a random text seldom has a given one: "
+        help="for texts: every run of K words or characters, as word:3 or char:5; with :bag behind "
+        "it, as word:1:bag, repeats count; or spot:C:D, after each stop word a chain of C other "
+        "words, each D words on.  A shingle should be so long that a random text seldom has it: "
         "char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m neardup "
-        "tune --input text FILE` compares them (default: {shingle}).  With --input "
-        "shingles: bag, where repeats count",
+        f"tune --input text FILE` compares them (default: {DEFAULT_SHINGLE}).  With --input "
+        "shingles: bag, if repeats count",
     )
     verify: str = _option(
         EXACT,
         metavar="HOW",
-        help="exact, or sketch:S for sets too large to send: of each travel its keys and its S "
-        "smallest hashes ({sample} unless told), and a pair has an interval, "
-        "~0.871123..0.953234, instead of a similarity; all are written whose interval reaches "
-        "--threshold (default: exact)",
+        help="exact, or sketch:S for sets too large to send: only the keys and the S smallest "
+        f"hashes of each set are sent (S is {DEFAULT_SIZE} if omitted), and a pair has an "
+        "interval, ~0.871123..0.953234, instead of a similarity; each pair whose interval reaches "
+        "--threshold is written (default: exact)",
     )
-    output: str = _option(
-        next(iter(OUTPUTS)),
-        metavar="KIND",
-        help="; ".join(f"{name}: {output.help}" for name, output in OUTPUTS.items())
-        + f" (default: {next(iter(OUTPUTS))})",
-    )
+    output: str = _option(next(iter(OUTPUTS)), metavar="KIND", help=_choices(OUTPUTS))
     rule: str | None = _option(
         None,
         metavar="NAME",
-        help="who goes, with --output kept or removed; "
-        + "; ".join(f"{name}: {rule.help}" for name, rule in RULES.items())
-        + f" (default: {next(iter(RULES))})",
+        help=f"which records are removed, with --output kept or removed; {_choices(RULES)}",
     )
     keep: str | None = _option(
         None,
         metavar="WHICH",
-        help="who stays of records that are alike, with --output kept or removed; "
-        + "; ".join(f"{name}: {tag.help}" for name, tag in PRIORITIES.items())
-        + f" (default: {next(iter(PRIORITIES))})",
+        help="which of several similar records to keep, with --output kept or removed; "
+        + _choices(PRIORITIES),
     )
     against: tuple[str, ...] = _option(
         (),
         metavar="FILE",
-        help="old records: pairs have one new record at least; --output kept or removed is of new "
-        "records, and old ones always stay; may come several times",
+        help="old records: each pair has at least one new record; --output kept or removed is "
+        "about new records, and old ones are always kept; may be repeated",
     )
     between: bool = _option(False, help="with --against: no pairs of two new records")
     input_files: str | None = _option(
         None,
         metavar="FILE",
-        help="for tasks, that each read a part of the input: its files in order, a line each, old "
-        "or new, tab, name; run_hadoop.sh and job.py make it by themselves",
+        help="for tasks, each of which reads a part of the input: a list of its files in order, a "
+        "line each: old or new, tab, name; run_hadoop.sh and job.py make it by themselves",
     )
     max_line: str = _option(
         "32",
@@ -186,16 +195,16 @@ class Options:
     max_bad: str | None = _option(
         None,
         metavar="SHARE",
-        help="a larger share of bad lines, 0 to 1, as 0.25 or 1/4, ends with exit code 1, after "
-        f"the answer; 0 is --strict (default: {in_words(MAX_BAD)})",
+        help="the largest share of bad lines, 0 to 1, as 0.25 or 1/4; with more, the exit code is "
+        f"1, after the answer; 0 is --strict (default: {in_words(MAX_BAD)})",
     )
     strict: bool = _option(False, help="stop at the first bad line instead of counting it")
-    own: Mapping[str, str] = field(default_factory=dict)  # options that schemes own, by flag
-    files: tuple[str, ...] = ()  # the input, whose names may say what it holds
+    own: Mapping[str, str] = field(default_factory=dict)  # options of schemes, by flag
+    files: tuple[str, ...] = ()  # the input, whose kind may be inferred from their names
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Options:
-        """The options of the table among those of a program; its files as each one calls them.
+        """The options among the arguments of a program, and its files, however it calls them.
 
         >>> Options.of(argparse.Namespace(threshold="0.8", rows="7", files=["a.csv", "-"]))
         Options(threshold='0.8', own={'--rows': '7'}, files=('a.csv',))
@@ -215,7 +224,7 @@ class Options:
 
     @classmethod
     def from_arguments(cls, given: Iterable[str]) -> Options:
-        """The options that `arguments` has written; ValueError for what it never writes.
+        """Parse what `arguments` has written; ValueError.
 
         >>> Options.from_arguments(["--exact", "--threshold=0.8"])
         Options(exact=True, threshold='0.8')
@@ -224,34 +233,30 @@ class Options:
         for word in given:
             flag, equals, value = word.partition("=")
             name = attribute(flag)
-            usual = getattr(cls, name, None) if flag in COMMON_OPTIONS else None
-            if flag not in OPTIONS or bool(equals) == (usual is False):
-                raise ValueError(f"{word!r} is no option")
+            default = getattr(cls, name, None) if flag in COMMON_OPTIONS else None
+            if flag not in OPTIONS or bool(equals) == (default is False):
+                raise ValueError(f"{word!r} is not an option")
             if flag in SCHEME_OPTIONS:
                 values["own"][flag] = value
-            elif usual == ():
+            elif default == ():
                 values[name] = (*values.get(name, ()), value)
             else:
                 values[name] = value if equals else True
         return cls(**values)
 
     def arguments(self) -> list[str]:
-        """The options as they were given, for another program's command line."""
-        given = ((flag, self.value(flag)) for flag in OPTIONS)
-        values = (
-            (flag, one)
-            for flag, some in given
-            for one in (some if isinstance(some, tuple) else [some])
-        )
-        return [
-            flag if value is True else f"{flag}={value}"
-            for flag, value in values
-            if value not in (None, False)
-        ]
+        """The options as they were given, for the command line of another program."""
+        words = []
+        for flag in OPTIONS:
+            value = self.value(flag)
+            for one in value if isinstance(value, tuple) else [value]:
+                if one not in (None, False):
+                    words.append(flag if one is True else f"{flag}={one}")
+        return words
 
     def given_arguments(self) -> list[str]:
         """The same without the defaults: for a line to type."""
-        return [word for word in self.arguments() if word not in _ANYHOW]
+        return [word for word in self.arguments() if word not in _DEFAULT_ARGUMENTS]
 
     def value(self, flag: str) -> str | bool | tuple[str, ...] | None:
         """What was given for an option of the table, or its default."""
@@ -261,16 +266,16 @@ class Options:
         return value
 
     def with_values(self, values: Mapping[str, str | bool]) -> Options:
-        """The same with other values, by flag."""
+        """A copy with other values, by flag."""
         own = {flag: str(text) for flag, text in values.items() if flag in SCHEME_OPTIONS}
         common = {attribute(flag): value for flag, value in values.items() if flag not in own}
         return replace(self, own={**self.own, **own}, **common)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         """Only what is not the default."""
-        usual = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
-        said = [f"{name}={value!r}" for name, value, default in usual if value not in (default, {})]
-        return f"Options({', '.join(said)})"
+        each = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
+        shown = [f"{name}={value!r}" for name, value, default in each if value not in (default, {})]
+        return f"Options({', '.join(shown)})"
 
 
 def attribute(flag: str) -> str:
@@ -278,29 +283,41 @@ def attribute(flag: str) -> str:
 
 
 def _common() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each flag that is not a scheme's, with the keywords of `add_argument`."""
     for each in fields(Options):
         if each.metadata:
-            spec = dict(each.metadata)
+            how: dict[str, Any] = {}
             if each.default is False:
-                spec["action"] = "store_true"
+                how["action"] = "store_true"
             elif each.default == ():
-                spec["action"] = "append"
+                how["action"] = "append"
             elif each.default is not None:
-                spec["default"] = each.default
-            yield "--" + each.name.replace("_", "-"), spec
+                how["default"] = each.default
+            yield "--" + each.name.replace("_", "-"), {**each.metadata, **how}
+
+
+def _with_schemes() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """All options in the order of --help, where those of schemes follow --threshold."""
+    for flag, spec in COMMON_OPTIONS.items():
+        yield flag, spec
+        if flag == "--threshold":
+            for own, option in SCHEME_OPTIONS.items():
+                yield own, dict(metavar=option.metavar, help=option.help)
 
 
 COMMON_OPTIONS: Mapping[str, Mapping[str, Any]] = dict(_common())
+OPTIONS: Mapping[str, Mapping[str, Any]] = dict(_with_schemes())
+_DEFAULT_ARGUMENTS = Options().arguments()
 
 
 def integer(flag: str, text: str, low: int, high: int) -> int:
-    """The number that `text` is; UsageError where it is none from `low` to `high`."""
+    """Read an integer from `low` to `high`; UsageError."""
     number: int = read(flag, whole(low, high), text)
     return number
 
 
 def fraction(text: str) -> Fraction:
-    """The share, 0 to 1, that "0.25", "1/4" or "1" is; ValueError.
+    """Read a share, 0 to 1, such as "0.25", "1/4" or "1"; ValueError.
 
     >>> fraction("1/3")
     Fraction(1, 3)
@@ -315,55 +332,17 @@ def fraction(text: str) -> Fraction:
 
 
 def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
-    """UsageError where `reader` raises ValueError."""
+    """Read an option; UsageError where `reader` raises ValueError."""
     try:
         return reader(text)
     except ValueError as error:
         raise UsageError(f"{flag}: {error}") from None
 
 
-def measures() -> list[str]:
-    """Of all schemes, each name once."""
-    return list(dict.fromkeys(name for scheme in SCHEMES.values() for name in scheme.measures))
-
-
-def _default_measures() -> str:
-    """What each scheme takes by default, where it is not what most take."""
-    usual = SCHEMES[DEFAULT_SCHEME].measures[0]
-    others = [
-        f"{scheme.measures[0]} for {name}"
-        for name, scheme in SCHEMES.items()
-        if scheme.measures[0] != usual
-    ]
-    return f"{usual}, but {', and '.join(others)}"
-
-
-def _options() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """In the order of --help, where those of schemes come behind --threshold."""
-    told = {
-        "measures": ", ".join(measures()),
-        "default_measures": _default_measures(),
-        "clean": ", ".join(STEPS),
-        "id": DEFAULT_ID,
-        "text": DEFAULT_TEXT,
-        "shingle": DEFAULT_SHINGLE,
-        "sample": DEFAULT_SIZE,
-    }
-    for flag, spec in COMMON_OPTIONS.items():
-        yield flag, {**spec, "help": spec["help"].format(**told)}
-        if flag == "--threshold":
-            for own, option in SCHEME_OPTIONS.items():
-                yield own, dict(metavar=option.metavar, help=option.help)
-
-
-OPTIONS: Mapping[str, Mapping[str, Any]] = dict(_options())
-_ANYHOW = Options().arguments()
-
-
 def parser(
     name: str, description: str, flags: Collection[str] = OPTIONS
 ) -> argparse.ArgumentParser:
-    """A parser of the options in the table; all not among `flags` keep their defaults."""
+    """A parser of these flags of the table; the other options have their defaults."""
     result = bare_parser(name, description)
     for flag, spec in OPTIONS.items():
         if flag in flags:

@@ -1,6 +1,8 @@
 """Files → blocks of whole lines, each with its place in the input.
 
-Where a record stands: the number of its file, and of its line, as one number.
+A line ends with LF, CRLF or CR, as in Hadoop, and its length is counted without its end.
+
+The place of a record is the number of its file, and of its line, as one number:
 
     1 bit   19 bits         44 bits
     ┌─────┬───────────────┬──────────────────────────────────┐
@@ -8,13 +10,9 @@ Where a record stands: the number of its file, and of its line, as one number.
     └─────┴───────────────┴──────────────────────────────────┘
 
 Places are in the order of the input: files as they are named (old ones before new ones, where there
-are two collections), and lines from 0, blank and bad ones too.  A task that has the split of a file
-which begins at byte b counts its lines from b on: every line has a byte at least, so that no line
-of another split has the same place.
-
-Bytes in, bytes out: files and pipes as blocks of whole lines.
-
-A line ends with LF, CRLF or CR, as in Hadoop, and is as long as it is without its end.
+are two collections), and lines from 0, blank and bad ones too.  A task that reads the split of a
+file which begins at byte b counts its lines from b on: every line has at least one byte, so that no
+line of another split has the same place.
 """
 
 from __future__ import annotations
@@ -40,6 +38,14 @@ from neardup.runtime.summary import DOCUMENTS
 
 LINE_BITS, FILE_BITS = 44, 19
 NEW = 1 << (LINE_BITS + FILE_BITS)
+BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
+LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
+CUT_BYTES = 100
+ENDLESS_BYTES = (
+    1 << 30
+)  # more without a line end are not a line; a keyed line may have nearly so many
+STDIN_COPY = "NEARDUP_STDIN"  # the environment variable that names it, where tasks read one
+TASK_FILE = "mapreduce_map_input_file"  # set by Hadoop and mrjob for a task
 
 
 def first_place(file: int, line: int = 0, new: bool = True) -> int:
@@ -53,57 +59,40 @@ def first_place(file: int, line: int = 0, new: bool = True) -> int:
     return NEW * new | file << LINE_BITS | line
 
 
-BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
-LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
-CUT_BYTES = 100
-ENDLESS_BYTES = 1 << 30  # without a line end are no line; a keyed line may have nearly as many
-STDIN_COPY = "NEARDUP_STDIN"  # the environment variable that names it, where tasks read one
-TASK_FILE = "mapreduce_map_input_file"  # as Hadoop and mrjob tell a task
-
-
 class Piece(NamedTuple):
-    """Lines of a file, or rows of a table; they are made when somebody asks for them."""
+    """Lines of a file, or rows of a table; `parts` reads them when they are asked for."""
 
     line: int  # the number of the first one, from 1
-    data: Callable[[], Iterable[bytes]]  # whole lines; several parts where they are many bytes
+    parts: Callable[[], Iterable[Any]]  # as `Block.data`; several where they are many bytes
     flaw: str = ""  # why these are no records, but the first bytes of what should be one
     unit: str = "line"  # or "row"
-    behind: int = 0  # bytes of the file, as it lies, that have been read
+    behind: int = 0  # bytes of the file, as it is on disk, that have been read
 
 
 class Block(NamedTuple):
-    """Whole lines, and where they stand."""
+    """Whole lines, or rows of a table, and where they are."""
 
     place: str  # "videos.txt: line ", or "line " for standard input
     line: int  # the number of the first one, from 1
-    data: bytes
+    data: Any  # lines as bytes, or rows as a list, see `text_rows`
     flaw: str = ""  # as in Piece
     first: int = NEW  # the place of the first one, see above
     row_ids: bytes = b""  # what the ids begin with of rows that have none
 
 
 def check_inputs(files: list[str]) -> None:
-    """Every file must be there before the first one is read."""
+    """Raise StageError unless every file is there, before the first one is read."""
     for name in files:
         if name == "-":
             continue
-        mode = _mode(name)
-        if not mode:
-            raise StageError(f"{name or 'an empty name'}: no such file")
+        try:
+            mode = os.stat(name).st_mode
+        except (OSError, ValueError) as error:  # ValueError: a NUL
+            if getattr(error, "errno", errno.ENOENT) in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                raise StageError(f"{name or 'an empty name'}: no such file") from None
+            raise
         if stat.S_ISDIR(mode):
             raise StageError(f"{name}: is a directory; name the files in it; {DOCUMENTS}")
-
-
-def _mode(name: str) -> int:
-    """The kind of file, as the system tells it; 0 of what is not there."""
-    try:
-        return os.stat(name).st_mode
-    except ValueError:  # a NUL
-        return 0
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return 0
-        raise
 
 
 def files_named(names: list[str]) -> list[str]:
@@ -121,14 +110,6 @@ def files_named(names: list[str]) -> list[str]:
     return files
 
 
-class EndlessLineError(StageError):
-    """Raised for input that has no line ends, such as /dev/zero."""
-
-    def __init__(self, line: int):
-        mebibytes = ENDLESS_BYTES >> 20
-        super().__init__(f"line {line}: no line end in {mebibytes:,} MiB; name a file of lines")
-
-
 class Start(NamedTuple):
     """Where an input begins."""
 
@@ -137,6 +118,9 @@ class Start(NamedTuple):
     of_file: bool = True
     byte: int = 0  # in the file, where a line's number counts from there
     later: bool = False  # another file was read before
+
+
+WHOLE = Start("", 1)  # file
 
 
 def in_task() -> bool:
@@ -177,23 +161,13 @@ def opened_lines(path: str, name: str, start: Start) -> Iterator[Any]:
     with opened(path, name) as stream:
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-", OPENERS)
-        with endless_named(start.place):
-            yield stream
-
-
-@contextmanager
-def endless_named(place: str) -> Iterator[None]:
-    """Name the file, as "videos.txt: ", in the error about a line without an end."""
-    try:
-        yield
-    except EndlessLineError as error:
-        raise StageError(f"{place}{error}") from None
+        yield stream
 
 
 def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
     """A file of lines, some at a time."""
     with opened_lines(path, name, start) as stream:
-        for line, data, cut in whole_lines(stream, max_line, start.line, start.of_file):
+        for line, data, cut in whole_lines(stream, max_line, start):
             flaw = LINE_TOO_LONG if cut else ""
             yield Piece(line, partial(iter, (data,)), flaw, behind=position(stream))
 
@@ -228,15 +202,14 @@ def read_files(
     for path, name, first, row_ids in zip(files, names, places, prefixes):
         start = start_of_split() if name == "-" else Start(f"{name}: ", 1, later=path != files[0])
         behind = 0
-        for line, data, flaw, unit, behind in pieces(path, name, max_line, start):
+        for line, parts, flaw, unit, behind in pieces(path, name, max_line, start):
             if number == mine:
                 if passed:
                     passed(before + behind)
                 place = first + start.byte + line - 1
-                for part in data():
+                for part in parts():
                     yield Block(f"{start.place}{unit} ", line, part, flaw, place, row_ids)
-                    lines = part.count(b"\n")
-                    line, place = line + lines, place + lines
+                    line, place = line + len(part), place + len(part)  # only rows have more parts
                 mine = next(turns)
             number += 1
         before += behind
@@ -249,19 +222,18 @@ def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> li
     >>> row_prefixes(["/data/a/1.csv"], ["/data/a/1.csv", "/data/b/1.csv"], others=False)
     [b'a/1.csv:']
     """
-    if others:
-        return [_readable(f"{os.path.abspath(name)}:" if name != "-" else "-:") for name in names]
-    if len(among) < 2:
+    if len(among) < 2 and not others:
         return [b""] * len(names)
     folders = [os.path.dirname(os.path.abspath(name)) for name in among if name != "-"]
-    common = os.path.commonpath(folders or ["/"])
-    return [_readable(f"{os.path.relpath(n, common) if n != '-' else n}:") for n in names]
-
-
-def _readable(name: str) -> bytes:
-    """Without what an id may not have."""
-    text = os.fsencode(name).decode("utf-8", "backslashreplace")
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text).encode()
+    common = "" if others else os.path.commonpath(folders or ["/"])
+    prefixes = []
+    for name in names:
+        if name != "-":
+            name = os.path.relpath(name, common) if common else os.path.abspath(name)
+        text = os.fsencode(name).decode("utf-8", "backslashreplace")
+        shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)  # as an id may be
+        prefixes.append(f"{shown}:".encode())
+    return prefixes
 
 
 def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
@@ -282,35 +254,44 @@ def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
         yield b"".join((*held, b"\n"))
 
 
-def with_line_ends(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Pass on the pieces of a file; raise StageError if it has no line ends."""
+def lines_of_stage(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream, each with its LF."""
+    return itertools.chain.from_iterable(map(io.BytesIO, blocks_of(stream)))
+
+
+def with_line_ends(pieces: Iterable[bytes], place: str = "") -> Iterator[bytes]:
+    """Pass on the pieces of a file; raise StageError if it has no line ends, such as /dev/zero.
+
+    `place` is what the message begins with: "videos.txt: ".
+    """
     line, passed = 1, 0
     for piece in pieces:
         passed += len(piece)
         if _has_line_end(piece):
             line, passed = line + count_lines(piece), 0
         if passed > ENDLESS_BYTES:
-            raise EndlessLineError(line)
+            raise _endless(place, line)
         yield piece
 
 
-def lines_of_stage(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream, each with its LF."""
-    return itertools.chain.from_iterable(map(io.BytesIO, blocks_of(stream)))
+def _endless(place: str, line: int) -> StageError:
+    mebibytes = f"{ENDLESS_BYTES >> 20:,} MiB"
+    return StageError(f"{place}line {line}: no line end in {mebibytes}; name a file of lines")
 
 
 def whole_lines(
-    stream: IO[bytes], max_line: int, line: int = 1, of_file: bool = True
+    stream: IO[bytes], max_line: int, start: Start = WHOLE
 ) -> Iterator[tuple[int, bytes, bool]]:
-    """(number of the first line, whole lines, False), a block at a time; the first one is `line`.
+    """(number of the first line, whole lines, False), a block at a time.
 
     A line of more than `max_line` bytes (at least a block) comes alone, cut to its first bytes and
     with True.  A last line without a line end is given one, and a byte order mark at the start of
-    a file is taken away, as Hadoop does.
+    a file is removed, as Hadoop does.
     """
+    line = start.line
     held: list[bytes] = []  # the start of a line that has not ended yet
     length = passed = 0  # of it, and of what is not kept
-    ahead = stream.read(len(codecs.BOM_UTF8)) if of_file else b""
+    ahead = stream.read(len(codecs.BOM_UTF8)) if start.of_file else b""
     ahead = ahead.removeprefix(codecs.BOM_UTF8)
     while chunk := ahead + stream.read(BLOCK_BYTES):
         ahead = b""
@@ -324,7 +305,7 @@ def whole_lines(
             passed += len(chunk)
             length = max_line + 1  # what follows is not kept
             if not first and passed > ENDLESS_BYTES:
-                raise EndlessLineError(line)
+                raise _endless(start.place, line)
             if not first:
                 continue
             yield line, held[0], True

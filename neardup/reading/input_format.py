@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
@@ -30,11 +30,11 @@ from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_li
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import (
     Fields,
+    Record,
     Text,
-    json_line_parser,
-    json_rows,
-    text_line_parser,
+    row_records,
     text_lines,
+    text_parser,
 )
 from neardup.runtime.errors import NUMBER_ROWS, UsageError
 from neardup.sets.ragged import Ragged
@@ -149,11 +149,8 @@ class InputFormat(NamedTuple):
         if self.shingle is not None:
             if own:
                 raise UsageError(f"--weights own is for --input shingles, and --input is {self}")
-            if not self.fields:
-                return text_line_parser(self.shingle, self.clean, gather)
-            return json_line_parser(
-                self.fields, self.shingle, self.clean, gather, of_lists, needs_id=in_task()
-            )
+            records = self._records(needs_id=in_task())
+            return text_parser(records, self.shingle, self.clean, gather, of_lists)
         if own:
             return parse_weighted_lines
         return partial(parse_shingle_lines, gather=of_lists)
@@ -165,18 +162,18 @@ class InputFormat(NamedTuple):
         gather = counted if repeats else Ragged.from_unsorted
         return gather, bagged if self.bag else gather
 
-    def texts(self, block: bytes) -> Iterator[Text]:
+    def _records(self, needs_id: bool = False) -> Callable[[Any], Iterator[Record]]:
+        if not self.fields:
+            return text_lines
+        return partial(row_records, fields=self.fields, needs_id=needs_id)
+
+    def texts(self, block: Any) -> Iterator[Text]:
         """The id and the text of each line of a block that is a record; of shingles, these."""
-        if self.fields:
-            for row in json_rows(block, self.fields):
-                if not row.flaw:
-                    content = row.content
+        if self.shingle is not None:
+            for number, id_, content, flaw, _ in self._records()(block):
+                if not flaw:
                     text = content if isinstance(content, str) else " ".join(map(str, content))
-                    yield Text(row.number, row.id, text)
-        elif self.shingle is not None:
-            for line in text_lines(block):
-                if not line.flaw:
-                    yield Text(line.number, line.id, line.text)
+                    yield Text(number, id_, text)
         else:
             for number, record in enumerate(block.splitlines()):
                 id_, *shingles = record.strip().split(None, 1) or [b""]

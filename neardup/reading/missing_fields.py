@@ -14,14 +14,13 @@ from typing import Any, Callable
 
 from neardup.reading.blocks import Piece
 from neardup.reading.compressed import CONVERT, OPENERS, suffix_of
-from neardup.reading.text_rows import Fields, FlawError, json_object, listed
+from neardup.reading.text_rows import Fields, FlawError, Lines, Row, lines_in, row_of
 from neardup.runtime.errors import StageError, piped, typed_with_all
 
 SEEN_ROWS = 100
 LONGEST_ID = 200
 STRINGS = "a list of strings"
 PLAIN_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # that jq takes as it is
-Row = dict[str, Any]
 
 
 def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -> Iterator[Piece]:
@@ -31,18 +30,18 @@ def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -
     """
     for first in pieces:
         if not first.flaw:
-            check_rows(b"".join(first.data()), fields, name, in_task)
+            check_rows(next(iter(first.parts())), fields, name, in_task)
         yield from chain([first], pieces)
 
 
-def check_rows(lines: bytes, fields: Fields, name: str, in_task: bool = False) -> None:
+def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -> None:
     """StageError where there are rows, and none of them has the fields."""
     rows: list[Row] = []
     lacks_text = True
     needs_id = fields.needs_id or in_task
-    for line in lines.splitlines():
+    for _, line in lines_in(lines):
         try:
-            row = json_object(line)
+            row = row_of(line)
         except FlawError:
             continue
         has_text = any(_is_text(row, fields, text) for text in fields.texts) or not fields.texts
@@ -92,6 +91,15 @@ def _otherwise(columns: Sequence[str], flag: str, name: str) -> str:
         f'csv.writer(sys.stdout).writerows(csv.reader(sys.stdin, delimiter="{between}"))\' '
         f"< {name} > commas.csv"
     )
+
+
+def listed(columns: Sequence[str], limit: int = 20) -> str:
+    """
+    >>> listed(["id", "body"])
+    'it has id, body'
+    """
+    more = " …" if len(columns) > limit else ""
+    return f"it has {', '.join(columns[:limit])}{more}" if columns else "it has none"
 
 
 def _is_text(row: Row, fields: Fields, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Parquet → pieces of JSON lines, by pyarrow; and its rows that stay.
+"""Parquet → pieces of rows, by pyarrow; and its rows that stay.
 
 A row group is read a slice at a time, and only if one of its slices is asked for: mappers that
 share a file each decode what is theirs, and in a row group of several slices what comes before.
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import os
 import stat
 import sys
@@ -22,9 +21,10 @@ from typing import IO, Any, Callable
 
 import numpy as np
 
+from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
 from neardup.reading.missing_fields import check_columns
-from neardup.reading.text_rows import Fields
+from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
 from neardup.runtime.errors import StageError, UsageError
 
 SEEN_ROWS = 100  # where a column is missing
@@ -33,8 +33,7 @@ FIRST_ROWS = 16  # of a row group, to see how large its rows are
 GROWTH = 8  # batches of more rows are made in steps: the rows behind may be larger ones
 READ_BYTES = 1 << 20  # of a column, at once
 WRITTEN_BYTES = 64 << 20  # of a row group that is written
-NOT_UTF8 = "\udcff"  # what stands for a byte that is in no UTF-8
-quote = json.encoder.encode_basestring
+BAD_STRING = "\udcff"  # what stands for a byte that is in no UTF-8
 
 
 def parquet_pieces(
@@ -52,8 +51,8 @@ def parquet_pieces(
         for group in range(file.num_row_groups):
             slices = Slices(file, group, columns, name)
             for at in range(0, slices.rows, slices.size):
-                lines = partial(slices.lines, at, fields)
-                yield Piece(number + at, lines, "", "row", total * (number + at) // rows)
+                rows_at = partial(slices.rows_from, at, fields)
+                yield Piece(number + at, rows_at, "", "row", total * (number + at) // rows)
             number += slices.rows
 
 
@@ -81,15 +80,15 @@ class Slices:
         self._next = 0  # the first row that `_batches` has not given yet
         self._rest: Any = None  # of the last batch that it has given
 
-    def lines(self, at: int, fields: Fields) -> Iterator[bytes]:
-        """The rows of the slice from number `at` of the group on, as JSON lines."""
+    def rows_from(self, at: int, fields: Fields) -> Iterator[list[Line]]:
+        """The rows of the slice from number `at` of the group on."""
         end = min(at + self.size, self.rows)
         with damage_named(self.name):
             if not self._next:
                 self._batches = self._open()
             while at < end:
                 batch = self._batch_with(at)
-                yield json_lines(some := batch.slice(0, end - at), fields)
+                yield rows_of(some := batch.slice(0, end - at), fields)
                 at += some.num_rows
                 self._rest = batch.slice(some.num_rows)
 
@@ -140,18 +139,24 @@ def _is(kind: str, of: Any) -> bool:
     return bool(test and test(of))
 
 
-def json_lines(batch: Any, fields: Fields) -> bytes:
-    """A line for each row of a record batch; fields without a value are left out."""
+def rows_of(batch: Any, fields: Fields) -> list[Line]:
+    """The rows of a record batch; fields without a value are left out."""
     types = importlib.import_module("pyarrow.types")
-    pieces = []
+    strings = bool(fields.texts)
+    columns, forms = [], []
     for name, column in zip(batch.schema.names, batch.columns):
-        head, values = f"{quote(name)}:", _values(column)
+        values = _values(column)
         if types.is_binary(column.type) or types.is_large_binary(column.type):
-            values = [_string(value, bool(fields.texts)) for value in values]
-        plain = _as_text if name == fields.id else partial(_as_json, strings=bool(fields.texts))
-        pieces.append([None if v is None else head + plain(v) for v in values])
-    rows = (f"{{{','.join(filter(None, row))}}}\n" for row in zip(*pieces))
-    return "".join(rows).encode("utf-8", "surrogateescape")
+            values = [_string(value, strings) for value in values]
+        columns.append(values)
+        forms.append(_as_id if name == fields.id else partial(plain_value, strings=strings))
+    named = list(zip(batch.schema.names, forms))
+    rows: list[Line] = []
+    for some in zip(*columns):
+        row = {name: form(v) for (name, form), v in zip(named, some) if v is not None}
+        flawed = BAD_STRING in some
+        rows.append(FlawedRow.of(flaws.NOT_UTF8, json_line(row)) if flawed else row)
+    return rows
 
 
 def _values(column: Any) -> list[Any]:
@@ -185,18 +190,14 @@ def _value(scalar: Any) -> Any:
     try:
         return scalar.as_py()
     except UnicodeDecodeError:
-        return NOT_UTF8
+        return BAD_STRING
 
 
-def _as_json(value: Any, strings: bool = False) -> str:
-    return quote(value) if isinstance(value, str) else json.dumps(plain_value(value, strings))
-
-
-def _as_text(value: Any) -> str:
+def _as_id(value: Any) -> Any:
     """An id, which may be a date or the like; NaN is none."""
     if isinstance(value, (str, int)) or value != value:
-        return _as_json(value)
-    return _as_json(value.hex() if isinstance(value, bytes) else str(value))
+        return plain_value(value)
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def plain_value(value: Any, strings: bool = False) -> Any:
@@ -222,11 +223,11 @@ def plain_value(value: Any, strings: bool = False) -> Any:
 
 
 def _string(value: bytes | None, always: bool) -> Any:
-    """Decode UTF-8; return other bytes unchanged or, with `always`, NOT_UTF8."""
+    """Decode UTF-8; return other bytes unchanged or, with `always`, BAD_STRING."""
     try:
         return value and value.decode()
     except UnicodeDecodeError:
-        return NOT_UTF8 if always else value
+        return BAD_STRING if always else value
 
 
 # Files.

@@ -22,20 +22,34 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.reading.blocks import BLOCK_BYTES, LINE_END, Piece, Start, opened_lines, whole_lines
+from neardup.reading.blocks import (
+    BLOCK_BYTES,
+    LINE_END,
+    WHOLE,
+    Piece,
+    Start,
+    opened_lines,
+    whole_lines,
+)
 from neardup.reading.compressed import position
-from neardup.reading.input_check import LINE_TOO_LONG, NOT_CLOSED, TOO_FEW_FIELDS, WRONG_FIELDS
+from neardup.reading.input_check import (
+    LINE_TOO_LONG,
+    NOT_CLOSED,
+    NOT_UTF8,
+    TOO_FEW_FIELDS,
+    WRONG_FIELDS,
+    flaw_in,
+)
 from neardup.reading.missing_fields import check_columns
-from neardup.reading.text_rows import FLAW, ROW, Fields
+from neardup.reading.text_rows import Fields, FlawedRow, Line, Row, json_line
 from neardup.runtime.errors import StageError
 
 QUOTE = b'"'
@@ -135,12 +149,10 @@ def _end_of_field(data: bytes, at: int, stop: int) -> re.Match[bytes] | None:
     return END_OF_FIELD.search(data, at, stop)
 
 
-WHOLE = Start("", 1)  # file
 SEEN_ROWS = 100
 LARGEST_FIELD = (1 << 31) - 1
 QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pythons reads no NUL
-quote = json.encoder.encode_basestring
 
 
 class TableRows(NamedTuple):
@@ -171,13 +183,9 @@ def separated_pieces(
         columns = fields.places(header) if table.header or fields.numbered else {}
         width = 0 if fields.numbered else len(header)
         for number, data, flaw in table.rows:
-            lines = partial(_lines_of, kind, data, columns, width)
-            shown = partial(iter, (data.rstrip(b"\r\n"),))
-            yield Piece(number, shown if flaw else lines, flaw, "row", position(stream))
-
-
-def _lines_of(kind: str, data: bytes, columns: dict[str, int], width: int) -> Iterator[bytes]:
-    yield json_lines(kind, data, columns, width)
+            rows = partial(rows_of, kind, columns, width)
+            parts = partial(iter, (data.rstrip(b"\r\n"),)) if flaw else partial(map, rows, (data,))
+            yield Piece(number, parts, flaw, "row", position(stream))
 
 
 def _first_rows(kind: str, header: list[str], table: Table) -> list[dict[str, str]]:
@@ -199,7 +207,7 @@ def opened_table(
     if kind == "csv":
         found = (TableRows(*some) for some in whole_rows(stream, name, max_line))
     else:
-        lines = whole_lines(stream, max_line, start.line, start.of_file)
+        lines = whole_lines(stream, max_line, start)
         found = (TableRows(n, data, LINE_TOO_LONG if cut else "") for n, data, cut in lines)
     if not has_header:
         return Table(b"", found)
@@ -271,21 +279,25 @@ def _unquoted(field: str) -> str:
     return found[1].replace('""', '"') if found else field
 
 
-def json_lines(kind: str, data: bytes, columns: dict[str, int], width: int) -> bytes:
-    """A line for each row, blank for a blank one; `width` is how many fields it has, if known."""
-    heads = [(f"{quote(name)}:", column) for name, column in columns.items()]
+def rows_of(kind: str, columns: dict[str, int], width: int, data: bytes) -> list[Line]:
+    """The rows, b"" for a blank one; `width` is how many fields one has, if known."""
     least = max(columns.values(), default=0) + 1
-    lines = []
-    for row in split_rows(kind, data):
-        if not row:
-            lines.append("")
-        elif len(row) != width if width else len(row) < least:
-            lines.append(_flawed(row, WRONG_FIELDS if width else TOO_FEW_FIELDS))
+    sound = not flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
+    rows: list[Line] = []
+    for fields in split_rows(kind, data):
+        if not fields:
+            rows.append(b"")
+        elif len(fields) != width if width else len(fields) < least:
+            shown = ",".join(fields).encode("utf-8", "backslashreplace")
+            rows.append(FlawedRow.of(WRONG_FIELDS if width else TOO_FEW_FIELDS, shown))
         else:
-            lines.append(f"{{{','.join([head + quote(row[c]) for head, c in heads])}}}")
-    lines.append("")
-    return "\n".join(lines).replace(NUL, "\\u0000").encode("utf-8", "surrogateescape")
+            row = {name: fields[column] for name, column in columns.items()}
+            rows.append(row if sound else _checked(row))
+    return rows
 
 
-def _flawed(row: Sequence[str], flaw: str) -> str:
-    return json.dumps({FLAW: flaw, ROW: ",".join(row)}, ensure_ascii=True)
+def _checked(row: dict[str, str]) -> Row | FlawedRow:
+    """A row that may have NUL bytes, or that may not be UTF-8."""
+    row = {name.replace(NUL, "\0"): value.replace(NUL, "\0") for name, value in row.items()}
+    line = json_line(row)
+    return FlawedRow.of(NOT_UTF8, line) if flaw_in(line) else row

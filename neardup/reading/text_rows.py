@@ -1,11 +1,15 @@
 """Texts with ids → a batch of records: lines of text, JSON lines, and rows of tables.
 
     text        ID TAB TEXT, or ID BLANK TEXT where a line has no tab
-    JSON lines  {"id": "a", "text": "to be or not to be"}; rows of tables come in this form, too
+    JSON lines  {"id": "a", "text": "to be or not to be"}
+    tables      their rows as dictionaries, a list of them instead of a block of lines
 
-`Fields` names the fields of a row that are its id and its text (--id, --text).  A text may be a
-list of integers, which are the shingles then.  The id is a string or a whole number; a row without
-one has the number of its line, or is a bad line where --id names a field.
+A JSON line and a row of a table are the same from here on: a dictionary, in which `Fields` names
+the id and the text (--id, --text).  Rows, and not columns: a JSON line comes as a dictionary, each
+row has flaws of its own, and a field may be inside of another one.
+
+A text may be a list of integers, which are the shingles then.  The id is a string or a whole
+number; a row without one has the number of its line, or is a bad line where --id names a field.
 """
 
 from __future__ import annotations
@@ -13,42 +17,96 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple, Union
 
 import numpy as np
 
+from neardup.reading import input_check as flaws
 from neardup.reading.blocks import Block
 from neardup.reading.cleaning import Cleaning
-from neardup.reading.input_check import (
-    BLANK_IN_ID,
-    NEGATIVE,
-    NO_ID,
-    NO_SHINGLES,
-    NO_TEXT,
-    NOT_A_TEXT,
-    NOT_AN_ID,
-    NOT_AN_INTEGER,
-    NOT_JSON,
-    NOT_UTF8,
-    NUL_BYTE,
-    TOO_FEW_FIELDS,
-    TOO_LARGE,
-    WRONG_FIELDS,
-    BadLine,
-    Gather,
-    Parser,
-    flaw_in,
-)
+from neardup.reading.input_check import BadLine, Gather, Parser
 from neardup.reading.shingle_lines import MOST
 from neardup.reading.shingling import Shingler
 from neardup.runtime.errors import UsageError
 from neardup.sets.ragged import Batch, Ragged
+
+DEFAULT_ID, DEFAULT_TEXT = "id", "text"
+MOST_DIGITS = 20  # of the number of a column; int() itself refuses more than some thousands
+BLANKS = frozenset("\t\n\r")
+AS_IT_IS = Cleaning()
+quote = json.encoder.encode_basestring
 
 
 class Text(NamedTuple):
     number: int  # of its line in its block, from 0
     id: bytes
     text: str
+
+
+class Record(NamedTuple):
+    """A line or row of a block: what it holds; or why it is no record, and its bytes."""
+
+    number: int  # in its block, from 0
+    id: bytes = b""  # b"" if it has none
+    content: str | np.ndarray = ""  # a text, or shingles (uint64), with repeats
+    flaw: str = ""
+    shown: bytes = b""
+
+
+Row = dict[str, Any]
+
+
+class FlawedRow(bytes):
+    """What a message shows of a row of a table that cannot be read, and why it cannot."""
+
+    flaw: str
+
+    @classmethod
+    def of(cls, flaw: str, shown: bytes) -> FlawedRow:
+        row = cls(shown)
+        row.flaw = flaw
+        return row
+
+
+Line = Union[bytes, Row]  # a JSON line, or a row; b"" is a blank one of either
+Lines = Union[bytes, "list[Line]"]  # a block of JSON lines, or some rows
+
+
+class FlawError(ValueError):
+    """Why a line is no record."""
+
+
+def text_parser(
+    records: Callable[[Any], Iterator[Record]],
+    shingler: Shingler,
+    clean: Cleaning = AS_IT_IS,
+    gather: Gather = Ragged.from_unsorted,
+    gather_integers: Gather = Ragged.from_unsorted,
+) -> Parser:
+    r"""A parser of blocks: `records` are those of one, `text_lines` or `row_records`.
+
+    >>> parse = text_parser(text_lines, Shingler.parse("word:3"))
+    >>> batch, bad = parse(b"a\tto be or not to be\nb to be  OR not\n")
+    >>> batch.ids, batch.sets.sizes.tolist()
+    ([b'a', b'b'], [4, 2])
+    """
+
+    def parse(block: Any) -> tuple[Batch, list[BadLine]]:
+        texts: list[Text] = []
+        integers: list[Record] = []
+        bad: list[BadLine] = []
+        for record in records(block):
+            number, id_, content, flaw, shown = record
+            if flaw:
+                bad.append(BadLine(number, shown, flaw))
+            elif isinstance(content, str):
+                texts.append(Text(number, id_, content))
+            else:
+                integers.append(record)
+        batch = batch_of_texts(texts, shingler, clean, gather)
+        return _together(batch, integers, gather_integers) if integers else batch, bad
+
+    return parse
 
 
 def batch_of_texts(
@@ -72,51 +130,25 @@ def batch_of_texts(
     )
 
 
-AS_IT_IS = Cleaning()
+def _together(texts: Batch, integers: list[Record], gather: Gather) -> Batch:
+    """Both, in the order of their lines."""
+    rows = [np.asarray(record.content) for record in integers]
+    sets = gather(np.concatenate(rows), np.array([len(row) for row in rows], dtype=np.int64))
+    numbers = np.array([record.number for record in integers], np.uint64)
+    places = np.concatenate((texts.places, numbers))
+    both = Ragged.end_to_end([texts.sets, sets])
+    ids = [*texts.ids, *(record.id for record in integers)]
+    batch = Batch(ids, both, places=places).take(np.argsort(places))
+    return Batch(batch.ids, batch.sets, texts.without_shingles, batch.places)
 
 
-class TextLine(NamedTuple):
-    """A line of a block: its number in it, from 0; why it is no record, or ""."""
+def text_lines(block: bytes) -> Iterator[Record]:
+    r"""The lines of text that are not blank.
 
-    number: int
-    line: bytes
-    flaw: str
-    id: bytes
-    text: str
-
-
-def text_line_parser(
-    shingler: Shingler, clean: Cleaning = AS_IT_IS, gather: Gather = Ragged.from_unsorted
-) -> Parser:
-    r"""A parser of whole lines of `ID TAB TEXT`, or `ID BLANK TEXT` where a line has no tab.
-
-    >>> parse = text_line_parser(Shingler.parse("word:3"))
-    >>> batch, bad = parse(b"a\tto be or not to be\nb to be  OR not\n")
-    >>> batch.ids, batch.sets.sizes.tolist()
-    ([b'a', b'b'], [4, 2])
-
-    """
-
-    def parse(block: bytes) -> tuple[Batch, list[BadLine]]:
-        texts: list[Text] = []
-        bad: list[BadLine] = []
-        for number, line, flaw, id_, text in text_lines(block):
-            if flaw:
-                bad.append(BadLine(number, line, flaw))
-            else:
-                texts.append(Text(number, id_, text))
-        return batch_of_texts(texts, shingler, clean, gather), bad
-
-    return parse
-
-
-def text_lines(block: bytes) -> Iterator[TextLine]:
-    r"""The lines that are not blank.
-
-    >>> [(line.id, line.text, line.flaw) for line in text_lines(b"a\tto be\n\nb or not\nc\n")]
+    >>> [(line.id, line.content, line.flaw) for line in text_lines(b"a\tto be\n\nb or not\nc\n")]
     [(b'a', 'to be', ''), (b'b', 'or not', ''), (b'c', '', 'no shingles')]
     """
-    sound = flaw_in(block) is None  # and so is each line
+    sound = flaws.flaw_in(block) is None  # and so is each line
     for number, line in enumerate(block.splitlines()):
         id_, tab, text = line.partition(b"\t")
         if not tab:
@@ -124,15 +156,118 @@ def text_lines(block: bytes) -> Iterator[TextLine]:
         id_ = id_.strip()
         if not id_ and not line.strip():
             continue
-        flaw = "" if id_ else NO_ID
+        flaw = "" if id_ else flaws.NO_ID
         if not flaw and not sound:
-            flaw = NUL_BYTE if b"\0" in text else flaw_in(id_) or flaw_in(text) or ""
+            nul = flaws.NUL_BYTE if b"\0" in text else ""
+            flaw = nul or flaws.flaw_in(id_) or flaws.flaw_in(text) or ""
         words = "" if flaw else str(text, "utf-8").strip()
-        yield TextLine(number, line, flaw or ("" if words else NO_SHINGLES), id_, words)
+        yield Record(number, id_, words, flaw or ("" if words else flaws.NO_SHINGLES), line)
 
 
-DEFAULT_ID, DEFAULT_TEXT = "id", "text"
-MOST_DIGITS = 20  # of the number of a column; int() itself refuses more than some thousands
+def row_records(block: Lines, fields: Fields, needs_id: bool = False) -> Iterator[Record]:
+    r"""The JSON lines, or rows of a table, that are not blank; `needs_id`: none may lack an id.
+
+    >>> lines = b'{"id": 7, "text": "to be"}\n{"text": [3, 1]}\n{"text": null}\n'
+    >>> records = row_records(lines, Fields.of(None, None))
+    >>> [record.flaw or record.content for record in records]
+    ['to be', array([3, 1], dtype=uint64), 'no text']
+    """
+    needs_id = needs_id or fields.needs_id
+    for number, line in lines_in(block):
+        try:
+            row = row_of(line)
+            content = _content(row, fields)
+            yield Record(number, _id(fields.value(row, fields.id), needs_id), content)
+        except FlawError as flaw:
+            yield Record(number, flaw=str(flaw), shown=json_line(line))
+
+
+def lines_in(block: Lines) -> Iterator[tuple[int, Line]]:
+    """The lines of a block that are not blank, and their numbers."""
+    for number, line in enumerate(block.splitlines() if isinstance(block, bytes) else block):
+        if type(line) is not bytes or (line and not line.isspace()):
+            yield number, line
+
+
+def row_of(line: Line) -> Row:
+    """The fields of a JSON line, or of a row; FlawError where it has none."""
+    if isinstance(line, dict):
+        return line
+    if isinstance(line, FlawedRow):
+        raise FlawError(line.flaw)
+    try:
+        row = json.loads(str(line, "utf-8"))
+    except UnicodeDecodeError:
+        raise FlawError(flaws.NOT_UTF8) from None
+    except (ValueError, RecursionError):
+        raise FlawError(flaws.NOT_JSON) from None
+    if not isinstance(row, dict):
+        raise FlawError(flaws.NOT_JSON)
+    return row
+
+
+def json_line(line: Line) -> bytes:
+    """A row of a table as a JSON line, without its end; bytes that are not UTF-8 stay as they are.
+
+    >>> json_line({"id": "a", "text": [3, 1]})
+    b'{"id":"a","text":[3, 1]}'
+    """
+    if isinstance(line, bytes):
+        return line
+    values = (quote(v) if isinstance(v, str) else json.dumps(v) for v in line.values())
+    pairs = ",".join(f"{quote(name)}:{value}" for name, value in zip(line, values))
+    return f"{{{pairs}}}".encode("utf-8", "surrogateescape")
+
+
+def _content(row: Row, fields: Fields) -> str | np.ndarray:
+    """The text, or the shingles that stand for one."""
+    found = [fields.value(row, name) for name in fields.texts]
+    values = [value for value in found if value is not None]
+    if not values:
+        raise FlawError(flaws.NO_TEXT)
+    if len(found) == 1 and isinstance(values[0], list):
+        return _shingles(values[0])
+    if not all(isinstance(value, str) for value in values):
+        raise FlawError(flaws.NOT_A_TEXT)
+    text = "\n".join(values).strip()
+    if not text:
+        raise FlawError(flaws.NO_SHINGLES)
+    if "\0" in text:
+        raise FlawError(flaws.NUL_BYTE)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # half a character, as \ud83d
+            raise FlawError(flaws.NOT_UTF8) from None
+    return text
+
+
+def _id(value: Any, needed: bool) -> bytes:
+    if value is None or value == "":
+        if needed:
+            raise FlawError(flaws.NO_ID)
+        return b""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise FlawError(flaws.NOT_AN_ID)
+    id_ = str(value).encode("utf-8", "surrogatepass")
+    if isinstance(value, str) and not BLANKS.isdisjoint(value):
+        raise FlawError(flaws.BLANK_IN_ID)
+    if flaw := flaws.flaw_in(id_):
+        raise FlawError(flaw)
+    return id_
+
+
+def _shingles(values: list[Any]) -> np.ndarray:
+    """A list of integers as uint64; it may have any of them several times."""
+    if not values:
+        raise FlawError(flaws.NO_SHINGLES)
+    if not all(type(value) is int for value in values):
+        raise FlawError(flaws.NOT_AN_INTEGER)
+    if min(values) < 0:
+        raise FlawError(flaws.NEGATIVE)
+    if max(values) > MOST:
+        raise FlawError(flaws.TOO_LARGE)
+    return np.array(values, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -197,159 +332,6 @@ class Fields:
         for part in name.split(".") if "." in name else ():
             value = value.get(part) if isinstance(value, dict) else None
         return None if value is row else value
-
-
-def listed(columns: Sequence[str], limit: int = 20) -> str:
-    """
-    >>> listed(["id", "body"])
-    'it has id, body'
-    """
-    more = " …" if len(columns) > limit else ""
-    return f"it has {', '.join(columns[:limit])}{more}" if columns else "it has none"
-
-
-FLAW, ROW = "\0flaw", "\0row"  # of rows of tables that are none: why, and what there is
-OF_TABLES = (WRONG_FIELDS, TOO_FEW_FIELDS)
-BLANKS = frozenset("\t\n\r")
-
-
-class JsonRow(NamedTuple):
-    """A line of a block: its number in it, from 0; or why it is no record, and its bytes."""
-
-    number: int
-    id: bytes  # b"" if it has none
-    content: str | np.ndarray  # a text, or shingles (uint64), with repeats
-    flaw: str = ""
-    shown: bytes = b""
-
-
-class FlawError(ValueError):
-    """Why a line is no record."""
-
-
-def json_line_parser(
-    fields: Fields,
-    shingler: Shingler,
-    clean: Cleaning,
-    gather: Gather = Ragged.from_unsorted,
-    gather_integers: Gather = Ragged.from_unsorted,
-    needs_id: bool = False,
-) -> Parser:
-    r"""A parser of whole lines of JSON objects; ids are b"" of rows that have none.
-
-    >>> parse = json_line_parser(Fields.of(None, None), Shingler.parse("word:3"), Cleaning())
-    >>> batch, bad = parse(b'{"id": 7, "text": "to be or not"}\n{"text": [3, 1]}\n{"text": null}\n')
-    >>> batch.ids, batch.sets.sizes.tolist(), [line.reason for line in bad]
-    ([b'7', b''], [2, 2], ['no text'])
-    """
-    needs_id = needs_id or fields.needs_id
-
-    def parse(block: bytes) -> tuple[Batch, list[BadLine]]:
-        texts: list[Text] = []
-        integers: list[JsonRow] = []
-        bad: list[BadLine] = []
-        for row in json_rows(block, fields, needs_id):
-            if row.flaw:
-                bad.append(BadLine(row.number, row.shown, row.flaw))
-            elif isinstance(row.content, str):
-                texts.append(Text(row.number, row.id, row.content))
-            else:
-                integers.append(row)
-        batch = batch_of_texts(texts, shingler, clean, gather)
-        return _together(batch, integers, gather_integers) if integers else batch, bad
-
-    return parse
-
-
-def json_rows(block: bytes, fields: Fields, needs_id: bool = False) -> Iterator[JsonRow]:
-    """The lines that are not blank."""
-    for number, line in enumerate(block.splitlines()):
-        if not line or line.isspace():
-            continue
-        row: dict[str, Any] = {}
-        try:
-            row = json_object(line)
-            content = _content(row, fields)
-            yield JsonRow(number, _id(fields.value(row, fields.id), needs_id), content)
-        except FlawError as flaw:
-            shown = str(row[ROW]).encode("utf-8", "backslashreplace") if ROW in row else line
-            yield JsonRow(number, b"", "", str(flaw), shown)
-
-
-def json_object(line: bytes) -> dict[str, Any]:
-    """What stands on a line; FlawError where that is none."""
-    try:
-        row = json.loads(str(line, "utf-8"))
-    except UnicodeDecodeError:
-        raise FlawError(NOT_UTF8) from None
-    except (ValueError, RecursionError):
-        raise FlawError(NOT_JSON) from None
-    if not isinstance(row, dict):
-        raise FlawError(NOT_JSON)
-    return row
-
-
-def _content(row: dict[str, Any], fields: Fields) -> str | np.ndarray:
-    """The text, or the shingles that stand for one."""
-    found = [fields.value(row, name) for name in fields.texts]
-    values = [value for value in found if value is not None]
-    if not values:
-        told = row.get(FLAW)
-        raise FlawError(told if told in OF_TABLES else NO_TEXT)
-    if len(found) == 1 and isinstance(values[0], list):
-        return _shingles(values[0])
-    if not all(isinstance(value, str) for value in values):
-        raise FlawError(NOT_A_TEXT)
-    text = "\n".join(values).strip()
-    if not text:
-        raise FlawError(NO_SHINGLES)
-    if "\0" in text:
-        raise FlawError(NUL_BYTE)
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:  # half a character, as \ud83d
-            raise FlawError(NOT_UTF8) from None
-    return text
-
-
-def _id(value: Any, needed: bool) -> bytes:
-    if value is None or value == "":
-        if needed:
-            raise FlawError(NO_ID)
-        return b""
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise FlawError(NOT_AN_ID)
-    id_ = str(value).encode("utf-8", "surrogatepass")
-    if isinstance(value, str) and not BLANKS.isdisjoint(value):
-        raise FlawError(BLANK_IN_ID)
-    if flaw := flaw_in(id_):
-        raise FlawError(flaw)
-    return id_
-
-
-def _shingles(values: list[Any]) -> np.ndarray:
-    """A list of integers as uint64; it may have any of them several times."""
-    if not values:
-        raise FlawError(NO_SHINGLES)
-    if not all(type(value) is int for value in values):
-        raise FlawError(NOT_AN_INTEGER)
-    if min(values) < 0:
-        raise FlawError(NEGATIVE)
-    if max(values) > MOST:
-        raise FlawError(TOO_LARGE)
-    return np.array(values, dtype=np.uint64)
-
-
-def _together(texts: Batch, integers: list[JsonRow], gather: Gather) -> Batch:
-    """Both, in the order of their lines."""
-    rows = [np.asarray(row.content) for row in integers]
-    numbers, ids = zip(*((row.number, row.id) for row in integers))
-    sets = gather(np.concatenate(rows), np.array([len(row) for row in rows], dtype=np.int64))
-    places = np.concatenate((texts.places, np.array(numbers, np.uint64)))
-    both = Ragged.end_to_end([texts.sets, sets])
-    batch = Batch([*texts.ids, *ids], both, places=places).take(np.argsort(places))
-    return Batch(batch.ids, batch.sets, texts.without_shingles, batch.places)
 
 
 def with_row_ids(batch: Batch, block: Block) -> list[bytes]:

@@ -1,14 +1,8 @@
-"""What the page is made of: what was asked, the audit, the removed records, the pairs.
+"""What the page is made of: what was asked, the audit, the removed records, the pairs and texts.
 
-What was asked of a run: from the file that a run leaves beside its answer, or from options.
-
-What neither of them says is not known, and the page says so.
-
-What `audit` has printed, read again: the report computes no interval of its own.
-
-What --removed, or --output removed, has written: who went, and because of whom.
-
-All that a page is made of, gathered: what was asked, the figures, the texts that are shown.
+What was asked is read from the run's own file beside its answer, or else taken from options; the
+page says of everything else that it is not known.  The rows of `audit` are read as they were
+printed: the report computes no interval of its own.
 """
 
 from __future__ import annotations
@@ -22,8 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neardup.evaluation.exact_options import options_of
-from neardup.evaluation.pair_elements import shown_records
-from neardup.evaluation.pair_files import MAX_LINE
+from neardup.evaluation.pair_elements import shown_records, word_difference
 from neardup.lines.answer_lines import parse_removed
 from neardup.options.settings import form_of, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
@@ -31,9 +24,9 @@ from neardup.reading.blocks import read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
 from neardup.report.facts import SHOWN, Facts
-from neardup.report.pair_graph import Found, Node
-from neardup.report.passages import Parts, shingle_difference, text_difference
-from neardup.runtime.errors import StageError, UsageError, WireError
+from neardup.report.pair_graph import Found, Node, parsed_lines
+from neardup.report.passages import Parts, shingle_difference
+from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.runtime.summary import BAD
 from neardup.stored.index_manifest import is_index
@@ -42,19 +35,23 @@ FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
 NAMING = {"--against", "--counts"}  # files, which may be called otherwise from here
 ANSWERS = ("pairs", "links")
 NAME = "neardup report"
+AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `pair_files.row` writes it
+AUDIT_NEEDS = ("ids looked at", "recall", "precision")
+AUDIT_LINE = 1 << 20
+FIRST = 20  # removed records that are shown
+REASONS = 10
 
 
 @dataclass(frozen=True)
 class Asked:
-    """source: where this is known from; options: as they were given; form: of the lines of the
-    records.  What is "", None or empty is not known."""
+    """source: where this is known from; options: as they were given; form: the input format of the
+    records.  Anything "", None or empty is not known."""
 
     source: str
     options: list[str]
     form: InputFormat
     threshold: Fraction | None = None
     measure: str = ""
-    scheme: str = ""
     promise: str = ""
     links: bool = False
     files: list[str] = field(default_factory=list)
@@ -63,18 +60,18 @@ class Asked:
     indexed: bool = False  # whether there were old records in an index
 
     def shown_options(self) -> list[str]:
-        """Without those that say no more than the default."""
+        """The options without defaults."""
         return [each for each in self.options if each != _default(each.partition("=")[0])]
 
 
 def file_of_run(pairs: str) -> Path | None:
-    """The file that a run has left: in the folder that it wrote, or beside the file."""
+    """The file that the run has left in the folder of pairs, or beside the file."""
     path = Path(run_file_name(pairs))
     return path if pairs != "-" and path.is_file() else None
 
 
 def asked_of_options(options: Options) -> Asked:
-    """From the command line: what was not given there is not known; UsageError."""
+    """Take what was asked from the command line; UsageError."""
     _check_output(options.output, "--output")
     form, links = form_of(options), options.output == "links"
     if options.threshold is None:
@@ -86,15 +83,14 @@ def asked_of_options(options: Options) -> Asked:
         form,
         Fraction(settings.threshold.num, settings.threshold.den),
         options.measure or "",
-        settings.keys_of["--scheme"] if options.scheme or options.exact else "",
         settings.promise,
         links,
     )
 
 
 def asked_of_run(path: Path, options: Options) -> Asked:
-    """From a run's own file; UsageError where the command line says something else, StageError for
-    the file of another version."""
+    """Read what was asked from a run's own file; UsageError if the command line contradicts it,
+    StageError for the file of another version."""
     run = RunFile.of(path)
     _check_output(run.output, f"{path}: --output")
     for option in options.arguments():
@@ -108,7 +104,6 @@ def asked_of_run(path: Path, options: Options) -> Asked:
         form_of(given),
         Fraction(run.threshold),
         run.measure,
-        run.scheme,
         run.promise,
         run.output == "links",
         run.files,
@@ -130,23 +125,18 @@ def _check_output(output: str, flag: str) -> None:
         )
 
 
-ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `intervals.row` writes it
-NEEDED = ("ids looked at", "recall", "precision")
-AUDIT_LINE = 1 << 20
-
-
 class Audited(NamedTuple):
     value: str
     note: str
 
 
 def read_audit(file: str) -> dict[str, Audited]:
-    """The rows of its table by name; StageError where a file is no such thing."""
+    """The rows of the table that `audit` has printed, by name; StageError for any other file."""
     lines: list[str] = []
     for block in read_files([file], AUDIT_LINE):
         lines += block.data.decode("utf-8", "replace").splitlines()
     rows = audited(lines)
-    if not all(name in rows for name in NEEDED):
+    if not all(name in rows for name in AUDIT_NEEDS):
         raise StageError(
             f"{file}: is not what `python3 -m neardup audit` prints; write that to a file, and "
             "name it by --audit"
@@ -155,20 +145,17 @@ def read_audit(file: str) -> dict[str, Audited]:
 
 
 def audited(lines: Iterable[str]) -> dict[str, Audited]:
-    """
+    """Parse the rows of a table of `audit`.
+
     >>> audited(["recall                              0.997468  0.990885 to 0.999694", "", "x:"])
     {'recall': Audited(value='0.997468', note='0.990885 to 0.999694')}
     """
-    found = (ROW.fullmatch(line) for line in lines)
-    return {row[1]: Audited(row[2], row[3] or "") for row in found if row}
-
-
-FIRST = 20
-REASONS = 10
+    rows = filter(None, map(AUDIT_ROW.fullmatch, lines))
+    return {row[1]: Audited(row[2], row[3] or "") for row in rows}
 
 
 class Gone(NamedTuple):
-    """similarity: as printed, `-` where the two are only chained."""
+    """A removed record, and the one it duplicates; similarity: as printed, `-` if only chained."""
 
     id: bytes
     kept: bytes
@@ -177,8 +164,8 @@ class Gone(NamedTuple):
 
 @dataclass(frozen=True)
 class RemovedRecords:
-    """count: all that went; chained: of them by a chain alone; first: some; kept: how many records
-    are a reason; reasons: the most frequent ones."""
+    """count: of removed records; chained: of them by a chain alone; first: the first ones; kept:
+    the number of records that they duplicate; reasons: the most frequent of these, with counts."""
 
     count: int
     chained: int
@@ -188,103 +175,88 @@ class RemovedRecords:
 
 
 def read_removed(file: str) -> RemovedRecords:
-    """In memory: the ids of those that stay, and are a reason."""
+    """Read what --removed or --output removed has written; holds the ids that are duplicated."""
     first: list[Gone] = []
     chained, reasons = 0, Counter[bytes]()
-    for block in read_files([file], MAX_LINE):
-        for number, line in enumerate(block.data.splitlines(), block.line):
-            if line:
-                try:
-                    gone = Gone(*parse_removed(line))
-                except WireError as error:
-                    raise StageError(f"{block.place}{number}: {error}") from None
-                reasons[gone.kept] += 1
-                chained += gone.similarity == "-"
-                if len(first) < FIRST:
-                    first.append(gone)
+    for fields in parsed_lines([file], parse_removed):
+        gone = Gone(*fields)
+        reasons[gone.kept] += 1
+        chained += gone.similarity == "-"
+        if len(first) < FIRST:
+            first.append(gone)
     most = sorted(reasons.items(), key=lambda each: (-each[1], each[0]))[:REASONS]
     return RemovedRecords(sum(reasons.values()), chained, first, len(reasons), most)
 
 
 @dataclass(frozen=True)
-class Sources:
-    """pairs: a file, or a folder; records, old_records: files."""
+class Material:
+    """pairs: the file or folder of the answer; texts: of the records that are shown; repeated:
+    records whose id other records have, too; records: how many there are."""
 
     pairs: str
-    records: list[str]
-    old_records: list[str]
-    removed: RemovedRecords | None
-    audit: Mapping[str, Audited]
-
-
-@dataclass(frozen=True)
-class Material:
-    """records: how many there are; repeated: records whose id others have, too."""
-
-    sources: Sources
     asked: Asked
     facts: Facts
+    removed: RemovedRecords | None
+    audit: Mapping[str, Audited]
     texts: Mapping[Node, str]
     repeated: set[Node]
     records: int
 
     @property
     def bad_lines(self) -> dict[str, int]:
-        """By reason."""
+        """The counts of bad lines, by reason."""
         counts = self.asked.counts
         return {name[len(BAD) :]: n for name, n in counts.items() if name.startswith(BAD)}
 
     def difference(self, a: Node, b: Node) -> Parts:
-        """Of the texts of two records, or of their shingles; nothing where one is not known."""
+        """Compare the texts of two records, or their shingles; [] where one is not known."""
         if a not in self.texts or b not in self.texts:
             return []
-        text = self.asked.form.shingle is not None
-        differ = text_difference if text else shingle_difference
+        differ = shingle_difference if self.asked.form.shingle is None else word_difference
         return differ(self.texts[a], self.texts[b])
 
     def removed_difference(self, gone: Gone) -> Parts:
-        """Of a record that went and the one that it went because of, which may be an old one."""
-        nodes = (Node(gone.kept, old) for old in (False, True))
-        kept = next((node for node in nodes if node in self.texts), Node(gone.kept))
-        return self.difference(Node(gone.id), kept)
+        """Compare a removed record with the one it duplicates, which may be an old one."""
+        old = Node(gone.kept) not in self.texts
+        return self.difference(Node(gone.id), Node(gone.kept, old))
 
     def most_similar(self) -> list[Found]:
-        """Below 1; if there are too few, those of similarity 1 whose texts are not the same."""
-        others = [pair for pair in self.facts.same if self._differ(pair)]
+        """Pairs below 1; if there are too few, those of similarity 1 with different texts, too."""
+        known = (pair for pair in self.facts.same if {pair.a, pair.b} <= self.texts.keys())
+        others = [pair for pair in known if words(self.texts[pair.a]) != words(self.texts[pair.b])]
         return (others[: SHOWN - len(self.facts.most)] + self.facts.most)[:SHOWN]
 
-    def _differ(self, pair: Found) -> bool:
-        a, b = self.texts.get(pair.a), self.texts.get(pair.b)
-        return a is not None and b is not None and words(a) != words(b)
 
-
-def gathered_material(sources: Sources, asked: Asked, facts: Facts) -> Material:
-    """Reads the records, once, for the texts of those that are shown."""
-    nodes = _shown_nodes(facts) | _removed_nodes(sources.removed)
+def gathered_material(
+    pairs: str,
+    asked: Asked,
+    facts: Facts,
+    removed: RemovedRecords | None,
+    audit: Mapping[str, Audited],
+) -> Material:
+    """Read the records once, for the texts of those that are shown."""
+    nodes = _shown_nodes(facts, removed)
     texts: dict[Node, str] = {}
     repeated: set[Node] = set()
     count = 0
-    among = [*sources.old_records, *sources.records]
-    for old, files in (False, sources.records), (True, sources.old_records):
-        found = shown_records(
-            files, asked.form, {n.id for n in nodes if n.old == old}, among, asked.indexed
-        )
+    among = [*asked.old_files, *asked.files]
+    for old, files in (False, asked.files), (True, asked.old_files):
+        ids = {node.id for node in nodes if node.old == old}
+        found = shown_records(files, asked.form, ids, among, asked.indexed)
         texts.update((Node(id_, old), text) for id_, text in found.texts.items())
         repeated.update(Node(id_, old) for id_ in found.repeated)
         count += found.count
-    return Material(sources, asked, facts, texts, repeated, asked.counts.get("records", count))
+    records = asked.counts.get("records", count)
+    return Material(pairs, asked, facts, removed, audit, texts, repeated, records)
 
 
-def _shown_nodes(facts: Facts) -> set[Node]:
+def _shown_nodes(facts: Facts, removed: RemovedRecords | None) -> set[Node]:
+    """The records that the page shows; one that a removed record duplicates may be old."""
     pairs = [*facts.most, *facts.least, *facts.same, *facts.chains.longest]
-    members = {node for cluster in facts.largest for node in cluster.members}
-    return members.union(*((pair.a, pair.b) for pair in pairs)) if pairs else members
-
-
-def _removed_nodes(removed: RemovedRecords | None) -> set[Node]:
-    """Those that went are new; what they went because of may be old."""
-    if removed is None:
-        return set()
-    nodes = {Node(gone.id) for gone in removed.first}
-    kept = [gone.kept for gone in removed.first] + [id_ for id_, _ in removed.reasons]
-    return nodes | {Node(id_, old) for id_ in kept for old in (False, True)}
+    nodes = {node for pair in pairs for node in (pair.a, pair.b)}
+    nodes.update(node for cluster in facts.largest for node in cluster.members)
+    if removed:
+        nodes.update(Node(gone.id) for gone in removed.first)
+        kept = [gone.kept for gone in removed.first] + [id_ for id_, _ in removed.reasons]
+        nodes.update(Node(id_, old) for id_ in kept for old in (False, True))
+    return nodes

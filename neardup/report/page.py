@@ -1,7 +1,7 @@
 """The page: one HTML document with its style inside, which loads nothing and runs nothing.
 
-`page.html.j2` holds the words and elements, `page.css` the style, and this file what they call.
-Jinja escapes every value; `shown` also makes visible what a text could hide.
+`page.html.j2` has the words and elements, `page.css` the style, and this file the functions that
+the template calls.  Jinja escapes every value; `shown` also makes hidden letters visible.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check_jinja() -> None:
 
 
 def page(material: Material) -> str:
-    """Return the HTML: found, asked, pictures, examples, as a person wants to know them."""
+    """Return the HTML."""
     import jinja2
 
     threshold = material.asked.threshold
@@ -71,16 +71,14 @@ def page(material: Material) -> str:
 
 
 def shown(value: Any) -> Any:
-    """What jinja escapes and writes for a value: unseen letters of a text become their codes.
+    """Replace letters of a text that cannot be seen by their codes.
 
     >>> shown("<a>\\u202e\\0"), shown(7)
     ('<a>⟨U+202E⟩⟨U+0000⟩', 7)
     """
-    return UNSEEN.sub(_code, value) if type(value) is str else value  # not what a macro has made
-
-
-def _code(found: re.Match[str]) -> str:
-    return f"⟨U+{ord(found[0]):04X}⟩"
+    if type(value) is not str:  # a number, or what a macro has made
+        return value
+    return UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", value)
 
 
 def id_text(id_: bytes) -> str:
@@ -90,7 +88,8 @@ def id_text(id_: bytes) -> str:
 
 
 def names(files: list[str]) -> str:
-    """
+    """The name of the first file, and how many more there are.
+
     >>> names(["a/pairs.tsv"]), names(["x", "y", "z"])
     ('pairs.tsv', 'x and 2 more files')
     """
@@ -103,7 +102,8 @@ def comma(count: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """
+    """A count with its noun.
+
     >>> counted(1, "pair"), counted(1200, "pair")
     ('1 pair', '1,200 pairs')
     """
@@ -111,7 +111,8 @@ def counted(count: int, noun: str) -> str:
 
 
 def similar(count: int) -> str:
-    """
+    """The beginning of a sentence about so many pairs.
+
     >>> similar(0), similar(1), similar(7)
     ('No pair is', 'One pair is', '7 pairs are')
     """
@@ -120,7 +121,7 @@ def similar(count: int) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """In brackets; nothing where the whole is not known.
+    """A percentage in brackets; "" where the whole is not known.
 
     >>> percent(1, 8), percent(1, 0)
     (' (12.5 %)', '')
@@ -129,7 +130,8 @@ def percent(part: int, whole: int) -> str:
 
 
 def millionths(similarity: int) -> str:
-    """
+    """A similarity in decimals.
+
     >>> millionths(912345), millionths(1000000)
     ('0.912345', '1.000000')
     """
@@ -137,7 +139,7 @@ def millionths(similarity: int) -> str:
 
 
 def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float]]:
-    """Each row with the length of its bar, 0 to 100; a logarithmic one of count 1 has some, too.
+    """Each row with the length of its bar, 0 to 100; any count but 0 gets a bar to be seen.
 
     >>> [length for _, length in lengths([Bar("a", 5), Bar("b", 10), Bar("c", 0)], False)]
     [50.0, 100.0, 0.0]

@@ -1,11 +1,10 @@
-"""Differences → what a page has room for: the words around each, the first so many of them."""
+"""Differences of two texts, cut to the room of a page: each with the words around it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from neardup.evaluation.pair_elements import word_difference
 from neardup.reading.shingling import joined
 from neardup.reading.shingling import words as words_of
 
@@ -18,31 +17,27 @@ Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has the
 DIFFERENT = ("only_a", "only_b")
 
 
-def text_difference(a: str, b: str) -> Parts:
-    return word_difference(a, b)
-
-
 def shingle_difference(a: str, b: str) -> Parts:
-    """Of sets, where order says nothing: first what only one has, then what both have.
+    """Compare sets, which have no order: first what only one has, then what both have.
 
     >>> shingle_difference("10 9 1", "1 2 9")
     [('only_a', '10'), ('only_b', '2'), ('same', '1 9')]
     """
     ours, theirs = set(a.split()), set(b.split())
     kinds = [("only_a", ours - theirs), ("only_b", theirs - ours), ("same", ours & theirs)]
-    return [(kind, " ".join(sorted(some, key=_by_number))) for kind, some in kinds if some]
-
-
-def _by_number(shingle: str) -> tuple[int, str]:
-    return len(shingle), shingle
+    return [
+        (kind, " ".join(sorted(some, key=lambda shingle: (len(shingle), shingle))))
+        for kind, some in kinds
+        if some
+    ]
 
 
 def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
-    """The same, cut: long runs of what is the same to so many words of context on either side of a
-    difference, and all to so many letters.
+    """Cut the parts that are the same to `context` words on either side of a difference, and all
+    parts together to `room` letters.
 
-    What is left out is a part of the kind `gap`, which says of how many words; `differing` at the
-    end if there are differences among them.
+    A part of the kind `gap` is the number of words that are left out; at the end `differing`, if
+    there are differences among them.
 
     >>> passages([("same", "1 2 3 4 5 6 7 8 9 10 11 12"), ("only_a", "x"), ("same", "y")])
     [('gap', '4'), ('same', '5 6 7 8 9 10 11 12'), ('only_a', 'x'), ('same', 'y')]
@@ -59,27 +54,23 @@ def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
             fitting = [] if left_out else _fitting(words, room)
             left_out += len(words) - len(fitting)
             end = DIFFERING if kind in DIFFERENT and len(words) > len(fitting) else end
-            room -= sum(map(_cost, fitting))
+            room -= sum(len(word) + 1 for word in fitting)
             shown += [(kind, joined(fitting))] if fitting else []
     return [*shown, (end, str(left_out))] if left_out else shown
 
 
 def _fitting(words: Sequence[str], room: int) -> Sequence[str]:
-    """The first words, until the room is taken.
+    """The first words, until the room (letters and blanks) is taken.
 
     >>> _fitting(["a", "b", "c"], 3)
     ['a', 'b']
     """
-    taken = accumulate(map(_cost, words), initial=0)
+    taken = accumulate((len(word) + 1 for word in words), initial=0)
     return [word for word, before in zip(words, taken) if before < room]
 
 
-def _cost(word: str) -> int:
-    """Letters, with a blank."""
-    return len(word) + 1
-
-
 def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
+    """The parts with gaps in place of words that are too far from a difference."""
     last = len(parts) - 1
     for i, (kind, text) in enumerate(parts):
         words = words_of(text)
@@ -101,7 +92,8 @@ def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
 
 
 def _short(words: Sequence[str]) -> str:
-    """
+    """Words as text, each cut to WORD letters.
+
     >>> _short(["a", "b" * 300])[-3:]
     'bb…'
     """

@@ -1,4 +1,4 @@
-"""Around every program: where errors end, what is counted, and what is said.
+"""Around every program: where errors end, what is counted, and what is reported.
 
 In: a function to run; counts and bad lines of stages.
 Out: exit codes, messages on stderr, Hadoop counters, summaries.

@@ -1,18 +1,14 @@
 """Files that appear whole or not at all, and temporary folders that the next run removes.
 
-Folders of a run for what is temporary: locked while it lives, and removed by the next run if it
-was killed.
-
-    TMPDIR/neardup.run.XXXXXXXX        what lies between the stages
+    TMPDIR/neardup.run.XXXXXXXX        what is kept between the stages
     FOLDER/.neardup.run.XXXXXXXX       an answer, until it is whole and gets its name in FOLDER
 
-A folder is locked as long as the run, or a worker of it, lives, and a file in it says whose it is.
-So what a run that was killed has left behind tells by itself that nobody needs it.
+A folder is locked as long as the run, or a worker of it, lives, and a file in it names the machine.
+So the next run can tell which folders a killed run has left behind, and removes them.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import fcntl
 import os
@@ -32,13 +28,13 @@ from neardup.runtime.program import STDOUT, naming
 PREFIX = "neardup."
 LOCKED = "neardup.run."
 HIDDEN = f".{LOCKED}"
-OWNER = ".owner"  # a file that says which machine's run a folder is; nobody else has it
-_MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # by mkdtemp
+OWNER = ".owner"  # the file that names the machine of the run; no other folder has one
+MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # by mkdtemp
 
 
 @contextmanager
 def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
-    """A new folder in `where`, removed in the end; what killed runs have left there is removed."""
+    """Make a folder in `where`, removed at the end; remove what killed runs have left there."""
     sweep(where, prefix)
     folder = new_folder(where, prefix)
     try:
@@ -48,14 +44,14 @@ def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
 
 
 def new_folder(where: Path, prefix: str = LOCKED) -> Path:
-    """A folder that this process, and those forked from it, hold the lock of until they end."""
+    """Make a folder; this process, and those forked from it, hold its lock until they end."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         try:
             lock(folder)
         except (BlockingIOError, FileNotFoundError):
-            continue  # another run took it for left over, in the moment before the lock
-        except OSError:  # a file system without locks, where nothing can tell what is left over
+            continue  # another run took it for one left behind, just before the lock
+        except OSError:  # a file system without locks: nobody could tell what was left behind
             folder.rmdir()
             other = prefix.replace(LOCKED, PREFIX)
             return Path(tempfile.mkdtemp(prefix=other, dir=where))
@@ -71,36 +67,31 @@ def new_folder(where: Path, prefix: str = LOCKED) -> Path:
 
 
 def sweep(where: Path, prefix: str = LOCKED) -> None:
-    """Remove the folders of this user's runs that have ended without a chance to."""
-    with contextlib.suppress(OSError), os.scandir(where) as entries:
+    """Remove the folders of this user's runs that were killed."""
+    with suppress(OSError), os.scandir(where) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
                 _sweep_one(Path(entry))
 
 
 def _sweep_one(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # a live run has it, or another sweeper
-        descriptor = lock(folder)
-        try:
-            if os.fstat(descriptor).st_uid == os.geteuid():
-                _remove_left_over(folder)
-        finally:
-            os.close(descriptor)
-
-
-def _remove_left_over(folder: Path) -> None:
-    """If it says that it is a run's of this machine, or is empty and as a run makes it.
+    """Remove it if it was left behind on this machine, or is empty and as `new_folder` makes it.
 
     Where machines share a file system, a lock may hold on one of them only.
     """
-    try:
-        owner = (folder / OWNER).read_text(encoding="utf-8")
-    except FileNotFoundError:  # killed before it could say so
-        if re.fullmatch(_MADE, folder.name) and stat.S_IMODE(folder.stat().st_mode) == stat.S_IRWXU:
-            folder.rmdir()
-    else:
-        if owner == machine():
-            shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):  # a live run has the lock, or another sweeper
+        descriptor = lock(folder)
+        try:
+            status = os.fstat(descriptor)
+            if status.st_uid != os.geteuid():
+                return
+            if (folder / OWNER).exists():
+                if (folder / OWNER).read_text(encoding="utf-8") == machine():
+                    shutil.rmtree(folder, ignore_errors=True)
+            elif re.fullmatch(MADE, folder.name) and stat.S_IMODE(status.st_mode) == stat.S_IRWXU:
+                folder.rmdir()  # killed before it could name the machine
+        finally:
+            os.close(descriptor)
 
 
 def machine() -> str:
@@ -108,7 +99,7 @@ def machine() -> str:
 
 
 def lock(folder: Path) -> int:
-    """The descriptor that holds the lock; OSError where there is no such folder, or no lock."""
+    """Lock a folder, and return the descriptor that holds the lock; OSError if it cannot be."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -119,9 +110,18 @@ def lock(folder: Path) -> int:
 
 
 def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
-    """UsageError unless it may be written: if it is a folder, one of the inputs or in one that is a
-    folder, or where stdout goes, or if no file can have that name."""
-    _check_length(option, name)
+    """Raise UsageError unless a file of this name may be written.
+
+    It must not be a folder, an input or in a folder that is one, or the file that stdout goes to;
+    nor may its name be too long.
+    """
+    try:
+        os.lstat(name)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise UsageError(
+                f"{option} {name}: this name is too long; take a shorter one"
+            ) from None
     if os.path.isdir(name):
         raise UsageError(f"{option} {name}: is a directory; name a file in it")
     if os.path.isfile(name) and os.path.samestat(os.fstat(STDOUT), os.stat(name)):
@@ -133,20 +133,9 @@ def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
             raise UsageError(f"{option} {name}: is an input; name another file")
 
 
-def _check_length(option: str, name: str) -> None:
-    """Raise UsageError if the name is too long for the file system."""
-    try:
-        os.lstat(name)
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise UsageError(
-                f"{option} {name}: this name is too long; take a shorter one"
-            ) from None
-
-
 @contextmanager
 def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[bytes]]:
-    """A file to write, that has its name only when all of it is written; else as `check_new`."""
+    """Open a file to write, which gets its name when all of it is written; see `check_new`."""
     check_new(option, name, inputs)
     if os.path.exists(name) and not os.path.isfile(name):  # such as /dev/null
         with naming(name), open(name, "wb") as file:
@@ -154,7 +143,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
         return
     with (
         half(option, name) as path,
-        # It is called as it will be: messages name that.
+        # Its object has the final name, which messages show.
         open(name, "wb", opener=lambda _, flags: os.open(path, flags, 0o666)) as file,
     ):
         try:
@@ -170,7 +159,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
 
 @contextmanager
 def half(option: str, name: str) -> Iterator[Path]:
-    """The path of a new file, which gets this name at the end, and the rights of the one before."""
+    """Make the path of a new file, which gets this name at the end, and the rights of the old."""
     path = Path(os.path.realpath(name))
     with half_folder(option, name, path.parent) as folder:
         new = folder / "half"

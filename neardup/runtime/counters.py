@@ -1,10 +1,8 @@
-"""What a stage counts, how it reports it, and how reports are added up.
+"""What a stage counts, how it reports that, and how reports are added up.
 
 stdout carries data only.  At its end a stage reports its counters: as Hadoop counters inside a
-Hadoop task, as a JSON file where `NEARDUP_REPORT` names a folder (run_local.sh adds those up), and
-else in words on stderr.
-
-Reports of a run's stages, a file each; `python3 -m neardup.runtime.counters FOLDER` adds up.
+Hadoop task; as a JSON file where `reports`, or `NEARDUP_REPORT`, names a folder (run_local.sh adds
+those up, and so does `python3 -m neardup.runtime.counters FOLDER`); and else in words on stderr.
 """
 
 from __future__ import annotations
@@ -13,25 +11,16 @@ import json
 import os
 import sys
 import time
+from collections import Counter
+from collections.abc import Sequence
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-from neardup.runtime.frequent import ON_CLUSTER, FrequentIds, frequent_in_words, most_frequent
+from neardup.runtime import summary
 from neardup.runtime.program import REPORTS
-from neardup.runtime.summary import (
-    LIKE,
-    MAX_BAD,
-    REMOVED,
-    REPEATED,
-    describe,
-    first_bad_lines,
-    first_repeated,
-    judged,
-    total,
-)
+from neardup.runtime.summary import LIKE, ONE_ID, REMOVED, REPEATED
 from neardup.runtime.summary import SHUFFLED as SHUFFLED
 
-SHOWN_BAD_LINES = 10
 PROGRESS_SECONDS = 1  # on a terminal
 STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silent for too long
 
@@ -40,32 +29,38 @@ class Counters:
     """Named counts, and the first bad lines.
 
     `progress` names a count to show while the stage works: on stderr, if that is a terminal, or as
-    the status of a Hadoop task.  `reports` is the folder for a report, "" where the stage speaks
-    for itself; by default the environment names it.
+    the status of a Hadoop task.  `reports` is the folder for a report, "" where the stage prints
+    its own summary; by default the environment names it.
     """
 
     def __init__(self, stage: str, progress: str = "", reports: str | None = None):
         self.stage = stage
         self._reports = os.environ.get(REPORTS, "") if reports is None else reports
-        self.counts: dict[str, int] = {}
-        self.bad_lines: list[tuple[str, int, str]] = []
+        self.forget()
         self.promise = ""
-        self.repeated = b""  # the smallest id that was met again
-        self.looks: dict[str, int] = {}  # of the first bad lines
-        self.ids = FrequentIds()
-        self.max_bad = MAX_BAD
+        self.max_bad = summary.MAX_BAD
         self.started = time.time()
         self._progress = progress
         self._on_terminal = bool(progress) and sys.stderr.isatty()
         self._in_hadoop = "mapreduce_task_attempt_id" in os.environ and not self._reports
         self._shown = self.started
 
+    def forget(self) -> None:
+        """Report nothing but the time, where another stage has counted the same."""
+        self.counts: dict[str, int] = {}
+        self.bad_lines: list[tuple[str, int, str]] = []
+        self.repeated = b""  # the smallest id that came again
+        self.looks: dict[str, int] = {}  # of the first bad lines
+        self.of_rows = False  # whether records are rows of a table, which can be numbered
+        self._usual_id: bytes | None = None  # the most frequent id of the first batch
+        self._of_usual_id = 0
+
     def add(self, name: str, count: int) -> None:
         self.counts[name] = self.counts.get(name, 0) + count
         self.alive()
 
     def alive(self) -> None:
-        """Show how far it is, if it is time to; to be called every second or so."""
+        """Show the progress at most once per interval; to be called every second or so."""
         if not (self._on_terminal or self._in_hadoop):
             return
         pause = STATUS_SECONDS if self._in_hadoop else PROGRESS_SECONDS
@@ -78,9 +73,9 @@ class Counters:
                 self._show(text)
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
-        """Count a line that is no record; show it if it is among the first ten."""
-        self.add(f"bad lines: {reason}", 1)
-        if len(self.bad_lines) < SHOWN_BAD_LINES:
+        """Count a line that is not a record; show it if it is among the first ten."""
+        self.add(f"{summary.BAD}{reason}", 1)
+        if len(self.bad_lines) < summary.SHOWN_BAD_LINES:
             self.bad_lines.append((place, line, message))
             if not self._reports:
                 if self._on_terminal:
@@ -88,86 +83,87 @@ class Counters:
                 print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
 
     def repeated_id(self, id_: bytes) -> None:
-        """Count an id that was met again; the smallest of them is named."""
+        """Count an id that came again; the smallest of them is named."""
         self.add(REPEATED, 1)
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
 
-    def looks_like(self, look: str) -> None:
-        """What a bad line looks like; see `summary`."""
-        self.looks[look] = self.looks.get(look, 0) + 1
+    def count_ids(self, ids: Sequence[bytes]) -> None:
+        """Count the records of one id; b"" is that of a row without one, which is numbered."""
+        if self._usual_id is None and ids:
+            self._usual_id = Counter(ids).most_common(1)[0][0]
+        if self._usual_id:
+            self._of_usual_id += ids.count(self._usual_id)
 
-    def forget(self) -> None:
-        """Report no more than the time, where another stage has counted the same."""
-        self.counts.clear()
-        self.bad_lines.clear()
-        self.repeated = b""
-        self.looks.clear()
-        self.ids = FrequentIds()
+    @property
+    def one_id(self) -> str:
+        """The id that more than a quarter of the records of this stage have, or "".
+
+        The summary asks for half of all records: this process may have seen fewer of them.
+        """
+        if self._usual_id and 4 * self._of_usual_id > self.counts.get("records", 0):
+            return self._usual_id.decode("utf-8", "backslashreplace")
+        return ""
+
+    def looks_like(self, look: str) -> None:
+        """Count what a bad line looks like; see `summary`."""
+        self.looks[look] = self.looks.get(look, 0) + 1
 
     def totals(self) -> dict[str, int]:
         """All counts, by name."""
-        told = {**self.counts, **{LIKE + look: n for look, n in self.looks.items()}}
-        if self._in_hadoop and (most := most_frequent([self.ids.as_dict()])).too_frequent:
-            print(f"{self.stage}: frequent: {frequent_in_words(most)}", file=sys.stderr)
-            told[ON_CLUSTER] = most.times
-        return told
+        totals = {**self.counts, **{LIKE + look: n for look, n in self.looks.items()}}
+        if self.one_id:
+            totals[ONE_ID] = self._of_usual_id
+        return totals
 
     def report(self) -> None:
-        """Say what was counted; see the head of this file.
+        """Report what was counted; see the head of this file.
 
-        StageError, where nobody adds it up, if the input could not be read: see `summary`.
+        StageError, where nobody adds reports up, if the input could not be read: see `summary`.
         """
         if self._on_terminal:
             self._show("")
         if self._reports:
-            write_report(self._reports, self.as_dict())
+            with NamedTemporaryFile("w", dir=self._reports, suffix=".json", delete=False) as file:
+                json.dump(self.as_dict(), file)
         elif self._in_hadoop:
-            for name, count in self.totals().items():
-                print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
-            if self.repeated:
-                told = first_repeated(self.repeated.decode(), REMOVED in self.counts)
-                print(f"{self.stage}: {REPEATED}: {told}", file=sys.stderr)
+            self._report_to_hadoop()
         else:
             sys.stdout.flush()  # the answer, which is lost if the input is refused
-            print(describe([self.as_dict()]), file=sys.stderr)
-            judged(self.totals(), self.max_bad)
+            print(summary.describe([self.as_dict()]), file=sys.stderr)
+            summary.judged(self.totals(), self.max_bad)
 
-    def as_dict(self) -> dict:
-        """Everything in plain JSON values."""
+    def _report_to_hadoop(self) -> None:
+        """Counters cannot hold ids, so these are printed to the task's log."""
+        for name, count in self.totals().items():
+            print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
+        if self.repeated:
+            first = summary.first_repeated(self.repeated.decode(), REMOVED in self.counts)
+            print(f"{self.stage}: {REPEATED}: {first}", file=sys.stderr)
+        for message in summary.of_one_id([self.as_dict()], self.totals()):
+            print(f"{self.stage}: {ONE_ID}: {message}", file=sys.stderr)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything in plain JSON values: a report."""
         return {
             "stage": self.stage,
             "counts": self.totals(),
             "bad_lines": self.bad_lines,
             "promise": self.promise,
-            "repeated": self._repeated(),
-            "ids": self.ids.as_dict(),
+            "repeated": self.repeated.decode("utf-8", "backslashreplace"),
+            "one_id": self.one_id,
+            "of_rows": self.of_rows,
             "started": self.started,
             "ended": time.time(),
         }
-
-    def _repeated(self) -> str:
-        return self.repeated.decode("utf-8", "backslashreplace")
 
     def _show(self, text: str) -> None:
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
 
 
-def write_report(folder: str, told: dict[str, Any]) -> None:
-    """What a stage tells, as `Counters.as_dict`."""
-    with NamedTemporaryFile("w", dir=folder, suffix=".json", delete=False) as file:
-        json.dump(told, file)
-
-
-def summarize(folder: str, whole: bool = True) -> str:
-    """The reports in `folder`: the first bad lines, and the summary; see `describe`."""
-    reports = reports_in(folder)
-    return "\n".join([*first_bad_lines(reports), describe(reports, whole)])
-
-
-def reports_in(folder: str) -> list[dict]:
-    """What the stages of a run have reported there, as `Counters.as_dict`."""
+def reports_in(folder: str) -> list[dict[str, Any]]:
+    """The reports that the stages of a run have written there."""
     reports = []
     for name in sorted(os.listdir(folder)):
         if name.endswith(".json"):
@@ -176,9 +172,15 @@ def reports_in(folder: str) -> list[dict]:
     return reports
 
 
+def summarize(folder: str, whole: bool = True) -> str:
+    """The first bad lines of the reports in `folder`, and the summary; see `describe`."""
+    reports = reports_in(folder)
+    return "\n".join([*summary.first_bad_lines(reports), summary.describe(reports, whole)])
+
+
 def counts_in(folder: str) -> dict[str, int]:
-    """All that the stages of a run have counted, whose reports are there."""
-    return total(report["counts"] for report in reports_in(folder))
+    """The sums of all counts of the reports in `folder`."""
+    return summary.total(report["counts"] for report in reports_in(folder))
 
 
 if __name__ == "__main__":

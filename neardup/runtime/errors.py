@@ -1,4 +1,4 @@
-"""Errors that end a program, and the command line that a message tells to type instead."""
+"""Errors that end a program, and the command line to type instead."""
 
 from __future__ import annotations
 
@@ -6,26 +6,6 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-
-
-class StageError(Exception):
-    """The input, or the machine, does not allow to go on: a message, and exit code 1."""
-
-
-class UsageError(Exception):
-    """The command line asks for something wrong or impossible: a message, and exit code 2."""
-
-
-class WireError(StageError):
-    """A line between two stages that no stage of this program wrote."""
-
-
-def shown(line: bytes, limit: int = 60) -> str:
-    """A line as a message may show it: cut, and free of control characters."""
-    text = line[:limit].decode("utf-8", "backslashreplace")
-    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return f"'{text}'" + ("…" if len(line) > limit else "")
-
 
 ON_CLUSTER, ON_SPARK, COUNT_TOKENS = "./run_hadoop.sh", "./run_spark.sh", "./step.py count"
 JOB = "./job.py"
@@ -39,18 +19,37 @@ PROGRAMS = {
     "mapper.py": "./mapper.py",
     "step.py count": COUNT_TOKENS,
 }
-COMMAND = "neardup "  # and its name, as a command is called
+COMMAND = "neardup "  # and a name, as a command is called
 TASK = "mapreduce_map_input_file"
 LONGEST = 300  # with more, an option alone is easier to see
 
 
+class StageError(Exception):
+    """The input, or the machine, prevents the program from going on: exit code 1."""
+
+
+class UsageError(Exception):
+    """The command line asks for something wrong or impossible: exit code 2."""
+
+
+class WireError(StageError):
+    """A line between two stages that no stage of this program wrote."""
+
+
+def shown(line: bytes, limit: int = 60) -> str:
+    """A line as a message shows it: cut, and without control characters."""
+    text = line[:limit].decode("utf-8", "backslashreplace")
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return f"'{text}'" + ("…" if len(line) > limit else "")
+
+
 def typed_with(flag: str, value: str) -> str:
-    """The same command with an option, in place of what it has of it; or that option alone."""
+    """The user's command with this option set; or the option alone, where that is not known."""
     return typed_with_all({flag: value})
 
 
 def typed_with_all(options: Mapping[str, str]) -> str:
-    """The same with several.
+    """The user's command with several options set.
 
     >>> typed_with_all({"--text": "body", "--id": "key"})  # by no program of ours
     '--text body --id key'
@@ -74,7 +73,7 @@ def typed_numbering() -> str:
 
 
 def piped(command: str, name: str = "", flag: str = "", value: str = "") -> str:
-    """The same on what `command` makes of the file `name` ("-" is stdin), or of the only one.
+    """The user's command on the output of `command` for the file `name`, or for the only file.
 
     >>> piped("xz -dc", "a b.txt")  # by no program of ours
     "xz -dc 'a b.txt' | … -"
@@ -97,7 +96,7 @@ def typed_files() -> list[str]:
 
 
 def _words() -> list[str]:
-    """Program and arguments; [] in a task, and where this is no program of ours."""
+    """Program and arguments; [] in a task, and for a program that is not ours."""
     if TASK in os.environ or not sys.argv:
         return []
     called, *words = sys.argv
@@ -110,7 +109,8 @@ def _words() -> list[str]:
 
 
 def _with(words: list[str], flag: str, value: str) -> list[str]:
-    """
+    """A command with an option first, in place of another value of it.
+
     >>> _with(["./mapper.py", "--input=text", "--seed", "1", "a.txt"], "--input", "csv")
     ['./mapper.py', '--input', 'csv', '--seed', '1', 'a.txt']
     """
@@ -125,7 +125,8 @@ def _with(words: list[str], flag: str, value: str) -> list[str]:
 
 
 def _option(flag: str, value: str) -> list[str]:
-    """
+    """An option as it is typed.
+
     >>> _option("--text", "body"), _option("--text", "--id")
     (['--text', 'body'], ['--text=--id'])
     """
@@ -133,6 +134,6 @@ def _option(flag: str, value: str) -> list[str]:
 
 
 def _line(words: list[str]) -> str:
-    """For a shell; "" where there is none, or where it is too long."""
+    """A line for a shell; "" where there are no words, or it is too long."""
     line = " ".join([*words[:1], *map(shlex.quote, words[1:])])
     return line if len(line) <= LONGEST else ""

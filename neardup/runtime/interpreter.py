@@ -19,7 +19,9 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     virtual environment that `make` puts beside the script takes over; beside the package, where
     it is python3 -m `module`, or the command that pip has made of it.
     """
-    _end_quietly_on_ctrl_c()
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Ctrl-C ends it quietly while modules are loaded; then `program.run` handles it.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.environ.setdefault(*ONE_THREAD)
     script = os.path.realpath(sys.argv[0])
     name = name or os.path.basename(script)
@@ -29,7 +31,8 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     if sys.version_info >= (3, 9) and not missing:
         _say_why_imports_fail(name)
         return
-    folder = _beside_the_package() if module else os.path.dirname(script)
+    package = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
+    folder = os.path.dirname(package if module else script)
     python = os.path.join(folder, ".venv", "bin", "python")
     if os.path.exists(python) and TRIED not in os.environ:
         os.environ[TRIED] = python
@@ -41,20 +44,10 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     )
 
 
-def _beside_the_package() -> str:
-    return os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-
-
 def _is_there(package: str) -> bool:
-    """Whether it can be imported; any folder of its name could, but as an empty package."""
+    """Whether it can be imported; any folder of its name could be, but as an empty package."""
     spec = importlib.util.find_spec(package)
     return spec is not None and spec.has_location
-
-
-def _end_quietly_on_ctrl_c() -> None:
-    """While modules are loaded; `neardup.runtime.program.run` handles it from then on."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _open_streams(name: str) -> None:

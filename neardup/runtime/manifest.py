@@ -1,11 +1,11 @@
-"""A run's own file: what was asked and what came of it, kept beside the answer; parse and format.
+"""A run's own file: its options and counts, kept beside the answer; parse and format.
 
     pairs.tsv        →  .pairs.tsv.neardup.json
     a folder/        →  a folder/.neardup.json
 
-The name is hidden, so that what reads all of a folder, or *.json, does not take it for data.
-
-One JSON object, with the fields of `RunFile`; "neardup", the version, tells that it is one.
+The name is hidden, so that programs that read a whole folder, or *.json, do not take it for data.
+It holds one JSON object with the fields of `RunFile`; the version is named "neardup", which marks
+such a file.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ VERSION = "neardup"  # the name of its field, and the mark of such a file
 
 @dataclass(frozen=True)
 class RunFile:
-    """What to know of a run, in plain values.
+    """The options and counts of a run, in plain values.
 
-    >>> told = RunFile(["--threshold=0.8"], ["/data/a.txt"], "pairs", "4/5", "jaccard", "minhash",
+    >>> run = RunFile(["--threshold=0.8"], ["/data/a.txt"], "pairs", "4/5", "jaccard", "minhash",
     ...     "15 bands …", {"records": 2000}, {"count": 0.1}, "run_local.sh", "0.1.0")
-    >>> RunFile.parse(told.format()) == told
+    >>> RunFile.parse(run.format()) == run
     True
     """
 
@@ -48,7 +48,7 @@ class RunFile:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> RunFile:
-        """Read it, by its own name or that of the answer; StageError for what is none."""
+        """Read the file of this name, or of the answer of this name; StageError."""
         name = run_file_name(path)
         try:
             text = Path(name).read_bytes()
@@ -63,13 +63,13 @@ class RunFile:
 
     @classmethod
     def parse(cls, text: bytes) -> RunFile:
-        """ValueError says what is wrong."""
-        told = _marked(text)
-        told["version"] = told[VERSION]
+        """Parse what `format` has written; ValueError."""
+        values = _marked(text)
+        values["version"] = values[VERSION]
         for name, holds in _KINDS.items():
-            if name not in told or not holds(told[name]):
-                raise ValueError(f"of neardup {told[VERSION]}, which tells no {name} as this one")
-        return cls(**{name: told[name] for name in _KINDS})
+            if name not in values or not holds(values[name]):
+                raise ValueError(f"of neardup {values[VERSION]}, whose {name} is different")
+        return cls(**{name: values[name] for name in _KINDS})
 
     @staticmethod
     def is_one(text: bytes) -> bool:
@@ -80,13 +80,13 @@ class RunFile:
             return False
 
     def format(self) -> bytes:
-        told = {VERSION: self.version, **vars(self)}
-        del told["version"]
-        return json.dumps(told, indent=1, ensure_ascii=True).encode() + b"\n"
+        values = {VERSION: self.version, **vars(self)}
+        del values["version"]
+        return json.dumps(values, indent=1, ensure_ascii=True).encode() + b"\n"
 
 
 def run_file_name(path: str | os.PathLike[str]) -> str:
-    """Where it stands, from its own name or that of the answer.
+    """The name of the file, from that or from the name of the answer.
 
     >>> run_file_name("x/pairs.tsv"), run_file_name("x/.pairs.tsv.neardup.json")
     ('x/.pairs.tsv.neardup.json', 'x/.pairs.tsv.neardup.json')
@@ -102,7 +102,7 @@ def run_file_name(path: str | os.PathLike[str]) -> str:
 
 
 def check_run_file(path: str) -> None:
-    """UsageError where a run's own file would replace somebody's file."""
+    """Raise UsageError where a run's own file would replace a file of the user's."""
     if os.path.exists(path) and not (
         os.path.isfile(path) and RunFile.is_one(Path(path).read_bytes())
     ):
@@ -113,39 +113,39 @@ def check_run_file(path: str) -> None:
 
 
 def _marked(text: bytes) -> dict[str, Any]:
-    """ValueError where no version of neardup has written this."""
+    """The JSON object; ValueError where no version of neardup has written it."""
     try:
-        told = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError):
-        raise ValueError("damaged, it is no JSON") from None
-    if not isinstance(told, dict) or not isinstance(told.get(VERSION), str):
+        raise ValueError("damaged: not JSON") from None
+    if not isinstance(values, dict) or not isinstance(values.get(VERSION), str):
         raise ValueError("is not a run's own file")
-    return told
+    return values
 
 
-def _words(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(word, str) for word in value)
-
-
-def _numbers(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(type(n) in (int, float) for n in value.values())
-
-
-def _text(value: Any) -> bool:
+def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _share(value: Any) -> bool:
-    """Whether it is a fraction, 0 < N/N <= 1, as `own_file` writes a threshold."""
-    parts = re.fullmatch("([1-9][0-9]{0,9})/([1-9][0-9]{0,9})", value) if _text(value) else None
+def _are_words(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(type(n) in (int, float) for n in value.values())
+
+
+def _is_threshold(value: Any) -> bool:
+    """Whether it is a fraction, 0 < N/N <= 1."""
+    parts = re.fullmatch("([1-9][0-9]{0,9})/([1-9][0-9]{0,9})", value) if _is_text(value) else None
     return parts is not None and int(parts[1]) <= int(parts[2])
 
 
 _BY_TYPE: dict[str, Callable[[Any], bool]] = {
-    "list[str]": _words,
-    "dict[str, int]": _numbers,
-    "dict[str, float]": _numbers,
-    "str": _text,
+    "list[str]": _are_words,
+    "dict[str, int]": _are_numbers,
+    "dict[str, float]": _are_numbers,
+    "str": _is_text,
 }
 _KINDS = {field.name: _BY_TYPE[str(field.type)] for field in fields(RunFile)}
-_KINDS["threshold"] = _share
+_KINDS["threshold"] = _is_threshold

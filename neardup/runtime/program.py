@@ -19,6 +19,46 @@ from typing import IO, Any, Callable
 from neardup.runtime.errors import StageError, UsageError
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # malloc.h
+PR_SET_PDEATHSIG = 1  # sys/prctl.h
+REPORTS = "NEARDUP_REPORT"  # the environment variable that names the folder of reports
+OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+STDOUT = 1  # the descriptor
+STANDARD_OUTPUT = "standard output"  # in messages
+
+
+def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
+    """Run `main` and turn whatever ends it into a message on stderr and an exit code.
+
+    `reports` is the folder of a run of several processes, of which one reports why it fails; by
+    default the one that the environment names, as of mrjob's tasks.
+    """
+    end = partial(_ended, os.environ.get(REPORTS, "") if reports is None else reports)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    keep_freed_memory()
+    gc.freeze()  # no collection looks at what is loaded, and not the last one, at exit
+    try:
+        try:
+            main()
+        except SystemExit:  # as after --help, which nobody but the interpreter would flush
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
+        return OK
+    except BrokenPipeError:
+        # The reader of stdout may have all it wants; a reader of stderr must not cost lines.
+        return end(OK if _reader_gone() else FAILED)
+    except KeyboardInterrupt:
+        return end(INTERRUPTED)
+    except UsageError as error:
+        return end(WRONG_USAGE, f"{name}: {error}")
+    except StageError as error:
+        return end(FAILED, f"{name}: {error}")
+    except MemoryError:
+        return end(FAILED, f"{name}: out of memory")
+    except OSError as error:
+        where = error.filename or "standard input or output"
+        return end(FAILED, f"{name}: {where}: {_reason(error)}")
 
 
 def keep_freed_memory() -> None:
@@ -37,46 +77,10 @@ def keep_freed_memory() -> None:
             mallopt(parameter, mebibytes << 20)
 
 
-REPORTS = "NEARDUP_REPORT"  # the environment variable that names the folder of reports
-OK, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
-STDOUT = 1  # the descriptor
-STDOUT_TOLD = "standard output"  # in messages
-
-
-def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
-    """Run `main` and turn whatever ends it into a message on stderr and an exit code.
-
-    `reports` is the folder of a run of several processes, of which one says why it fails; by
-    default the one that the environment names, as of mrjob's tasks.
-    """
-    _end = partial(_ended, os.environ.get(REPORTS, "") if reports is None else reports)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    keep_freed_memory()
-    gc.freeze()  # no collection looks at what is loaded, and not the last one, at exit
-    try:
-        _and_flush(main)
-        return OK
-    except BrokenPipeError:
-        # The reader of stdout may have all it wants; a reader of stderr must not cost lines.
-        return _end(OK if _reader_gone() else FAILED)
-    except KeyboardInterrupt:
-        return _end(INTERRUPTED)
-    except UsageError as error:
-        return _end(WRONG_USAGE, f"{name}: {error}")
-    except StageError as error:
-        return _end(FAILED, f"{name}: {error}")
-    except MemoryError:
-        return _end(FAILED, f"{name}: out of memory")
-    except OSError as error:
-        where = error.filename or "standard input or output"
-        return _end(FAILED, f"{name}: {where}: {_reason(error)}")
-
-
 def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
-    """SIGTERM, and SIGHUP of a lost connection, call `end` with the exit code, but only once.
+    """Call `end` once, with the exit code, on SIGTERM, or on SIGHUP of a lost connection.
 
-    Under nohup SIGHUP is ignored, and stays so.
+    Under nohup SIGHUP is ignored, and that is left so.
     """
     ending = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
 
@@ -89,9 +93,9 @@ def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
         signal.signal(number, handler)
 
 
-@contextlib.contextmanager
+@contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Ctrl-C waits until the end of the block; in a thread, which gets none, nothing changes."""
+    """Hold Ctrl-C until the end of the block; in a thread, which gets none, nothing changes."""
     came: list[int] = []
     try:
         before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
@@ -106,31 +110,24 @@ def interrupts_held() -> Iterator[None]:
             signal.raise_signal(number)
 
 
-def _and_flush(main: Callable[[], None]) -> None:
-    try:
-        main()
-    except SystemExit:  # as after --help, which nobody but the interpreter would flush
-        sys.stdout.flush()
-        raise
-    sys.stdout.flush()
-
-
 def _reason(error: OSError) -> str:
-    """
+    """What went wrong, in the system's words.
+
     >>> _reason(OSError(28, "No space left on device")), _reason(OSError("damaged"))
     ('No space left on device', 'damaged')
     >>> _reason(BlockingIOError())
     'BlockingIOError'
     """
-    said = [error.strerror, *error.args, type(error).__name__]
-    return str(next(filter(None, said)))
+    words = [error.strerror, *error.args, type(error).__name__]
+    return str(next(filter(None, words)))
 
 
 def _ended(reports: str, code: int, message: str = "") -> int:
+    """Print the message, unless another process of the run has printed one; return the code."""
     # Another process that failed too may be silent because this one speaks: so it must.
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if message and _first_to_fail(reports):
-        with contextlib.suppress(OSError):  # if nobody hears it, the exit code still tells
+        with contextlib.suppress(OSError):  # nobody reads stderr; there is still the exit code
             print(message, file=sys.stderr)
     signal.signal(signal.SIGTERM, before)
     # What stdout, or stderr, could not take must not be tried again at exit.
@@ -150,7 +147,7 @@ def _reader_gone() -> bool:
 
 
 def _first_to_fail(folder: str) -> bool:
-    """Whether no other process of the same run has said why it ends: one message is enough."""
+    """Whether no other process of the same run has reported why it ends: one message is enough."""
     if not os.path.isdir(folder):
         return True
     try:
@@ -163,9 +160,9 @@ def _first_to_fail(folder: str) -> bool:
 
 
 def write_all(pieces: Iterable[bytes]) -> None:
-    """To stdout, which may be closed or full: both are raised here, not at exit."""
+    """Write the pieces to stdout; that it is closed or full is raised here, not at exit."""
     with open(STDOUT, "wb", closefd=False) as stdout:
-        write_to(stdout, pieces, STDOUT_TOLD)
+        write_to(stdout, pieces, STANDARD_OUTPUT)
 
 
 def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
@@ -178,9 +175,9 @@ def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
         sink.flush()
 
 
-@contextlib.contextmanager
+@contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """An OSError in here that names no file, as that of a full disk, is about this one."""
+    """Give an OSError that names no file, as that of a full disk, the name of this one."""
     try:
         yield
     except OSError as error:
@@ -195,16 +192,13 @@ def cores() -> int:
 
 
 def job_command() -> list[str]:
-    """What one types for the job: the script beside the package, if it lies there."""
+    """The words to type for the job: the script beside the package, if it is there."""
     beside = os.path.join(os.path.dirname(__file__), "..", "..", "run_local.sh")
     return ["./run_local.sh"] if os.path.exists(beside) else ["neardup", "run"]
 
 
-PR_SET_PDEATHSIG = 1  # sys/prctl.h
-
-
 def end_with(parent: int) -> None:
-    """To be called in a new process: be killed when `parent` has ended, also after an exec.
+    """Have this new process killed when `parent` ends, also after an exec.
 
     Linux does that; elsewhere a process goes on until it writes to a pipe that nobody reads.
     """
@@ -221,7 +215,7 @@ def system_sort(
     """Sort lines by their bytes, or as the flags say, while the block runs and after it.
 
     `source`: a file, or None for a pipe, whose end is yielded and closed here.  `alive` is called
-    every second of the waiting.  StageError where it fails.
+    every second while it waits.  StageError where it fails.
     """
     import subprocess  # which most runs never need
 
@@ -234,7 +228,7 @@ def system_sort(
     )
     with sort:
         try:
-            with contextlib.suppress(BrokenPipeError):  # it says why below
+            with contextlib.suppress(BrokenPipeError):  # the exit status below says why
                 yield sort.stdin
                 if sort.stdin:
                     sort.stdin.close()
@@ -261,14 +255,14 @@ def bare_parser(name: str, description: str) -> argparse.ArgumentParser:
 
 class _Parser(argparse.ArgumentParser):
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """`--rows=--` has a value, which Python before 3.13 takes away."""
+        """Keep the value of `--rows=--`, which Python before 3.13 takes away."""
         alone = action.nargs is None and arg_strings == ["--"]
         return "--" if alone else super()._get_values(action, arg_strings)
 
     def parse_known_intermixed_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """What stands behind `--` is no option; the same Pythons read it twice, and forget."""
+        """Take nothing after `--` for an option; the same Pythons read it twice, and forget."""
         given = sys.argv[1:] if args is None else list(args)
         known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
         return known(given, namespace)

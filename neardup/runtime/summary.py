@@ -1,9 +1,11 @@
 """The summary of a run in words, and whether its input was in the right format.
 
-Whether the input was what it was taken for: judged once, at the end, by what was counted.
+`describe` adds up the reports of all stages and makes the lines of the summary.  `judged` is called
+once, at the end: where no line could be read, or fewer than --max-bad allows, the run ends with one
+message and exit code 1; it names what the lines look like, and the line to type.  Of two
+collections each is judged.
 
-Lines of which none could be read, or fewer than --max-bad allows, end in one message, and exit code
-1: with what they look like, and the line to type.  Of two collections each is judged.
+An id that most records have is most often not an id at all, but the first word of each line.
 """
 
 from __future__ import annotations
@@ -11,16 +13,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Callable
 
-from neardup.runtime.errors import StageError, piped, shown, typed_files, typed_with
-from neardup.runtime.frequent import (
-    ON_CLUSTER,
-    SHARE,
-    frequent_in_words,
-    frequent_on_cluster,
-    most_frequent,
-)
+from neardup.runtime import errors
+from neardup.runtime.errors import StageError, piped, shown, typed_with
 
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
@@ -31,6 +26,8 @@ CANDIDATES, PAIRS = "candidate pairs", "pairs"  # of records: all of them
 COMPARISONS, USED = "comparisons", "pairs used"
 CROWDED = "members of crowds"  # among which the decision looks for pairs; not shown
 REPEATED = "repeated ids"
+ONE_ID = "records of one id"  # that most records of a stage have; not shown
+FEW = 10  # records of one id are nothing to warn of
 SINGLE = "texts of a single shingle"
 FEW_SINGLE = 10  # it is worth a word from one in ten records on
 OLD_RECORDS = "… old ones"
@@ -66,12 +63,39 @@ ORDER = (
     CLUSTERS,
     LARGEST,
 )
+MAX_BAD = Fraction(1, 2)
+OLD_BAD = "bad old lines"
+LIKE = "bad lines like "  # of the first ones of each process; then a look
+JSONL, JSON_PART, SHINGLES, WEIGHTED = "jsonl", "parts of json", "shingles", "weighted shingles"
+NUMBERS, CSV, TSV, TEXT = "shingles and commas", "csv", "tsv", "text"
+JSON_ARRAY, CSV_HEADER, TSV_HEADER = "a json array", "a csv header", "a tsv header"  # first lines
+PROSE = "prose"  # text without a tab, whose first word is not an id
+OTHER = "nothing known"
+DOCUMENT_LINES = 100  # files of no more lines each, of prose, are documents
+DOCUMENTS = "each line or row is a record; files that are one document each cannot be read"
+NAMED_COLUMNS = "; the first line has to name the columns, as id{}text"
+# What lines look like, and the option, or the command before the job, that reads them.
+ADVICE = {
+    JSONL: ("JSON lines", "--input jsonl"),
+    JSON_PART: ("JSON, but not one object a line", "jq -c '.'"),
+    JSON_ARRAY: ("a JSON array", "jq -c '.[]'"),
+    CSV: ("CSV" + NAMED_COLUMNS.format(","), "--input csv"),
+    CSV_HEADER: ("CSV", "--input csv"),
+    TSV: ("TSV" + NAMED_COLUMNS.format(", tab, "), "--input tsv"),
+    TSV_HEADER: ("TSV", "--input tsv"),
+    TEXT: ("text", "--input text"),
+    PROSE: ("text", "--input text"),
+    SHINGLES: ("shingle lines", "--input shingles"),
+    WEIGHTED: ("shingles with weights", "--weights own"),
+    NUMBERS: ("shingles between commas", "sed 's/[,;]/ /g'"),
+}
 
 
 def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> str:
-    """The summary of one stage, or of all stages of a run (`whole`); a line each.
+    """The summary of one stage, or of all stages of a run (`whole`); a line for each count.
 
-    `packed`: the engine packs what is shuffled, so that less of it travels than was counted.
+    `packed`: the engine compresses what is shuffled, so that fewer bytes are sent than were
+    counted.
 
     >>> print(describe([{"stage": "mapper", "counts": {"records": 2000, "keys": 30000},
     ...     "bad_lines": [], "promise": "", "started": 0.0, "ended": 0.5}]))
@@ -81,24 +105,18 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
     seconds                           mapper 0.5
     """
     counts = total(report["counts"] for report in reports)
-    if REPEATED in counts and REMOVED not in counts:
-        counts[REPEATED] = _of_one_id(reports) or counts[REPEATED]  # not all of them meet
+    decided = REMOVED in counts
+    one_id = _one_id_of_all(reports, counts)
+    if REPEATED in counts and not decided and one_id:
+        counts[REPEATED] = counts[ONE_ID]  # not all of them share a key
     if "records" in counts:
-        reasons = {name: n for name, n in counts.items() if name.startswith(BAD)}
-        counts["bad lines"] = sum(reasons.values())
-    if "records" in counts and REMOVED in counts:
-        counts[STAYING] = counts["records"] - counts.get(OLD_RECORDS, 0) - counts[REMOVED]
-    lines = [f"{name:33} {counts[name]:>10,}" for name in ORDER if name in counts]
-    if counts.get("bad lines"):
-        listed = ", ".join(f"{n:,} {name[len(BAD) :]}" for name, n in sorted(reasons.items()))
-        lines = [line + f"  ({listed})" if line.startswith("bad") else line for line in lines]
-    if packed:
-        said = "  (before packing)"
-        lines = [line + said if line.startswith(SHUFFLED) else line for line in lines]
-    ids = sorted(filter(None, (report.get("repeated") for report in reports)))
-    if ids:
-        told = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
-        lines = [line + told if line.startswith(REPEATED) else line for line in lines]
+        counts["bad lines"] = bad_lines(counts)
+        if decided:
+            counts[STAYING] = counts["records"] - counts.get(OLD_RECORDS, 0) - counts[REMOVED]
+    notes = _notes(reports, counts, packed)
+    lines = [
+        f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in ORDER if name in counts
+    ]
     promise = next((report["promise"] for report in reports if report["promise"]), "")
     if promise and {REMOVED, IN_CLUSTERS} & counts.keys():
         promise += "; decided on the pairs that were found"
@@ -106,18 +124,77 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
         lines.append(f"{'promise':33} {promise}")
     seconds = ", ".join(f"{name} {spent:.1f}" for name, spent in seconds_of(reports).items())
     lines.append(f"{'seconds':33} {seconds}")
-    read = ("records", "bad lines", "keyed lines")
+    lines += _why_no_pair(counts, whole, one_id)
+    return "\n".join([*lines, *of_one_id(reports, counts), *_single(counts)])
+
+
+def _notes(reports: list[dict], counts: dict[str, int], packed: bool) -> dict[str, str]:
+    """What is written in brackets behind a count."""
+    notes = {SHUFFLED: "  (before packing)"} if packed else {}
+    if counts.get("bad lines"):
+        reasons = sorted(
+            (name[len(BAD) :], n) for name, n in counts.items() if name.startswith(BAD)
+        )
+        notes["bad lines"] = f"  ({', '.join(f'{n:,} {reason}' for reason, n in reasons)})"
+    if ids := sorted(filter(None, (report.get("repeated") for report in reports))):
+        notes[REPEATED] = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
+    return notes
+
+
+def _why_no_pair(counts: dict[str, int], whole: bool, one_id: bool) -> list[str]:
+    read = any(counts.get(name) for name in ("records", "bad lines", "keyed lines"))
     pairs = counts.get(PAIRS, counts.get(USED, 0 if whole else None))
-    nothing_read = counts.get("bad lines") and not counts["records"]
-    none = pairs == 0 and not counts.get(CROWDED)
-    if none and any(counts.get(name) for name in read) and not nothing_read:
-        lines.append(_why_no_pair(reports, counts))
-    lines += [*_frequent(reports, counts), *_single(counts)]
-    return "\n".join(lines)
+    none_read = counts.get("bad lines") and not counts["records"]
+    if pairs != 0 or counts.get(CROWDED) or not read or none_read:
+        return []
+    if one_id:
+        return ["All records have one id, and records of one id form no pair."]
+    if counts.get(REPEATED):
+        return ["Only records of one id are similar enough, and these form no pair."]
+    return ["No two records are similar enough to form a pair."]
+
+
+def _one_id_of_all(reports: list[dict], counts: Mapping[str, int]) -> bool:
+    """Whether all records have the same id, and there are more than a few."""
+    ids = {report["one_id"] for report in reports if report.get("one_id")}
+    with_ids = counts.get("records", 0) - counts.get("records without shingles", 0)
+    return len(ids) == 1 and FEW < counts[ONE_ID] == with_ids
+
+
+def of_one_id(reports: list[dict], counts: Mapping[str, int]) -> list[str]:
+    """The warning of an id that most records have, if there is one.
+
+    On a cluster nobody knows which: the tasks' logs name it.
+    """
+    found, records = counts.get(ONE_ID, 0), counts.get("records", 0)
+    if found <= FEW or 2 * found <= records:
+        return []
+    ids = sorted({report["one_id"] for report in reports if report.get("one_id")})
+    if not ids:
+        return [
+            f"one id, or a few, are on {found:,} of {records:,} records as tasks have counted; "
+            f"their logs name them, behind `{ONE_ID}`: yarn logs -applicationId …"
+        ]
+    which = f"the id {shown(ids[0].encode(), 100)}" + (" or another" if len(ids) > 1 else "")
+    on = f"{found:,}" if found == records else f"at least {found:,}"
+    of_rows = any(report.get("of_rows") for report in reports)
+    return [f"{which} is on {on} of {records:,} records; {_advice_on_ids(ids[0], of_rows)}"]
+
+
+def _advice_on_ids(id_: str, of_rows: bool) -> str:
+    if id_.startswith("{"):
+        return f"for JSON lines type: {typed_with('--input', 'jsonl')}"
+    if of_rows:
+        return f"name another field with --id, or number the rows; type: {errors.typed_numbering()}"
+    numbered = piped("nl -ba -w1", flag="--input", value="text")
+    return (
+        "does each line begin with an id of its own?  With --input text it ends at a tab, or else "
+        f"at the first blank; of texts without ids, number the lines: {numbered}"
+    )
 
 
 def _single(counts: dict[str, int]) -> list[str]:
-    """A hint where many texts can only be found by an equal one."""
+    """A hint where for many texts only an equal one can be found."""
     single, records = counts.get(SINGLE, 0), counts.get("records", 0)
     if not single or single * FEW_SINGLE < records:
         return []
@@ -127,30 +204,8 @@ def _single(counts: dict[str, int]) -> list[str]:
     ]
 
 
-def _of_one_id(reports: list[dict]) -> int:
-    """Return the number of records if all have one id, else 0."""
-    most = most_frequent([report["ids"] for report in reports if "ids" in report])
-    return most.times if most.too_frequent and most.times == most.records else 0
-
-
-def _why_no_pair(reports: list[dict], counts: dict[str, int]) -> str:
-    if _of_one_id(reports):
-        return "All records have one id, and records of one id form no pair."
-    if counts.get(REPEATED):
-        return "Only records of one id are similar enough, and these form no pair."
-    return "No two records are similar enough to form a pair."
-
-
-def _frequent(reports: list[dict], counts: dict[str, int]) -> list[str]:
-    """The warning of an id that very many records have, if there is one."""
-    if found := counts.get(ON_CLUSTER, 0):
-        return [frequent_on_cluster(found)] if found * SHARE > counts["records"] else []
-    most = most_frequent([report["ids"] for report in reports if "ids" in report])
-    return [frequent_in_words(most)] if most.too_frequent else []
-
-
 def first_repeated(id_: str, decided: bool = False) -> str:
-    """What to know of ids that were met again, of which this is the smallest.
+    """What to know of repeated ids, of which this is the smallest.
 
     >>> first_repeated("VIDEO_7")
     "the first: 'VIDEO_7'; records of one id form no pair"
@@ -159,7 +214,7 @@ def first_repeated(id_: str, decided: bool = False) -> str:
     return f"the first: {shown(id_.encode())}; {what}"
 
 
-def total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Counts added up by name.
 
     >>> total([{"pairs": 1}, {"pairs": 2, "keys": 5}])
@@ -173,59 +228,23 @@ def total(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 
 
 def first_bad_lines(reports: list[dict]) -> list[str]:
-    """The first ten, in the order of the input, whoever met them."""
+    """The first ten of all stages, in the order of the input."""
     lines = sorted(tuple(line) for report in reports for line in report["bad_lines"])
     return [f"{place}{line}: {message}" for place, line, message in lines[:SHOWN_BAD_LINES]]
 
 
 def seconds_of(reports: list[dict]) -> dict[str, float]:
-    """From the first start to the last end of each stage, in order."""
-    stages = list(dict.fromkeys(report["stage"] for report in sorted(reports, key=_started)))
-    spans = {}
-    for stage in stages:
-        mine = [report for report in reports if report["stage"] == stage]
-        spans[stage] = max(r["ended"] for r in mine) - min(r["started"] for r in mine)
-    return spans
-
-
-def _started(report: dict) -> float:
-    return report["started"]
-
-
-MAX_BAD = Fraction(1, 2)
-OLD_BAD = "bad old lines"
-LIKE = "bad lines like "  # of the first ones of each process; then a look
-JSONL, JSON_PART, SHINGLES, WEIGHTED = "jsonl", "parts of json", "shingles", "weighted shingles"
-NUMBERS, CSV, TSV, TEXT = "shingles and commas", "csv", "tsv", "text"
-JSON_ARRAY, CSV_HEADER, TSV_HEADER = "a json array", "a csv header", "a tsv header"  # first lines
-PROSE = "prose"  # text without a tab, whose first word is no id
-OTHER = "nothing known"
-DOCUMENT_LINES = 100  # files of no more lines each, of prose, are documents
-DOCUMENTS = "each line or row is a record; files that are one document each cannot be read"
-NAMED_COLUMNS = "; the first line has to name the columns, as id{}text"
-ADVICE: Mapping[str, tuple[str, Callable[[], str]]] = {
-    JSONL: ("JSON lines", lambda: typed_with("--input", "jsonl")),
-    JSON_PART: ("JSON, but not one object a line", lambda: _by_jq(".")),
-    JSON_ARRAY: ("a JSON array", lambda: _by_jq(".[]")),
-    CSV: ("CSV" + NAMED_COLUMNS.format(","), lambda: typed_with("--input", "csv")),
-    CSV_HEADER: ("CSV", lambda: typed_with("--input", "csv")),
-    TSV: ("TSV" + NAMED_COLUMNS.format(", tab, "), lambda: typed_with("--input", "tsv")),
-    TSV_HEADER: ("TSV", lambda: typed_with("--input", "tsv")),
-    TEXT: ("text", lambda: typed_with("--input", "text")),
-    PROSE: ("text", lambda: typed_with("--input", "text")),
-    SHINGLES: ("shingle lines", lambda: typed_with("--input", "shingles")),
-    WEIGHTED: ("shingles with weights", lambda: typed_with("--weights", "own")),
-    NUMBERS: ("shingles between commas", lambda: piped("sed 's/[,;]/ /g'")),
-}
-
-
-def _by_jq(what: str) -> str:
-    return piped(f"jq -c '{what}'", flag="--input", value="jsonl")
+    """Seconds from the first start to the last end of each stage, in order of the starts."""
+    spans: dict[str, tuple[float, float]] = {}
+    for report in sorted(reports, key=lambda report: report["started"]):
+        start, end = spans.get(report["stage"], (report["started"], report["ended"]))
+        spans[report["stage"]] = start, max(end, report["ended"])
+    return {stage: end - start for stage, (start, end) in spans.items()}
 
 
 def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
-    """StageError where the input, or the old records, could not be read; on stderr a warning where
-    it looks like something else all the same.
+    """Raise StageError where the input, or the old records, could not be read; print a warning
+    where it was read, but looks like something else.
 
     >>> judged({"records": 1, "bad lines: no id": 1}, Fraction(1, 2))
     >>> try:
@@ -236,38 +255,32 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
     """
     bad, old_bad = bad_lines(counts), counts.get(OLD_BAD, 0)
     old, records = counts.get(OLD_RECORDS, 0), counts.get("records", 0)
+    collections = [(records - old, bad - old_bad, ""), (old, old_bad, "old ")]
     if old + old_bad == records + bad:  # as in an index
-        _judge(records, bad, "", counts, max_bad)
-    else:
-        _judge(records - old, bad - old_bad, "", counts, max_bad)
-        _judge(old, old_bad, "old ", counts, max_bad)
+        collections = [(records, bad, "")]
+    for good, wrong, which in collections:
+        if wrong and not good:
+            raise StageError(f"no {which}line of {wrong:,} could be read; {_advice(counts)}")
+        if wrong > max_bad * (good + wrong):
+            raise StageError(
+                f"of {good + wrong:,} {which}lines {wrong:,} could not be read, which is more than "
+                f"--max-bad {in_words(max_bad)} (with 1, all may be); {_advice(counts)}"
+            )
     for look in CSV_HEADER, TSV_HEADER:  # without blanks, and so the only line that is bad
         if LIKE + look in counts:
-            like, line = ADVICE[look]
-            told = f"A first line names columns, as in {like}; for that, type: {line()}"
-            print(told, file=sys.stderr)
+            like, line = _advice_for(look)
+            text = f"A first line names columns, as in {like}; for that, type: {line}"
+            print(text, file=sys.stderr)
 
 
 def bad_lines(counts: Mapping[str, int]) -> int:
+    """The sum of the counts of all reasons."""
     return sum(n for name, n in counts.items() if name.startswith(BAD))
 
 
-def _judge(
-    records: int, bad: int, which: str, counts: Mapping[str, int], max_bad: Fraction
-) -> None:
-    if bad <= max_bad * (records + bad) and (records or not bad):
-        return
-    one, several = f"{which}line", f"{which}lines"
-    if not records:
-        raise StageError(f"no {one} of {bad:,} could be read; {_advice(counts)}")
-    raise StageError(
-        f"of {records + bad:,} {several} {bad:,} could not be read, which is more than --max-bad "
-        f"{in_words(max_bad)} (with 1, all may be); {_advice(counts)}"
-    )
-
-
 def in_words(share: Fraction) -> str:
-    """
+    """A share as a decimal number, if it is one.
+
     >>> in_words(Fraction("0.25")), in_words(Fraction("1/3"))
     ('0.25', '1/3')
     """
@@ -275,27 +288,37 @@ def in_words(share: Fraction) -> str:
     return decimal if Fraction(decimal) == share else str(share)
 
 
+def _advice_for(look: str) -> tuple[str, str]:
+    """What lines of this look are like, and the line to type for them."""
+    like, remedy = ADVICE[look]
+    if remedy.startswith("--"):
+        return like, typed_with(*remedy.split())
+    flags = {"flag": "--input", "value": "jsonl"} if remedy.startswith("jq") else {}
+    return like, piped(remedy, **flags)
+
+
 def _advice(counts: Mapping[str, int]) -> str:
+    """What bad lines look like, and the line to type."""
     looks = {name[len(LIKE) :]: n for name, n in counts.items() if name.startswith(LIKE)}
     look = look_of_most(looks)
-    lines, files = counts.get("records", 0) + bad_lines(counts), len(typed_files())
+    lines, files = counts.get("records", 0) + bad_lines(counts), len(errors.typed_files())
     if look == PROSE and files > 1 and lines <= DOCUMENT_LINES * files:
         return DOCUMENTS
     if look not in ADVICE:
         return "a line is an id and its shingles, or with --input text an id, a tab and the text"
-    like, line = ADVICE[look]
-    return f"they look like {like}; type: {line()}"
+    like, line = _advice_for(look)
+    return f"they look like {like}; type: {line}"
 
 
 def look_of_most(looks: Mapping[str, int]) -> str:
-    """What most lines look like, seen with the first lines of files.
+    """What most lines look like; the first lines of files, which name columns, count for more.
 
     >>> look_of_most({"text": 60, "csv": 38, "a csv header": 1, "nothing known": 2})
     'a csv header'
     """
     votes = dict(looks)
     for header, lines in (CSV_HEADER, CSV), (TSV_HEADER, TSV):
-        if header in votes:  # what stands between quotes may go over several lines
+        if header in votes:  # a quoted value may have several lines
             votes[header] += votes.pop(lines, 0) + votes.pop(TEXT, 0)
     if JSON_ARRAY in votes:
         votes[JSON_ARRAY] += votes.pop(JSON_PART, 0) + votes.pop(JSONL, 0)

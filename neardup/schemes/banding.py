@@ -1,21 +1,12 @@
-"""Banding: bands and rows from a promise or by hand, and the S-curve.
-
-Banding: the S-curve, bands and rows from a promise or by hand, and the options for that.
+"""Banding: bands and rows from a promise or by hand, the S-curve, and the options for that.
 
 A signature of b·r min-hashes cut into b bands of r rows makes two records of similarity s share a
 key with probability P(s) = 1 - (1 - s^r)^b (Leskovec, Rajaraman, Ullman, Mining of Massive
 Datasets, ch. 3).  The knee (1/b)^(1/r) is not what to tune for: only some 63 % of the pairs there
-are found.  So the promise is the recall *at the threshold*, and everything above it is found
-with a higher probability still.
+are found.  So the promise is the recall *at the threshold*, and everything above it is found with a
+higher probability still.
 
 Letters: s similarity, t threshold, b bands (15), r rows (7), recall (0.9999).
-
-At least B of S independent parts agree, each with probability p: a sum of binomial terms.
-
-    P = Σ C(S, k) · p^k · (1-p)^(S-k)   for k = B … S
-
-It is stable at both ends: below one half it is this sum, of which no term is negative, and above
-it is 1 minus the sum of the others.  Only p = 1 gives 1.
 """
 
 from __future__ import annotations
@@ -30,8 +21,8 @@ from neardup.schemes.scheme import Option, Request, probability, shown, whole
 RECALL = Option(
     "--recall",
     "P",
-    "the promise: a pair exactly at T is found with probability P or more, and one above T still "
-    "more likely; bands and rows follow from it (default: 0.9999)",
+    "the promise: a pair exactly at T is found with probability P or more, and a pair above T is "
+    "more likely to be found; bands and rows follow from it (default: 0.9999)",
     probability,
     finds_more="a higher --recall, with more --max-bands if it asks for them, misses fewer",
 )
@@ -39,11 +30,16 @@ DEFAULT_RECALL = 0.9999  # where neither it nor bands and rows are given
 MOST = Option(
     "--max-bands",
     "N",
-    "the most bands the promise may cost; each band sends every record once more, and fewer bands "
-    "leave more false candidates to verify (default: 16; projection 128)",
+    "maximum number of bands for the promise; each band sends every record once more, and fewer "
+    "bands leave more false candidates to verify (default: 16; projection 128)",
     whole(1, MAX_BANDS),
 )
-BANDS = Option("--bands", "B", "bands by hand, together with --rows", whole(1, MAX_BANDS))
+BANDS = Option(
+    "--bands",
+    "B",
+    "number of bands, set by hand together with --rows",
+    whole(1, MAX_BANDS),
+)
 ROWS = Option(
     "--rows",
     "R",
@@ -54,7 +50,7 @@ OPTIONS = (RECALL, MOST, BANDS, ROWS)
 
 HAIR = 1e-12
 NEARLY_ONE = math.nextafter(1, 0)  # no chance is certainty, however floats round it
-STRANGERS = 0.1  # as similar as records may be that have nothing to do with each other
+STRANGERS = 0.1  # the similarity that unrelated records may have
 DEARER = 100  # times the candidate pairs, from which a run says so before it starts
 MAX_ROWS = 32  # more rows than this save nothing: a key is hashed from the rows anyway
 
@@ -63,7 +59,7 @@ Hit = Callable[[float, int], float]
 
 
 def independent(similarity: float, rows: int) -> float:
-    """Where each row is drawn for itself: s^r."""
+    """The probability that independent rows agree: s^r."""
     return similarity**rows
 
 
@@ -159,18 +155,17 @@ def dearer_by_hand(
     most: int,
     hit: Hit = independent,
 ) -> list[str]:
-    """What to say of bands and rows at which strangers meet far more often than they need to.
+    """A warning if dissimilar records share a key far more often than with the usual promise.
 
-    agreement, strangers: how likely a row agrees for a pair at the threshold, and for strangers.
+    agreement, strangers: how likely a row agrees for a pair at the threshold, and a dissimilar one.
 
     >>> dearer_by_hand(0.9, 0.1, 15, 7, 16)
     []
     >>> dearer_by_hand(0.9, 0.1, 16, 1, 16)[0][:60]
     '16 bands of 1 rows: strangers meet with probability 0.814697'
     """
+    what, instead = f"{bands} bands of {rows} rows", f"--recall {DEFAULT_RECALL}"
     here = recall(strangers, bands, rows)
-    instead = f"--recall {DEFAULT_RECALL}"
-    what = f"{bands} bands of {rows} rows"
     return dearer(what, here, agreement, strangers, most, instead, hit)
 
 
@@ -183,14 +178,17 @@ def dearer(
     instead: str,
     hit: Hit = independent,
 ) -> list[str]:
-    """What to say of a choice at which strangers meet with probability `here`, if bands and rows
-    that keep the usual promise let far fewer of them meet; they are had by what is told `instead`.
+    """A warning about a choice by which dissimilar records share a key with probability `here`.
+
+    It names the option to give `instead`, if by the usual promise they share one far less often.
     """
+    if here < STRANGERS:
+        return []
     try:
         there = recall(strangers, *choose(agreement, DEFAULT_RECALL, most, hit))
     except ValueError:
         return []
-    if here < STRANGERS or here < DEARER * there:
+    if here < DEARER * there:
         return []
     return [
         f"{what}: strangers meet with probability {shown(here)}, and with {instead} only with "
@@ -199,7 +197,10 @@ def dearer(
 
 
 def at_least(needed: int, parts: int, chance: float) -> float:
-    """The probability that `needed` or more of so many parts agree.
+    """The probability that `needed` or more of so many independent parts agree, each with `chance`.
+
+    A sum of binomial terms C(S, k) · p^k · (1-p)^(S-k), stable at both ends: below one half no term
+    is negative, and above it is 1 minus the sum of the others.  Only p = 1 gives 1.
 
     >>> at_least(2, 6, 0.5) == 57 / 64, at_least(2, 6, 1), at_least(2, 6, 0)
     (True, 1.0, 0.0)

@@ -1,18 +1,9 @@
-"""Keys of bit vectors: by blocks of bits, or by drawn bits.
-
-Equal bits: how two bit vectors are compared, and what the share of them says of an angle.
+"""Keys of bit vectors: a key is a mask's number, and what the vector holds under the mask.
 
 The bits of a vector are sides of random hyperplanes (sets/hashing.py).  Two sets whose vectors are
-at an angle θ have each bit equal with probability 1 - θ/π (Charikar 2002), so of F bits about F·(1
-- θ/π) are, and θ is about π times the share of those that differ.
-
-Letters: F bits (64 of SimHash, 384 of Henzinger's random projection, "Finding near-duplicate web
-pages", 2006).
-
-Keys of bit vectors: a key is a mask's number, and what stands in the vector under the mask.
-
-Two vectors share a key when none of the bits that differ is under its mask.  There are two ways to
-choose masks:
+at an angle θ have each bit equal with probability 1 - θ/π (Charikar 2002), so of F bits about
+F·(1 - θ/π) are, and θ is about π times the share of those that differ.  Two vectors share a key
+when none of the bits that differ is under its mask.  There are two ways to choose masks:
 
 Blocks.  F bits are cut into m blocks, and a mask is a choice of m - k of them.  k differing bits
 lie in k blocks at most, so a choice is left: every pair of k differing bits or fewer shares a key,
@@ -29,23 +20,26 @@ d differing bits all miss a mask with the hypergeometric probability h = C(F-d, 
 pair shares a key with probability 1 - (1 - h)^b, wherever its d bits are.  It serves where too many
 bits may differ for blocks of some length.
 
-Letters: F bits (64), k bits that may differ (3), m blocks (5); b masks of r bits.
+Letters: F bits (64 of SimHash; 384 of Henzinger's random projection, "Finding near-duplicate web
+pages", 2006), k bits that may differ (3), m blocks (5); b masks of r bits.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from itertools import combinations, takewhile
 from math import acos, comb, pi
 from typing import Union
 
 import numpy as np
 
+from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.schemes import banding
 from neardup.schemes.banding import at_least
-from neardup.schemes.scheme import Option, banded, whole
+from neardup.schemes.scheme import Option, Scheme, banded, whole
 from neardup.sets.hashing import combine, hyperplane_sides, random_words, signs
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import UnboundedMeasure, Verified
@@ -53,6 +47,8 @@ from neardup.similarity.sketches import popcount
 from neardup.similarity.weighted_measures import TokenWeights
 
 MIN_BITS, MAX_BITS = 32, 1024
+WORD_BITS = 64
+HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less
 BITS = Option(
     "--bits",
     "F",
@@ -86,7 +82,7 @@ class EqualBits(UnboundedMeasure):
 
 
 def agreement(cosine: float) -> float:
-    """1 - θ/π: how likely two vectors of this cosine have a bit in common.
+    """The probability 1 - θ/π that a bit of two vectors of this cosine is equal.
 
     >>> agreement(1), agreement(0)
     (1.0, 0.5)
@@ -99,10 +95,6 @@ def sides(sets: Ragged, weights: TokenWeights | None, seed: int, low: int, high:
     if weights is None:
         return signs(sets, None, seed, low, high)
     return hyperplane_sides(sets, weights.of(sets), seed, low, high)
-
-
-HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less
-WORD_BITS = 64
 
 
 @dataclass(frozen=True)
@@ -121,15 +113,20 @@ class Blocks:
     def __len__(self) -> int:
         return comb(self.number, self.distance)
 
+    @cached_property
     def masks(self) -> np.ndarray:
-        return _of_blocks(self)
+        """uint64 (C(m, k), W)."""
+        ends = [self.bits * i // self.number for i in range(self.number + 1)]
+        blocks = [(1 << high) - (1 << low) for low, high in zip(ends, ends[1:])]
+        choices = combinations(blocks, self.number - self.distance)
+        return _words([sum(choice) for choice in choices], self.bits)
 
     def recall(self, equal: int) -> float:
-        """With so many bits equal; one less than promised, and no block may be left."""
+        """The recall with so many bits equal; one less than promised may leave no block equal."""
         return float(self.bits - equal <= self.distance)
 
     def by_chance(self, agreement: float) -> float:
-        """How likely vectors share a key that have each bit equal with this probability."""
+        """The probability to share a key if each bit is equal with this probability."""
         block = agreement ** (self.bits / self.number)
         return at_least(self.number - self.distance, self.number, block)
 
@@ -151,14 +148,19 @@ class Drawn:
     def __len__(self) -> int:
         return self.number
 
+    @cached_property
     def masks(self) -> np.ndarray:
-        return _drawn(self)
+        """uint64 (b, W): those bits of each mask whose random words are the smallest."""
+        draws = random_words(self.seed, self.number * self.bits, stream=5)
+        order = np.argsort(draws.reshape(self.number, self.bits), axis=1, kind="stable")
+        chosen = order[:, : self.width].tolist()
+        return _words([sum(1 << bit for bit in row) for row in chosen], self.bits)
 
     def recall(self, equal: int) -> float:
         return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
 
     def by_chance(self, agreement: float) -> float:
-        """About, and at most, since masks overlap."""
+        """An upper bound of the probability to share a key, since masks overlap."""
         return banding.recall(agreement, self.number, self.width)
 
 
@@ -166,7 +168,7 @@ Ways = Union[Blocks, Drawn]
 
 
 def most_blocks(distance: int, max_keys: int, bits: int) -> int:
-    """As many as leave no more than `max_keys` keys; 0 where even the fewest leave more.
+    """The most blocks that leave no more than `max_keys` keys; 0 where even the fewest leave more.
 
     >>> [most_blocks(k, 16, 64) for k in (0, 1, 2, 3, 4, 15, 16)]
     [64, 16, 6, 5, 6, 16, 0]
@@ -176,7 +178,7 @@ def most_blocks(distance: int, max_keys: int, bits: int) -> int:
 
 
 def hits(bits: int) -> banding.Hit:
-    """How likely a mask of some width is of equal bits only, by the share of these.
+    """The probability that a mask of some width has equal bits only, by the share of these.
 
     >>> round(hits(64)(60 / 64, 20), 6) == round(comb(60, 20) / comb(64, 20), 6)
     True
@@ -190,7 +192,7 @@ def hits(bits: int) -> banding.Hit:
 
 def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
     """The keys, by the masks low … high-1, of records with these vectors (uint64 (n, W))."""
-    masks = ways.masks()[low:high]
+    masks = ways.masks[low:high]
     words = np.empty((len(vectors), len(masks)), dtype=np.uint64)
     columns = np.ascontiguousarray(vectors.T)
     for i, mask in enumerate(masks):
@@ -198,27 +200,24 @@ def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
     return banded(words, np.arange(low, low + len(masks)))
 
 
-@lru_cache(maxsize=16)
-def _of_blocks(ways: Blocks) -> np.ndarray:
-    """uint64 (C(m, k), W)."""
-    ends = [ways.bits * i // ways.number for i in range(ways.number + 1)]
-    blocks = [(1 << high) - (1 << low) for low, high in zip(ends, ends[1:])]
-    choices = combinations(blocks, ways.number - ways.distance)
-    return _words([sum(choice) for choice in choices], ways.bits)
+class BitScheme(Scheme):
+    """A scheme whose keys are those of bit vectors."""
 
+    ways: Ways
 
-@lru_cache(maxsize=16)
-def _drawn(ways: Drawn) -> np.ndarray:
-    """uint64 (b, W): those bits of each mask whose random words are the smallest."""
-    draws = random_words(ways.seed, ways.number * ways.bits, stream=5)
-    order = np.argsort(draws.reshape(ways.number, ways.bits), axis=1, kind="stable")
-    return _words(
-        [sum(1 << bit for bit in row) for row in order[:, : ways.width].tolist()], ways.bits
-    )
+    @abstractmethod
+    def vectors(self, sets: Ragged) -> np.ndarray:
+        """The vectors of sets that are not empty: uint64 (n, W), W words for F bits."""
+
+    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
+        return np.full(len(sizes), len(self.ways))
+
+    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
+        return keys_of(self.ways, self.vectors(sets), low, high)
 
 
 def _words(masks: list[int], bits: int) -> np.ndarray:
-    """uint64 (len(masks), W): the lowest bits in the first word."""
+    """The masks as rows of words, uint64 (len(masks), W), the lowest bits in the first word."""
     full = (1 << WORD_BITS) - 1
     rows = [[mask >> low & full for low in range(0, bits, WORD_BITS)] for mask in masks]
     return np.array(rows, dtype=np.uint64)

@@ -1,12 +1,4 @@
-"""Exact schemes by size group: the prefix filter, and the ways in which sets of a size meet.
-
-The prefix filter: two similar sets share one of their first tokens, in any order of all tokens.
-
-Sets of n elements that share ⌈t·n⌉ of them cannot keep all of these out of their first
-n-⌈t·n⌉+1 (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma, Srikant, WWW 2007).  Any order will
-do; with the rare tokens first, few strangers have one in common.
-
-Size groups: a pair belongs to the group of its smaller set.
+"""Size groups: a pair belongs to the group of its smaller set, and each group has its way to pair.
 
 At t = 0.9, sets of 50 to 55 elements are a group.  Partners that are larger have 61 at most, so
 they are in the same group or in the next one, and a set has to be looked for in two groups:
@@ -16,38 +8,36 @@ they are in the same group or in the next one, and a set has to be looked for in
 
 How much a pair of group g may differ decides what an exact scheme costs there.  If |x| ≤ |y| and
 |x∩y| ≥ t·|x∪y|, then |x△y| ≤ (1-t)/(1+t)·(|x|+|y|), which is 6 here.  As long as that does not
-grow, a group goes on: all sizes to 8 allow no difference, and are one group.
-
-Letters: t the resemblance of a pair, as num/den; d how many elements a pair may differ in.
-
-Ways to meet inside a size group: what the schemes that go by size are put together from.
+grow, a group goes on: all sizes to 8 allow no difference, and are one group.  Any group may have
+any of these ways, and nothing is missed, since both sets of a pair are looked for in its group:
 
     parts    equal in one of d+1 parts of the universe: exact, and d+1 keys
-    tokens   one of the first tokens in common: exact, and (1-t)·n keys, see below
-    minima   MinHash banding: the recall that was asked for, and as many keys as bands
-    all      everybody meets everybody: exact, and one key
+    tokens   one of the first tokens in common: exact, and (1-t)·n keys (the prefix filter)
+    minhash  MinHash banding: the recall that was asked for, and as many keys as bands
+    all      every set is compared with every other: exact, and one key
 
-A way gives (row, key) for some rows and the groups in which they are looked for.  The keys of
-`tokens` and `all` are of band 0, those of part k of band 1 + 2·k, or one more in every second
-group: the two groups of a set have different bands.
+The prefix filter: sets of n elements that share ⌈t·n⌉ of them cannot keep all of these out of their
+first n-⌈t·n⌉+1, in any order of all tokens (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma,
+Srikant, WWW 2007).  With the rare tokens first, few dissimilar sets have one in common.
 
-Schemes that go by size: each size group has its own way to meet.
+A way gives the keys of the bands low … high-1 for each row i in group[i], and their maximum number
+by size.  It is `grouped` if the keys of two groups differ.  The keys of `tokens` and `all` are of
+band 0, those of part k of band 1 + 2·k, or one more in every second group: the two groups of a set
+have different bands.
 
-A pair is looked for in the group of its smaller set, where both meet the same way; so a
-group may have any way, and nothing is missed.
+Letters: t the resemblance of a pair, as num/den; d how many elements a pair may differ in.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Protocol
+from typing import ClassVar, Union
 
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
 from neardup.runtime.errors import StageError
-from neardup.schemes.minhash import MinHash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.hashing import combine, mix, random_words
 from neardup.sets.ragged import Ragged, chunks, spans
@@ -55,6 +45,10 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Threshold
 
 SORTED_TOKENS = 1 << 16  # at once, so that the number of a set fits 16 bits
+LARGEST = 1 << 26  # more elements than a line can have
+MOST_BANDS = (MAX_BANDS - 1) // 2
+SLOTS_AT_ONCE = 1 << 20
+RowKeys = tuple[np.ndarray, np.ndarray]  # row (int64) and key (uint64), one for each key
 
 
 def prefix_sizes(sizes: np.ndarray, threshold: Threshold | None) -> np.ndarray:
@@ -93,29 +87,25 @@ def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged
 
 
 def first_tokens(sets: Ragged, threshold: Threshold | None, counts: TokenCounts | None) -> Ragged:
-    """The prefix of each set, without the tokens that the counts know to be in one record only.
+    """The prefix of each set, without tokens that by the counts are in one record only.
 
-    Nobody meets there.  So the counts must be of all records that are to meet; StageError where
-    they cannot be.
+    No pair shares such a token, if the counts are of all records; StageError where they cannot be.
     """
     prefixes = rarest(sets, counts, prefix_sizes(sets.sizes, threshold))
     if counts is None or not counts.complete:
         return prefixes
-    strange = np.setdiff1d(sets.sizes, counts.sizes)
-    if len(strange):
+    unknown = np.setdiff1d(sets.sizes, counts.sizes)
+    if len(unknown):
         raise StageError(
-            f"--counts: not the counts of this input, which has a record of {strange[0]} "
+            f"--counts: not the counts of this input, which has a record of {unknown[0]} "
             "shingles; step.py count makes them"
         )
     return prefixes.where(counts.of(prefixes.values) > 1)
 
 
 def token_keys(tokens: np.ndarray, seed: int) -> np.ndarray:
-    """uint64: keys of band 0."""
+    """The keys of tokens (uint64), all of band 0."""
     return mix(tokens ^ random_words(seed, 1, stream=3)) >> np.uint64(64 - HASH_BITS)
-
-
-LARGEST = 1 << 26  # more elements than a line can have
 
 
 @dataclass(eq=False)
@@ -137,11 +127,11 @@ class Groups:
         """The group of each size (int64 arrays)."""
         return np.searchsorted(self.highs, sizes)
 
-    def meetings(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(row, group), int64: each row in its own group, and then where it may be the larger one.
+    def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(row, group), int64: each row in its own group, then where it may be the larger set.
 
         >>> groups = groups_of(Threshold.parse("0.9"))
-        >>> [column.tolist() for column in groups.meetings(np.array([8, 9, 18]))]
+        >>> [column.tolist() for column in groups.memberships(np.array([8, 9, 18]))]
         [[0, 1, 2, 2], [0, 1, 2, 1]]
         """
         own = self.own(sizes)
@@ -156,7 +146,7 @@ class Groups:
 
 @lru_cache
 def groups_of(threshold: Threshold) -> Groups:
-    """Those of sets whose pairs have this resemblance at least."""
+    """The size groups of sets whose pairs have this resemblance at least."""
     highs, differ = [], []
     size = 1
     while size <= LARGEST:
@@ -186,9 +176,7 @@ def _last_alike(t: Threshold, size: int) -> int:
 
 
 def by_chance(groups: Groups) -> np.ndarray:
-    """About how often two sets with nothing in common are both empty in a part (float64 (G,)).
-
-    That is for the smallest sets of each group:
+    """About how often the smallest sets of each group, with nothing in common, share an empty part.
 
     >>> from neardup.similarity.measures import Threshold
     >>> ["%.0e" % chance for chance in by_chance(groups_of(Threshold.parse("0.9")))[:3]]
@@ -197,26 +185,6 @@ def by_chance(groups: Groups) -> np.ndarray:
     smallest = np.concatenate(([1], groups.highs[:-1] + 1))
     parts = groups.differ + 1
     return np.where(parts > 1, parts * np.exp(-2 * smallest / parts), 0.0)
-
-
-MOST_BANDS = (MAX_BANDS - 1) // 2
-SLOTS_AT_ONCE = 1 << 20
-Entries = tuple[np.ndarray, np.ndarray]
-
-
-class Way(Protocol):
-    """One of the above."""
-
-    name: str
-    grouped: bool  # whether the keys of two groups differ
-
-    def entries(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> Entries:
-        """(row, key), int64 and uint64, of the bands low … high-1; row i meets in group[i]."""
-        ...
-
-    def key_counts(self, sizes: np.ndarray, group: np.ndarray) -> np.ndarray:
-        """How many keys sets of these sizes have in these groups, at most."""
-        ...
 
 
 @dataclass(eq=False)
@@ -236,7 +204,7 @@ class Parts:
     def key_counts(self, sizes: np.ndarray, group: np.ndarray) -> np.ndarray:
         return self.groups.differ[group] + 1
 
-    def entries(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> Entries:
+    def keys(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> RowKeys:
         odd = group % 2
         parts = self.groups.differ[group] + 1
         first = np.maximum((low - odd) // 2, 0)  # … last: those of the bands low … high-1
@@ -256,7 +224,7 @@ class Parts:
         parts: np.ndarray,
         first: np.ndarray,
         last: np.ndarray,
-    ) -> Entries:
+    ) -> RowKeys:
         """The keys of parts first[i] … last[i]-1 of each row i."""
         row = np.repeat(np.arange(len(sets)), sets.sizes)
         hashes = mix(sets.values ^ random_words(self.seed, 1, stream=4))
@@ -277,45 +245,24 @@ class Parts:
 
 
 @dataclass(eq=False)
-class Tokens:
-    """The prefix filter; its keys are the same in all groups."""
+class InAllGroups:
+    """The keys of a scheme (`Prefix` or `MinHash`), the same in all groups."""
 
-    resemblance: Threshold
-    counts: TokenCounts | None
-    seed: int
-    name = "tokens"
+    scheme: Scheme
+    name: str
     grouped = False
 
     def key_counts(self, sizes: np.ndarray, group: np.ndarray) -> np.ndarray:
-        return prefix_sizes(sizes, self.resemblance)
+        return self.scheme.key_counts(sizes)
 
-    def entries(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> Entries:
-        if not low <= 0 < high:
-            return np.empty(0, np.int64), np.empty(0, np.uint64)
-        tokens = first_tokens(sets, self.resemblance, self.counts)
-        row = np.repeat(np.arange(len(sets)), tokens.sizes)
-        return row, token_keys(tokens.values, self.seed)
-
-
-@dataclass(eq=False)
-class Minima:
-    """MinHash banding; its keys are the same in all groups."""
-
-    minhash: MinHash
-    name = "minhash"
-    grouped = False
-
-    def key_counts(self, sizes: np.ndarray, group: np.ndarray) -> np.ndarray:
-        return self.minhash.key_counts(sizes)
-
-    def entries(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> Entries:
-        keys = self.minhash.keys(sets, low, high)
+    def keys(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> RowKeys:
+        keys = self.scheme.keys(sets, low, high)
         return np.repeat(np.arange(len(sets)), keys.sizes), keys.values
 
 
 @dataclass(eq=False)
 class All:
-    """The reducer's windows and filters do all the work."""
+    """One key a group; the reducer's windows and filters do all the work."""
 
     seed: int
     name = "all"
@@ -324,7 +271,7 @@ class All:
     def key_counts(self, sizes: np.ndarray, group: np.ndarray) -> np.ndarray:
         return np.ones(len(sizes), dtype=np.int64)
 
-    def entries(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> Entries:
+    def keys(self, sets: Ragged, group: np.ndarray, low: int, high: int) -> RowKeys:
         row = np.arange(len(sets) if low <= 0 < high else 0)
         key = combine(group[np.newaxis, row].astype(np.uint64), seed=self.seed)
         return row, key >> np.uint64(64 - HASH_BITS)
@@ -337,9 +284,12 @@ def in_group(number: np.ndarray, group: np.ndarray, content: np.ndarray) -> np.n
     return digest | (1 + 2 * number + group % 2).astype(np.uint64) << np.uint64(HASH_BITS)
 
 
+Way = Union[Parts, InAllGroups, All]
+
+
 @dataclass(eq=False)
 class BySize(Scheme):
-    """ways: all that are in use; choice: int64 (G,), which of them each group has."""
+    """ways: all that are in use; choice: int64 (G,), the number of the way of each group."""
 
     groups: Groups
     ways: tuple[Way, ...]
@@ -347,29 +297,31 @@ class BySize(Scheme):
     one_a_band: ClassVar[bool] = False
 
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        """See `Scheme.keys`."""
         found = [(np.empty(0, np.int64), np.empty(0, np.uint64))]
-        for way, rows, group in self._meetings(sets.sizes):
-            row, key = way.entries(sets.take(rows), group, low, high)
+        for way, rows, group in self._looked_for(sets.sizes):
+            row, key = way.keys(sets.take(rows), group, low, high)
             found.append((rows[row], key))
         rows, keys = map(np.concatenate, zip(*found))
         order = np.argsort(rows, kind="stable")
         return Ragged.from_unsorted(keys[order], np.bincount(rows, minlength=len(sets)))
 
+    def recall(self, similarity: float) -> float:
+        return float(similarity >= float(self.groups.threshold))
+
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         counts = np.zeros(len(sizes), dtype=np.int64)
-        for way, rows, group in self._meetings(sizes):
+        for way, rows, group in self._looked_for(sizes):
             np.add.at(counts, rows, way.key_counts(sizes[rows], group))  # a row may come twice
         return counts
 
-    def _meetings(self, sizes: np.ndarray) -> list[tuple[Way, np.ndarray, np.ndarray]]:
-        """(way, rows, groups): which rows meet in which groups, and how."""
-        rows, group = self.groups.meetings(sizes)
+    def _looked_for(self, sizes: np.ndarray) -> list[tuple[Way, np.ndarray, np.ndarray]]:
+        """(way, rows, groups): which rows are looked for in which groups, and how."""
+        rows, group = self.groups.memberships(sizes)
         way = self.choice[group]
-        meetings = []
+        found = []
         for number in np.unique(way).tolist():
             mine = np.flatnonzero(way == number)
             if not self.ways[number].grouped:  # the keys for one group are those for both
                 mine = mine[np.unique(rows[mine], return_index=True)[1]]
-            meetings.append((self.ways[number], rows[mine], group[mine]))
-        return meetings
+            found.append((self.ways[number], rows[mine], group[mine]))
+        return found

@@ -1,53 +1,34 @@
-"""The exact schemes: partition, prefix, auto for small sets, and exact, the cheapest of them.
+"""The exact schemes: partition, prefix, exact, the cheapest of them by size, and auto.
 
-Partition: two similar sets are equal in one of d+1 parts of the universe.
+*Partition*.  Exact, without any statistics: PartEnum (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li,
+Wen, Feng, VLDB 2015).  In the size group of the smaller set (`by_size`) a pair differs in d
+elements at most, which spoil d of d+1 parts of the universe; a key is what a set has in one part.
+With d = ⌊(1-t)/t·n⌋ (3) at the end of its group, a set has d+1 keys (4) there, and some more where
+it may be the larger set of a pair of the group before; sets up to 8 elements have one key.  At low
+t there are many keys, and parts of a few elements, in which dissimilar records are equal.
 
-Exact, and without any statistics: PartEnum (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li, Wen,
-Feng, VLDB 2015).  Sizes are in groups, and in the group of the smaller set a pair differs in d
-elements at most, which spoil d of d+1 parts; a key is what a set has in one part.
+*Prefix*.  A key is one of a record's first tokens, in an order that has the rare ones first: every
+pair shares one of them.  A record has n - ⌈t·n⌉ + 1 keys (4), but none for a token that is in no
+other record.  Without token counts it is exact too, and slow where some tokens are frequent.  Where
+a measure bounds no resemblance, as containment, all tokens are keys.
 
-Letters: n a record's size (35), t the least resemblance (0.9), d = ⌊(1-t)/t·n⌋ (3) at the end of
-its group: d+1 keys (4) in its own group, and some more where it may be the larger set of a pair of
-the group before.  So sets up to 8 elements have one key.  At low t there are many keys, and parts
-of a few elements, in which dissimilar records are equal: then Exact takes tokens.
+*Exact*.  A few large sets are best all compared with each other, by a single key.  Which way is the
+cheapest in a size group depends on the data, and `estimate` works it out from the token counts.
+Without these, parts are taken where dissimilar sets hardly ever share one, and else tokens.
 
-Prefix: a key is one of a record's first tokens, in an order that has the rare ones first.
+*Auto*.  Exact recall costs small sets less than MinHash does, and long ones more: at t = 0.9 a set
+of 35 elements has 4 parts, and some 15 bands, while one of 300 has 34 parts.  A size group has
+parts where these are fewer keys and dissimilar sets seldom share one, and else MinHash at the
+recall that was asked for.  Its promise is that of MinHash, or better.
 
-Exact: every pair shares one of them (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma, Srikant,
-WWW 2007; see `by_size`).  Without token counts it is exact too, and slow where some
-tokens are frequent.  Where a measure bounds no resemblance, as containment, all tokens are keys.
-
-Letters: n a record's size (35), t the least resemblance (0.9): n - ⌈t·n⌉ + 1 keys (4), but none
-for a token that is in no other record.
-
-Auto: by size, the cheaper of partition and MinHash at the recall that was asked for.
-
-Exact recall costs small sets less than MinHash does, and long ones more: at t = 0.9 a set of 35
-elements has 4 parts, and some 15 bands, while one of 300 has 34 parts.  A size group has parts
-where these are fewer keys, and strangers are seldom equal in one.  MinHash keys are the same in all
-groups that have them.
-
-Promise: that of MinHash, or better.
-
-Exact: every pair, and by size the cheapest of the ways to find them all.
-
-Partition costs a set of n elements some (1-t)/t·n keys; the prefix filter costs (1-t)·n, or fewer
-where tokens are in one record only, but strangers meet at frequent tokens; and a few large sets are
-best all compared with each other, by a single key.  Which is cheapest depends on the data, and
-`costs` estimates it from the token counts.  Without these, parts are taken where strangers
-hardly meet in them, and else tokens.
-
-Promise: recall 1.
-
-What the exact ways to meet would cost in each size group, from token counts and a sample.
+What the ways cost is estimated from how many records have each size and each token, and a sample:
 
     parts    two sets that differ in D elements are equal in about p·(1-1/p)^D of p parts
-    tokens   a set meets the others that have one of its first tokens, if their size allows
+    tokens   a set shares a key with the others that have one of its first tokens, by their sizes
     all      all pairs that the sizes allow
 
-How many records have each size and each token is known; D is that of pairs in the sample.
-
-Letters: G groups; p parts (4); D elements that only one of two sets has (60 of 2·35).
+Letters: n a record's size (35), t the least resemblance (0.9); G groups; p parts (4); D elements
+that only one of two sets has (60 of 2·35).
 """
 
 from __future__ import annotations
@@ -58,21 +39,8 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.schemes import banding
-from neardup.schemes.by_size import (
-    MOST_BANDS,
-    All,
-    BySize,
-    Groups,
-    Minima,
-    Parts,
-    Tokens,
-    by_chance,
-    first_tokens,
-    groups_of,
-    prefix_sizes,
-    token_keys,
-)
+from neardup.schemes import banding, by_size
+from neardup.schemes.by_size import All, BySize, Groups, InAllGroups, Parts, groups_of
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.scheme import Request, Scheme
 from neardup.sets.ragged import Ragged, shared
@@ -80,6 +48,16 @@ from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Threshold
 
 TYPICAL = 100  # elements of a set, where nothing is known of the records
+MOST_BY_CHANCE = 1e-3
+PARTS, TOKENS, ALL = 0, 1, 2
+SAMPLED_TOKENS = 1 << 18  # compared for one group
+DEARER = 100  # times the work of the cheapest ways, from which a run says so
+WORTH_SAYING = 10  # seconds
+MANY = 1e18  # partners of a set, where it is not known better
+# Microseconds, measured on one core; only their ratios matter.
+KEY = 1.0  # to make a key and sort it
+KEY_TOKEN = np.array([[0.02], [0.2], [0.2]])  # for each token that goes with it to where it meets
+PAIR, PAIR_TOKEN = 0.1, 0.0005  # to look at the bitmaps of two sets, and for each of their tokens
 
 
 class Partition(BySize):
@@ -98,10 +76,10 @@ class Partition(BySize):
 
     @classmethod
     def of(cls, request: Request) -> Partition:
-        assert request.resemblance is not None
-        groups = groups_of(request.resemblance)
-        # Where the bands do not suffice, parts would have so few elements that all meet anyway.
-        too_many = groups.differ >= MOST_BANDS
+        groups = groups_of(request.least)
+        # Where the bands do not suffice, parts would have so few elements that all are equal in
+        # one.
+        too_many = groups.differ >= by_size.MOST_BANDS
         seed = request.key_seed("partition")
         ways = Parts(groups, seed), All(seed)
         return cls(groups, ways, np.where(too_many, 1, 0))
@@ -112,7 +90,7 @@ class Partition(BySize):
 
     def cost(self) -> list[str]:
         group = self.groups.own(np.array([TYPICAL]))[0]
-        chance = float(by_chance(self.groups)[group])
+        chance = float(by_size.by_chance(self.groups)[group])
         if chance < 1:
             return []
         return [
@@ -120,9 +98,6 @@ class Partition(BySize):
             f"{TYPICAL} elements share about {chance:,.0f} keys, so that nearly all are compared, "
             "again and again; --exact finds the same pairs for less"
         ]
-
-    def recall(self, similarity: float) -> float:
-        return float(similarity >= float(self.groups.threshold))
 
 
 @dataclass(eq=False)
@@ -143,10 +118,11 @@ class Prefix(Scheme):
     counting: ClassVar[bool] = True
     keeps_recall: ClassVar[bool] = True
     one_a_band: ClassVar[bool] = False
+    name: ClassVar[str] = "prefix"
 
     @classmethod
     def of(cls, request: Request) -> Prefix:
-        return cls(request.resemblance, request.counts, request.key_seed("prefix"))
+        return cls(request.resemblance, request.counts, request.key_seed(cls.name))
 
     @property
     def promise(self) -> str:
@@ -158,24 +134,23 @@ class Prefix(Scheme):
     def cost(self) -> list[str]:
         if self.resemblance is None or self.counts is None:
             return []
-        return dearer_than_exact("prefix", TOKENS, self.resemblance, self.counts)
+        return _dearer_than_exact(self.name, self.resemblance, self.counts)
 
     def probe(self) -> str:
-        """See `Scheme.probe`; counts of an input would refuse sets that it does not have."""
+        """Without the counts, which would refuse sets that are not in the input."""
         return super().probe() if self.counts is None else replace(self, counts=None).probe()
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
-        return prefix_sizes(sizes, self.resemblance)
+        return by_size.prefix_sizes(sizes, self.resemblance)
 
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        """See `Scheme.keys`."""
         if not low <= 0 < high:
             return Ragged(np.empty(0, np.uint64), np.zeros(len(sets) + 1, np.int64))
-        tokens = first_tokens(sets, self.resemblance, self.counts)
-        return Ragged.from_unsorted(token_keys(tokens.values, self.seed), tokens.sizes)
+        return self._keys(sets)
 
-
-MOST_BY_CHANCE = 1e-3
+    def _keys(self, sets: Ragged) -> Ragged:
+        tokens = by_size.first_tokens(sets, self.resemblance, self.counts)
+        return Ragged.from_unsorted(by_size.token_keys(tokens.values, self.seed), tokens.sizes)
 
 
 class Auto(BySize):
@@ -183,20 +158,18 @@ class Auto(BySize):
 
     options = banding.OPTIONS
     keeps_recall = True
+    minhash: MinHash
 
     @classmethod
     def of(cls, request: Request) -> Auto:
-        assert request.resemblance is not None
-        groups = groups_of(request.resemblance)
+        groups = groups_of(request.least)
         minhash = MinHash.of(request)
         keys = 2 * (groups.differ + 1)  # in two groups
-        parts = (keys <= minhash.bands) & (by_chance(groups) <= MOST_BY_CHANCE)
-        ways = Parts(groups, request.key_seed("auto")), Minima(minhash)
-        return cls(groups, ways, np.where(parts & (groups.differ < MOST_BANDS), 0, 1))
-
-    @property
-    def minhash(self) -> MinHash:
-        return next(way.minhash for way in self.ways if isinstance(way, Minima))
+        parts = (keys <= minhash.bands) & (by_size.by_chance(groups) <= MOST_BY_CHANCE)
+        ways = Parts(groups, request.key_seed("auto")), InAllGroups(minhash, "minhash")
+        scheme = cls(groups, ways, np.where(parts & (groups.differ < by_size.MOST_BANDS), 0, 1))
+        scheme.minhash = minhash
+        return scheme
 
     @property
     def promise(self) -> str:
@@ -219,7 +192,7 @@ class Auto(BySize):
 
 @dataclass(eq=False)
 class Exact(BySize):
-    """costs: what the ways were chosen by; None without counts."""
+    """costs: by which the ways were chosen; None without counts."""
 
     costs: Costs | None = None
     counting = True
@@ -227,16 +200,17 @@ class Exact(BySize):
 
     @classmethod
     def of(cls, request: Request) -> Exact:
-        assert request.resemblance is not None
-        groups = groups_of(request.resemblance)
+        groups = groups_of(request.least)
         seed = request.key_seed("exact")
-        tokens = Tokens(request.resemblance, request.counts, seed)
+        tokens = InAllGroups(Prefix(request.least, request.counts, seed), "tokens")
         ways = Parts(groups, seed), tokens, All(seed)
-        possible = groups.differ < MOST_BANDS
+        possible = groups.differ < by_size.MOST_BANDS
         if request.counts is None or not len(request.counts.sample):
-            choice = np.where(possible & (by_chance(groups) <= MOST_BY_CHANCE), PARTS, TOKENS)
+            choice = np.where(
+                possible & (by_size.by_chance(groups) <= MOST_BY_CHANCE), PARTS, TOKENS
+            )
             return cls(groups, ways, choice)
-        costs = estimate(groups, tokens, request.counts)
+        costs = estimate(groups, request.counts)
         seconds = np.where(possible | (np.arange(3) != PARTS)[:, np.newaxis], costs.seconds, np.inf)
         # Machines may differ in the last digits: what is as good as equal goes to the first way.
         rounded = np.round(np.log(np.maximum(seconds, 1e-9)), 3)
@@ -246,11 +220,8 @@ class Exact(BySize):
     def promise(self) -> str:
         return "exact: every pair shares a part, a rare token or its size"
 
-    def recall(self, similarity: float) -> float:
-        return float(similarity >= float(self.groups.threshold))
-
     def cost(self) -> list[str]:
-        """What it is going to cost, in words: a line for each run of sizes that meet alike."""
+        """A line for each run of sizes that have one way."""
         if self.costs is None:
             return []
         used = np.flatnonzero(self.costs.keys[ALL] > 0)
@@ -269,31 +240,20 @@ class Exact(BySize):
         return lines
 
 
-PARTS, TOKENS, ALL = 0, 1, 2
-SAMPLED_TOKENS = 1 << 18  # compared for one group
-DEARER = 100  # times the work of the cheapest ways, from which a run says so
-WORTH_SAYING = 10  # seconds
-MANY = 1e18  # partners of a set, where it is not known better
-# Microseconds, measured on one core; only their ratios matter.
-KEY = 1.0  # to make a key and sort it
-KEY_TOKEN = np.array([[0.02], [0.2], [0.2]])  # for each token that goes with it to where it meets
-PAIR, PAIR_TOKEN = 0.1, 0.0005  # to look at the bitmaps of two sets, and for each of their tokens
-
-
 @dataclass(eq=False)
 class Costs:
-    """Of each way in each group: float64 (3, G)."""
+    """The cost of each way in each group: float64 (3, G)."""
 
     keys: np.ndarray
     pairs: np.ndarray
     seconds: np.ndarray
 
 
-def estimate(groups: Groups, tokens: Tokens, counts: TokenCounts) -> Costs:
+def estimate(groups: Groups, counts: TokenCounts) -> Costs:
     """The costs; a group without records has none."""
     sizes, holders, t = counts.sizes, counts.holders, groups.threshold
     count = len(groups.highs)
-    size, group = groups.meetings(sizes)  # which of the sizes, and in which group
+    size, group = groups.memberships(sizes)  # which of the sizes, and in which group
     members = np.bincount(group, weights=holders[size], minlength=count)
     elements = np.bincount(group, weights=(holders * sizes)[size], minlength=count)
     mean = elements / np.maximum(members, 1)
@@ -302,47 +262,42 @@ def estimate(groups: Groups, tokens: Tokens, counts: TokenCounts) -> Costs:
     window = holders * (up_to - np.cumsum(holders)) + holders * (holders - 1) / 2
     allowed = np.bincount(groups.own(sizes), weights=window, minlength=count)
 
-    first, meetings = _first_tokens(groups, tokens, counts)
+    first, sharing = _first_tokens(groups, counts)
     keys = np.stack((members * (groups.differ + 1), members * first, members))
     equal = np.zeros(count)
     for some in np.flatnonzero(allowed).tolist():
         equal[some] = _equal(groups, some, counts.sample)
-    pairs = np.stack((allowed * equal, np.minimum(allowed, members * meetings / 2), allowed))
+    pairs = np.stack((allowed * equal, np.minimum(allowed, members * sharing / 2), allowed))
     seconds = keys * (KEY + KEY_TOKEN * mean) + pairs * (PAIR + PAIR_TOKEN * mean)
     return Costs(keys, pairs, seconds / 1e6)
 
 
-def dearer_than_exact(
-    name: str, way: int, resemblance: Threshold, counts: TokenCounts
-) -> list[str]:
-    """What to say of a scheme that has one way for all sizes, where another would cost far less."""
+def _dearer_than_exact(name: str, resemblance: Threshold, counts: TokenCounts) -> list[str]:
+    """A warning about a scheme that has tokens for all sizes, if other ways would cost far less."""
     if not len(counts.sample):
         return []
-    groups = groups_of(resemblance)
-    costs = estimate(groups, Tokens(resemblance, counts, 0), counts)
+    costs = estimate(groups_of(resemblance), counts)
     used = costs.keys[ALL] > 0
-    here, least = costs.seconds[way, used].sum(), costs.seconds[:, used].min(axis=0).sum()
+    here, least = costs.seconds[TOKENS, used].sum(), costs.seconds[:, used].min(axis=0).sum()
     if here < max(DEARER * least, WORTH_SAYING):
         return []
     times = here / max(least, 1e-3)
     return [
         f"--scheme {name} will take about {times:,.0f} times the work of --exact: "
-        f"some {costs.pairs[way, used].sum():,.0f} candidate pairs"
+        f"some {costs.pairs[TOKENS, used].sum():,.0f} candidate pairs"
     ]
 
 
-def _first_tokens(
-    groups: Groups, tokens: Tokens, counts: TokenCounts
-) -> tuple[np.ndarray, np.ndarray]:
-    """float64 (G,): how many first tokens a set has that others have, and with how many it meets.
+def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.ndarray]:
+    """float64 (G,): how many first tokens a set shares with others, and with how many sets.
 
-    Of a group that the sample has nothing of, the most.
+    A group of which the sample has nothing gets the largest numbers.
     """
     sample = counts.sample
     group = groups.own(sample.sizes)
-    first = first_tokens(sample, groups.threshold, counts)
+    first = by_size.first_tokens(sample, groups.threshold, counts)
     row, token = np.repeat(np.arange(len(sample)), first.sizes), first.values
-    # Others meet it there if the token is one of their first too, as tokens as rare mostly are.
+    # Others share the key if the token is one of their first too, as tokens as rare mostly are.
     rarity = np.frexp(counts.of(sample.values))[1]
     frequency = counts.of(token)
     is_first = np.bincount(np.frexp(frequency)[1], minlength=64) / np.maximum(
@@ -350,7 +305,7 @@ def _first_tokens(
     )
     others = (frequency - 1) * is_first[np.frexp(frequency)[1]] * _allowed(groups, counts)[row]
     held = np.bincount(group, minlength=len(groups.highs))
-    most = tokens.key_counts(groups.highs, np.arange(len(groups.highs)))
+    most = by_size.prefix_sizes(groups.highs, groups.threshold)
     return (
         np.where(held, np.bincount(group[row], minlength=len(held)) / np.maximum(held, 1), most),
         np.where(held, np.bincount(group[row], others, len(held)) / np.maximum(held, 1), MANY),
@@ -358,7 +313,7 @@ def _first_tokens(
 
 
 def _allowed(groups: Groups, counts: TokenCounts) -> np.ndarray:
-    """float64: the share of all records that the sizes allow as a partner of each in the sample."""
+    """The share of all records whose sizes allow a pair with each record of the sample; float64."""
     t, sizes = groups.threshold, counts.sample.sizes
     ends = np.append(0, np.cumsum(counts.holders))
     largest = np.searchsorted(counts.sizes, t.largest_partner(sizes), "right")
@@ -367,7 +322,7 @@ def _allowed(groups: Groups, counts: TokenCounts) -> np.ndarray:
 
 
 def _equal(groups: Groups, group: int, sample: Ragged) -> float:
-    """How likely it is that two sets meet in a part, of those that the group may have as pairs."""
+    """The probability that two sets whose sizes allow a pair in this group are equal in a part."""
     order = np.argsort(sample.sizes, kind="stable")
     sizes = sample.sizes[order]
     low = int(groups.highs[group - 1]) + 1 if group else 1

@@ -1,16 +1,16 @@
-"""I-Match: records meet when they keep the same tokens, those that are neither rare nor everywhere.
+"""I-Match: records share a key when they keep the same tokens, neither rare nor everywhere.
 
-A token is kept by its inverse document frequency as a share of the highest possible, which is
-log(N / df) / log N for df of N records; a key is the SHA-1 of the sorted tokens kept (Chowdhury,
-Frieder, Grossman, McCabe, "Collection statistics for fast duplicate document detection", 2002).
-One kept token more or less is another key.  So more lexicons may be asked for: each drops a third
-of all tokens at random, and records that agree in any of them meet (Kołcz, Chowdhury, Alspector,
+A token is kept by its inverse document frequency as a share of the highest possible, which is log(N
+/ df) / log N for df of N records; a key is the SHA-1 of the sorted tokens kept (Chowdhury, Frieder,
+Grossman, McCabe, "Collection statistics for fast duplicate document detection", 2002). One kept
+token more or less is another key.  So more lexicons may be asked for: each drops a third of all
+tokens at random, and records that agree in any of them share a key (Kołcz, Chowdhury, Alspector,
 "Improved robustness of signature-based near-replica detection via lexicon randomization", 2004).
 
 Letters: low and high, the idf band (0.1 and 0.9); L lexicons (1), of which number 0 drops nothing.
-Records that differ in d kept tokens meet where all d are dropped: 1 - (1 - 3^-d)^(L-1).
+Records that differ in d kept tokens share a key where all d are dropped: 1 - (1 - 3^-d)^(L-1).
 
-A record that keeps nothing in a lexicon has no key there: all such records would meet otherwise.
+A record that keeps nothing in a lexicon has no key there, which all such records would share.
 Tokens are single words in both papers; of longer shingles, most are too rare to be kept.
 """
 
@@ -56,7 +56,7 @@ KEPT = Option(
 LEXICONS = Option(
     "--lexicons",
     "L",
-    "with --scheme imatch: of how many random lexicons records must agree in one (default: 1)",
+    "with --scheme imatch: number of random lexicons; records must agree in one (default: 1)",
     whole(1, 100),
     default="1",
 )
@@ -102,7 +102,7 @@ class IMatch(Scheme):
         )
 
     def recall(self, similarity: float) -> float:
-        """Of sets that keep a token; any difference may be one of kept tokens."""
+        """The recall for sets that keep a token; any difference may be one of kept tokens."""
         return float(similarity == 1)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:

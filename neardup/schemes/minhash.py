@@ -1,27 +1,20 @@
-"""MinHash banding, and the same for records of which only a sample is sent.
-
-MinHash banding: two sets share a key with probability 1 - (1 - s^r)^b.
+"""MinHash banding, and any scheme for records of which only a sample is sent (--verify sketch).
 
 The minimum of a random hash over a set is equal for two sets with probability s, their resemblance
 (Broder 1997).  A signature of b·r such minima is cut into b bands of r rows; a key is the band's
-number and a hash of its r minima (Indyk, Motwani 1998).
+number and a hash of its r minima (Indyk, Motwani 1998).  So two sets share a key with probability
+1 - (1 - s^r)^b.
 
 Of weighted sets (--weights) s is Σ min / Σ max of the weights, and the minima are those of bags, or
 of consistent weighted sampling where weights are large (`sets.bags`, `sets.weighted_minima`).
 
 Letters: b bands (15), r rows (7).
-
-Any scheme, for records that travel as samples (--verify sketch).
-
-The keys are made of the whole set, by the scheme itself, and travel with its sample: a reducer
-reads them off where it would make them again.  See `similarity.estimated`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,7 +26,6 @@ from neardup.schemes.scheme import (
     Request,
     Scheme,
     asked_weights,
-    asks_for_counts,
     banded,
     shown,
     weighted_seed,
@@ -42,8 +34,8 @@ from neardup.sets.hashing import band_words
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bags, weighted_band_words
 from neardup.similarity.estimated import CONFIDENCE, DEFAULT_SIZE, keys_of, sampled
-from neardup.similarity.measures import NINE_TENTHS, Measure, Threshold
-from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
+from neardup.similarity.measures import NINE_TENTHS, Threshold
+from neardup.similarity.weighted_measures import TokenWeights
 
 MAX_BANDS_ASKED = 16
 
@@ -63,26 +55,21 @@ class MinHash(Scheme):
     bands: int
     rows: int
     seed: int = 0
-    resemblance: Threshold = NINE_TENTHS  # for which the promise is told
+    resemblance: Threshold = NINE_TENTHS  # for which the promise holds
     weights: TokenWeights | None = None
     options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, WEIGHTS)
     keeps_recall: ClassVar[bool] = True
 
     @classmethod
     def of(cls, request: Request) -> MinHash:
-        assert request.resemblance is not None
-        bands, rows = banding.asked_for(request, float(request.resemblance), MAX_BANDS_ASKED)
+        bands, rows = banding.asked_for(request, float(request.least), MAX_BANDS_ASKED)
         weights = asked_weights(request)
         if weights is not None and request.measure == "cosine":
             raise ValueError(
                 f"--weights {request.value(WEIGHTS)} with --measure cosine: the weighted Jaccard "
                 "similarity of such pairs may be anything; use --scheme projection"
             )
-        return cls(bands, rows, weighted_seed(request), request.resemblance, weights)
-
-    @classmethod
-    def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
-        return asks_for_counts(values)
+        return cls(bands, rows, weighted_seed(request), request.least, weights)
 
     @property
     def promise(self) -> str:
@@ -99,32 +86,26 @@ class MinHash(Scheme):
     def recall(self, similarity: float) -> float:
         return banding.recall(similarity, self.bands, self.rows)
 
-    def measure(self, name: str, threshold: Threshold) -> Measure:
-        if self.weights is None:
-            return super().measure(name, threshold)
-        return weighted_measure(name, threshold, self.weights)
-
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), self.bands)
 
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        """See `Scheme.keys`.  The sets must not be empty."""
         bands = np.arange(low, min(high, self.bands))
-        return banded(self._band_words(sets, bands), bands)
-
-    def _band_words(self, sets: Ragged, bands: np.ndarray) -> np.ndarray:
-        if self.weights is None:
-            return band_words(sets, bands, self.rows, self.seed)
-        # Most runs weigh nothing.
-        if self.weights.are_counts:
-            return band_words(bags(sets), bands, self.rows, self.seed)
-        weights = self.weights.of(sets)
-        return weighted_band_words(sets, weights, bands, self.bands, self.rows, self.seed)
+        if self.weights is None or self.weights.are_counts:
+            units = sets if self.weights is None else bags(sets)
+            words = band_words(units, bands, self.rows, self.seed)
+        else:
+            weights = self.weights.of(sets)
+            words = weighted_band_words(sets, weights, bands, self.bands, self.rows, self.seed)
+        return banded(words, bands)
 
 
 @dataclass(eq=False)
 class Sketched(Scheme):
-    """`inner` makes the keys; of a set travel `size` hashes, drawn by `seed` (0 … 2^64-1).
+    """`inner` makes the keys; `size` hashes of each set are sent, drawn by `seed` (0 … 2^64-1).
+
+    The keys are made from the whole set and sent with its sample: a reducer reads them there
+    instead of making them again.  See `similarity.estimated`.
 
     >>> from neardup.similarity.measures import NINE_TENTHS
     >>> scheme = Sketched.of(Request(NINE_TENTHS, NINE_TENTHS))
@@ -144,7 +125,7 @@ class Sketched(Scheme):
 
     @classmethod
     def of(cls, request: Request) -> Sketched:
-        """Of the usual scheme, with samples of the usual size."""
+        """The usual scheme, with samples of the usual size."""
         return cls(MinHash.of(request), DEFAULT_SIZE, request.seed)
 
     @property
@@ -158,12 +139,11 @@ class Sketched(Scheme):
         return sampled(sets, self.inner.keys(sets), self.size, self.seed)
 
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        """Of sets as they travel."""
+        """The keys of sets as they are sent."""
         high = min(high, MAX_BANDS)
         return keys_of(sets, self.size, low << HASH_BITS, high << HASH_BITS)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
-        """Of sets as they are."""
         return self.inner.key_counts(sizes)
 
     def recall(self, similarity: float) -> float:

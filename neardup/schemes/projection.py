@@ -1,32 +1,15 @@
 """Random projection: vectors of F bits, by bands of them or by how many agree.
 
-Random projection as it was described: vectors of F bits, compared by how many of them agree.
+A set lies on one side of a random hyperplane or on the other, and two sets at an angle θ on the
+same one with probability 1 - θ/π, where cos θ is their cosine (Charikar 2002; Henzinger, "Finding
+near-duplicate web pages", 2006).
 
-A pair is one whose vectors agree in t·F bits or more; Henzinger ("Finding near-duplicate web
-pages", 2006) takes 372 of 384.  Its similarity is that share, and says what the angle is, as the
-bits of an angle θ agree with probability 1 - θ/π each (Charikar 2002): θ is about π·(1 - share).
-
-k = F - ⌈t·F⌉ bits may differ.  With few of them, choices of blocks find every pair (`Blocks` of
-bit_keys.py): 16 choices or, where k is larger, k + 1.  Where blocks are so short that strangers
-meet, masks of r bits are drawn (`Drawn`) that keep a promise: a pair at the
-threshold is found with P = 1 - (1 - C(F-k, r) / C(F, r))^b.  It holds for all vectors, as each bit
-is drawn for itself, and asks nothing of the number of tokens.
-
-Letters: t the threshold (31/32), F bits (384), k that may differ (12), m blocks (13); b masks of r
-bits (for t = 0.9, 118 of 24).
-
-Random projection: two sets at an angle θ share a key with probability 1 - (1 - (1 - θ/π)^r)^b.
-
-A set lies on one side of a random hyperplane or on the other, and two sets on the same one with
-probability 1 - θ/π, where cos θ is their cosine (Charikar 2002; Henzinger, "Finding near-duplicate
-web pages", 2006).  The sides of b·r hyperplanes are cut into b bands of r bits; a key is a band's
-number and a hash of its bits.
-
-Letters: b bands (124), r bits (17), c the cosine (0.9), 1 - θ/π = 0.856.  The formula is that of
-normally distributed hyperplanes, which weighted sets have.  Plain sets have hyperplanes of ±1, a
-fifth of the work: they come near it as the tokens grow in number, and on small sets they agree a
-little more often.  With weights they would not: (1, 1) and (1, 1.3) have the cosine 0.99, and would
-agree in 0.75 and not in 0.96 of all.
+*By bands*.  The sides of b·r hyperplanes are cut into b bands of r bits; a key is a band's number
+and a hash of its bits.  Two sets share a key with probability 1 - (1 - (1 - θ/π)^r)^b.  The formula
+is that of normally distributed hyperplanes, which weighted sets have.  Plain sets have hyperplanes
+of ±1, a fifth of the work: they come near it as the tokens grow in number, and on small sets they
+agree a little more often.  With weights they would not: (1, 1) and (1, 1.3) have the cosine 0.99,
+and would agree in 0.75 and not in 0.96 of all.
 
 Verified by another measure, pairs have a cosine that follows from their resemblance J:
 
@@ -35,33 +18,29 @@ Verified by another measure, pairs have a cosine that follows from their resembl
 since the geometric mean is no more than the arithmetic one; sets of equal size have just that.  It
 says nothing of weighted cosines, because all that differs may be heavy.
 
-With --measure agreement the bits alone decide, as the papers have it: see agreeing_bits.py.
+*By agreement* (--measure agreement), as it was described.  A pair is one whose vectors agree in t·F
+bits or more; Henzinger takes 372 of 384.  Its similarity is that share: θ is about π·(1 - share).
+k = F - ⌈t·F⌉ bits may differ.  With few of them, choices of blocks find every pair (`Blocks` of
+bit_keys.py): 16 choices or, where k is larger, k + 1.  Where blocks are so short that dissimilar
+records share one, masks of r bits are drawn (`Drawn`) that keep a promise: a pair at the threshold
+is found with P = 1 - (1 - C(F-k, r) / C(F, r))^b.  It holds for all vectors, as each bit is drawn
+for itself, and asks nothing of the number of tokens.
+
+Letters: by bands, b bands (124) of r bits (17), c the cosine (0.9), 1 - θ/π = 0.856; by agreement,
+t the threshold (31/32), F bits (384), k that may differ (12), m blocks (13), or b masks of r bits
+(for t = 0.9, 118 of 24).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.schemes import banding
-from neardup.schemes.bit_keys import (
-    BITS,
-    HAIR,
-    Blocks,
-    Drawn,
-    EqualBits,
-    Ways,
-    agreement,
-    hits,
-    keys_of,
-    most_blocks,
-    sides,
-)
+from neardup.schemes import banding, bit_keys
 from neardup.schemes.scheme import (
     ONE,
     WEIGHTS,
@@ -69,7 +48,6 @@ from neardup.schemes.scheme import (
     Request,
     Scheme,
     asked_weights,
-    asks_for_counts,
     banded,
     shown,
     weighted_seed,
@@ -77,19 +55,21 @@ from neardup.schemes.scheme import (
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, Threshold
-from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
+from neardup.similarity.weighted_measures import TokenWeights
 
 MEASURE = "agreement"
 DEFAULT_BITS = 384
 MAX_BLOCK_KEYS, MAX_DRAWN = 16, 128  # keys, where --max-bands does not say
-SELDOM = 1e-3  # strangers may meet so often, for the sake of missing no pair
+SELDOM = 1e-3  # so often dissimilar records may share a key, for the sake of missing no pair
+MAX_BANDS_ASKED = 128
+WORD_BITS = 64
 
 
 @dataclass(eq=False)
-class AgreeingBits(Scheme):
+class AgreeingBits(bit_keys.BitScheme):
     """`least` of the bits must agree; `seed` (0 … 2^64-1) draws the hyperplanes.
 
-    >>> scheme = AgreeingBits(least=372, ways=Blocks(bits=384, number=13, distance=12))
+    >>> scheme = AgreeingBits(least=372, ways=bit_keys.Blocks(bits=384, number=13, distance=12))
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
     >>> everything = scheme.measure("agreement", Threshold(1, 384))
     >>> everything.verified(sets, np.array([0, 0]), np.array([1, 2])).part.tolist()
@@ -97,14 +77,14 @@ class AgreeingBits(Scheme):
     """
 
     least: int
-    ways: Ways
+    ways: bit_keys.Ways
     seed: int = 0
     weights: TokenWeights | None = None
     measures: ClassVar[tuple[str, ...]] = (MEASURE,)
 
     @classmethod
     def of(cls, request: Request) -> AgreeingBits:
-        bits = request.value(BITS) or DEFAULT_BITS
+        bits = request.value(bit_keys.BITS) or DEFAULT_BITS
         least = request.threshold.smallest_partner(bits)
         ways = _asked_ways(request, bits, least)
         return cls(least, ways, weighted_seed(request), asked_weights(request))
@@ -112,7 +92,7 @@ class AgreeingBits(Scheme):
     @property
     def promise(self) -> str:
         bits, ways = self.ways.bits, self.ways
-        if isinstance(ways, Blocks):
+        if isinstance(ways, bit_keys.Blocks):
             return f"every pair is found whose vectors agree in {self.least} of {bits} bits or more"
         return (
             f"{ways.number} bands of {ways.width} of {bits} bits find a pair that agrees in "
@@ -120,45 +100,42 @@ class AgreeingBits(Scheme):
         )
 
     def cost(self) -> list[str]:
-        if isinstance(self.ways, Blocks):
+        if isinstance(self.ways, bit_keys.Blocks):
             return []
         bands, rows, bits = self.ways.number, self.ways.width, self.ways.bits
-        at, strangers = self.least / bits, agreement(banding.STRANGERS)
-        return banding.dearer_by_hand(at, strangers, bands, rows, MAX_DRAWN, hits(bits))
+        at, strangers = self.least / bits, bit_keys.agreement(banding.STRANGERS)
+        return banding.dearer_by_hand(at, strangers, bands, rows, MAX_DRAWN, bit_keys.hits(bits))
 
     def recall(self, similarity: float) -> float:
-        """Of vectors that agree in so many bits or more; no pair may have just that share."""
-        return self.ways.recall(ceil(similarity * self.ways.bits - HAIR))
+        """The recall for vectors that agree in this share of the bits, rounded up, or more."""
+        return self.ways.recall(ceil(similarity * self.ways.bits - bit_keys.HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
         bits = self.ways.bits
-        return EqualBits(self.vectors, bits, threshold.smallest_partner(bits))
-
-    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
-        return np.full(len(sizes), len(self.ways))
-
-    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        return keys_of(self.ways, self.vectors(sets), low, high)
+        return bit_keys.EqualBits(self.vectors, bits, threshold.smallest_partner(bits))
 
     def vectors(self, sets: Ragged) -> np.ndarray:
-        """uint64 (n, W), of W words for F bits; no set may be empty."""
-        return sides(sets, self.weights, self.seed, 0, self.ways.bits)
+        """The vectors of sets that are not empty: uint64 (n, W), W words for F bits."""
+        return bit_keys.sides(sets, self.weights, self.seed, 0, self.ways.bits)
 
 
-def _asked_ways(request: Request, bits: int, least: int) -> Ways:
-    """By hand, or that which misses no pair, unless strangers meet there more often than need be.
+def _asked_ways(request: Request, bits: int, least: int) -> bit_keys.Ways:
+    """The masks by hand, or those that miss no pair, unless drawn ones are far more selective.
 
     ValueError where no way keeps the promise.
     """
     if any(request.value(option) is not None for option in (banding.BANDS, banding.ROWS)):
         return _drawn(request, bits, least)
     distance, most = bits - least, request.value(banding.MOST)
-    blocks = most_blocks(distance, most or MAX_BLOCK_KEYS, bits)
+    blocks = bit_keys.most_blocks(distance, most or MAX_BLOCK_KEYS, bits)
     if not blocks and most is None and distance < MAX_DRAWN:
         blocks = distance + 1
     if not blocks:
         return _drawn(request, bits, least)
-    exact, strangers = Blocks(bits, blocks, distance), agreement(banding.STRANGERS)
+    exact, strangers = (
+        bit_keys.Blocks(bits, blocks, distance),
+        bit_keys.agreement(banding.STRANGERS),
+    )
     if exact.by_chance(strangers) < SELDOM:
         return exact
     try:
@@ -168,16 +145,12 @@ def _asked_ways(request: Request, bits: int, least: int) -> Ways:
     return exact if exact.by_chance(strangers) <= drawn.by_chance(strangers) else drawn
 
 
-def _drawn(request: Request, bits: int, least: int) -> Drawn:
+def _drawn(request: Request, bits: int, least: int) -> bit_keys.Drawn:
     rows = request.value(banding.ROWS) or 0
     if rows > bits:
         raise ValueError(f"--rows {rows} is more than --bits {bits}")
-    bands, rows = banding.asked_for(request, least / bits, MAX_DRAWN, hits(bits))
-    return Drawn(bits, bands, rows, request.seed)
-
-
-MAX_BANDS_ASKED = 128
-WORD_BITS = 64
+    bands, rows = banding.asked_for(request, least / bits, MAX_DRAWN, bit_keys.hits(bits))
+    return bit_keys.Drawn(bits, bands, rows, request.seed)
 
 
 @dataclass(eq=False)
@@ -191,27 +164,23 @@ class Projection(Scheme):
     bands: int
     rows: int
     seed: int = 0
-    cosine: float = 0.9  # for which the promise is told
+    cosine: float = 0.9  # for which the promise holds
     weights: TokenWeights | None = None
     measures: ClassVar[tuple[str, ...]] = ("cosine", "jaccard", "dice", MEASURE)
-    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, BITS, WEIGHTS)
+    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, bit_keys.BITS, WEIGHTS)
 
     @classmethod
     def of(cls, request: Request) -> Scheme:
         if request.measure == MEASURE:
             return AgreeingBits.of(request)
-        if request.value(BITS) is not None:
+        if request.value(bit_keys.BITS) is not None:
             raise ValueError(
                 f"--bits is for --measure {MEASURE}; by {request.measure} it takes as many bits as "
                 "--recall asks for"
             )
         cosine = _least_cosine(request)
-        bands, rows = banding.asked_for(request, agreement(cosine), MAX_BANDS_ASKED)
+        bands, rows = banding.asked_for(request, bit_keys.agreement(cosine), MAX_BANDS_ASKED)
         return cls(bands, rows, weighted_seed(request), cosine, asked_weights(request))
-
-    @classmethod
-    def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
-        return asks_for_counts(values)
 
     @property
     def promise(self) -> str:
@@ -222,15 +191,12 @@ class Projection(Scheme):
         )
 
     def cost(self) -> list[str]:
-        at, strangers = agreement(self.cosine), agreement(banding.STRANGERS)
+        at, strangers = bit_keys.agreement(self.cosine), bit_keys.agreement(banding.STRANGERS)
         return banding.dearer_by_hand(at, strangers, self.bands, self.rows, MAX_BANDS_ASKED)
 
     def recall(self, similarity: float) -> float:
         """In the model of normally distributed hyperplanes."""
-        return banding.recall(agreement(similarity), self.bands, self.rows)
-
-    def measure(self, name: str, threshold: Threshold) -> Measure:
-        return weighted_measure(name, threshold, self.weights)
+        return banding.recall(bit_keys.agreement(similarity), self.bands, self.rows)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), self.bands)
@@ -239,7 +205,7 @@ class Projection(Scheme):
         bands = np.arange(low, min(high, self.bands))
         words = np.empty((len(sets), len(bands)), dtype=np.uint64)
         first, last = low * self.rows, (low + len(bands)) * self.rows
-        vectors = sides(sets, self.weights, self.seed, first, last)
+        vectors = bit_keys.sides(sets, self.weights, self.seed, first, last)
         before = first // WORD_BITS * WORD_BITS  # the dimension of the first bit
         for i in range(len(bands)):
             start = first + i * self.rows - before
@@ -248,7 +214,7 @@ class Projection(Scheme):
 
 
 def _least_cosine(request: Request) -> float:
-    """Of pairs that reach the threshold by the measure asked for."""
+    """The least cosine of pairs that reach the threshold by the measure asked for."""
     if request.measure == "cosine":
         return float(request.threshold)
     if (kind := request.value(WEIGHTS)) != ONE:
@@ -256,8 +222,7 @@ def _least_cosine(request: Request) -> float:
             f"--weights {kind} is for --measure cosine: nothing about the cosine of weighted sets "
             f"follows from {request.measure}; use --scheme minhash"
         )
-    assert request.resemblance is not None
-    resemblance = float(request.resemblance)
+    resemblance = float(request.least)
     return 2 * resemblance / (1 + resemblance)
 
 

@@ -1,7 +1,4 @@
-"""What a scheme is: its options, its request, its weights, and the base class.
-
-What tokens weigh, for the schemes that heed it: --weights.
-"""
+"""What a scheme is: its options, its request, what tokens weigh (--weights), and the base class."""
 
 from __future__ import annotations
 
@@ -19,16 +16,20 @@ from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
-from neardup.similarity.measures import MEASURES, Measure, Threshold
-from neardup.similarity.weighted_measures import Idf, TokenWeights
+from neardup.similarity.measures import Measure, Threshold
+from neardup.similarity.weighted_measures import Idf, TokenWeights, weighted_measure
+
+MILLION = 10**6
+PROBES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of sets
+HAIR = Fraction(1, 10**15)  # chances are computed in floats, and right to so much
 
 
 class Option(NamedTuple):
-    """An option that schemes own; those that heed it have it among their `options`.
+    """An option of schemes; those that heed it have it among their `options`.
 
-    flag: "--lexicons"; metavar, help: as --help shows them; read: from text to value, and its
-    ValueError says what is wrong; default: what stands for it where it is not given, as text;
-    finds_more: how it would find a pair that was missed, for `why`.
+    flag: "--lexicons"; metavar, help: as --help shows them; read: from text to value, with a
+    ValueError that names what is wrong; default: as text; finds_more: how it would find a pair that
+    was missed, for `why`.
     """
 
     flag: str
@@ -40,8 +41,10 @@ class Option(NamedTuple):
 
 
 class Request(NamedTuple):
-    """threshold: the least similarity, by the measure of that name; resemblance: the least Jaccard
-    similarity that follows from it, `None` where there is none; threshold_given: whether it is the
+    """What a scheme is asked for.
+
+    threshold: the least similarity, by the measure of that name; resemblance: the least Jaccard
+    similarity that follows from it, None where none does; threshold_given: whether it is the
     user's; seed: 0 … 2^64-1; counts: how many records have each token, if that is known; values:
     what was given for the scheme's own options, by flag.
 
@@ -59,13 +62,19 @@ class Request(NamedTuple):
     values: Mapping[str, Any] = {}
 
     def value(self, option: Option) -> Any:
-        """What was given, or the default; None where there is neither."""
+        """The value that was given, or the default; None where there is neither."""
         if option.flag in self.values:
             return self.values[option.flag]
         return None if option.default is None else option.read(option.default)
 
+    @property
+    def least(self) -> Threshold:
+        """The least resemblance, for schemes whose measures all have one."""
+        assert self.resemblance is not None
+        return self.resemblance
+
     def key_options(self, options: Iterable[Option]) -> dict[str, str]:
-        """What is asked, by flag, in words that are equal for equal requests."""
+        """The request by flag, in words that are equal for equal requests."""
         own = {option.flag: self.value(option) for option in options}
         return {
             "--measure": self.measure,
@@ -76,17 +85,14 @@ class Request(NamedTuple):
         }
 
     def key_seed(self, scheme: str) -> int:
-        """Draws other keys for another scheme, threshold or counts, so that the reducer notices."""
+        """A seed of its own for each scheme, threshold and counts, so that the reducer notices."""
         counts = None if self.counts is None else self.counts.digest()
         asked = repr((scheme, self.seed, self.resemblance, counts))
         return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")
 
 
-# What options read.
-
-
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """Reads an integer from `low` to `high`.
+    """Read an integer from `low` to `high`.
 
     >>> whole(1, 16)("12")
     12
@@ -101,7 +107,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def one_of(*kinds: str) -> Callable[[str], str]:
-    """Reads one of these words."""
+    """Read one of these words."""
 
     def read(text: str) -> str:
         if text in kinds:
@@ -112,7 +118,7 @@ def one_of(*kinds: str) -> Callable[[str], str]:
 
 
 def probability(text: str) -> float:
-    """Reads a number between 0 and 1."""
+    """Read a number between 0 and 1."""
     try:
         value = float(text)
     except ValueError:
@@ -129,7 +135,7 @@ class Weighing(NamedTuple):
     by_idf: bool = False
 
     def weights(self, counts: TokenCounts | None) -> TokenWeights:
-        """By these counts, where it takes any."""
+        """The weights by these counts, if the kind takes any."""
         idf = Idf(counts) if self.by_idf and counts else None
         return TokenWeights(self.repeats, self.own, idf)
 
@@ -153,13 +159,8 @@ WEIGHTS = Option(
 )
 
 
-def asks_for_counts(values: Mapping[str, Any]) -> bool:
-    """Whether the weights asked for take token counts."""
-    return KINDS[values.get(WEIGHTS.flag, ONE)].by_idf
-
-
 def asked_weights(request: Request) -> TokenWeights | None:
-    """None where all tokens weigh the same; ValueError without the counts that idf takes."""
+    """The weights, or None where all tokens weigh the same; ValueError if idf has no counts."""
     name = request.value(WEIGHTS)
     kind = KINDS[name]
     if name == ONE:
@@ -173,7 +174,7 @@ def asked_weights(request: Request) -> TokenWeights | None:
 
 
 def weighted_seed(request: Request) -> int:
-    """Draws other keys for other weights, so that the reducer notices."""
+    """A seed of its own for each kind of weights, so that the reducer notices."""
     kind = request.value(WEIGHTS)
     if kind == ONE:
         return request.seed
@@ -182,46 +183,43 @@ def weighted_seed(request: Request) -> int:
     return request._replace(resemblance=None, counts=counts).key_seed(f"weights {kind}")
 
 
-MILLION = 10**6
-PROBES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of sets
-HAIR = Fraction(1, 10**15)  # chances are computed in floats, and right to so much
-
-
 class Scheme(ABC):
     """Gives each record of a batch its keys."""
 
     measures: ClassVar[tuple[str, ...]] = ("jaccard", "dice", "cosine")
-    """By which its pairs may be verified; the first one is the default."""
+    """The measures that may verify its pairs; the first one is the default."""
     options: ClassVar[tuple[Option, ...]] = ()
-    """Those that it heeds, beside --threshold, --measure, --seed and --counts."""
+    """The options that it heeds, beside --threshold, --measure, --seed and --counts."""
     keeps_recall: ClassVar[bool] = False
     """Whether all pairs are found, or those at the threshold as surely as --recall asks."""
     counting: ClassVar[bool] = False
     """Whether a run should count tokens first."""
     weights: TokenWeights | None = None
-    """What tokens weigh; None where it is the same for all."""
+    """None where all tokens weigh the same."""
     one_a_band: ClassVar[bool] = True
     """Whether a set has at most one key of each band."""
     suits_shingle: ClassVar[str | None] = None
-    """What its paper makes of texts, as --shingle; a run by another says so before it starts."""
+    """The --shingle of its paper; a run by another says so before it starts."""
 
     @classmethod
     @abstractmethod
     def of(cls, request: Request) -> Scheme:
-        """ValueError for what it cannot promise."""
+        """The scheme for a request; ValueError for what it cannot promise."""
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
         """Whether a run should count tokens first, with these values of options, by flag."""
-        return cls.counting
+        return cls.counting or (
+            WEIGHTS in cls.options and KINDS[values.get(WEIGHTS.flag, ONE)].by_idf
+        )
 
     @property
     @abstractmethod
     def promise(self) -> str:
-        """Which pairs it finds, and how surely, in words for the summary."""
+        """The pairs it finds, and how surely, in words for the summary."""
 
     def travelling(self, sets: Ragged) -> Ragged:
-        """What of these sets is sent to where they are verified, and `keys` is asked of then."""
+        """The part of these sets that is sent to the reducer, which asks `keys` of it again."""
         return sets
 
     @abstractmethod
@@ -232,13 +230,11 @@ class Scheme(ABC):
         """
 
     def probe(self) -> str:
-        """What the keys of some sets are, in 16 hexadecimal digits: other versions give others."""
-        from hashlib import blake2b  # of what most programs do not ask
-
+        """A digest of the keys of some sets, in 16 hexadecimal digits, for each version."""
         keys = self.keys(Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES)))
-        told = blake2b(keys.values.astype("<u8").tobytes(), digest_size=8)
-        told.update(keys.offsets.astype("<u8").tobytes())
-        return told.hexdigest()
+        digest = blake2b(keys.values.astype("<u8").tobytes(), digest_size=8)
+        digest.update(keys.offsets.astype("<u8").tobytes())
+        return digest.hexdigest()
 
     @abstractmethod
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -246,18 +242,15 @@ class Scheme(ABC):
 
     @abstractmethod
     def recall(self, similarity: float) -> float:
-        """The least probability that two sets share a key.
-
-        They have this similarity by the scheme's own measure, the first of `measures`.
-        """
+        """The least probability that sets of this similarity share a key; by its own measure."""
 
     def cost(self) -> list[str]:
-        """What a run is going to cost, where it can tell, or another would save: lines in words."""
+        """What a run will cost, or another setting would save: lines in words, if it is known."""
         return []
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
-        """One of `measures`."""
-        return MEASURES[name](threshold)
+        """The one of `measures` with this name."""
+        return weighted_measure(name, threshold, self.weights)
 
 
 def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
@@ -272,8 +265,8 @@ def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
 def shown(chance: float) -> str:
     """Six decimals, rounded down, so that no promise is more than what is kept; only 1 is 1.
 
-    Subtle: a float may lie a hair below the chance that it stands for, as 0.29 does; so the hair
-    is added, and by fractions, since a product of floats is rounded, too.
+    Subtle: a float may lie a hair below the chance that it stands for, as 0.29 does, so the hair is
+    added; as fractions, since a product of floats is rounded, too.
 
     >>> shown(0.9999419), shown(0.29), shown(0.99999999), shown(1)
     ('0.999941', '0.290000', '0.999999', '1.000000')

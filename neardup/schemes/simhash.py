@@ -11,31 +11,19 @@ strangers meet by it, a run says so before it starts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.schemes import bit_keys
 from neardup.schemes.banding import MOST, STRANGERS
-from neardup.schemes.bit_keys import (
-    BITS,
-    HAIR,
-    MAX_BITS,
-    Blocks,
-    EqualBits,
-    agreement,
-    keys_of,
-    most_blocks,
-)
 from neardup.schemes.scheme import (
     WEIGHTS,
     Option,
     Request,
-    Scheme,
     asked_weights,
-    asks_for_counts,
     shown,
     weighted_seed,
     whole,
@@ -43,7 +31,7 @@ from neardup.schemes.scheme import (
 from neardup.sets.hashing import signs
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, Threshold
-from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
+from neardup.similarity.weighted_measures import TokenWeights
 
 DEFAULT_BITS = 64
 MAX_BANDS_ASKED = 16
@@ -52,20 +40,20 @@ MOST_ADVISED = 256  # keys a record
 DISTANCE = Option(
     "--distance",
     "K",
-    "with --scheme simhash: the most bits in which the fingerprints of a pair differ; more than 15 "
-    "take more --max-bands, K + 1 at least (default: 3)",
-    whole(0, MAX_BITS - 1),
+    "with --scheme simhash: the maximum number of bits in which the fingerprints of a pair differ; "
+    "above 15, set --max-bands to at least K + 1 (default: 3)",
+    whole(0, bit_keys.MAX_BITS - 1),
     default="3",
     finds_more="a larger --distance misses fewer",
 )
 
 
 @dataclass
-class SimHash(Scheme):
+class SimHash(bit_keys.BitScheme):
     """`seed` (0 … 2^64-1) draws the hyperplanes; `weights` are those of tokens.
 
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
-    >>> prints = SimHash(distance=3, blocks=5).fingerprints(sets)
+    >>> prints = SimHash(distance=3, blocks=5).vectors(sets)
     >>> [bin(int(prints[0, 0] ^ prints[i, 0])).count("1") for i in range(3)]
     [0, 3, 25]
     """
@@ -76,7 +64,7 @@ class SimHash(Scheme):
     weights: TokenWeights | None = None
     bits: int = DEFAULT_BITS
     measures: ClassVar[tuple[str, ...]] = ("hamming", "jaccard", "dice", "cosine")
-    options: ClassVar[tuple[Option, ...]] = (DISTANCE, BITS, WEIGHTS, MOST)
+    options: ClassVar[tuple[Option, ...]] = (DISTANCE, bit_keys.BITS, WEIGHTS, MOST)
 
     @classmethod
     def of(cls, request: Request) -> SimHash:
@@ -85,23 +73,19 @@ class SimHash(Scheme):
                 "--threshold: fingerprints are verified by --distance, or name a --measure"
             )
         distance, limit = request.value(DISTANCE), request.value(MOST) or MAX_BANDS_ASKED
-        bits = request.value(BITS) or DEFAULT_BITS
+        bits = request.value(bit_keys.BITS) or DEFAULT_BITS
         if distance >= bits:
             raise ValueError(
                 f"--distance {distance} of {bits} bits makes a pair of any two records; take more "
                 "--bits"
             )
-        blocks = most_blocks(distance, limit, bits)
+        blocks = bit_keys.most_blocks(distance, limit, bits)
         if not blocks:
             raise ValueError(
                 f"--distance {distance} needs {distance + 1} keys a record, "
                 f"and at most {limit} are allowed (--max-bands)"
             )
         return cls(distance, blocks, weighted_seed(request), asked_weights(request), bits)
-
-    @classmethod
-    def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
-        return asks_for_counts(values)
 
     @property
     def promise(self) -> str:
@@ -118,45 +102,38 @@ class SimHash(Scheme):
         ]
 
     def _instead(self, most: float) -> str:
-        """What would let strangers meet with no more than this probability."""
+        """An option with which dissimilar records share a key with at most this probability."""
         for blocks in range(self.blocks + 1, self.bits + 1):
-            keys = len(Blocks(self.bits, blocks, self.distance))
+            keys = len(bit_keys.Blocks(self.bits, blocks, self.distance))
             if keys > MOST_ADVISED:
                 break
             if (there := self._strangers(blocks, self.distance)) <= most:
                 return f"with --max-bands {keys} only with {there:.1g}"
         allowed = max(MAX_BANDS_ASKED, len(self.ways))
         for distance in range(self.distance - 1, -1, -1):
-            there = self._strangers(most_blocks(distance, allowed, self.bits), distance)
+            there = self._strangers(bit_keys.most_blocks(distance, allowed, self.bits), distance)
             if there <= most:
                 break
         return f"with --distance {distance} only with {there:.1g}"
 
     def _strangers(self, blocks: int, distance: int) -> float:
-        """How likely they meet."""
-        return Blocks(self.bits, blocks, distance).by_chance(agreement(STRANGERS))
+        """The probability that dissimilar records share a key."""
+        return bit_keys.Blocks(self.bits, blocks, distance).by_chance(bit_keys.agreement(STRANGERS))
 
-    @property
-    def ways(self) -> Blocks:
-        """To meet."""
-        return Blocks(self.bits, self.blocks, self.distance)
+    @cached_property
+    def ways(self) -> bit_keys.Blocks:  # type: ignore[override]
+        return bit_keys.Blocks(self.bits, self.blocks, self.distance)
 
     def recall(self, similarity: float) -> float:
-        """Of fingerprints; one bit more, and it may lie so that no block is left."""
-        return self.ways.recall(int(similarity * self.bits + HAIR))
+        """The recall for fingerprints: one bit more may leave no block equal."""
+        return self.ways.recall(int(similarity * self.bits + bit_keys.HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
         if name == "hamming":
-            return EqualBits(self.fingerprints, self.bits, self.bits - self.distance)
-        return weighted_measure(name, threshold, self.weights)
+            return bit_keys.EqualBits(self.vectors, self.bits, self.bits - self.distance)
+        return super().measure(name, threshold)
 
-    def key_counts(self, sizes: np.ndarray) -> np.ndarray:
-        return np.full(len(sizes), len(self.ways))
-
-    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        return keys_of(self.ways, self.fingerprints(sets), low, high)
-
-    def fingerprints(self, sets: Ragged) -> np.ndarray:
-        """uint64 (n, W), of W words for F bits; no set may be empty."""
+    def vectors(self, sets: Ragged) -> np.ndarray:
+        """The fingerprints of sets that are not empty: uint64 (n, W), W words for F bits."""
         weights = None if self.weights is None else self.weights.of(sets)
         return signs(sets, weights, self.seed, 0, self.bits)

@@ -22,18 +22,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.lines.keyed_lines import HASH_BITS
 from neardup.schemes.by_size import prefix_sizes, rarest
-from neardup.schemes.exact import TOKENS, dearer_than_exact
-from neardup.schemes.scheme import Request, Scheme
+from neardup.schemes.exact import Prefix
+from neardup.schemes.scheme import Scheme
 from neardup.sets.hashing import combine, mix, random_words
 from neardup.sets.ragged import Ragged, first_of_run, spans
-from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import NINE_TENTHS, Threshold
 
 
 @dataclass(eq=False)
-class SpotSigs(Scheme):
+class SpotSigs(Prefix):
     """All keys are of band 0; `seed` (0 … 2^64-1) draws the hashes.
 
     >>> sets = Ragged.from_rows([[*range(20)], [*range(22)], [*range(18)], [*range(50, 72)]])
@@ -45,37 +44,22 @@ class SpotSigs(Scheme):
     """
 
     resemblance: Threshold = NINE_TENTHS
-    seed: int = 0
-    counts: TokenCounts | None = None
-    counting: ClassVar[bool] = True
-    keeps_recall: ClassVar[bool] = True
-    one_a_band: ClassVar[bool] = False
+    measures: ClassVar[tuple[str, ...]] = Scheme.measures
     suits_shingle: ClassVar[str | None] = "spot:2:1"
-
-    @classmethod
-    def of(cls, request: Request) -> SpotSigs:
-        assert request.resemblance is not None
-        return cls(request.resemblance, request.key_seed("spotsigs"), request.counts)
+    name: ClassVar[str] = "spotsigs"
 
     @property
     def promise(self) -> str:
         return f"every pair at {self.resemblance} or above is found"
 
-    def recall(self, similarity: float) -> float:
-        return float(similarity >= float(self.resemblance))
-
-    def cost(self) -> list[str]:
-        if self.counts is None:
-            return []
-        return dearer_than_exact("spotsigs", TOKENS, self.resemblance, self.counts)
+    def probe(self) -> str:
+        return Scheme.probe(self)  # its counts refuse nothing
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         own, before = self._partitions(sizes)
         return prefix_sizes(sizes, self.resemblance) * np.where(before < own, 2, 1)
 
-    def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        if not low <= 0 < high:
-            return Ragged(np.empty(0, np.uint64), np.zeros(len(sets) + 1, np.int64))
+    def _keys(self, sets: Ragged) -> Ragged:
         prefixes = rarest(sets, self.counts, prefix_sizes(sets.sizes, self.resemblance))
         tokens = mix(prefixes.values ^ random_words(self.seed, 1, stream=1))
         own, before = self._partitions(sets.sizes)
@@ -92,13 +76,13 @@ class SpotSigs(Scheme):
         return Ragged.from_unsorted(words, self.key_counts(sets.sizes))
 
     def _partitions(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first sizes of the partitions of each size: its own, and its smallest partner's."""
+        """The first sizes of two partitions for each size: its own, and its smallest partner's."""
         smallest = self.resemblance.smallest_partner(sizes)
         return first_sizes(self.resemblance, sizes), first_sizes(self.resemblance, smallest)
 
 
 def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
-    """The smallest size (int64) in the partition of each.
+    """The smallest size (int64) in the partition of each size.
 
     >>> first_sizes(NINE_TENTHS, np.array([1, 18, 19, 20, 21, 22, 23, 1000])).tolist()
     [1, 18, 19, 19, 21, 21, 23, 984]
@@ -110,7 +94,7 @@ def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def _starts(threshold: Threshold, most: int) -> np.ndarray:
-    """The first sizes, up to `most`, of all partitions that may be of several sizes.
+    """The first sizes, up to `most`, of all partitions that may have several sizes.
 
     If one begins at m, the one after ends where the partners of m - 1 do: none reaches further.
     """

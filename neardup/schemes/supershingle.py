@@ -1,4 +1,4 @@
-"""Super-shingles: two sets meet when at least B of their S super-shingles are equal.
+"""Super-shingles: sets share a key when at least B of their S super-shingles are equal.
 
 M min-hashes are cut into S super-shingles, each a hash of M/S of them, and two sets are taken for
 similar when B super-shingles agree; of 84 in 6, it takes 2 (Broder, Glassman, Manasse, Zweig,
@@ -55,7 +55,7 @@ class Supers:
 
     @classmethod
     def parse(cls, text: str) -> Supers:
-        """ValueError says what is wrong, and what to type instead."""
+        """Read M:S:B; ValueError says what is wrong, and what to type instead."""
         parts = text.split(":")
         if len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 9 for p in parts):
             raise ValueError(f"{text!r} is not M:S:B, such as 84:6:2")
@@ -87,8 +87,7 @@ class Supers:
 
     @cached_property
     def choices(self) -> np.ndarray:
-        """int64 (C(S, B), B): by their last super-shingle, so that the first bands take few of
-        them to make."""
+        """int64 (C(S, B), B), by the last super-shingle: the first bands need few of them."""
         choices = combinations(range(self.number), self.agree)
         return np.array(sorted(choices, key=lambda choice: choice[::-1]))
 
@@ -113,14 +112,13 @@ class SuperShingle(Scheme):
     """
 
     seed: int = 0
-    resemblance: Threshold = NINE_TENTHS  # for which the promise is told
+    resemblance: Threshold = NINE_TENTHS  # for which the promise holds
     supers: Supers = Supers()
     options: ClassVar[tuple[Option, ...]] = (SUPERSHINGLES,)
 
     @classmethod
     def of(cls, request: Request) -> SuperShingle:
-        assert request.resemblance is not None
-        return cls(request.seed, request.resemblance, request.value(SUPERSHINGLES))
+        return cls(request.seed, request.least, request.value(SUPERSHINGLES))
 
     @property
     def promise(self) -> str:

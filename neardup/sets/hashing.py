@@ -1,36 +1,33 @@
 """Seeded hashing, min-hashes and random hyperplanes: the same in every process and on any machine.
 
-Hashing.  Python's own `hash()` differs between processes, and a linear hash alone leans on
+*Hashing.*  Python's own `hash()` differs between processes, and a linear hash alone leans on
 consecutive ids, so every token goes once through a 64-bit finaliser before anything linear touches
 it.  The finaliser and the generator are SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).  All
 arithmetic is modulo 2^64 (`uint64`) or 2^32 (`uint32`) and relies on wrapping.
 
-Min-hashes in bands: the least value of a random hash over a set, r of them hashed to one word.  The
-minimum is equal for two sets with probability s, their resemblance (Broder 1997), so the word of a
-band is equal with probability s^r.  Letters: n sets, B bands (15), r rows (7).  Cost: 0.3 ns for
-each token and hash.
+*Min-hashes* (`band_words`): the minimum of a random hash over a set is equal for two sets with
+probability s, their resemblance (Broder 1997).  r of them make one word, equal with probability
+s^r.  Letters: n sets, B bands (15), r rows (7).  Cost: 0.3 ns for each token and hash.
 
-Random hyperplanes: the side on which a set lies (Charikar 2002).  In dimension d every token counts
-+1 or -1, by a bit of its random word; the sign of the sum over a set, each token times its weight,
-is the side (`signs`).  The vectors of two sets at an angle θ lie on the same side of a hyperplane
-with probability 1 - θ/π.  That is exact for hyperplanes drawn from a normal distribution; those of
-±1 come near it as the number of tokens grows (central limit), if no few of them outweigh the
-others.  `hyperplane_sides` has normal ones, for weighted sets.
+*Random hyperplanes*: the side on which a set lies (Charikar 2002).  The vectors of two sets at an
+angle θ lie on the same side with probability 1 - θ/π, if the hyperplane is drawn from a normal
+distribution (`hyperplane_sides`, for weighted sets).  `signs` draws +1 or -1 for each token and
+dimension, which comes near it as the number of tokens grows (central limit) unless a few of them
+outweigh the others.  A sum of 0 is on neither side.  It gets a random bit, drawn by the smallest
+word of the set: similar sets get the same bit most of the time, others half of the time.
 
-A sum of 0 would lie on both sides.  It gets a random bit, drawn by the smallest word of the set:
-neither side is favoured, similar sets get the same bit most of the time, others half of the time.
-
-Eight dimensions, or four where tokens have weights up to 255, are summed in the lanes of one 64-bit
-word; heavier ones by themselves:
+`signs` sums eight dimensions, or four where tokens have weights up to 255, in the lanes of one
+word; heavier tokens by themselves:
 
     word >> j & 0x0101010101010101      bits j, j+8, j+16 … of a token's word, each in a byte
     sum over 255 tokens                 255 at most: no lane runs over
 
-Letters: T tokens in n sets, D dimensions (2,108).  Cost: some 0.2 ns for each token and dimension.
+A normal number is the quantile of 12 random bits, in whole multiples of 2^-11: half of the 4,096
+steps are above 0, and none is 0.  The weights of a set are cut, where need be, to add up to less
+than 2^39: so all sums are whole numbers below 2^53, which float64 has exactly.
 
-A normal number is the quantile of 12 random bits, in whole multiples of 2^-11: 4,096 steps, half of
-them above 0, and none that is 0.  The weights of a set are cut, where need be, to add up to less
-than 2^39: so all sums are whole numbers below 2^53.  Cost: some 10 ns for each token and dimension.
+Letters: T tokens in n sets, D dimensions (2,108).  Cost for each token and dimension: some 0.2 ns
+for `signs`, 10 ns for `hyperplane_sides`.
 """
 
 from __future__ import annotations
@@ -43,6 +40,14 @@ from neardup.sets.ragged import Ragged, chunks
 
 WORD = 1 << 64
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: SplitMix64's step
+CACHE_TOKENS = 1 << 15  # hashed together: a few arrays of 256 KiB stay in the second-level cache
+SET_TOKENS = 32  # what the sums of a set take in memory, in tokens
+LANE_TOKENS = 255  # whose sum fits a lane: of 8 bits, or of 16 where each weighs up to 255
+STEP_BITS, SCALE = 12, 1 << 11  # of normal numbers
+DRAWS = 4  # normal numbers from a random word
+TOTAL_BITS = 39  # of weights that add up, beside 13 of a number: float64 has them all exactly
+NORMAL_CACHE_TOKENS = 1 << 11
+DISTINCT_AT_ONCE = 1 << 16
 
 
 def mix(values: np.ndarray) -> np.ndarray:
@@ -76,7 +81,7 @@ def unmix(values: np.ndarray) -> np.ndarray:
 
 
 def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
-    """The first `count` outputs (uint64) of SplitMix64 for `seed` (0 … 2^64-1).
+    """Return the first `count` outputs (uint64) of SplitMix64 for `seed` (0 … 2^64-1).
 
     Streams of one seed are independent of each other.  numpy's generators are not used because
     their streams may change between versions, and every mapper and reducer must agree.
@@ -103,11 +108,8 @@ def combine(columns: np.ndarray, seed: int | np.ndarray) -> np.ndarray:
     return mix(digest)
 
 
-CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the second-level cache
-
-
 def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndarray:
-    """uint64 (n, B): for each set, none of them empty, the words of the bands (int64) asked for.
+    """Return uint64 (n, B): for each set, none of them empty, the words of these bands (int64).
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
     >>> words = band_words(sets, np.arange(2), rows=3, seed=0)
@@ -129,7 +131,7 @@ def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndar
 def _minima(
     mixed: np.ndarray, starts: np.ndarray, bands: np.ndarray, rows: int, seed: int
 ) -> np.ndarray:
-    """uint32 (rows, B, n), of n sets whose mixed tokens (uint32, odd) begin at `starts`.
+    """Return uint32 (rows, B, n), for n sets whose mixed tokens (uint32, odd) begin at `starts`.
 
     A hash function is one multiplication by a random odd word: of a token that is odd, too, each
     odd word comes out with the same probability, and no token has a hash that is always small.
@@ -149,13 +151,8 @@ def _minima(
     return minima
 
 
-CACHE_TOKENS = 1 << 15  # summed together: a few arrays of 256 KiB stay in the second-level cache
-SET_TOKENS = 32  # what the sums of a set take in memory, in tokens
-LANE_TOKENS = 255  # whose sum fits a lane: of 8 bits, or of 16 where each weighs up to 255
-
-
 def signs(sets: Ragged, weights: np.ndarray | None, seed: int, low: int, high: int) -> np.ndarray:
-    """uint64 (n, W): bit d of set i is bit d % 64 of word d // 64 - low // 64 in row i.
+    """Return uint64 (n, W): bit d of set i is bit d % 64 of word d // 64 - low // 64 in row i.
 
     For dimensions d = low … high-1; other bits are 0.  weights: int64 (T,), above 0, less than 2^62
     in a set, or None where every token weighs 1.  No set may be empty.
@@ -176,25 +173,19 @@ def signs(sets: Ragged, weights: np.ndarray | None, seed: int, low: int, high: i
         for word in range(first_word, last_word):
             dimensions = range(max(low - 64 * word, 0), min(high - 64 * word, 64))
             random = mix(mixed[start:stop] + draws[word])
-            result[first:last, word - first_word] = _sides(random, some, starts, dimensions)
+            sums, total = _sums(random, some, starts, dimensions)
+            ties = mix(np.minimum.reduceat(random, starts))
+            sides = _packed(sums > total - sums) | _packed(sums == total - sums) & ties
+            asked = np.uint64(sum(1 << d for d in dimensions))
+            result[first:last, word - first_word] = sides & asked
     return result
-
-
-def _sides(
-    random: np.ndarray, weights: np.ndarray | None, starts: np.ndarray, dimensions: range
-) -> np.ndarray:
-    """uint64 (n,), of n sets whose tokens' random words begin at `starts`."""
-    sums, total = _sums(random, weights, starts, dimensions)
-    tie = mix(np.minimum.reduceat(random, starts))
-    rest = total - sums
-    sides = _packed(sums > rest) | _packed(sums == rest) & tie
-    return sides & np.uint64(sum(1 << d for d in dimensions))
 
 
 def _sums(
     random: np.ndarray, weights: np.ndarray | None, starts: np.ndarray, dimensions: range
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the tokens with a 1 weigh in each of 64 dimensions, int64 (64, n); and all tokens, (n,).
+    """Return the weight of the tokens with a 1 in each of 64 dimensions, int64 (64, n), and that of
+    all tokens, (n,), for n sets whose tokens' random words begin at `starts`.
 
     Lane i of the word shifted by j is dimension j·lanes + i; those not asked for stay 0.  Heavy
     tokens have one lane, and take the bits that they would have in four.
@@ -223,22 +214,14 @@ def _sums(
 
 
 def _packed(bits: np.ndarray) -> np.ndarray:
-    """64 rows of bits (64, n) as n words, the first row in the lowest bit."""
+    """Return 64 rows of bits (64, n) as n words, the first row in the lowest bit."""
     octets = np.packbits(bits, axis=0, bitorder="little")
     return np.ascontiguousarray(octets.T).view("<u8")[:, 0].astype(np.uint64)
 
 
-STEP_BITS, SCALE = 12, 1 << 11
-DRAWS = 4  # from a random word
-WORD_BITS = 64
-TOTAL_BITS = 39  # of weights that add up, beside 13 of a number: float64 has them all exactly
-NORMAL_CACHE_TOKENS = 1 << 11
-DISTINCT_AT_ONCE = 1 << 16
-
-
 @cache
 def quantiles() -> np.ndarray:
-    """float64 (4096,), whole numbers: of the middle of each step."""
+    """Return the normal quantiles of the middle of each step, float64 (4096,), whole numbers."""
     from statistics import NormalDist  # which takes as long to import as all schemes
 
     normal, steps = NormalDist(), 1 << STEP_BITS
@@ -250,17 +233,14 @@ def quantiles() -> np.ndarray:
 def hyperplane_sides(
     sets: Ragged, weights: np.ndarray, seed: int, low: int, high: int
 ) -> np.ndarray:
-    """uint64 (n, W): bit d of set i is bit d % 64 of word d // 64 - low // 64 in row i.
-
-    For dimensions d = low … high-1; other bits are 0.  weights: int64 (T,), above 0, less than 2^62
-    in a set.  No set may be empty.
+    """As `signs`, which see; with normal numbers, and every token has a weight.
 
     >>> sets = Ragged.from_rows([[1, 2], [1, 2], [1, 3]])
     >>> words = hyperplane_sides(sets, np.array([4, 1, 1, 4, 4, 4]), seed=0, low=0, high=64)[:, 0]
     >>> [bin(int(words[0]) ^ int(words[i])).count("1") for i in (1, 2)]
     [24, 9]
     """
-    first_word, last_word = low // WORD_BITS, -(-high // WORD_BITS)
+    first_word, last_word = low // 64, -(-high // 64)
     result = np.empty((len(sets), max(last_word - first_word, 0)), dtype=np.uint64)
     exact = _cut(weights, sets.offsets).astype(np.float64)[:, np.newaxis]
     for first, last in chunks(sets.sizes, DISTINCT_AT_ONCE):
@@ -276,28 +256,22 @@ def hyperplane_sides(
                 terms = numbers[place[tokens]]
                 terms *= exact[bounds[i] : bounds[j]]
                 sums = np.add.reduceat(terms, bounds[i:j] - bounds[i], axis=0)
-                sides = _packed_columns(sums > 0) | _packed_columns(sums == 0) & mix(
-                    tie[i:j] + np.uint64(word)
-                )
+                ties = mix(tie[i:j] + np.uint64(word))
+                sides = _packed((sums > 0).T) | _packed((sums == 0).T) & ties
                 result[first + i : first + j, word - first_word] = sides
     inside = [range(max(low, 64 * w), min(high, 64 * w + 64)) for w in range(first_word, last_word)]
     return result & np.array([sum(1 << d % 64 for d in ds) for ds in inside], dtype=np.uint64)
 
 
 def _numbers(mixed: np.ndarray, word: int, seed: int) -> np.ndarray:
-    """float64 (V, 64): those of V tokens in the dimensions of a word."""
-    draws = WORD_BITS // DRAWS
+    """Return the normal numbers of V tokens in the dimensions of a word, float64 (V, 64)."""
+    draws = 64 // DRAWS
     random = mix(mixed[:, np.newaxis] + random_words(seed, (word + 1) * draws, stream=7)[-draws:])
     return quantiles()[random.astype("<u8").view("<u2") >> np.uint16(16 - STEP_BITS)]
 
 
-def _packed_columns(bits: np.ndarray) -> np.ndarray:
-    """64 columns of bits (n, 64) as n words, the first column in the lowest bit."""
-    return np.packbits(bits, axis=1, bitorder="little").view("<u8")[:, 0].astype(np.uint64)
-
-
 def _cut(weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """The same but for their last bits, where those of a set add up to more than there is room."""
+    """Return weights without their last bits, where those of a set add up to 2^39 or more."""
     totals = np.add.reduceat(weights, offsets[:-1]) if len(weights) else weights
     bits = np.frexp(totals.astype(np.float64))[1].astype(np.int64)
     return weights >> np.repeat(np.maximum(bits - TOTAL_BITS, 0), np.diff(offsets))

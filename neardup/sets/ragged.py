@@ -1,16 +1,13 @@
 """Sets as flat arrays: `Ragged` rows, runs of equal values, and a `Batch` of records.
 
-Rows of different lengths in two flat arrays (compressed sparse rows), and what rows share.
+Rows of different lengths are two flat arrays (compressed sparse rows).  Records are rows of tokens,
+and their keys are rows too, so one operation, `shared`, answers both questions of the reducer: how
+many tokens have two records in common, and which keys?
 
-Records are rows of tokens, and their keys are rows too, so one operation, `shared`, answers both
-questions of the reducer: how many tokens have two records in common, and which keys?
+A batch is some thousand records, the unit of work of every stage, since numpy pays only in bulk:
+parsing all tokens of a block of lines at once takes a tenth of the time of `split` and `int`.
 
 Letters: n rows, T values in all; row i is `values[offsets[i]:offsets[i+1]]`.
-
-Batches: some thousand records at a time, the unit of work of every stage.
-
-numpy pays only in bulk: parsing all tokens of a block of lines at once takes a tenth of the time
-of `split` and `int`.
 """
 
 from __future__ import annotations
@@ -20,9 +17,13 @@ from functools import partial
 
 import numpy as np
 
+SHORT = 16  # values a row, from which on rows are sorted one by one
+LONG = 128  # values of two rows together, above which they are merged by themselves
+PAIR_STEP = 1 << 20  # values merged in one vector step: about 8 MB each for a handful of arrays
+
 
 def first_of_run(values: np.ndarray) -> np.ndarray:
-    """True where a value is another than the one before it.
+    """Return True where a value differs from the one before it.
 
     >>> first_of_run(np.array([7, 7, 5, 7])).tolist()
     [True, False, True, True]
@@ -33,7 +34,7 @@ def first_of_run(values: np.ndarray) -> np.ndarray:
 
 
 def starts_of_runs(values: np.ndarray) -> np.ndarray:
-    """Where each run begins (int64); of no values there are none.
+    """Return where each run of equal values begins (int64).
 
     >>> starts_of_runs(np.array([7, 7, 5, 7])).tolist(), starts_of_runs(np.empty(0)).tolist()
     ([0, 2, 3], [])
@@ -42,7 +43,7 @@ def starts_of_runs(values: np.ndarray) -> np.ndarray:
 
 
 def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct values, ascending, and how often each is there (int64)."""
+    """Return the distinct values, ascending, and how often each occurs (int64)."""
     # Numbers of a vocabulary, many of each: counting them takes a tenth of sorting them.
     if values.dtype == np.uint64 and len(values) and int(values.max()) < len(values):
         members = np.bincount(values.astype(np.int64))
@@ -54,7 +55,7 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_rows(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """The order (int64) that puts values (uint64) in order of their rows (int64), and of size.
+    """Return the order (int64) of values (uint64) by their rows (int64), then by size.
 
     >>> in_rows(np.array([7, 5, 9], np.uint64), np.array([1, 1, 0])).tolist()
     [2, 1, 0]
@@ -66,7 +67,7 @@ def in_rows(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
 
 
 def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The positions starts[i], starts[i]+1, … (sizes[i] of them), for all i end to end.
+    """Return the positions starts[i], starts[i]+1, … (sizes[i] of them), for all i end to end.
 
     >>> spans(np.array([10, 40]), np.array([3, 2])).tolist()
     [10, 11, 12, 40, 41]
@@ -76,7 +77,7 @@ def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def later_in_run(members: np.ndarray) -> np.ndarray:
-    """How many values follow each in its run (int64), of runs of so many members, end to end.
+    """Return how many values follow each one in its run (int64), for runs of so many members.
 
     >>> later_in_run(np.array([2, 1, 3])).tolist()
     [1, 0, 0, 2, 1, 0]
@@ -86,18 +87,13 @@ def later_in_run(members: np.ndarray) -> np.ndarray:
 
 
 def pairs_in_runs(later: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(left, right): each position with as many after it as `later` says; int64.
+    """Return (left, right), int64: each position with as many after it as `later` says.
 
     >>> [column.tolist() for column in pairs_in_runs(np.array([2, 1, 0, 0]))]
     [[0, 0, 1], [1, 2, 2]]
     """
     everyone = np.arange(len(later))
     return np.repeat(everyone, later), spans(everyone + 1, later)
-
-
-SHORT = 16  # values a row, from which on rows are sorted one by one
-LONG = 128  # values of two rows together, above which they are merged by themselves
-PAIR_STEP = 1 << 20  # values merged in one vector step: about 8 MB each for a handful of arrays
 
 
 @dataclass(eq=False)
@@ -118,13 +114,13 @@ class Ragged:
 
     @classmethod
     def from_rows(cls, rows: list[list[int]]) -> Ragged:
-        """From Python lists, each of which may be unsorted and hold repeats."""
+        """Make rows of Python lists, each of which may be unsorted and hold repeats."""
         flat = np.array([value for row in rows for value in row], dtype=np.uint64)
         return cls.from_unsorted(flat, np.array([len(row) for row in rows], dtype=np.int64))
 
     @classmethod
     def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
-        """From rows laid end to end (uint64), each unsorted and with repeats; `sizes` are int64."""
+        """Make rows of values laid end to end (uint64), unsorted and with repeats; sizes: int64."""
         bits = int(values.max(initial=0)).bit_length() + len(sizes).bit_length()
         if bits <= 64:  # value and number of the row fit one word
             return _packed_rows(values, sizes, np.uint32 if bits <= 32 else np.uint64)
@@ -141,7 +137,7 @@ class Ragged:
 
     @classmethod
     def summed(cls, values: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> Ragged:
-        """As `from_unsorted`; the weights (int64) of equal values of a row add up.
+        """Do as `from_unsorted`; the weights (int64) of equal values of a row add up.
 
         >>> values, sizes = np.array([7, 5, 7], np.uint64), np.array([3])
         >>> rows = Ragged.summed(values, sizes, weights=np.array([1, 1, 1]))
@@ -159,7 +155,7 @@ class Ragged:
 
     @classmethod
     def end_to_end(cls, parts: list[Ragged]) -> Ragged:
-        """The rows of all parts."""
+        """Return the rows of all parts."""
         values = [np.empty(0, np.uint64), *(part.values for part in parts)]
         sizes = [np.empty(0, np.int64), *(part.sizes for part in parts)]
         weights = None
@@ -179,35 +175,33 @@ class Ragged:
         return self.values[self.offsets[index] : self.offsets[index + 1]]
 
     def take(self, index: np.ndarray) -> Ragged:
-        """The rows at `index` (int64 array), in that order."""
+        """Return the rows at `index` (int64 array), in that order."""
         sizes = self.sizes[index]
         places = spans(self.offsets[index], sizes)
-        return Ragged(self.values[places], _offsets(sizes), self._weights_at(places))
+        weights = None if self.weights is None else self.weights[places]
+        return Ragged(self.values[places], _offsets(sizes), weights)
 
     def where(self, chosen: np.ndarray) -> Ragged:
-        """The same rows with only those of all values that are chosen (bool array)."""
+        """Return the same rows with the chosen ones of all values only (bool array)."""
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
-        return Ragged(self.values[chosen], ends[self.offsets], self._weights_at(chosen))
+        weights = None if self.weights is None else self.weights[chosen]
+        return Ragged(self.values[chosen], ends[self.offsets], weights)
 
     def beside(self, more: Ragged) -> Ragged:
-        """These rows and, after them, `more`."""
+        """Return these rows and, after them, `more`."""
         return Ragged.end_to_end([self, more])
 
     def weighed(self) -> np.ndarray:
-        """The weight of each value (int64)."""
+        """Return the weight of each value (int64)."""
         return np.ones(len(self.values), np.int64) if self.weights is None else self.weights
 
     def bare(self) -> Ragged:
-        """The same rows, in which each value weighs 1."""
+        """Return the same rows, in which each value weighs 1."""
         return Ragged(self.values, self.offsets)
-
-    def _weights_at(self, places: np.ndarray) -> np.ndarray | None:
-        return None if self.weights is None else self.weights[places]
 
 
 def _packed_rows(values: np.ndarray, sizes: np.ndarray, word: type[np.unsignedinteger]) -> Ragged:
-    """`Ragged.from_unsorted` of values that fit `word` together with the number of their row, so
-    that one plain sort does it all."""
+    """Sort rows whose values fit `word` beside the number of their row, in one plain sort."""
     shift = 8 * word(0).itemsize - len(sizes).bit_length()
     rows = np.arange(len(sizes), dtype=word) << word(shift)
     packed = np.repeat(rows, sizes)
@@ -220,22 +214,18 @@ def _packed_rows(values: np.ndarray, sizes: np.ndarray, word: type[np.unsignedin
 
 
 def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
-    """For each pair (left[p], right[p]) of row numbers, the values that both rows hold.
+    """Return, for each pair (left[p], right[p]) of rows, the values that both hold.
 
-    left, right: int64 arrays of shape (P,); the result has P rows.
+    left, right: row numbers, int64 (P,); the result has P rows.
 
     >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
     >>> shared(rows, np.array([0, 1]), np.array([2, 2])).sizes.tolist()
     [2, 1]
     """
-    values, counts = [], []
-    for low, high in chunks(rows.sizes[left] + rows.sizes[right], PAIR_STEP):
-        common = _shared_step(rows.take(left[low:high]), rows.take(right[low:high]))
-        values.append(common.values)
-        counts.append(common.sizes)
-    if not values:
-        return Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
-    return Ragged(np.concatenate(values), _offsets(np.concatenate(counts)))
+    steps = chunks(rows.sizes[left] + rows.sizes[right], PAIR_STEP)
+    return Ragged.end_to_end(
+        [_shared_step(rows.take(left[low:high]), rows.take(right[low:high])) for low, high in steps]
+    )
 
 
 def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
@@ -254,7 +244,7 @@ def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
 
 
 def _shared_step(left: Ragged, right: Ragged) -> Ragged:
-    """What row i of `left` and row i of `right` share, for all i in one sort.
+    """Return what row i of `left` and row i of `right` share, for all i in one sort.
 
     With the row number above the value in one word, both sides are ascending runs: a stable sort
     merges them in linear time, and what both hold stands side by side.
@@ -264,9 +254,8 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
     if top >> shift:
         long = len(left.values) + len(right.values) > LONG * len(left)
         return (_shared_one_by_one if long else _shared_step_of_ranks)(left, right)
-    both = np.concatenate(
-        [side.values | _owner(side) << np.uint64(shift) for side in (left, right)]
-    )
+    row = np.arange(len(left), dtype=np.uint64) << np.uint64(shift)
+    both = np.concatenate([side.values | np.repeat(row, side.sizes) for side in (left, right)])
     both.sort(kind="stable")
     common = both[:-1][both[1:] == both[:-1]]
     sizes = np.bincount((common >> np.uint64(shift)).astype(np.int64), minlength=len(left))
@@ -274,7 +263,7 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
-    """The same for values that leave no room for the row number, of long rows."""
+    """`_shared_step` for long rows whose values leave no room for the row number."""
     common = []
     for i in range(len(left)):
         both = np.concatenate((left.row(i), right.row(i)))
@@ -284,16 +273,12 @@ def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_step_of_ranks(left: Ragged, right: Ragged) -> Ragged:
-    """The same for short rows: the ranks of the values leave room."""
-    distinct, ranks = np.unique(np.concatenate((left.values, right.values)), return_inverse=True)
+    """`_shared_step` for short rows of such values: their ranks leave room."""
+    values, ranks = np.unique(np.concatenate((left.values, right.values)), return_inverse=True)
     ranks = ranks.astype(np.uint64)
     cut = len(left.values)
     common = _shared_step(Ragged(ranks[:cut], left.offsets), Ragged(ranks[cut:], right.offsets))
-    return Ragged(distinct[common.values.astype(np.int64)], common.offsets)
-
-
-def _owner(rows: Ragged) -> np.ndarray:
-    return np.repeat(np.arange(len(rows), dtype=np.uint64), rows.sizes)
+    return Ragged(values[common.values.astype(np.int64)], common.offsets)
 
 
 def _offsets(sizes: np.ndarray) -> np.ndarray:
@@ -311,6 +296,6 @@ class Batch:
     places: np.ndarray = field(default_factory=partial(np.empty, 0, np.uint64))
 
     def take(self, index: np.ndarray) -> Batch:
-        """The records at `index` (int64 array), in that order."""
+        """Return the records at `index` (int64 array), in that order."""
         places = self.places[index] if len(self.places) else self.places
         return Batch([self.ids[i] for i in index.tolist()], self.sets.take(index), places=places)

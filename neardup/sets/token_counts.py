@@ -1,29 +1,24 @@
-r"""Token counts: how many records have each token and each size, and a sample of records.
+r"""Token counts: how many records have each token and each size, and a sample of the records.
 
-A sample of the records, drawn by a hash: the sets whose hashes are smallest.
-
-Who reads which record does not matter: the smallest of all are among the smallest of each part.
-Equal sets count as one.
-
-Token counts: how many records have each token, and how many have each size.
-
-Some schemes ask how rare a token is: the prefix filter looks at the rarest tokens of a record
-first, and I-Match drops the rarest and the most frequent.  Two map-reduce steps count before them:
+Some schemes need to know how rare a token is: the prefix filter looks at the rarest tokens of a
+record first, and I-Match drops the rarest and the most frequent.  Two map-reduce steps count before
+them:
 
     record lines → t0…042 TAB 1    → (shuffle) → 999999999982:t0…042 TAB 17 → (shuffle) → counts
                    s0…035 TAB 1                   000000000000:s0…035 TAB 1200
                    r5…077 TAB 34o8                000000000000:r5…077 TAB 34o8
              map                         sum                                     order
 
-`t` is a token, `s` a size, and `r` a set of the sample behind its hash.  The
-second key begins with what is left to 10^12 - 1, so that the most frequent tokens come first, and
-of them the first million stays.  A token that is not among the counts has one record, or where a
-million are, no more than the last of them.
+`t` is a token, `s` a size, and `r` a set of the sample behind its hash.  The second key begins with
+what is left to 10^12 - 1, so that the most frequent tokens come first; the first million of them
+are kept.  A token that is not among the counts has one record, or, where a million are, no more
+than the last of them.
 
-Token counts of records that stream by, where a scheme asks for them and no --counts are given.
+`run_local.sh` and the cluster count in pieces on disk; `TokenCounter` has all distinct tokens in
+memory, at 16 bytes each.
 
-run_local.sh and the cluster count in pieces on disk; here all distinct tokens are in memory, at 16
-bytes each.
+The sample is drawn by a hash: the sets with the smallest hashes.  Who reads which record does not
+matter: the smallest of all are among the smallest of each part.  Equal sets count as one.
 """
 
 from __future__ import annotations
@@ -40,10 +35,12 @@ from neardup.sets.ragged import Ragged, distinct, first_of_run, starts_of_runs
 MOST_SETS = 1000
 SAMPLE_TOKENS = 1 << 21  # of all together: a few sets may be as large as all others
 WAITING = SAMPLE_TOKENS // 4  # tokens drawn, before some of them and of those held are chosen
-
-MOST_HASH = (1 << 64) - 1
+MOST_TOKENS = 1_000_000
+TOKENS_AT_ONCE = 1 << 21  # counted in memory by a mapper, at some 40 bytes each
+MOST = 10**12 - 1
 
 NO_SETS = Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
+Column = tuple[np.ndarray, np.ndarray]  # values (uint64), ascending, and how often each occurs
 
 
 class Sample:
@@ -58,7 +55,7 @@ class Sample:
 
     def __init__(self) -> None:
         self._hashes, self._sets = np.empty(0, np.uint64), NO_SETS
-        self._bound = np.uint64(MOST_HASH)  # above which nothing is kept any more
+        self._bound = np.uint64((1 << 64) - 1)  # above which nothing is kept any more
         self._new: list[tuple[np.ndarray, Ragged]] = []  # drawn, and not yet among the others
         self._new_sets = self._new_tokens = 0
 
@@ -105,16 +102,11 @@ class Sample:
         self._hashes, self._sets = hashes[order[:kept]], sets.take(order[:kept])
 
 
-MOST_TOKENS = 1_000_000
-TOKENS_AT_ONCE = 1 << 21  # counted in memory by a mapper, at some 40 bytes each
-MOST = 10**12 - 1
-
-
 @dataclass(eq=False)
 class TokenCounts:
     """sizes: int64 (m,), ascending; holders: int64 (m,), how many records have each; tokens: uint64
     (k,), ascending; frequencies: int64 (k,), in how many records each is, 2 or more; sample: some
-    of the sets, drawn by a hash; own: whether they are of the very records that are to meet.
+    of the sets, drawn by a hash; own: whether they are of the very records that are compared.
 
     >>> counts = TokenCounts.of_sets(Ragged.from_rows([[5, 7], [5], [5, 9]]))
     >>> counts.records, counts.of(np.array([5, 7, 100], np.uint64)).tolist()
@@ -130,18 +122,17 @@ class TokenCounts:
 
     @classmethod
     def empty(cls) -> TokenCounts:
-        """Of no records; what a scheme has before the counting step."""
+        """Return the counts of no records, which a scheme has before the counting step."""
         none = np.empty(0, np.int64)
         return cls(none, none, none.astype(np.uint64), none)
 
     @classmethod
     def of_sets(cls, sets: Ragged) -> TokenCounts:
-        """Of records that are all at hand, none of them empty."""
-        sample = Sample()
-        for _ in sample.watch([sets] if len(sets) else []):
-            pass
-        counted = *distinct(sets.sizes), *most_frequent(*distinct(sets.values))
-        return cls(*counted, sample.sets)
+        """Count records that are all at hand, none of them empty."""
+        counter = TokenCounter()
+        if len(sets):
+            counter.add(sets)
+        return counter.counts()
 
     @property
     def records(self) -> int:
@@ -153,12 +144,12 @@ class TokenCounts:
         return self.own and len(self.tokens) < MOST_TOKENS
 
     def digest(self) -> tuple[int, ...]:
-        """The same for the same counts, and hardly for others."""
+        """Return numbers that are the same for the same counts, and hardly for others."""
         weighed = (self.tokens * self.frequencies.astype(np.uint64)).sum()
         return self.records, len(self.tokens), int(weighed), int(self.own)
 
     def description(self) -> str:
-        """In words, the same for the same counts only."""
+        """Describe the counts in words, the same for the same counts only."""
         columns = self.sizes, self.holders, self.tokens, self.frequencies, self.sample.values
         sum_ = 0
         for column in columns:
@@ -167,7 +158,7 @@ class TokenCounts:
         return f"of {self.records:,} records (checksum {sum_:08x}){own}"
 
     def of(self, tokens: np.ndarray) -> np.ndarray:
-        """int64: in how many records each of these tokens (uint64) is, 1 for those not listed."""
+        """Return in how many records each of these tokens (uint64) is; 1 for those not listed."""
         if not len(self.tokens):
             return np.ones(len(tokens), dtype=np.int64)
         place = np.minimum(np.searchsorted(self.tokens, tokens), len(self.tokens) - 1)
@@ -175,18 +166,15 @@ class TokenCounts:
 
 
 def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The most frequent of those that are in several records, by token."""
+    """Return the most frequent of those that are in several records, by token."""
     several = np.flatnonzero(frequencies > 1)
     best = several[np.lexsort((tokens[several], -frequencies[several]))[:MOST_TOKENS]]
     best = best[np.argsort(tokens[best])]
     return tokens[best], frequencies[best]
 
 
-Column = tuple[np.ndarray, np.ndarray]  # values (uint64), ascending, and how often each is there
-
-
 def partial_counts(batches: Iterable[Ragged]) -> Iterator[tuple[Column, Column]]:
-    """(sizes, tokens) of a few million tokens at a time, and in how many records each is."""
+    """Yield the counts of (sizes, tokens), for a few million tokens at a time."""
     held: list[Ragged] = []
     size = 0
     for sets in batches:
@@ -205,7 +193,8 @@ def _counted(held: list[Ragged]) -> tuple[Column, Column]:
 
 
 class TokenCounter:
-    """
+    """Counts the tokens of records that stream by.
+
     >>> counter = TokenCounter()
     >>> counter.add(Ragged.from_rows([[5, 7], [5]]))
     >>> counter.add(Ragged.from_rows([[5, 9]]))
@@ -215,42 +204,33 @@ class TokenCounter:
     """
 
     def __init__(self) -> None:
-        self._sizes, self._tokens = ValueCounter(np.int64), ValueCounter(np.uint64)
         self._sample = Sample()
-
-    def add(self, sets: Ragged) -> None:
-        for watched in self._sample.watch([sets]):
-            self._sizes.add(watched.sizes)
-            self._tokens.add(watched.values)
-
-    def counts(self) -> TokenCounts:
-        tokens = most_frequent(*self._tokens.total())
-        return TokenCounts(*self._sizes.total(), *tokens, self._sample.sets)
-
-
-class ValueCounter:
-    """How often each value has come."""
-
-    def __init__(self, kind: type) -> None:
-        self._values: np.ndarray = np.empty(0, kind)
-        self._counts: np.ndarray = np.empty(0, np.int64)
-        self._waiting: list[np.ndarray] = []
+        self._sizes: Column = np.empty(0, np.uint64), np.empty(0, np.int64)
+        self._tokens = self._sizes
+        self._waiting: list[Ragged] = []
         self._room = TOKENS_AT_ONCE
 
-    def add(self, values: np.ndarray) -> None:
-        self._waiting.append(values)
-        self._room -= len(values)
+    def add(self, sets: Ragged) -> None:
+        self._waiting += self._sample.watch([sets])
+        self._room -= len(sets.values)
         if self._room < 0:
-            self.total()
+            self._count()
 
-    def total(self) -> tuple[np.ndarray, np.ndarray]:
-        """The distinct values, ascending, and how often each has come (int64)."""
-        new, often = distinct(np.concatenate([self._values[:0], *self._waiting]))
-        values = np.concatenate((self._values, new))
-        order = np.argsort(values, kind="stable")
-        starts = starts_of_runs(values[order])
-        counts = np.concatenate((self._counts, often))[order]
-        self._values = values[order][starts]
-        self._counts = np.add.reduceat(counts, starts)
-        self._waiting, self._room = [], max(TOKENS_AT_ONCE, len(starts))
-        return self._values, self._counts
+    def counts(self) -> TokenCounts:
+        if self._waiting:
+            self._count()
+        sizes, holders = self._sizes
+        tokens = most_frequent(*self._tokens)
+        return TokenCounts(sizes.astype(np.int64), holders, *tokens, self._sample.sets)
+
+    def _count(self) -> None:
+        sizes, tokens = _counted(self._waiting)
+        self._sizes, self._tokens = _added(self._sizes, sizes), _added(self._tokens, tokens)
+        self._waiting, self._room = [], max(TOKENS_AT_ONCE, len(self._tokens[0]))
+
+
+def _added(one: Column, other: Column) -> Column:
+    values, counts = map(np.concatenate, zip(one, other))
+    order = np.argsort(values, kind="stable")
+    starts = starts_of_runs(values[order])
+    return values[order][starts], np.add.reduceat(counts[order], starts)

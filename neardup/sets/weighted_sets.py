@@ -1,16 +1,13 @@
-"""Bags and weighted sets: bags as plain sets, and min-hashes of weighted sets.
+"""Bags as plain sets, and min-hashes of weighted sets.
 
-Bags as sets: the second, third … of equal values are values of their own.
+*Bags.*  A value that occurs w times becomes w elements, value, value#2 … value#w, so that two bags
+share the smaller of the two counts of each value.  The Jaccard similarity of these sets is
+Σ min / Σ max of the counts; and so it is where a weight is a whole number.
 
-A value that is there w times becomes w elements, value, value#2 … value#w, so that bags share the
-smaller of two counts of each value: the Jaccard similarity of the sets is Σ min / Σ max of the
-counts, and so it is where a weight is a whole number.
-
-Consistent weighted sampling: two weighted sets agree in a sample with probability Σ min / Σ max.
-
-Over each token lies a half-plane of random points, a Poisson process: across, what weighs; up, its
-rank; and each point bears the number of one of K hash functions.  A set sees the points that lie
-within the weights of its tokens.  Its sample for a hash function is the lowest with that number.
+*Consistent weighted sampling*: two weighted sets agree in a sample with probability Σ min / Σ max.
+Over each token lies a half-plane of random points, a Poisson process: across, the weight; up, the
+rank; and each point has the number of one of K hash functions.  A set sees the points within the
+weights of its tokens.  Its sample for a hash function is the lowest point with that number.
 
     rank │    ·   2   |            x weighs 5 here, y weighs 3.  Of what either sees, both see the
          │  1      ·  | 3     ·    lowest point where it is not in the strip that x alone has: with
@@ -22,13 +19,13 @@ within the weights of its tokens.  Its sample for a hash function is the lowest 
 functions share one process, so that a set costs about K·log K points and not K times its tokens, is
 the idea of DartMinHash (Christiani, "DartMinHash: fast sketching for weighted sets", 2020).
 
-Weights are whole numbers.  The half-plane is cut in strips, 0-1, 1-2, 2-4, 4-8 …, and a strip of
-width W in cells of height 1/W, each with Poisson(1) points that its token, strip and number draw.
+Weights are whole numbers.  The half-plane is cut into strips, 0-1, 1-2, 2-4, 4-8 …, and a strip of
+width W into cells of height 1/W, each with Poisson(1) points drawn by its token, strip and number.
 No logarithm is taken, and what is added, multiplied or divided by a power of two is the same on
 every machine.
 
-Letters: T tokens in n sets; K hash functions (105), of which some are asked for.  Cost: 0.3 to
-0.8 ms for a set of 100 tokens at K = 105, a hundred times that of plain min-hashes.
+Letters: T tokens in n sets; K hash functions (105), of which some are needed.  Cost: 0.3 to 0.8 ms
+for a set of 100 tokens at K = 105, a hundred times that of plain min-hashes.
 """
 
 from __future__ import annotations
@@ -42,9 +39,15 @@ import numpy as np
 from neardup.sets.hashing import WORD, combine, mix, random_words
 from neardup.sets.ragged import Ragged, chunks, first_of_run, spans
 
+CELLS_AT_ONCE = 1 << 15
+STRIPS_AT_ONCE = 1 << 16  # a heavy token has forty, and a set may have millions of tokens
+MOST_STRIPS = 63
+POINTS = 2  # expected beside log K of each number, so that few sets have to look higher up
+RANK_BITS = 40
+
 
 def bags(sets: Ragged) -> Ragged:
-    """Each row as large as its weights add up to.
+    """Return weighted rows as sets, each row as large as its weights add up to.
 
     >>> rows = counted(np.array([7, 5, 7], np.uint64), np.array([3]))
     >>> bags(rows).sizes.tolist(), bool((bags(rows).row(0)[:2] == [5, 7]).all())
@@ -55,12 +58,11 @@ def bags(sets: Ragged) -> Ragged:
     values = np.repeat(sets.values, sets.weights)
     ordinals = spans(np.ones(len(sets.weights), np.int64), sets.weights)
     sizes = np.diff(np.concatenate((np.zeros(1, np.int64), np.cumsum(sets.weights)))[sets.offsets])
-    return Ragged.from_unsorted(_told_apart(values, ordinals), sizes)
+    return Ragged.from_unsorted(_set_apart(values, ordinals), sizes)
 
 
 def counted(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Rows laid end to end, as `Ragged.from_unsorted` has them: each value weighs as often as it
-    is there.
+    """Make rows as `Ragged.from_unsorted` does, in which each value weighs as often as it occurs.
 
     >>> rows = counted(np.array([7, 5, 7, 7], np.uint64), np.array([3, 1]))
     >>> rows.values.tolist(), rows.weights.tolist()
@@ -70,12 +72,12 @@ def counted(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def bagged(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """The same as sets."""
+    """Make rows as `counted` does, and return them as sets."""
     return bags(counted(values, sizes))
 
 
 def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The same for rows laid end to end, each in its order, as `counted` takes them.
+    """Return the elements of bags laid end to end, each in its place.
 
     >>> row = np.array([7, 7, 5, 7], dtype=np.uint64)
     >>> once, twice, other, of_next_row = numbered(row, np.array([3, 1])).tolist()
@@ -88,25 +90,20 @@ def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     lengths = np.diff(starts, append=len(values))
     ordinals = np.empty(len(values), dtype=np.int64)
     ordinals[order] = np.arange(1, len(values) + 1) - np.repeat(starts, lengths)
-    return _told_apart(values, ordinals)
+    return _set_apart(values, ordinals)
 
 
-def _told_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
+def _set_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
+    """Return values of which the second, third … of equal ones are values of their own."""
     again = np.flatnonzero(ordinals > 1)
-    told = values.copy()
-    told[again] = combine(np.stack((values[again], mix(ordinals[again].astype(np.uint64)))), seed=0)
-    return told
-
-
-CELLS_AT_ONCE = 1 << 15
-STRIPS_AT_ONCE = 1 << 16  # a heavy token has forty, and a set may have millions of tokens
-MOST_STRIPS = 63
-POINTS = 2  # expected beside log K of each number, so that few sets have to look higher up
-RANK_BITS = 40
+    apart = values.copy()
+    words = np.stack((values[again], mix(ordinals[again].astype(np.uint64))))
+    apart[again] = combine(words, seed=0)
+    return apart
 
 
 def _poisson_table() -> np.ndarray:
-    """uint64: a random word that is not below entry k makes more than k points, of 1 expected."""
+    """Return uint64 bounds: a word not below entry k makes more than k points, 1 expected."""
     terms = (Fraction((-1) ** i, factorial(i)) for i in range(40))
     inverse_e = sum(terms, Fraction(0))
     chances, below = [], Fraction(0)
@@ -122,7 +119,7 @@ POISSON = _poisson_table()
 def weighted_band_words(
     sets: Ragged, weights: np.ndarray, bands: np.ndarray, all_bands: int, rows: int, seed: int
 ) -> np.ndarray:
-    """uint64 (n, B): as `hashing.band_words`, of weighted sets; for the bands asked for.
+    """Return uint64 (n, B): as `hashing.band_words`, for weighted sets and these bands.
 
     weights: int64 (T,), above 0, which add up to less than 2^62 in a set; no set may be empty.
 
@@ -141,9 +138,9 @@ def weighted_band_words(
 def weighted_minima(
     sets: Ragged, weights: np.ndarray, numbers: np.ndarray, functions: int, seed: int
 ) -> np.ndarray:
-    """uint64 (n, len(numbers)): the samples of each set for these of `functions` hash functions.
+    """Return uint64 (n, len(numbers)): the samples of each set, for some of the hash functions.
 
-    numbers: int64, ascending.
+    numbers: int64, ascending, which of the `functions`.
     """
     samples = np.empty((len(sets), len(numbers)), dtype=np.uint64)
     if not samples.size:
@@ -178,20 +175,17 @@ class _Seen(NamedTuple):
     owner: np.ndarray
     totals: np.ndarray
 
-    def some(self, low: int, high: int) -> _Seen:
-        """Tokens low … high-1."""
-        tokens, weights, owner = (column[low:high] for column in self[:3])
-        return _Seen(tokens, weights, owner, self.totals)
-
 
 def _lowest(
     seen: _Seen, points: int, column: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The samples (n, width), and whether all of a set's are among its lowest `points` (bool)."""
+    """Return samples (n, width), and whether a set's lowest `points` have all of them (bool)."""
     lowest = np.full(len(seen.totals) * width, np.inf)
     samples = np.zeros(len(lowest), dtype=np.uint64)
     for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
-        words, ranks, owner, place = _points(seen.some(low, high), points, column)
+        tokens, weights, owner = (column[low:high] for column in seen[:3])
+        some = _Seen(tokens, weights, owner, seen.totals)
+        words, ranks, owner, place = _points(some, points, column)
         slot = owner * width + place
         lower = np.flatnonzero(ranks < lowest[slot])
         while len(lower):  # of those that go to one slot the last stays: a few rounds are enough
@@ -202,14 +196,15 @@ def _lowest(
 
 
 def _strips(weights: np.ndarray) -> np.ndarray:
-    """int64: strip j ends at 2^j, and all up to the one that the weight ends in are looked at."""
+    """Return the number of strips up to that of the weight (int64); strip j ends at 2^j."""
     return 1 + np.searchsorted(1 << np.arange(MOST_STRIPS), weights).astype(np.int64)
 
 
 def _points(
     seen: _Seen, points: int, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(words, ranks, sets, columns) of the points seen up to the rank that so many are below."""
+    """Return (words, ranks, sets, columns) of the seen points, up to the rank below which so many
+    are expected."""
     strips = _strips(seen.weights)
     token = np.repeat(np.arange(len(strips)), strips)
     strip = np.arange(len(token)) - np.repeat(np.cumsum(strips) - strips, strips)

@@ -1,6 +1,6 @@
 """How similar two sets are, exactly, and whether that is enough.
 
 In: sets, and a threshold as a fraction.
-Out: verified pairs with their similarity; filters that tell from afar what is no pair.
+Out: verified pairs with their similarity; filters that rule out pairs without a comparison.
 May import: sets.
 """

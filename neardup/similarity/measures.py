@@ -1,11 +1,7 @@
-"""The threshold and the measures of similarity, as exact fractions.
+"""The threshold and the measures of similarity, in exact integer arithmetic.
 
-The threshold: the least similarity of a pair, as an exact fraction.
-
-It enters as text and lives as a fraction: with floats, ceil(t·n) is wrong for some t and n, and
-pairs that lie exactly at the threshold get lost.
-
-Measures: how similar two records are, and whether that is enough, in exact integer arithmetic.
+The threshold, the least similarity of a pair, enters as text and lives as a fraction: with floats,
+ceil(t·n) is wrong for some t and n, and pairs that lie exactly at the threshold get lost.
 
     jaccard      |x∩y| / |x∪y|, the resemblance (Broder 1997)
     dice         2·|x∩y| / (|x| + |y|)
@@ -30,7 +26,10 @@ from neardup.sets.ragged import Ragged, shared
 
 Size = TypeVar("Size", int, np.ndarray)
 
+Fractions = tuple[np.ndarray, np.ndarray]  # part and whole
+
 MAX_DENOMINATOR = 10**9  # keeps denominator · size inside int64 for sets of up to 10^9 elements
+ANY_SIZE = (1 << 32) - 1
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Threshold:
 
     @classmethod
     def parse(cls, text: str) -> Threshold:
-        """Read "0.9", "9/10" or "1"; ValueError says what is wrong with anything else."""
+        """Read "0.9", "9/10" or "1"; ValueError names what is wrong with anything else."""
         try:
             value = Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
         except (ValueError, ZeroDivisionError):
@@ -64,7 +63,7 @@ class Threshold:
 
     @classmethod
     def at_most(cls, value: Fraction) -> Threshold:
-        """The largest one with a denominator in bounds that is not above `value`; ValueError."""
+        """The largest threshold with a denominator in bounds, at most `value`; ValueError if 0."""
         if value.denominator > MAX_DENOMINATOR:
             value = Fraction(
                 value.numerator * MAX_DENOMINATOR // value.denominator, MAX_DENOMINATOR
@@ -80,7 +79,7 @@ class Threshold:
         return f"{float(self):.9g}"
 
     def exactly(self) -> str:
-        """As it can be read again.
+        """The threshold as text that `parse` reads back.
 
         >>> Threshold(9, 10).exactly(), Threshold(1, 3).exactly()
         ('0.9', '1/3')
@@ -108,9 +107,6 @@ class Threshold:
 NINE_TENTHS = Threshold(9, 10)
 
 
-ANY_SIZE = (1 << 32) - 1
-
-
 class Verified(NamedTuple):
     """Pairs that reach the threshold: row numbers, and the similarity part/whole.
 
@@ -124,12 +120,10 @@ class Verified(NamedTuple):
 
 
 class Measure(Protocol):
-    """What the joins ask of a measure."""
+    """What the joins ask of a measure; directed: whether (x, y) and (y, x) are two pairs."""
 
     @property
-    def directed(self) -> bool:
-        """Whether (x, y) and (y, x) are two pairs."""
-        ...
+    def directed(self) -> bool: ...
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
         """The length filter: no larger set pairs with one of `size` (int64)."""
@@ -140,28 +134,34 @@ class Measure(Protocol):
         ...
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        """Those of the pairs (left[p], right[p]) that reach the threshold, in order."""
+        """The pairs (left[p], right[p]) that reach the threshold, in order."""
         ...
 
 
+class UnboundedMeasure:
+    """A base for measures: neither sizes nor common tokens rule out a pair."""
+
+    directed: ClassVar[bool] = False
+
+    def largest_partner(self, size: np.ndarray) -> np.ndarray:
+        return np.full(len(size), ANY_SIZE)
+
+    def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.ones(len(common), dtype=bool)
+
+
 @dataclass
-class SetMeasure:
+class SetMeasure(UnboundedMeasure):
     """A fraction of two sets' sizes and of what they share, and what follows from it."""
 
     threshold: Threshold
-    directed: ClassVar[bool] = False
 
     @property
     def resemblance(self) -> Threshold | None:
-        """The least that pairs have; None where any will do."""
-        raise NotImplementedError
+        """The least resemblance of pairs; None where there is none."""
+        return None
 
-    def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
-
-    def fraction(
-        self, common: np.ndarray, x: np.ndarray, y: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         """(part, whole): the similarity of sets of x and y elements with `common` in both."""
         raise NotImplementedError
 
@@ -173,18 +173,6 @@ class SetMeasure:
         x, y = sets.sizes[left], sets.sizes[right]
         good = self.may_reach(common, x, y)
         return Verified(left[good], right[good], *self.fraction(common[good], x[good], y[good]))
-
-
-class UnboundedMeasure:
-    """One that neither sizes nor common tokens rule out pairs of: a base for `Measure`s."""
-
-    directed: ClassVar[bool] = False
-
-    def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        return np.full(len(size), ANY_SIZE)
-
-    def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.ones(len(common), dtype=bool)
 
 
 class Jaccard(SetMeasure):
@@ -203,9 +191,7 @@ class Jaccard(SetMeasure):
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
         return self.threshold.largest_partner(size)
 
-    def fraction(
-        self, common: np.ndarray, x: np.ndarray, y: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         return common, x + y - common
 
 
@@ -220,9 +206,7 @@ class Dice(SetMeasure):
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
         return size * (2 * self.threshold.den - self.threshold.num) // self.threshold.num
 
-    def fraction(
-        self, common: np.ndarray, x: np.ndarray, y: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         return 2 * common, x + y
 
 
@@ -237,9 +221,7 @@ class Cosine(SetMeasure):
         bound = size / float(self.threshold) ** 2 * (1 + 1e-9) + 1  # rounded up: it only filters
         return np.minimum(bound, ANY_SIZE).astype(np.int64)
 
-    def fraction(
-        self, common: np.ndarray, x: np.ndarray, y: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         """In millionths, rounded from the exact root."""
         return millionths(common, x, y)
 
@@ -248,18 +230,9 @@ class Cosine(SetMeasure):
 
 
 class Overlap(SetMeasure):
-    """The larger of both containments, the overlap coefficient."""
+    """The larger of both containments: the overlap coefficient."""
 
-    @property
-    def resemblance(self) -> None:
-        return None
-
-    def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        return np.full(len(size), ANY_SIZE)
-
-    def fraction(
-        self, common: np.ndarray, x: np.ndarray, y: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         return common, np.minimum(x, y)
 
 
@@ -311,7 +284,7 @@ def millionths(dot: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarra
 
 def _root_in_millionths(part: int, whole: int) -> int:
     """√(part / whole) · 10^6, rounded half-even."""
-    square = 4 * 10**12 * part  # … / whole, of twice what is asked for
+    square = 4 * 10**12 * part  # … / whole: of twice the result
     twice = isqrt(square // whole)
     tie = twice % 4 == 1 and twice * twice * whole == square  # only a rational root can be one
     return (twice + 1) // 2 - tie
@@ -320,8 +293,7 @@ def _root_in_millionths(part: int, whole: int) -> int:
 def eighteen_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:
     """Format common/union with 18 decimals, cut off.
 
-    Fractions of numbers below 10^9 keep their order, and round to six decimals as they do
-    themselves.
+    Fractions of numbers below 10^9 keep their order, and round to the same six decimals.
 
     >>> eighteen_decimals(np.array([2999, 1]), np.array([3000, 1]))
     [b'0.999666666666666666', b'1.000000000000000000']

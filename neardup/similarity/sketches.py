@@ -1,13 +1,15 @@
-"""Sketches: small samples of large sets, from which resemblance and containment are estimated.
+"""Sketches: small samples of sets to estimate resemblance and containment, and bitmaps of sets.
 
-One seeded random order of all shingles gives each set x a sample that meets the sample of any other
-set (Broder 1997).  A shingle's place in it is a hash of 48 bits: two of a million shingles of a set
-are one by accident in one of five hundred sets, and then the set has one element less.
+One seeded random order of all shingles gives each set x a sample that is comparable with the sample
+of any other set (Broder 1997).  A shingle's place in it is a hash of 48 bits: two of a million
+shingles of a set are one by accident in one of five hundred sets, and then the set has one element
+less.
 
     MIN_s      M(x): the s smallest hashes of x, or all if x has fewer
     MOD_m      L(x): the hashes of x that m divides, about |x|/m of them
     signature  the smallest hash of x in each of `length` random orders
     b bits     of each place of a signature: equal minima have equal bits, others one time in 2^b
+               (Li, König, "b-Bit Minwise Hashing", WWW 2010)
 
     resemblance   |MIN_s(M(x)∪M(y)) ∩ M(x) ∩ M(y)| / |MIN_s(M(x)∪M(y))|   unbiased
                   |L(x)∩L(y)| / |L(x)∪L(y)|                               unbiased
@@ -20,19 +22,17 @@ sample; the rest of M(x)∪M(y) is not, since a large hash of x may be missing f
 in y.  Where M(x) and M(y) have fewer than s hashes each, both are the sets themselves, and all of
 them count: that is no estimate.  Where the denominator is empty there is none either: nan.
 
-Letters: n sets, s and m as above (s = 64, m = 25), P pairs of row numbers (left[p], right[p]).
-The b bits are those of Li and König, "b-Bit Minwise Hashing" (WWW 2010).
-
-Bitmaps of sets: a cheap upper bound of what two sets share.
-
-Every shingle flips one bit, of 64 or more, so that a bit is set where an odd number of the set's
-shingles fall.  Where the bitmaps of two sets differ, a shingle stands in one of them only:
+A bitmap is a cheap upper bound of what two sets share.  Every shingle flips one of 64 bits or more,
+so that a bit is set where an odd number of the set's shingles fall.  Where the bitmaps of two sets
+differ, a shingle is in one of them only:
 
     |x△y| ≥ popcount(bitmap(x) xor bitmap(y))   and   2·|x∩y| = |x| + |y| - |x△y|
 
 (Sandes, Teodoro, Melo, "Bitmap filter", Information Systems 2020).  A pair whose bound stays below
-what is asked for need not be compared.  64 bits say little about sets of a hundred shingles and
-more; twice as many bits as shingles tell all strangers apart.
+the threshold need not be compared.  64 bits say little about sets of a hundred shingles and more;
+twice as many bits as shingles tell nearly all dissimilar sets apart.
+
+Letters: n sets, s and m as above (s = 64, m = 25), P pairs of row numbers (left[p], right[p]).
 """
 
 from __future__ import annotations
@@ -46,6 +46,12 @@ from neardup.similarity.measures import Measure
 SAMPLE_BITS = 48  # of a hash; and 16 above for the number of a row, so that plain sorts do all
 PAIR_HASHES = 32  # what a pair costs beside the comparison of its hashes: no step has 2^16 pairs
 CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the second-level cache
+MOST_BITS = 16  # of a bitmap, as a power of two
+BITS_AT_ONCE = 1 << 20
+
+_ONES = np.zeros(1, dtype=np.uint8)  # the number of bits that are set in 0 … 2^16-1
+for _ in range(16):  # one bit more: that is set in the upper half
+    _ONES = np.concatenate((_ONES, _ONES + np.uint8(1)))
 
 
 def min_s(sets: Ragged, s: int, seed: int = 0) -> Ragged:
@@ -125,9 +131,9 @@ def resemblance_of_min_s(
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(in both, in all): of the sample of each union, int64 of shape (P,).
+    """(in both, in all): sizes in the sample of each union; int64 of shape (P,).
 
-    Of sets that have fewer than s elements each, what they share and what there is of them.
+    For sets that have fewer than s elements each, the sizes of intersection and union.
     """
     limit = np.where(whole_in_min_s(sketches, s, left, right), np.iinfo(np.int64).max, s)
     both, all_ = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
@@ -178,7 +184,7 @@ def agreement(signatures: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
 
 
 def equal_places(signatures: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """How many places of two signatures are equal; int64, shape (P,)."""
+    """The number of equal places of two signatures; int64, shape (P,)."""
     counts = np.empty(len(left), dtype=np.int64)
     for low, high in chunks(np.full(len(left), signatures.shape[1]), PAIR_STEP):
         equal = signatures[left[low:high]] == signatures[right[low:high]]
@@ -187,13 +193,13 @@ def equal_places(signatures: np.ndarray, left: np.ndarray, right: np.ndarray) ->
 
 
 def _hashed(sets: Ragged, seed: int) -> np.ndarray:
-    """The places of all shingles in the random order (uint64), row after row as they stand."""
+    """The places of all shingles in the random order (uint64), row after row."""
     mixed = mix(sets.values ^ random_words(seed, 1, stream=3))
     return mixed >> np.uint64(64 - SAMPLE_BITS)
 
 
 def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Rows laid end to end, each ascending, some thousand rows at a time."""
+    """Sort rows that are laid end to end, some thousand rows at a time."""
     rows = Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
     parts = [
@@ -215,14 +221,6 @@ def _smallest(rows: Ragged, s: int) -> Ragged:
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """part / whole, and nan where the whole is 0."""
     return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-
-
-MOST_BITS = 16  # as a power of two
-BITS_AT_ONCE = 1 << 20
-
-_ONES = np.zeros(1, dtype=np.uint8)
-for _ in range(16):  # one bit more: that is set in the upper half
-    _ONES = np.concatenate((_ONES, _ONES + np.uint8(1)))
 
 
 def bitmaps(sets: Ragged) -> np.ndarray:
@@ -250,12 +248,12 @@ def wide_bitmaps(sets: Ragged) -> np.ndarray:
 
 
 def _places(sets: Ragged, log: int) -> np.ndarray:
-    """uint64: which of 2^log bits each shingle flips."""
+    """The number (uint64) of the bit that each shingle flips, of 2^log bits."""
     return sets.values * np.uint64(GOLDEN) >> np.uint64(64 - log)
 
 
 def popcount(words: np.ndarray) -> np.ndarray:
-    """How many bits are set in each word (uint64); int64.
+    """The number of set bits of each word (uint64); int64.
 
     >>> popcount(np.array([0, 7, 2**64 - 1], np.uint64)).tolist()
     [0, 3, 64]

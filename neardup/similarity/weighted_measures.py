@@ -1,25 +1,20 @@
-"""Weights of tokens, and the measures of weighted sets.
+"""Weights of tokens, and the measures of weighted sets, exactly.
 
-Weights of tokens: by how often a record has them, by how rare they are, or as the record says.
+A token weighs as much as a record has it, as it is rare, or as the line says.  The idf weight of a
+token that df of N records have is 8·log2(N / df), rounded, from 1 to 255: its inverse document
+frequency (Spärck Jones 1972) in eighths of a bit.  A token in half of all records weighs 8, one in
+a thousandth of them 80.  A weight is k or more where N / df ≥ 2^((k - 1/2) / 8).  That is compared
+in integers, so that no two processes, and no two machines, round to different weights.
 
-The idf weight of a token that df of N records have is 8·log2(N / df), rounded, from 1 to 255: its
-inverse document frequency (Spärck Jones 1972) in eighths of a bit.  A token in half of all records
-weighs 8, one in a thousandth of them 80.
-
-A weight is k or more where N / df ≥ 2^((k - 1/2) / 8).  That is compared in integers, so that no
-two processes, and no two machines, round to different weights.
-
-Where two rows hold the same value, for what is asked of both places: their weights.
-
-Measures of weighted sets, exactly: sums of whole numbers, which are compared as fractions.
+Similarities are sums of whole numbers, which are compared as fractions:
 
     jaccard   Σ min(x_i, y_i) / Σ max(x_i, y_i)
     dice      2·Σ min(x_i, y_i) / (Σ x_i + Σ y_i)
     cosine    Σ x_i·y_i / √(Σ x_i² · Σ y_i²)
 
-x_i and y_i are the weights of token i, 0 where a set has it not.  With Σ min for what two sets
-share and Σ x_i for their sizes, the first two are the formulas of plain sets; where all weights are
-1, all three are.  Similarities do not change when all weights are multiplied by one number.
+x_i and y_i are the weights of token i, 0 in a set without it.  With Σ min for what two sets share
+and Σ x_i for their sizes, the first two are the formulas of plain sets; where all weights are 1,
+all three are.  Similarities do not change when all weights are multiplied by one number.
 """
 
 from __future__ import annotations
@@ -50,7 +45,7 @@ MOST_WEIGHT = 255
 
 @dataclass(eq=False)
 class Idf:
-    """Gives tokens their weights.
+    """The idf weights of tokens.
 
     >>> counts = TokenCounts.of_sets(Ragged.from_rows([[5, 7], [5], [5, 9], [5, 7]]))
     >>> Idf(counts).of(np.array([5, 7, 9, 100], np.uint64)).tolist()
@@ -60,7 +55,7 @@ class Idf:
     counts: TokenCounts
 
     def of(self, tokens: np.ndarray) -> np.ndarray:
-        """int64, 1 … 255, of tokens (uint64)."""
+        """The weights (int64, 1 … 255) of tokens (uint64)."""
         below = np.searchsorted(self._limits, self.counts.of(tokens))
         return np.maximum(len(self._limits) - below, 1)
 
@@ -79,7 +74,7 @@ def _root16(value: int) -> int:
 
 @dataclass(eq=False)
 class TokenWeights:
-    """Those that a record gives its tokens, times their idf weights if these are known.
+    """The weights that a record gives its tokens, times their idf weights if these are known.
 
     repeats: whether that is how often it has them; own: whether its line says what they weigh.
 
@@ -93,13 +88,13 @@ class TokenWeights:
     idf: Idf | None = None
 
     def of(self, sets: Ragged) -> np.ndarray:
-        """int64 (T,), above 0."""
+        """The weight of each token: int64 (T,), above 0."""
         weights = sets.weighed()
         return weights if self.idf is None else weights * self.idf.of(sets.values)
 
     @property
     def are_counts(self) -> bool:
-        """Whether they add up to no more than a line has tokens."""
+        """Whether they add up to no more than the number of tokens on a line."""
         return self.repeats and self.idf is None
 
 
@@ -126,7 +121,7 @@ def common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPl
 
 
 def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
-    """All in one sort: with the pair's number in front, equal values of a pair come together."""
+    """One sort: with the pair's number in front, equal values of a pair are neighbours."""
     sizes = [rows.sizes[side] for side in (left, right)]
     places = np.concatenate([spans(rows.offsets[r], n) for r, n in zip((left, right), sizes)])
     pair = np.concatenate([np.repeat(np.arange(len(left)), n) for n in sizes])
@@ -142,7 +137,7 @@ def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonP
 
 @dataclass(eq=False)
 class MinSum(UnboundedMeasure):
-    """A set measure, of sets in which each token counts by its weight.
+    """A set measure in which each token counts by its weight.
 
     >>> tokens, weights = np.array([1, 2, 1, 2], np.uint64), np.array([4, 1, 1, 4])
     >>> sets = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -209,12 +204,12 @@ def weighted_measure(name: str, threshold: Threshold, weights: TokenWeights | No
 
 
 def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Of each row, none of which is empty; of Python's integers, too."""
+    """The sum of each row, none of which is empty; of Python's integers, too."""
     return np.add.reduceat(values, offsets[:-1]) if len(values) else values[:0]
 
 
 def _sums_of_pairs(values: np.ndarray, pair: np.ndarray, count: int) -> np.ndarray:
-    """Of each of `count` pairs, 0 where it has none; `pair` is ascending."""
+    """The sum of each of `count` pairs, 0 where it has no value; `pair` is ascending."""
     sums = np.zeros(count, dtype=values.dtype)
     starts = starts_of_runs(pair)
     if len(starts):

@@ -1,6 +1,15 @@
-"""The Bloom filter of shared keys: made, sent as text, and looked up in mapped files.
+r"""The Bloom filter of shared keys: made in parts, sent as text, and looked up in mapped files.
 
-A part of the filter of shared keys as text, which is looked up as it lies: nothing is decoded.
+A blocked Bloom filter (Putze, Sanders, Singler, WEA 2007) of words of 48 bits: each key sets four
+bits of one word, or two where there are few bits for each.  A key that nothing shares passes by
+accident, which costs a line and no pair; a shared one is never refused.  Of a thousand others pass:
+
+    bits a key    32    16    13    10     8     6     4     2
+    pass         1.2   6.7    11    21    37    74   160   400
+
+Each reducer of the first phase writes one part, for its partition of the digests, with 32 bits a
+key unless all parts together become too large.  A part is text, which is looked up without being
+decoded:
 
     shared PARTITION OF DIGESTS WORDS OPTIONS CHECKSUM …    128 bytes, filled up with blanks
     8191 words, @@@@@@ TAB LF
@@ -11,25 +20,8 @@ A word is eight characters, from @ (no bit) to DEL (all six): 48 bits.  As lines
 bytes, too, a part is an array of words of 64 bits, and word i is the one at i + i // 8191.  A tab
 stands before each line end because Hadoop puts one into a line that has none.
 
-The keys that two records share, as a filter of bounded size that every mapper looks keys up in.
-
-A blocked Bloom filter (Putze, Sanders, Singler, WEA 2007), of words of 48 bits: each key sets four
-bits of one word, or two where there are few bits for each.  A key that is no one's partner passes
-by accident, which costs a line and no pair; none that is shared is ever refused.  Of a thousand
-others pass:
-
-    bits a key    32    16    13    10     8     6     4     2
-    pass         1.2   6.7    11    21    37    74   160   400
-
-Each reducer of the first round writes one part, of its partition of the digests, with 32 bits a key
-as long as all parts together are not too large.
-
-Files as one piece of memory, which is the system's own copy of them: none of it is loaded, and
-all processes of a machine have the same.
-
-Python's `mmap` keeps a file open as long as it is mapped, of which there may be thousands, and puts
-each somewhere else.  So it is asked for a range of addresses only, and the C library maps each file
-to its place in there.
+The files of all parts are mapped as one piece of memory (`mapped`): none of it is loaded, and all
+processes of a machine share the system's copy.
 """
 
 from __future__ import annotations
@@ -51,11 +43,17 @@ import numpy as np
 
 from neardup.runtime.errors import StageError, shown
 from neardup.sets.hashing import mix
-from neardup.stages.key_blocks import digests_of, partition_of
+from neardup.stages.candidate_keys import digests_of, partition_of
 
 WORD_BITS = 48
 HEAD_BYTES = 128
 LINE_WORDS = 8191  # 64 KiB, with the end
+MAPPED_BYTES = 2 << 30  # of all parts, as files, which processes have in common
+HELD_BYTES = 256 << 20  # of all parts, where each process has its own
+PART_BYTES = 256 << 20  # of one, in the memory of its reducer
+BITS_A_KEY = 32
+SETS_FOUR = 5  # bits a key, from where on it sets four of them
+_FIXED = 0x10  # MAP_FIXED
 ADVICE = "run the first round again, with the options of this one, --input among them"
 _NO_BITS, _LINE_END = (int.from_bytes(word, "little") for word in (b"@" * 8, b"@@@@@@\t\n"))
 _HEAD = re.compile(
@@ -65,7 +63,7 @@ _Places = TypeVar("_Places", int, np.ndarray)
 
 
 class Part(NamedTuple):
-    """Where a part of the filter lies: its words from `start` on, counted in eight bytes."""
+    """Where a part of the filter is: its words from `start` on, counted in eight bytes."""
 
     number: int
     of: int
@@ -135,19 +133,14 @@ def parse_parts(text: memoryview, options: bytes) -> Iterator[Part]:
             start = -(-start // PAGESIZE) * PAGESIZE
 
 
-MAPPED_BYTES = 2 << 30  # of all parts, as files, which processes have in common
-HELD_BYTES = 256 << 20  # of all parts, where each process has its own
-PART_BYTES = 256 << 20  # of one, in the memory of its reducer
-BITS_A_KEY = 32
-SETS_FOUR = 5  # bits a key, from where on it sets four of them
 _BIT = bit_in_word(np.arange(256) * WORD_BITS >> 8)  # of each byte of a hash
 _TWO_BITS = np.bitwise_or.outer(_BIT, _BIT).ravel()
 
 
 def fingerprint(keys_of: Mapping[str, str]) -> bytes:
-    """What the options that keys depend on are known by: 16 hexadecimal digits."""
-    told = "\n".join(f"{flag} {keys_of[flag]}" for flag in sorted(keys_of))
-    return sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:16].encode()
+    """16 hexadecimal digits for the options that keys depend on."""
+    text = "\n".join(f"{flag} {keys_of[flag]}" for flag in sorted(keys_of))
+    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16].encode()
 
 
 def filter_part(
@@ -230,13 +223,12 @@ class BloomFilter:
         return (words & bits) == bits
 
 
-_FIXED = 0x10  # MAP_FIXED
-
-
 def mapped(paths: Iterable[Path]) -> mmap.mmap | bytes:
     """Regular files one behind the other, each from the start of a page on; zeros between them.
 
-    They must not get shorter as long as this is in use.
+    Python's `mmap` keeps a file open as long as it is mapped, of which there may be thousands, and
+    puts each somewhere else.  So it only reserves a range of addresses, and the C library maps each
+    file to its place in there.  The files must not get shorter as long as this is in use.
     """
     sizes = {path: path.stat().st_size for path in paths}
     size = sum(map(_in_pages, sizes.values()))

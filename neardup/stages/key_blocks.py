@@ -1,26 +1,15 @@
 """Blocks of keys and of lines, of which a shuffle moves thousands instead of millions.
 
-What a key is known by where only a filter asks: 40 bits of it, mixed.
+A block of keys has rows as `candidate_keys` takes them, uint64 (n, 2), ascending by key.  A block
+of lines is a mebibyte of those on their way to one partition.
 
-A wrong yes costs a line and no pair, so these do for its 52.
-
-Blocks as lines of text, for engines whose shuffle takes nothing else: parse beside format.
+Engines whose shuffle takes nothing but text carry each block as a line: parse beside format.
 
     PARTITION TAB BLOCK
 
 A block may hold anything; what would end its line is escaped.  PARTITION is the number and, behind
 it, how many there are, and letters that make Hadoop's default partitioner bring it to the reducer
 of this number, where there are so many reducers.
-
-Lines on their way to a partition, gathered to blocks of a mebibyte.
-
-Keys as they travel by themselves: with a hash of their record, sorted, many in a block.
-
-    block: entries, uint64 (n, 2) of key and record hash, ascending by key
-
-A record is known by all its keys: two with the same keys are together at each of them.  So its
-hash is theirs, and 48 bits do: of two groups of records that differ, it tells so but for once in
-2^48.
 """
 
 from __future__ import annotations
@@ -28,32 +17,26 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cache, reduce
+from functools import reduce
 from zlib import crc32
 
 import numpy as np
 
 from neardup.lines.keyed_lines import KEY_BITS
 from neardup.runtime.errors import StageError, shown
-from neardup.sets.hashing import mix
-from neardup.sets.ragged import Ragged, first_of_run, starts_of_runs
+from neardup.stages.candidate_keys import HASH_BITS, at_most_twice, digests_of, partition_of
+from neardup.stages.external_group import NO_ROWS, by_key
 
-DIGEST_BITS = 40
-
-
-def digests_of(keys: np.ndarray) -> np.ndarray:
-    """uint64 (n,), below 2^40, of keys (uint64)."""
-    return mix(keys) >> np.uint64(64 - DIGEST_BITS)
-
-
-def partition_of(digests: np.ndarray, partitions: int) -> np.ndarray:
-    """Where each key is compared with its equals: uint64 below `partitions`."""
-    return digests % np.uint64(partitions)
-
-
+LETTERS = 3
+BLOCK_BYTES = 1 << 20  # of lines
+HELD_BYTES = 32 << 20  # of lines, of all partitions
+BLOCK_ROWS = 1 << 16
+HELD_ROWS = 1 << 21  # of all partitions, at some 60 bytes each
 _ESCAPES = ((b"\x1b", b"\x1b0"), (b"\n", b"\x1b1"), (b"\r", b"\x1b2"))
 _NAME = re.compile(rb"p([0-9]+)/([0-9]+)[a-z]{3}")
-LETTERS = 3
+# The bytes of a row that are not always 0.
+_COLUMNS = np.r_[8 - -(-KEY_BITS // 8) : 8, 16 - HASH_BITS // 8 : 16]
+_CHECKSUM = 4
 
 
 def format_blocks(blocks: Iterable[tuple[int, bytes]], partitions: int) -> Iterator[bytes]:
@@ -95,34 +78,15 @@ def is_block(start: bytes) -> bool:
 def _name(part: int, partitions: int) -> bytes:
     """That which Hadoop brings to reducer `part` of so many."""
     start = b"p%d/%d" % (part, partitions)
-    hashes = _hash(start) * 31**LETTERS + _hashes_of_letters()
-    fit = np.flatnonzero(_reducer(hashes, partitions) == part)
-    return start + _letters(int(fit[0]) if len(fit) else 0)
-
-
-def _letters(number: int) -> bytes:
-    """
-    >>> _letters(0), _letters(27)
-    (b'aaa', b'abb')
-    """
-    return bytes(97 + number // 26**place % 26 for place in reversed(range(LETTERS)))
-
-
-@cache
-def _hashes_of_letters() -> np.ndarray:
-    """What each three letters add to a hash: int64 (26^3,)."""
-    one = np.arange(97, 97 + 26)
-    return np.add.outer(np.add.outer(one * 31**2, one * 31), one).ravel()
+    letters = np.indices((26,) * LETTERS).reshape(LETTERS, -1).T + ord("a")
+    hashes = _hash(start) * 31**LETTERS + letters @ 31 ** np.arange(LETTERS)[::-1]
+    fit = np.flatnonzero((hashes & 0x7FFFFFFF) % partitions == part)
+    return start + bytes(letters[fit[0] if len(fit) else 0].tolist())
 
 
 def _hash(text: bytes) -> int:
     """That of a key of ASCII, as Java has it."""
     return reduce(lambda hash_, byte: (31 * hash_ + byte) & 0xFFFFFFFF, text, 1)
-
-
-def _reducer(hashes: np.ndarray, reducers: int) -> np.ndarray:
-    """Where Hadoop's HashPartitioner sends keys."""
-    return (hashes & 0x7FFFFFFF) % reducers
 
 
 def reducer_of(key: bytes, reducers: int) -> int:
@@ -131,11 +95,7 @@ def reducer_of(key: bytes, reducers: int) -> int:
     >>> reducer_of(b"p0/1aaa", 4)
     2
     """
-    return int(_reducer(np.array([_hash(key)]), reducers)[0])
-
-
-BLOCK_BYTES = 1 << 20
-HELD_BYTES = 32 << 20  # of all partitions
+    return (_hash(key) & 0x7FFFFFFF) % reducers
 
 
 def gathered(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
@@ -159,42 +119,20 @@ def gathered(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]
         yield part, b"".join(rest)
 
 
-HASH_BITS = 48
-ENTRIES_AT_ONCE = 1 << 21  # in memory, at some 60 bytes each
-BLOCK_ENTRIES = 1 << 16
-MANY = 256  # entries of one key, of those at once
-SHARED = np.uint64((1 << HASH_BITS) - 1)  # instead of a record's hash
-# The bytes of an entry that are not always 0.
-_COLUMNS = np.r_[8 - -(-KEY_BITS // 8) : 8, 16 - HASH_BITS // 8 : 16]
-_CHECKSUM = 4
-
-
-def entries_of(keys: Ragged) -> np.ndarray:
-    """The entries of some records, a row of keys each.
-
-    >>> entries = entries_of(Ragged.from_rows([[1, 2], [], [3]]))
-    >>> entries[:, 0].tolist(), len(set(entries[:, 1].tolist()))
-    ([1, 2, 3], 2)
-    """
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(mix(keys.values + np.uint64(1)))))
-    hashes = mix(sums[keys.offsets[1:]] - sums[keys.offsets[:-1]]) >> np.uint64(64 - HASH_BITS)
-    return np.column_stack((keys.values, np.repeat(hashes, keys.sizes)))
-
-
-def pack(entries: np.ndarray, options: bytes = b"") -> bytes:
-    """Entries as a block: all first bytes of keys, all second bytes …, which pack well; and a
+def pack(rows: np.ndarray, options: bytes = b"") -> bytes:
+    """Rows as a block: all first bytes of keys, all second bytes …, which pack well; and a
     checksum, of them and of the options that keys depend on.
 
     >>> pack(np.array([[1, 7], [258, 7]], np.uint64))[10:-4]
     b'\\x00\\x01\\x01\\x02\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07\\x07'
     """
-    columns = entries.astype(">u8").view(np.uint8)
+    columns = rows.astype(">u8").view(np.uint8)
     data = columns[:, _COLUMNS].T.tobytes()
     return data + crc32(data, crc32(options)).to_bytes(_CHECKSUM, "big")
 
 
 def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
-    """The inverse of `pack`; ValueError where it is no block of entries, or of other options."""
+    """The inverse of `pack`; ValueError where it is not a block of keys, or of other options."""
     data, checksum = block[:-_CHECKSUM], block[-_CHECKSUM:]
     if crc32(data, crc32(options)) != int.from_bytes(checksum, "big"):
         raise ValueError("damaged")
@@ -205,7 +143,7 @@ def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
 
 
 class KeyBlocks:
-    """Gathers the entries of a mapper, to blocks of each partition."""
+    """Gathers the rows of a mapper, to blocks of each partition."""
 
     def __init__(self, partitions: int, options: bytes = b""):
         self.partitions = partitions
@@ -213,59 +151,23 @@ class KeyBlocks:
         self.held: list[np.ndarray] = []
         self.count = 0
 
-    def add(self, entries: np.ndarray) -> Iterator[tuple[int, bytes]]:
-        """(partition, block) of what has become too much to hold; all entries of a record are
+    def add(self, rows: np.ndarray) -> Iterator[tuple[int, bytes]]:
+        """(partition, block) of what has become too much to hold; all rows of a record are
         added at once."""
-        self.held.append(entries)
-        self.count += len(entries)
-        if self.count > ENTRIES_AT_ONCE:
+        self.held.append(rows)
+        self.count += len(rows)
+        if self.count > HELD_ROWS:
             yield from self.rest()
 
     def rest(self) -> Iterator[tuple[int, bytes]]:
-        """All, with a block for each partition, if only an empty one: none gets lost unnoticed."""
-        entries = np.concatenate([np.empty((0, 2), np.uint64), *self.held])
+        """All blocks, at least an empty one for each partition: none gets lost unnoticed."""
+        rows = at_most_twice(by_key(np.concatenate([NO_ROWS, *self.held])))
         self.held, self.count = [], 0
-        entries = at_most_twice(entries[np.argsort(entries[:, 0])])
-        part = partition_of(digests_of(entries[:, 0]), self.partitions)
+        part = partition_of(digests_of(rows[:, 0]), self.partitions)
         part = part.astype(np.min_scalar_type(self.partitions))  # short numbers are sorted faster
         order = np.argsort(part, kind="stable")
-        entries, part = entries[order], part[order]
+        rows, part = rows[order], part[order]
         bounds = np.searchsorted(part, np.arange(self.partitions + 1)).tolist()
         for number, (low, high) in enumerate(zip(bounds, bounds[1:])):
-            for start in range(low, max(high, low + 1), BLOCK_ENTRIES):
-                yield number, pack(entries[start : min(high, start + BLOCK_ENTRIES)], self.options)
-
-
-def at_most_twice(entries: np.ndarray) -> np.ndarray:
-    """Of entries by key, each once or twice: a second one tells all that a thousand would.
-
-    Subtle: groups of records stay those that they were, since records with one hash are together
-    at all their keys, and so go together.  Where more than MANY are left of a key, two that are
-    `SHARED` say that it has lines, whatever its group.
-
-    >>> at_most_twice(np.array([[3, 1], [5, 2], [5, 4], [5, 2], [5, 2]], np.uint64)).tolist()
-    [[3, 1], [5, 2], [5, 2], [5, 4]]
-    """
-    members = _members(entries)
-    crowded = np.flatnonzero(members > 2)
-    if not len(crowded):
-        return entries
-    some = entries[crowded]
-    entries[crowded] = some[np.lexsort((some[:, 1], some[:, 0]))]
-    kept = first_of_run(entries[:, 0]) | first_of_run(entries[:, 1])
-    kept[1:] |= kept[:-1].copy()
-    entries = entries[kept]
-    many = _members(entries) > MANY
-    if many.any():
-        keys = np.repeat(np.unique(entries[many, 0]), 2)
-        shared = np.column_stack((keys, np.full(len(keys), SHARED)))
-        entries = np.concatenate((entries[~many], shared))
-        entries = entries[np.argsort(entries[:, 0])]
-    return entries
-
-
-def _members(entries: np.ndarray) -> np.ndarray:
-    """Of each entry, by key, how many its key has."""
-    starts = starts_of_runs(entries[:, 0])
-    members = np.diff(starts, append=len(entries))
-    return np.repeat(members, members)
+            for start in range(low, max(high, low + 1), BLOCK_ROWS):
+                yield number, pack(rows[start : min(high, start + BLOCK_ROWS)], self.options)

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
-from typing import IO, Callable
+from typing import IO, TYPE_CHECKING, Callable
 
 import numpy as np
 
@@ -34,11 +34,15 @@ from neardup.reading.input_check import LOOKED_AT, NO_ROW, BadLine, look_of
 from neardup.reading.text_rows import with_row_ids
 from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.errors import StageError, WireError, shown
+from neardup.runtime.program import system_sort
 from neardup.runtime.summary import OLD_BAD, OLD_RECORDS, OTHER, SINGLE
 from neardup.sets.ragged import Batch, Ragged, chunks
 from neardup.verification import RECORDS
 from neardup.verification.bucket_batch import BucketBatch
-from neardup.verification.buckets import SpilledBucket, batches_of_lines, sort_lines
+from neardup.verification.buckets import SpilledBucket, batches_of_lines
+
+if TYPE_CHECKING:  # mappers of one phase do not need it
+    from neardup.stages.bloom_filter import BloomFilter
 
 KEYS_AT_ONCE = 1 << 20
 
@@ -48,9 +52,15 @@ def map_records(
     settings: Settings,
     counters: Counters,
     partitions: int = 1,
+    shared: BloomFilter | None = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Record lines → (partition, keyed lines): every record once for each of its keys."""
+    """Record lines → (partition, keyed lines): every record once for each of its keys, or for each
+    that is `shared`."""
     for batch, keys in keyed(blocks, settings, counters):
+        if shared:
+            keys = keys.where(shared.has(keys.values))
+            some = np.flatnonzero(keys.sizes)
+            batch, keys = batch.take(some), keys.take(some)
         for part, lines in format_keyed_lines(
             tagged(batch, settings), keys, partitions, settings.way.mark
         ):
@@ -97,7 +107,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
     """The records of each block; bad lines are counted, or fatal with --strict."""
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
-    counters.ids.of_rows = settings.form.fields is not None
+    counters.of_rows = settings.form.fields is not None
     for block in blocks:
         if block.flaw:
             reject(block, BadLine(0, block.data, block.flaw), settings, counters)
@@ -106,7 +116,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
         for bad in bad_lines:
             reject(block, bad, settings, counters)
         counters.add("records", len(batch.ids) + len(batch.without_shingles))
-        counters.ids.add(batch.ids, len(block.data))
+        counters.count_ids(batch.ids)
         if settings.form.of_runs and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
             counters.add(SINGLE, single)
         if block.first < NEW:
@@ -149,7 +159,7 @@ def join_buckets(
     """The same of buckets, many at a time, or a large one in a file; `way`: of keyed lines."""
     counters.promise = settings.promise
     join = settings.join(counters)
-    for name in ("keyed lines", join.compared, join.found):
+    for name in ("keyed lines", join.pairs.compared, join.pairs.found):
         counters.add(name, 0)
     join.owner_key.way = way
     for work in works:
@@ -255,13 +265,20 @@ def decision(
     decided lines in order of places.  In blocks of lines.
     """
     lines = decide_edges(edges, settings, counters)
-    yield from in_order(map(removed_line, lines) if output == "removed" else lines, counters)
+    if output == "removed":
+        lines = map(removed_line, lines)
+    yield from sorted_lines(lines, counters, "32M")
 
 
-def in_order(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
-    """The same lines in byte order, in blocks."""
-    with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as result:
-        unsorted.writelines(lines)
-        sort_lines(unsorted, result, counters)
+def sorted_lines(
+    pieces: Iterable[bytes], counters: Counters, memory: str = "128M"
+) -> Iterator[bytes]:
+    """Pieces of whole lines → blocks of the same lines in byte order."""
+    with tempfile.TemporaryFile() as result:
+        with system_sort(None, result, ["-S", memory], counters.alive) as sink:
+            assert sink
+            for piece in pieces:
+                counters.alive()
+                sink.write(piece)
         result.seek(0)
         yield from blocks_of(result)

@@ -6,15 +6,12 @@
               send_lines                   reduce_blocks
 
 Most keys belong to one record, and all that is ever done with their lines is to carry them.  So the
-first round sends the keys alone, and the second the lines of those keys that two records share,
-and where several keys bring the same records together, of the smallest of these alone.
+first phase sends the keys alone, and the second the lines of candidate keys (`candidate_keys`).  No
+pair is lost by that, and none is printed twice: a key has lines of all its records or of none, and
+the smallest key that two records share has them.
 
-No pair is lost by that, and none is printed twice: a key has lines of all its records or of none,
-and the smallest key that two records share has them.
-
-The same stages for engines that carry lines: each block is one, see `key_blocks`.
-
-A task of Hadoop knows how many reducers there are; elsewhere all blocks are of one partition.
+Hadoop Streaming carries each block as a line of text (`key_blocks`).  A task of it knows how many
+reducers there are; elsewhere all blocks are of one partition.
 """
 
 from __future__ import annotations
@@ -29,24 +26,14 @@ from typing import IO
 
 import numpy as np
 
-from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options.settings import Settings
 from neardup.reading.blocks import Block, blocks_of
 from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.errors import StageError, UsageError
-from neardup.sets.ragged import Ragged
+from neardup.stages import key_blocks
 from neardup.stages.bloom_filter import MAPPED_BYTES, BloomFilter, filter_part, fingerprint, mapped
-from neardup.stages.candidate_keys import meeting_keys, sorted_lines
-from neardup.stages.key_blocks import (
-    KeyBlocks,
-    digests_of,
-    entries_of,
-    format_blocks,
-    gathered,
-    is_block,
-    parse_blocks,
-)
-from neardup.stages.pairs import keyed, reduce_buckets, tagged
+from neardup.stages.candidate_keys import candidate_keys, digests_of, partition_of, rows_of
+from neardup.stages.pairs import keyed, map_records, reduce_buckets, sorted_lines
 
 AGAIN = {"records": "records of the other round", "keys": "keys of the other round"}
 
@@ -55,14 +42,11 @@ def send_keys(
     blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int
 ) -> Iterator[tuple[int, bytes]]:
     """Record lines → (partition, block of keys); at least one block for each partition."""
-    gather = KeyBlocks(partitions, _options(settings))
-
-    def of_batches() -> Iterator[tuple[int, bytes]]:
-        for _, keys in keyed(blocks, settings, counters):
-            yield from gather.add(entries_of(keys))
-        yield from gather.rest()
-
-    return _counted(of_batches(), counters)
+    gather = key_blocks.KeyBlocks(partitions, _options(settings))
+    rows = (rows_of(keys) for _, keys in keyed(blocks, settings, counters))
+    for part, block in chain(chain.from_iterable(map(gather.add, rows)), gather.rest()):
+        counters.add(SHUFFLED, len(block))
+        yield part, block
 
 
 def share_keys(
@@ -75,8 +59,27 @@ def share_keys(
     """The blocks of a partition, in any order → its part of the shared keys, as lines; all parts
     together have `most` bytes at most, or MAPPED_BYTES."""
     options = _options(settings)
-    shared = map(digests_of, meeting_keys(blocks, partition, partitions, options))
+    rows = rows_in(blocks, partition, partitions, options)
+    shared = map(digests_of, candidate_keys(rows))
     yield from filter_part(shared, partition, partitions, options, most or MAPPED_BYTES)
+
+
+def rows_in(
+    blocks: Iterable[bytes], partition: int, partitions: int, options: bytes = b""
+) -> Iterator[np.ndarray]:
+    """The rows of each block; StageError where it is damaged, of another partition or of other
+    options."""
+    for block in blocks:
+        try:
+            rows = key_blocks.unpack(block, options)
+            if (partition_of(digests_of(rows[:, 0]), partitions) != partition).any():
+                raise ValueError("of another partition")
+        except ValueError:
+            raise StageError(
+                "expected blocks of keys, as step.py share map writes them: this one is damaged, "
+                "or no such, or map had other options: give reduce the same"
+            ) from None
+        yield rows
 
 
 def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> BloomFilter | None:
@@ -87,24 +90,6 @@ def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> BloomFilter | No
     return BloomFilter.of(text, _options(settings))
 
 
-def map_shared(
-    blocks: Iterable[Block],
-    settings: Settings,
-    counters: Counters,
-    shared: BloomFilter | None,
-    partitions: int = 1,
-) -> Iterator[tuple[int, bytes]]:
-    """As `stages.map_records`, but only for keys that are shared; None: for all keys."""
-    for batch, keys in keyed(blocks, settings, counters):
-        if shared:
-            keys = _those(keys, shared.has(keys.values))
-        some = np.flatnonzero(keys.sizes)
-        batch, keys = batch.take(some), keys.take(some)
-        batch = tagged(batch, settings)
-        lines = format_keyed_lines(batch, keys, partitions, settings.way.mark)
-        yield from _counted(lines, counters)
-
-
 def send_lines(
     blocks: Iterable[Block],
     settings: Settings,
@@ -113,7 +98,7 @@ def send_lines(
     partitions: int,
 ) -> Iterator[tuple[int, bytes]]:
     """Record lines → (partition, block of keyed lines)."""
-    return gathered(map_shared(blocks, settings, counters, shared, partitions))
+    return key_blocks.gathered(map_records(blocks, settings, counters, partitions, shared))
 
 
 def reduce_blocks(
@@ -124,8 +109,8 @@ def reduce_blocks(
 
 
 def counted_again(counters: Counters) -> None:
-    """Of a round whose records the other one counts: what travelled, and what `check_rounds` asks
-    for."""
+    """Forget the counts of a round whose records the other one counts, but for what was sent, and
+    for what `check_rounds` compares."""
     counts = dict(counters.counts)
     counters.forget()
     counters.add(SHUFFLED, counts.get(SHUFFLED, 0))
@@ -138,12 +123,10 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 
     A key that only the second one has seen got no lines.
     """
-    if not set(AGAIN.values()) & counts.keys():
-        return
-    if any(counts.get(name, 0) != counts.get(again, 0) for name, again in AGAIN.items()):
-        (records, more), (keys, most) = (
-            (counts.get(name, 0), counts.get(again, 0)) for name, again in AGAIN.items()
-        )
+    (records, more), (keys, most) = (
+        (counts.get(name, 0), counts.get(again, 0)) for name, again in AGAIN.items()
+    )
+    if set(AGAIN.values()) & counts.keys() and (records != more or keys != most):
         raise StageError(
             f"one round has read {records:,} records with {keys:,} keys, the other one {more:,} "
             f"with {most:,}: did the input change? run it again"
@@ -152,23 +135,8 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 
 def _options(settings: Settings) -> bytes:
     """What the keys of an input depend on."""
-    told = {"--against": str(settings.against), "fields": str(settings.form.fields)}
-    told["version"] = settings.scheme.probe()
-    return fingerprint({**settings.keys_of, **told})
-
-
-def _those(keys: Ragged, chosen: np.ndarray) -> Ragged:
-    """The chosen ones (bool) of all values, row by row."""
-    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
-    return Ragged(keys.values[chosen], before[keys.offsets])
-
-
-def _counted(
-    pieces: Iterable[tuple[int, bytes]], counters: Counters
-) -> Iterator[tuple[int, bytes]]:
-    for part, piece in pieces:
-        counters.add(SHUFFLED, len(piece))
-        yield part, piece
+    more = {"--against": str(settings.against), "fields": str(settings.form.fields)}
+    return fingerprint({**settings.keys_of, **more, "version": settings.scheme.probe()})
 
 
 def keys_in_blocks(
@@ -176,13 +144,13 @@ def keys_in_blocks(
 ) -> Iterator[bytes]:
     """The mapper of the first round."""
     reducers = _reducers()
-    return format_blocks(send_keys(blocks, settings, counters, reducers), reducers)
+    return key_blocks.format_blocks(send_keys(blocks, settings, counters, reducers), reducers)
 
 
 def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
     """The reducer of the first round: the blocks of a partition are side by side."""
     before: set[tuple[int, int]] = set()
-    for (part, of), group in groupby(parse_blocks(lines), key=lambda block: block[:2]):
+    for (part, of), group in groupby(key_blocks.parse_blocks(lines), key=lambda block: block[:2]):
         if (part, of) in before:
             raise StageError("these blocks are not in order; put LC_ALL=C sort in front")
         before.add((part, of))
@@ -194,7 +162,9 @@ def lines_in_blocks(
 ) -> Iterator[bytes]:
     """The mapper of the second round, or of the only one."""
     reducers = _reducers()
-    return format_blocks(send_lines(blocks, settings, counters, shared, reducers), reducers)
+    return key_blocks.format_blocks(
+        send_lines(blocks, settings, counters, shared, reducers), reducers
+    )
 
 
 def _reducers() -> int:
@@ -204,11 +174,13 @@ def _reducers() -> int:
 def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> Iterator[bytes]:
     """The reducer: of sorted keyed lines, or of blocks of them."""
     first = next(blocks := blocks_of(stream), b"")
-    if not is_block(first):
+    if not key_blocks.is_block(first):
         yield from reduce_buckets(chain([first] if first else [], blocks), settings, counters)
         return
     lines = chain.from_iterable(block.splitlines(keepends=True) for block in chain([first], blocks))
-    yield from reduce_blocks((block for *_, block in parse_blocks(lines)), settings, counters)
+    yield from reduce_blocks(
+        (block for *_, block in key_blocks.parse_blocks(lines)), settings, counters
+    )
 
 
 def read_shared_keys(path: str, settings: Settings) -> BloomFilter | None:

@@ -1,17 +1,14 @@
-r"""Token counts by map and reduce, and the settings of a run that counts first.
+"""Token counts by map and reduce, and the settings of a run that counts first.
 
     records → partial counts ~ shuffle ~ sums ~ shuffle ~ counts
               map_counts                 sum_counts       order_counts
 
 A mapper counts some million tokens at a time, so that a token which many records have travels once
-for all of them.
-
-What is the same on every engine where a run may count tokens before its job.
+for all of them.  Each engine carries the lines in its own way, or counts without lines; then
 
     settings → (token counts → settings that know them →) the job
 
-Each engine counts in its own way; what the run will cost, or another choice would save, is said
-before the job begins, as soon as it is known.
+and what the run will cost, or another choice would save, is printed before the job begins.
 """
 
 from __future__ import annotations
@@ -106,24 +103,24 @@ def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Itera
 
 
 def first_settings(options: Options) -> Settings:
-    """Those that a run begins with; UsageError for anything wrong."""
+    """The settings that a run begins with; UsageError for anything wrong."""
     return with_cost_printed(settings_before_counts(options))
 
 
 def settings_with_counts(options: Options, counts: TokenCounts) -> Settings:
-    """Those of the job, after a run has counted the tokens of all records."""
+    """The settings of the job, after a run has counted the tokens of all records."""
     settings = Settings.of(options, counts)
     _print(settings.scheme.cost())
     return settings
 
 
 def with_cost_printed(settings: Settings) -> Settings:
-    """The same, after what they will cost, or another choice would save, was said on stderr."""
+    """Print what the settings will cost, or another choice would save, on stderr; return them."""
     _print([*settings.unsuited(), *settings.scheme.cost()])
     return settings
 
 
 def _print(lines: list[str]) -> None:
-    if "mapreduce_task_attempt_id" not in os.environ:  # nobody reads what a task says
+    if "mapreduce_task_attempt_id" not in os.environ:  # nobody reads what a task prints
         for line in lines:
             print(line, file=sys.stderr)

@@ -14,5 +14,5 @@ that it names is on disk.  So a run that is killed leaves what was there before 
 
 In: the records and keys of a run; sets.
 Out: the old records that have one of some keys; sketches, and pairs that are similar by them.
-May import: runtime, sets, similarity, reading, lines, options.
+May import: runtime, sets, similarity, joins, reading, lines, options.
 """

@@ -13,15 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from neardup.options.settings import Settings, counts_first, stays_exact
-from neardup.options.table import (
-    COMMON_OPTIONS,
-    DEFAULT_SCHEME,
-    OUTPUT_OPTIONS,
-    Options,
-)
+from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS, Options
 from neardup.reading.compressed import kind_by_name
 from neardup.runtime.errors import StageError, UsageError
-from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, misfit
+from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, differing, misfit
 
 MANIFEST = "manifest.json"
 # What to do instead, of programs that read no index.
@@ -33,14 +28,14 @@ def is_index(path: str | os.PathLike[str]) -> bool:
 
 
 def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
-    """UsageError if any of these is one."""
+    """UsageError if any of these is an index."""
     for name in names:
         if is_index(name):
             raise UsageError(f"{name}: is an index, {advice}")
 
 
 FORMAT = 2
-FORMATS = (1, FORMAT)  # the first one tells no options to take over
+FORMATS = (1, FORMAT)  # the first one has no options to take over
 SEGMENT = "segment."
 UNFINISHED = ".unfinished."  # begins the names of what is being written
 _OURS = r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+"
@@ -48,10 +43,9 @@ _OURS = r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+"
 
 @dataclass(eq=False)
 class Manifest:
-    """options: what keys depend on, by flag; probe: what the keys of some sets are, as a number.
-
-    segments: what is to know of each, beginning with its name; given: the options as they were
-    typed, for runs that give none; counted: whether it keeps token counts.
+    """options: what keys depend on, by flag; probe: a hash of the keys of some sets; segments: the
+    description of each; given: the options as typed, for runs that give none; counted: whether it
+    keeps token counts.
     """
 
     options: dict[str, str]
@@ -62,26 +56,26 @@ class Manifest:
 
     @classmethod
     def of(cls, index: Path) -> Manifest:
-        """StageError for one that is damaged, or of another format."""
+        """Read it; StageError if it is damaged, or of another format."""
         path = index / MANIFEST
         try:
-            told = json.loads(path.read_text("utf-8"))
-            checksum, format_ = told.pop("checksum"), told["format"]
+            contents = json.loads(path.read_text("utf-8"))
+            checksum, format_ = contents.pop("checksum"), contents["format"]
         except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
             raise damaged(path, "it cannot be read") from None
         if format_ not in FORMATS:
             raise StageError(f"{path}: of another version of neardup; make the index again")
-        if checksum != _checksum(told):
+        if checksum != _checksum(contents):
             raise damaged(path, "its checksum is another")
-        del told["format"]
-        if why := _misfit(told):
+        del contents["format"]
+        if why := _misfit(contents):
             raise damaged(path, why)
-        return cls(**told)
+        return cls(**contents)
 
     def write(self, index: Path) -> None:
-        """All of it, or nothing."""
-        told: dict[str, Any] = {"format": FORMAT, **vars(self)}
-        text = json.dumps({**told, "checksum": _checksum(told)}, indent=1)
+        """Replace it as a whole."""
+        contents: dict[str, Any] = {"format": FORMAT, **vars(self)}
+        text = json.dumps({**contents, "checksum": _checksum(contents)}, indent=1)
         path = index / f"{UNFINISHED}{MANIFEST}"
         with open(path, "w", encoding="utf-8") as file:
             file.write(text + "\n")
@@ -92,26 +86,26 @@ class Manifest:
 
     @property
     def files(self) -> int:
-        """How many files it was made of."""
-        return sum(len(told["files"]) for told in self.segments)
+        """The number of files that it was made of."""
+        return sum(len(about["files"]) for about in self.segments)
 
     @property
     def records(self) -> int:
-        return sum(told["records"] for told in self.segments)
+        return sum(about["records"] for about in self.segments)
 
     def next_name(self) -> str:
         return f"{SEGMENT}{len(self.segments)}"
 
     def segments_at(self, index: Path, first_file: int) -> list[Segment]:
         """Its segments, whose files have numbers from `first_file` on."""
-        return [Segment(index / told["name"], told, first_file) for told in self.segments]
+        return [Segment(index / about["name"], about, first_file) for about in self.segments]
 
 
-def _misfit(told: dict[str, Any]) -> str:
-    """Return what does not fit in a manifest whose checksum is right; "" if all of it fits."""
-    segments, options, given = (told.get(name) for name in ("segments", "options", "given"))
+def _misfit(contents: dict[str, Any]) -> str:
+    """Return what is wrong in a manifest whose checksum is right; "" if nothing is."""
+    segments, options, given = (contents.get(name) for name in ("segments", "options", "given"))
     known = {each.name for each in fields(Manifest)}
-    if not told.keys() <= known or not isinstance(told.get("probe"), str):
+    if not contents.keys() <= known or not isinstance(contents.get("probe"), str):
         return "it does not describe an index"
     if not _are_options(options) or not {"--scheme", "--input"} <= set(options or ()):
         return "it does not list the options of its keys"
@@ -123,19 +117,19 @@ def _misfit(told: dict[str, Any]) -> str:
     return next(filter(None, misfits), "")
 
 
-def _are_options(told: Any) -> bool:
-    return isinstance(told, dict) and all(
+def _are_options(contents: Any) -> bool:
+    return isinstance(contents, dict) and all(
         value is True if "action" in COMMON_OPTIONS.get(flag, {}) else isinstance(value, str)
-        for flag, value in told.items()
+        for flag, value in contents.items()
     )
 
 
-def _checksum(told: dict[str, Any]) -> int:
-    return zlib.crc32(json.dumps(told, sort_keys=True).encode())
+def _checksum(contents: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(contents, sort_keys=True).encode())
 
 
 def to_disk(folder: Path) -> None:
-    """The names in it, too."""
+    """Write the names in a folder to the disk itself."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -144,11 +138,11 @@ def to_disk(folder: Path) -> None:
 
 
 def sweep_unfinished(index: Path, manifest: Manifest) -> None:
-    """Remove what killed runs have left, and nothing else; nobody else may be writing.
+    """Remove what killed runs have left, and nothing else; no other run may be writing.
 
-    UsageError where there is anything else in the folder of an index that is to be.
+    UsageError where there is anything else in the folder of a new index.
     """
-    known = {told["name"] for told in manifest.segments}
+    known = {about["name"] for about in manifest.segments}
     others = [entry for entry in index.iterdir() if entry.name not in {MANIFEST, *known}]
     left = [entry for entry in others if _left_by_a_run(entry)]
     if not known and len(left) < len(others):
@@ -161,7 +155,7 @@ def sweep_unfinished(index: Path, manifest: Manifest) -> None:
 
 
 def _left_by_a_run(entry: Path) -> bool:
-    """Whether this is called, and filled, as what a run writes before the manifest names it."""
+    """Return True for the names and contents that a run writes before the manifest lists them."""
     if not re.fullmatch(_OURS, entry.name) or entry.is_symlink():
         return False
     inside = {file.name for file in entry.iterdir()} if entry.is_dir() else set()
@@ -174,7 +168,7 @@ COUNT = "./step.py count map FILE… | sort | ./step.py count sum | sort | ./ste
 
 
 def check_counts(options: Options) -> None:
-    """UsageError where what is similar would depend on the other records of a run."""
+    """UsageError where the similarity of two records would depend on the others of a run."""
     if counts_first(options) and not stays_exact(options):
         asks = f"--scheme {options.scheme or DEFAULT_SCHEME}"
         if (weights := options.value("--weights")) is not None:
@@ -188,15 +182,15 @@ def check_counts(options: Options) -> None:
 
 
 def given_options(options: Options) -> dict[str, str | bool]:
-    """What an index was asked for, by flag, for runs to take over."""
+    """Return the options given for an index, by flag, which runs take over."""
     words = (word.partition("=") for word in options.given_arguments())
     return {flag: value or True for flag, _, value in words if flag not in _NOT_TAKEN}
 
 
 def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[Options, list[str]]:
-    """Give a run the options of an index where it has none; and these, as they are typed.
+    """Return the options of a run with those of the index that it lacks; and these, as typed.
 
-    `names` are those of its files.  UsageError where its scheme or its input is another.
+    `names`: of the run's files.  UsageError where its scheme or its input is another.
     """
     manifest = Manifest.of(index)
     taken = dict(_lacking(options, index, manifest, names))
@@ -206,16 +200,13 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
 
 def check_alike(indexes: Sequence[Path]) -> None:
     """UsageError where two indexes were made with different options, which no run can have."""
-    of = {index: Manifest.of(index).options for index in indexes}
-    for index, options in of.items():
-        for flag in dict.fromkeys([*of[indexes[0]], *options]):
-            first, other = (told.get(flag, "") for told in (of[indexes[0]], options))
-            if first != other:
-                raise UsageError(
-                    f"{indexes[0]} was made {_with(flag, first)}, and {index} "
-                    f"{_with(flag, other)}; run against one of them, or make one again with the "
-                    "options of the other"
-                )
+    options = [Manifest.of(index).options for index in indexes]
+    for index, some in zip(indexes, options):
+        for _, first, other in differing(options[0], some):
+            raise UsageError(
+                f"{indexes[0]} was made {first}, and {index} {other}; run against one of them, or "
+                "make one again with the options of the other"
+            )
 
 
 def _lacking(
@@ -231,7 +222,8 @@ def _lacking(
         _compare(index, "--input", manifest.options["--input"], kind)
     same_rows = not kinds or kinds == {manifest.given.get("--input")}
     for flag, value in manifest.given.items():
-        has = options.value(flag) not in (None, False, _default(flag))
+        default = COMMON_OPTIONS.get(flag, {}).get("default")
+        has = options.value(flag) not in (None, False, default)
         if flag in ("--scheme", "--exact"):
             has = bool(scheme)
         elif flag == "--input":
@@ -247,42 +239,30 @@ def _lacking(
 
 
 def counts_in(index: Path) -> Path:
-    """Where an index keeps the token counts that its keys depend on."""
+    """Return the file of the token counts that the keys of an index depend on."""
     return index / "segment.0" / COUNTS
-
-
-def _default(flag: str) -> str | None:
-    return COMMON_OPTIONS.get(flag, {}).get("default")
 
 
 def _compare(index: Path, flag: str, mine: str, other: str) -> None:
     """UsageError where the value of a run is not that of the index."""
-    if mine != other:
+    for _, made, run in differing({flag: mine}, {flag: other}):
         raise UsageError(
-            f"{index} was made {_with(flag, mine)}, and this run "
-            f"{'has' if other else 'is'} {_with(flag, other).removeprefix('with ')}; "
-            f"make another index, or run {_with(flag, mine)}"
+            f"{index} was made {made}, and this run {'has' if other else 'is'} "
+            f"{run.removeprefix('with ')}; make another index, or run {made}"
         )
 
 
 def opened(index: Path, options: Options, settings: Settings) -> Manifest:
-    """UsageError where it was made with other options than these."""
+    """Read the manifest; UsageError where the index was made with other options than these."""
     manifest = Manifest.of(index)
     if manifest.options["--scheme"] == settings.keys_of["--scheme"]:
         check_counts(options)
-    for flag in dict.fromkeys([*manifest.options, *settings.keys_of]):
-        mine, other = (told.get(flag, "") for told in (manifest.options, settings.keys_of))
-        if mine != other and flag == "--counts" and options.counts == str(counts_in(index)):
+    for flag, _, _ in differing(manifest.options, settings.keys_of):
+        if flag == "--counts" and options.counts == str(counts_in(index)):
             raise damaged(counts_in(index), "it has other counts")
-        _compare(index, flag, mine, other)
+        _compare(
+            index, flag, *(some.get(flag, "") for some in (manifest.options, settings.keys_of))
+        )
     if settings.scheme.probe() != manifest.probe:
         raise StageError(f"{index}: made by another version of neardup; make the index again")
     return manifest
-
-
-def _with(flag: str, value: str) -> str:
-    """
-    >>> _with("--bands", "20"), _with("--bands", "")
-    ('with --bands 20', 'without --bands')
-    """
-    return f"with {flag} {value}" if value else f"without {flag}"

@@ -1,19 +1,15 @@
-"""A segment of an index on disk, every block of which has a checksum.
+"""Files read in places, block by block against a checksum; and a segment of an index made of them.
 
-Files that are read in places, every block of 64 KiB against its checksum.
-
-A segment of an index: the records of one build, looked up by their keys.
-
-Entries, a key and the number of a record that has it, are in order of keys in each partition of the
-keys, which their lowest bits tell.  A *fence* is every 8192nd key of a partition: between two of
-them lies what one look at the disk brings.
+A *segment* has the records of one build, looked up by their keys.  Postings, a key and the number
+of a record that has it, are in order of keys in each partition of the keys (by their lowest bits).
+A *fence* is every 8192nd key of a partition: one read brings what is between two of them.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,9 +28,18 @@ PIECE = 1 << 20  # read at once
 SUM = np.dtype("<u4")
 AGAIN = "make the index again"
 
+KEY, HOLDER, SKETCH, ROW = "<u8", "<u4", "<u8", "<u8"
+FILES = ("keys", "records", "holders", "record_sketches", "rows", "fences")
+SUMS = "sums"
+COUNTS = "counts"  # of tokens, in the first segment, where its keys depend on them
+MOST_RECORDS = 1 << 32
+FENCE = 8192  # postings
+KEY_BYTES, HOLDER_BYTES = np.dtype(KEY).itemsize, np.dtype(HOLDER).itemsize
+TEXT_BYTES = 1 << 20  # of records, decoded at once
+
 
 def write_checked(path: Path, pieces: Iterable[bytes | memoryview]) -> np.ndarray:
-    """Write a file, to the disk itself; the checksums of its blocks (uint32)."""
+    """Write a file, down to the disk itself; return the checksums of its blocks (uint32)."""
     sums: list[int] = []
     running = length = 0  # of the block that is not full yet
     with open(path, "wb") as file:
@@ -59,10 +64,25 @@ def damaged(path: Path, why: str, remedy: str = AGAIN) -> StageError:
     return StageError(f"{path}: damaged, {why}; {remedy}")
 
 
-class CheckedFile:
-    """A file of `size` bytes whose blocks have these checksums; StageError where they have not.
+def differing(mine: Mapping[str, str], yours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield each flag with different values, and how either has it, in words.
 
-    `behind` more bytes may follow them; `remedy`: what to do with a damaged one.
+    >>> list(differing({"--bands": "20", "--rows": "3"}, {"--rows": "3"}))
+    [('--bands', 'with --bands 20', 'without --bands')]
+    """
+    for flag in dict.fromkeys([*mine, *yours]):
+        first, second = (
+            f"with {flag} {some[flag]}" if some.get(flag) else f"without {flag}"
+            for some in (mine, yours)
+        )
+        if first != second:
+            yield flag, first, second
+
+
+class CheckedFile:
+    """A file of `size` bytes whose blocks have these checksums; StageError where they differ.
+
+    `behind` more bytes follow; `remedy`: what to do if it is damaged.
     """
 
     def __init__(
@@ -77,7 +97,7 @@ class CheckedFile:
             raise damaged(path, f"it has {self.size:,} bytes and not {size:,}", remedy)
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """The bytes (uint8) from `start` to `stop`."""
+        """Return the bytes (uint8) from `start` to `stop`."""
         first = start // BLOCK * BLOCK
         last = min(-(-stop // BLOCK) * BLOCK, self.size)
         with open(self.path, "rb", buffering=0) as file:
@@ -90,11 +110,11 @@ class CheckedFile:
         return np.frombuffer(data, np.uint8)[start - first : stop - first]
 
     def array(self, kind: str) -> np.ndarray:
-        """All of it."""
+        """Return all of it."""
         return self.read(0, self.size).view(kind)
 
     def rows(self, wanted: np.ndarray, kind: str, columns: int = 1) -> np.ndarray:
-        """Rows of numbers of this kind, by their numbers (int64, ascending); (n, columns)."""
+        """Return rows of numbers of this kind, (n, columns), by row number (int64, ascending)."""
         width = np.dtype(kind).itemsize * columns
         found = np.empty((len(wanted), columns), dtype=kind)
         for low, high in stretches(wanted * width, (wanted + 1) * width):
@@ -104,7 +124,7 @@ class CheckedFile:
         return found
 
     def ranges(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[bytes]:
-        """The bytes of each range, of which none begins before the one before it has ended."""
+        """Yield the bytes of each range; none begins before the one before it has ended."""
         for low, high in stretches(starts, stops):
             first = int(starts[low])
             data = self.read(first, int(stops[high - 1])).tobytes()
@@ -112,7 +132,7 @@ class CheckedFile:
             yield from (data[a:b] for a, b in zip(*bounds))
 
     def mapped(self, wanted: np.ndarray, kind: str, columns: int) -> np.ndarray:
-        """As `rows`, in any order, for what is asked for again and again."""
+        """Do as `rows`, in any order, for rows that are read again and again."""
         width = np.dtype(kind).itemsize * columns
         rows, checked = self._map
         touched = np.zeros(len(self.sums), dtype=bool)
@@ -136,7 +156,7 @@ class CheckedFile:
 
 
 def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Ranges in order, cut into those to read together: next to each other, and up to a mebibyte.
+    """Yield the ranges to read together: next to each other, and up to a mebibyte.
 
     >>> starts = np.array([0, 100, 1 << 20, 1 << 30])
     >>> list(stretches(starts, starts + 50))
@@ -151,59 +171,46 @@ def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]
             low += max(1, cut)
 
 
-KEY, HOLDER, SKETCH, ROW = "<u8", "<u4", "<u8", "<u8"
-FILES = ("keys", "records", "holders", "record_sketches", "rows", "fences")
-SUMS = "sums"
-COUNTS = "counts"  # of tokens, in the first segment, where its keys depend on them
-MOST_RECORDS = 1 << 32
-FENCE = 8192  # entries
-KEY_BYTES, HOLDER_BYTES = np.dtype(KEY).itemsize, np.dtype(HOLDER).itemsize
-TEXT_BYTES = 1 << 20  # of records, decoded at once
-
-
-def misfit(told: Any, name: str) -> str:
-    """Return what does not fit in the entry of the segment of this name; "" if all of it fits."""
+def misfit(about: Any, name: str) -> str:
+    """Return what is wrong in the description of the segment of this name; "" if nothing is."""
     kinds = {"name": str, "files": list, "records": int, "partitions": list, "sizes": dict}
-    if not isinstance(told, dict) or not all(
-        isinstance(told.get(what), kind) for what, kind in {**kinds, SUMS: list}.items()
+    if not isinstance(about, dict) or not all(
+        isinstance(about.get(what), kind) for what, kind in {**kinds, SUMS: list}.items()
     ):
         return f"it does not describe {name}"
-    if told["name"] != name:
-        return f"it has {told['name']!r} in place of {name}"
-    parts, sizes, records = told["partitions"], told["sizes"], told["records"]
-    numbers = [*parts, *told[SUMS], records, *map(sizes.get, FILES)]
+    if about["name"] != name:
+        return f"it has {about['name']!r} in place of {name}"
+    parts, sizes, records = about["partitions"], about["sizes"], about["records"]
+    numbers = [*parts, *about[SUMS], records, *map(sizes.get, FILES)]
     if not all(type(number) is int and 0 <= number < 1 << 60 for number in numbers):
         return f"a number of {name} is none"
-    entries, fences = sum(parts), sum(-(-part // FENCE) for part in parts)
-    fit = {"keys": KEY_BYTES * entries, "holders": HOLDER_BYTES * entries}
+    postings, fences = sum(parts), sum(-(-part // FENCE) for part in parts)
+    fit = {"keys": KEY_BYTES * postings, "holders": HOLDER_BYTES * postings}
     fit.update(record_sketches=16 * records, rows=16 * records, fences=KEY_BYTES * fences)
     halves = len(parts) & (len(parts) - 1)  # none where it is a power of two
-    if {**sizes, **fit} != sizes or not parts or halves or max(told[SUMS], default=0) >> 32:
+    if {**sizes, **fit} != sizes or not parts or halves or max(about[SUMS], default=0) >> 32:
         return f"the numbers of {name} do not fit together"
-    return (
-        ""
-        if all(isinstance(file, str) for file in told["files"])
-        else f"a file of {name} has no name"
-    )
+    named = all(isinstance(file, str) for file in about["files"])
+    return "" if named else f"a file of {name} has no name"
 
 
 @dataclass(frozen=True)
 class Segment:
-    """`told`: what the manifest says of it; its files are numbered from `first_file` on."""
+    """`about`: its description in the manifest; its files are numbered from `first_file` on."""
 
     folder: Path
-    told: dict[str, Any]
+    about: dict[str, Any]
     first_file: int = 0
 
     def __len__(self) -> int:
-        return int(self.told["records"])
+        return int(self.about["records"])
 
     @cached_property
     def files(self) -> dict[str, CheckedFile]:
-        sizes: dict[str, int] = self.told["sizes"]
+        sizes: dict[str, int] = self.about["sizes"]
         counts = [-(-sizes[name] // BLOCK) for name in FILES]
         own = CheckedFile(
-            self.folder / SUMS, SUM.itemsize * sum(counts), np.array(self.told[SUMS], SUM)
+            self.folder / SUMS, SUM.itemsize * sum(counts), np.array(self.about[SUMS], SUM)
         )
         sums = np.split(own.array(SUM.str), np.cumsum(counts)[:-1])
         return {
@@ -212,18 +219,16 @@ class Segment:
         }
 
     def find(self, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Entries with one of these keys (uint64, ascending, each once), some at a time.
-
-        Keys (uint64), and the numbers of records (int64).
-        """
+        """Yield the postings with one of these keys (uint64, ascending, distinct), some at a time:
+        keys (uint64), and the numbers of records (int64)."""
         parts = (keys & np.uint64(len(self.partitions) - 1)).astype(np.int64)
         for part in np.unique(parts).tolist():
             yield from self._find(part, keys[parts == part])
 
     @property
     def partitions(self) -> list[int]:
-        """How many entries each has."""
-        counts: list[int] = self.told["partitions"]
+        """The number of postings in each."""
+        counts: list[int] = self.about["partitions"]
         return counts
 
     def _find(self, part: int, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -244,7 +249,7 @@ class Segment:
     def _find_in(
         self, start: int, stop: int, keys: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Of the entries from number `start` to `stop`, which are in order of keys."""
+        """Search the postings from number `start` to `stop`, which are in order of keys."""
         held = self.files["keys"].read(start * KEY_BYTES, stop * KEY_BYTES).view(KEY)
         keys = keys[np.searchsorted(keys, held[0]) : np.searchsorted(keys, held[-1], "right")]
         low, high = (np.searchsorted(held, keys, side) for side in ("left", "right"))
@@ -255,16 +260,17 @@ class Segment:
 
     @cached_property
     def fences(self) -> list[np.ndarray]:
-        """Of each partition."""
-        counts = [-(-entries // FENCE) for entries in self.partitions]
+        """The fences of each partition."""
+        counts = [-(-postings // FENCE) for postings in self.partitions]
         return np.split(self.files["fences"].array(KEY), np.cumsum(counts)[:-1])
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        """uint64 (n, 2): the sketches of these records, as `key_pruning` writes them."""
+        """Return the sketches of these records, uint64 (n, 2), as `key_pruning` writes them."""
         return self.files["record_sketches"].mapped(rows.astype(np.int64), SKETCH, 2)
 
     def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
-        """Records by their numbers (int64, ascending), some at a time; behind how many others."""
+        """Yield records by their numbers (int64, ascending), some at a time, and how many were
+        before them."""
         before = np.maximum(numbers - 1, 0)
         starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
         starts[numbers == 0] = 0

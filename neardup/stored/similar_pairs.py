@@ -1,36 +1,32 @@
-"""Pairs of similar sketches, by the tokens that they share.
+"""All pairs of sketches whose estimate reaches a threshold, without looking at all pairs.
 
-Where sketches meet: each pair whose estimate reaches t shares one of these tokens.
+The tokens of one file are in memory in order, each with the number of its record: the *postings*.
+The records of the other file, or of the same, pass by in blocks.  Each is compared with the records
+that share a token with it; each pair once, since all its shared tokens are in one block.  A pair at
+the threshold shares at least one token:
 
-*Hashes* (min, mod).  A pair at t shares ⌈t·n⌉ hashes at least, where n is the larger of both
-sketches: the estimate has no more than what is shared above, and no less than the larger below.
-(Of two MIN_s, the sample has s hashes, or both are whole sets, and then their union.)  So if each
-sketch orders its n hashes in one and the same way, the first n - ⌈t·n⌉ + 1 of both have one in
-common: the prefix filter (Chaudhuri, Ganti, Kaushik 2006).  The rarest come first, so that few
-strangers meet.  Where none is rare, as in a million sets of ten thousand elements in all, a token
-is a pair of hashes: the first n - ⌈t·n⌉ + 2 have two in common.  Sketches that need have but one in
-common bring single ones, too.
+*Hashes* (min, mod).  A pair at t shares at least ⌈t·n⌉ hashes, where n is the larger of both
+sketches: the estimate has no more than the shared hashes above, and no less than the larger sketch
+below.  (Of two MIN_s, the sample has s hashes, or both are whole sets, and then their union.)  So
+if each sketch orders its n hashes in one and the same way, the first n - ⌈t·n⌉ + 1 of both have one
+in common: the prefix filter (Chaudhuri, Ganti, Kaushik 2006).  The rarest come first, so that few
+dissimilar records collide.  Where none is rare, as in a million sets of ten thousand elements in
+all, a token is a pair of hashes: the first n - ⌈t·n⌉ + 2 have two in common.  Sketches that need
+only one in common have single ones, too.
 
-*Signatures*.  A pair at t differs in d places at most.  So it has one of any d + 1 places of x in
-common, and x's rarest are taken, as of hashes.  Where places have few bits, none is rare; cut into
-d + 1 bands, they are equal in one of them (pigeonhole).  A token is the band and what is in it.
+*Signatures*.  A pair at t differs in at most d places.  So it has one of any d + 1 places of x in
+common, and x's rarest are taken, as with hashes.  Where places have few bits, none is rare; cut
+into d + 1 bands, they are equal in one of them (pigeonhole).  A token is the band and its contents.
 
-*Containment* of x in y: x has ⌈t·|x|⌉ in common with y, so one of its prefix; y brings all of its.
+*Containment* of x in y: x has ⌈t·|x|⌉ in common with y, so one of its prefix; y has all its tokens.
 
-How rare a hash is is counted by its last bits, in a table of 2^24 counts at most: an order by
+How rare a hash is is counted by its last bits, in a table of at most 2^24 counts: an order by
 estimated counts is an order, too, and misses nothing.
 
 Letters: t the threshold (0.9), n the size of a sketch (64), d places (12).
 
-All pairs of sketches whose estimate reaches a threshold, without looking at all pairs.
-
-The tokens of one file lie in memory in order, each with the number of its
-record: the *postings*.  The records of the other file, or of the same, pass by in blocks; who
-shares a token with one of them is compared with it, and each pair once, since all its meetings are
-in one block.
-
 Held in memory: 32 bytes for each posting while they are sorted, and 12 afterwards; at t = 0.9 a
-record has 7 of them with min:64, or 28 where hashes meet two and two, and 13 with signature:128.
+record has 7 of them with min:64, or 28 where tokens are pairs of hashes, and 13 with signature:128.
 For each record also 16 bytes and its id; and some 100 MB of counts and blocks.  The sketches are
 read from the disk, in order and then here and there: what memory is free for that makes it fast.
 """
@@ -44,18 +40,11 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
+from neardup.joins.inverted_index import Index
 from neardup.runtime.counters import Counters
+from neardup.sets import ragged
 from neardup.sets.hashing import combine, mix
-from neardup.sets.ragged import (
-    PAIR_STEP,
-    Ragged,
-    chunks,
-    distinct,
-    first_of_run,
-    later_in_run,
-    pairs_in_runs,
-    spans,
-)
+from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Threshold
 from neardup.similarity.sketches import SAMPLE_BITS
 from neardup.stored.sketch_file import NUMBERS_AT_ONCE, SketchFile
@@ -64,15 +53,20 @@ from neardup.stored.sketch_kinds import JACCARD, Kind, Signatures
 MOST_COUNTS = 24  # as a power of two
 FEW_BITS = 16  # of a place of a signature
 RARITY_BITS = 8
-MANY_MEETINGS = 100  # of a record with strangers
+MANY_COLLISIONS = 100  # of a record with dissimilar ones
 MOST_PAIRED = 24  # first hashes, that make 276 pairs
 ROWS_AT_ONCE = (1 << 64 - SAMPLE_BITS) - 1
+PAIR_NUMBERS = 32  # what a pair costs beside the numbers of its sketches
+MANY_DISSIMILAR = 1000
+Tokens = Callable[[Ragged], Ragged]
 
 
 @dataclass(frozen=True)
-class MeetingTokens:
-    """Tokens (uint64 below 2^48) of sketches of one kind; `rarity` (uint8) tells how often hashes
-    come, by their last bits; `paired`: whether hashes meet by two and two."""
+class SharedTokens:
+    """Tokens (uint64 below 2^48) of sketches of one kind.
+
+    rarity: uint8, how often hashes occur, by their last bits; paired: whether tokens are pairs.
+    """
 
     kind: Kind
     threshold: Threshold
@@ -80,12 +74,12 @@ class MeetingTokens:
     paired: bool = False
 
     def counts(self, sizes: np.ndarray) -> np.ndarray:
-        """How many first tokens sketches of these sizes have, at most (int64)."""
+        """Return how many first tokens sketches of these sizes have, at most (int64)."""
         singles, prefix = self._prefixes(sizes)
         return singles + prefix * (prefix - 1) // 2
 
     def _prefixes(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How many first hashes meet by themselves, and how many two and two (int64)."""
+        """Return how many first hashes are tokens by themselves, and how many in pairs (int64)."""
         if isinstance(self.kind, Signatures):
             return np.full(len(sizes), self.apart + 1), np.zeros_like(sizes)
         needed = self.threshold.smallest_partner(sizes)
@@ -94,21 +88,21 @@ class MeetingTokens:
             return singles, np.zeros_like(singles)
         return np.where(needed < 2, singles, 0), np.minimum(sizes, sizes - needed + 2)
 
-    def by_pairs(self, sketches: Ragged, largest: int) -> MeetingTokens:
-        """These or, where singles of such sketches would bring many strangers, paired ones;
-        `largest` is the most hashes that one has."""
+    def by_pairs(self, sketches: Ragged, largest: int) -> SharedTokens:
+        """Return paired ones where singles of such sketches would collide with many dissimilar
+        records, or else these; `largest` is the largest number of hashes of a sketch."""
         if isinstance(self.kind, Signatures) or not len(sketches.values):
             return self
         _, prefix = replace(self, paired=True)._prefixes(np.array([largest]))
         if int(prefix[0]) > MOST_PAIRED:
             return self
-        tokens = Ragged.from_unsorted(
-            *_cut(self._ordered(sketches), sketches.offsets, self.counts(sketches.sizes))
-        )
+        counts = self.counts(sketches.sizes)
+        first = _cut(self._ordered(sketches), sketches.offsets, counts)
+        tokens = Ragged.from_unsorted(first, counts)
         rarity = tokens.values >> np.uint64(SAMPLE_BITS - RARITY_BITS)
         often = np.exp2(rarity.astype(np.float64) / 8 - 1).sum() / len(sketches)
         share = len(tokens.values) / len(sketches.values)  # of all hashes, that are first ones
-        return replace(self, paired=bool(often * share > MANY_MEETINGS))
+        return replace(self, paired=bool(often * share > MANY_COLLISIONS))
 
     @property
     def apart(self) -> int:
@@ -116,29 +110,35 @@ class MeetingTokens:
         assert isinstance(self.kind, Signatures)
         return self.kind.length - self.kind.least_part(self.threshold, self.kind.length)
 
-    def strangers(self, records: int) -> float:
-        """With how many strangers each of so many records is compared, where bands are short."""
+    @property
+    def bands(self) -> list[tuple[int, int]]:
+        """The first place of each band of signatures, and the one behind its last."""
+        assert isinstance(self.kind, Signatures)
+        count = self.apart + 1
+        ends = [self.kind.length * i // count for i in range(count + 1)]
+        return list(zip(ends, ends[1:]))
+
+    def dissimilar(self, records: int) -> float:
+        """Return with how many of so many dissimilar records each is compared, in short bands."""
         if not in_bands(self.kind):
             return 0.0
         assert isinstance(self.kind, Signatures)
-        bands = self.apart + 1
-        ends = [self.kind.length * i // bands for i in range(bands + 1)]
-        lengths = [high - low for low, high in zip(ends, ends[1:])]
-        return sum(records / 2.0 ** (self.kind.bits * min(length, 64)) for length in lengths)
+        widths = [self.kind.bits * min(high - low, 64) for low, high in self.bands]
+        return sum(records / 2.0**width for width in widths)
 
     def first(self, sketches: Ragged) -> Ragged:
-        """Of each sketch those that it has to have, if anything is alike."""
+        """Return the tokens of each sketch of which every similar one has one."""
         if in_bands(self.kind):
             return self._of_bands(sketches)
         ordered, sizes = self._ordered(sketches), sketches.sizes
         singles, prefix = self._prefixes(sizes)
-        tokens, _ = _cut(ordered, sketches.offsets, singles)
+        tokens = _cut(ordered, sketches.offsets, singles)
         if not self.paired:
             return Ragged.from_unsorted(tokens, singles)
         rows = np.repeat(np.arange(len(sizes)), singles)
-        later = later_in_run(prefix)
-        left, right = pairs_in_runs(later)
-        firsts, _ = _cut(ordered, sketches.offsets, prefix)
+        later = ragged.later_in_run(prefix)
+        left, right = ragged.pairs_in_runs(later)
+        firsts = _cut(ordered, sketches.offsets, prefix)
         pairs = combine(mix(np.stack((firsts[left], firsts[right]))), seed=0)
         tokens = np.concatenate((tokens, pairs >> np.uint64(64 - SAMPLE_BITS)))
         rows = np.concatenate((rows, np.repeat(np.arange(len(sizes)), prefix)[left]))
@@ -146,18 +146,20 @@ class MeetingTokens:
         return Ragged.from_unsorted(tokens[order], np.bincount(rows, minlength=len(sizes)))
 
     def all(self, sketches: Ragged) -> Ragged:
-        """Of each sketch all."""
+        """Return all tokens of each sketch."""
         return Ragged.from_unsorted(self._ordered(sketches), sketches.sizes)
 
     def _ordered(self, sketches: Ragged) -> np.ndarray:
-        """The tokens of hashes, in each sketch rare ones first: rarity above the hash."""
+        """Return the tokens of hashes, rare ones first in each sketch: rarity above the hash."""
         hashes = hashes_of(self.kind, sketches)
         rare = self.rarity[(hashes & np.uint64(len(self.rarity) - 1)).astype(np.int64)]
         # Subtle: what the rarity displaces are the lowest bits, so that two hashes may be one
         # token; but equal hashes always are.
         tokens = hashes >> np.uint64(RARITY_BITS)
         tokens |= rare.astype(np.uint64) << np.uint64(SAMPLE_BITS - RARITY_BITS)
-        for low, high in chunks(sketches.sizes + PAIR_STEP // ROWS_AT_ONCE, PAIR_STEP):
+        for low, high in ragged.chunks(
+            sketches.sizes + ragged.PAIR_STEP // ROWS_AT_ONCE, ragged.PAIR_STEP
+        ):
             some = slice(sketches.offsets[low], sketches.offsets[high])
             row = np.arange(high - low, dtype=np.uint64) << np.uint64(SAMPLE_BITS)
             words = tokens[some] | np.repeat(row, sketches.sizes[low:high])
@@ -167,13 +169,12 @@ class MeetingTokens:
 
     def _of_bands(self, sketches: Ragged) -> Ragged:
         assert isinstance(self.kind, Signatures)
-        values, bands = self.kind.values(sketches).astype(np.uint64).T, self.apart + 1
-        ends = [self.kind.length * i // bands for i in range(bands + 1)]
-        words = np.empty((len(sketches), bands), dtype=np.uint64)
-        for band, (low, high) in enumerate(zip(ends, ends[1:])):
+        values, bands = self.kind.values(sketches).astype(np.uint64).T, self.bands
+        words = np.empty((len(sketches), len(bands)), dtype=np.uint64)
+        for band, (low, high) in enumerate(bands):
             words[:, band] = combine(values[low:high], seed=band)
         tokens = words.ravel() >> np.uint64(64 - SAMPLE_BITS)
-        return Ragged.from_unsorted(tokens, np.full(len(sketches), bands))
+        return Ragged.from_unsorted(tokens, np.full(len(sketches), len(bands)))
 
 
 def in_bands(kind: Kind) -> bool:
@@ -181,47 +182,42 @@ def in_bands(kind: Kind) -> bool:
 
 
 def hashes_of(kind: Kind, sketches: Ragged) -> np.ndarray:
-    """uint64 below 2^48, random-looking; the places of signatures are none by themselves."""
+    """Return uint64 below 2^48, random-looking, which the places of signatures are not."""
     if isinstance(kind, Signatures):
         return mix(sketches.values) >> np.uint64(64 - SAMPLE_BITS)
     return sketches.values
 
 
 def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
-    """How often hashes come (uint8, in steps of an eighth), by their last bits; `total` of them."""
+    """Return how often hashes occur, by their last bits, as uint8 logarithms in eighths.
+
+    total: the number of hashes.
+    """
     if in_bands(kind):
-        return np.zeros(1, dtype=np.uint8)  # nobody asks
+        return np.zeros(1, dtype=np.uint8)  # not needed
     bits = min(max(10, total.bit_length()), MOST_COUNTS)
     counts = np.zeros(1 << bits, dtype=np.uint32)
     for sketches in blocks:
-        slots, times = distinct(hashes_of(kind, sketches) & np.uint64(len(counts) - 1))
+        slots, times = ragged.distinct(hashes_of(kind, sketches) & np.uint64(len(counts) - 1))
         counts[slots.astype(np.int64)] += times.astype(np.uint32)
     rarity = np.empty(len(counts), dtype=np.uint8)
-    for low in range(0, len(counts), PAIR_STEP):
-        some = slice(low, low + PAIR_STEP)
+    for low in range(0, len(counts), ragged.PAIR_STEP):
+        some = slice(low, low + ragged.PAIR_STEP)
         mantissa, exponent = np.frexp(counts[some])
         steps = 8 * exponent + ((mantissa - 0.5) * 16).astype(np.int64)
         rarity[some] = np.clip(steps, 0, (1 << RARITY_BITS) - 1)
     return rarity
 
 
-def _cut(
-    values: np.ndarray, offsets: np.ndarray, counts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The first counts[i] values of each row, and how many these are."""
+def _cut(values: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the first counts[i] values of each row."""
     place = np.arange(len(values)) - np.repeat(offsets[:-1], np.diff(offsets))
-    return values[place < np.repeat(counts, np.diff(offsets))], counts
-
-
-MEETINGS_AT_ONCE = 1 << 20
-PAIR_NUMBERS = 32  # what a pair costs beside the numbers of its sketches
-MANY_STRANGERS = 1000
-Tokens = Callable[[Ragged], Ragged]
+    return values[place < np.repeat(counts, np.diff(offsets))]
 
 
 class Alike(NamedTuple):
-    """Pairs: the record of the file that was asked for, and one that passed by, and what they have
-    in common; int64, and `known` bool.  `swapped`: whether it is the other one that is contained.
+    """Pairs of a record of the file that is asked about and one that passed by (int64): `part` of
+    `whole` agree; `known`: that is all there is (bool).  `swapped`: the second one is contained.
     """
 
     asked: np.ndarray
@@ -234,7 +230,7 @@ class Alike(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """In `file`, or of each record of it in `other`; `of`: with these records of `file` only."""
+    """A search in `file`, or for its records in `other`; `of`: for these records of `file` only."""
 
     file: SketchFile
     other: SketchFile | None
@@ -248,49 +244,47 @@ class Search:
         return self.file.kind
 
     def cost(self) -> list[str]:
-        """What it is going to cost, where that is much: lines in words."""
-        tokens = MeetingTokens(self.kind, self.threshold, np.zeros(1, np.uint8))
-        strangers = tokens.strangers((self.other or self.file).records)
-        if strangers < MANY_STRANGERS:
+        """Return lines about the cost, if it is high."""
+        tokens = SharedTokens(self.kind, self.threshold, np.zeros(1, np.uint8))
+        dissimilar = tokens.dissimilar((self.other or self.file).records)
+        if dissimilar < MANY_DISSIMILAR:
             return []
         return [
             f"{self.kind.text} at {self.threshold}: each record is compared with about "
-            f"{strangers:,.0f} strangers; sketches with more bits, or a higher --threshold, cost "
-            "less"
+            f"{dissimilar:,.0f} dissimilar ones; sketches with more bits, or a higher --threshold, "
+            "cost less"
         ]
 
     def pairs(self) -> Iterator[Alike]:
-        """All that reach the threshold, each once; in the order of those that pass by."""
+        """Yield the pairs that reach the threshold, each once, in the order of passing records."""
         files = [self.file] if self.other is None else [self.file, self.other]
         total = sum(int(self.kind.numbers(file.items).sum()) for file in files)
         blocks = (sketches for file in files for _, sketches in file.blocks())
-        tokens = MeetingTokens(self.kind, self.threshold, rarity_of(self.kind, blocks, total))
+        tokens = SharedTokens(self.kind, self.threshold, rarity_of(self.kind, blocks, total))
         if self.measure == JACCARD:
             _, sample = next(self.file.blocks(), (0, Ragged.from_rows([])))
             largest = max(int(file.items.max(initial=0)) for file in files)
             tokens = tokens.by_pairs(sample, largest)
-            yield from self._found(HolderLists.of(self.file, self.of, tokens), tokens.first)
+            yield from self._found(postings_of(self.file, self.of, tokens), tokens.first)
             return
-        yield from self._found(HolderLists.of(self.file, self.of, tokens), tokens.all)
+        yield from self._found(postings_of(self.file, self.of, tokens), tokens.all)
         if self.other is None and self.of is not None:
-            every = HolderLists.of(self.file, self.of, tokens, every=True)
+            every = postings_of(self.file, self.of, tokens, every=True)
             yield from self._found(every, tokens.first, swapped=True)
 
-    def _found(
-        self, postings: HolderLists, passing: Tokens, swapped: bool = False
-    ) -> Iterator[Alike]:
+    def _found(self, postings: Index, passing: Tokens, swapped: bool = False) -> Iterator[Alike]:
         for first, sketches in (self.other or self.file).blocks():
-            for x, y in postings.met_by(passing(sketches)):
+            for y, x, _ in postings.overlaps(passing(sketches)):
                 keep = self._wanted(x, y + first, swapped)
                 x, y = x[keep], y[keep]
                 self.counters.add("candidate pairs", len(x))
                 weights = self.kind.numbers(self.file.items[x]) + PAIR_NUMBERS
-                for low, high in chunks(weights, NUMBERS_AT_ONCE):
+                for low, high in ragged.chunks(weights, NUMBERS_AT_ONCE):
                     some = slice(low, high)
                     yield self._alike(x[some], y[some], first, sketches, swapped)
 
     def _wanted(self, x: np.ndarray, y: np.ndarray, swapped: bool) -> np.ndarray:
-        """Which pairs of rows are looked at here; one that may come twice comes once."""
+        """Return which pairs of rows are compared here, so that each is compared once."""
         if self.other is not None:
             return np.ones(len(x), dtype=bool)
         if self.of is None:
@@ -315,53 +309,30 @@ class Search:
         return Alike(x[good], y[good] + first, part[good], whole[good], known[good], swapped)
 
 
-class HolderLists(NamedTuple):
-    """tokens: uint64, ascending; holders: uint32, who has them."""
-
-    tokens: np.ndarray
-    holders: np.ndarray
-
-    @classmethod
-    def of(
-        cls, file: SketchFile, rows: np.ndarray | None, tokens: MeetingTokens, every: bool = False
-    ) -> HolderLists:
-        """The first tokens, or `every` one, of all records of a file, or of these."""
-        items = file.items if rows is None else file.items[rows]
-        room = int((items if every else tokens.counts(items)).sum())
-        values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)
-        done = 0
-        for first, sketches in file.blocks():
-            numbers = np.arange(first, first + len(sketches))
-            if rows is not None:
-                numbers = numbers[np.isin(numbers, rows)]
-                sketches = sketches.take(numbers - first)
-            some = tokens.all(sketches) if every else tokens.first(sketches)
-            end = done + len(some.values)
-            values[done:end] = some.values
-            holders[done:end] = np.repeat(numbers, some.sizes)
-            done = end
-        order = np.argsort(values[:done], kind="stable")
-        return cls(values[order], holders[order])
-
-    def met_by(self, asking: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """(holder, row): who shares a token with which row, each pair once, in order of rows."""
-        order = np.argsort(asking.values)
-        low, high = (np.empty(len(order), dtype=np.int64) for _ in range(2))
-        low[order] = np.searchsorted(self.tokens, asking.values[order])
-        high[order] = np.searchsorted(self.tokens, asking.values[order], side="right")
-        meetings = high - low
-        until = np.concatenate((np.zeros(1, np.int64), np.cumsum(meetings)))[asking.offsets]
-        for start, stop in chunks(np.diff(until), MEETINGS_AT_ONCE):
-            some = slice(asking.offsets[start], asking.offsets[stop])
-            row = np.repeat(np.arange(start, stop), np.diff(until[start : stop + 1]))
-            holder = self.holders[spans(low[some], meetings[some])].astype(np.int64)
-            words = np.sort(row << 32 | holder)
-            words = words[first_of_run(words)]
-            yield words & ((1 << 32) - 1), words >> 32
+def postings_of(
+    file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
+) -> Index:
+    """Return the first tokens, or `every` one, of all records of a file, or of these rows."""
+    items = file.items if rows is None else file.items[rows]
+    room = int((items if every else tokens.counts(items)).sum())
+    values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)
+    done = 0
+    for first, sketches in file.blocks():
+        numbers = np.arange(first, first + len(sketches))
+        if rows is not None:
+            numbers = numbers[np.isin(numbers, rows)]
+            sketches = sketches.take(numbers - first)
+        some = tokens.all(sketches) if every else tokens.first(sketches)
+        end = done + len(some.values)
+        values[done:end] = some.values
+        holders[done:end] = np.repeat(numbers, some.sizes)
+        done = end
+    order = np.argsort(values[:done], kind="stable")
+    return Index(file.records, values[order], holders[order])
 
 
 def shown(kind: Kind, part: int, whole: int, known: bool, alpha: Fraction) -> tuple[int, int, int]:
-    """(low, high, estimate) in millionths; of what is known all are one.
+    """Return (low, high, estimate) in millionths, all the same for what is known.
 
     >>> from neardup.stored.sketch_kinds import kind_of
     >>> shown(kind_of("min:64"), 60, 64, False, Fraction("0.05"))

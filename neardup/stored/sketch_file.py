@@ -6,10 +6,10 @@
     ids         each with a line end
     checksums   of all that, in blocks of 64 KiB
     contents    JSON: the options, how many records, how long each part is
-    24 bytes    how long checksums and contents are, their checksum, and that this is the end
+    24 bytes    how long checksums and contents are, their checksum, and a mark that this is the end
 
-A file that was not written to its end has no end.  What is held of one in memory: eight bytes a
-record, and the ids.
+A file that was not written to its end has no such mark.  Held in memory: eight bytes a record, and
+the ids.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from neardup.runtime.errors import StageError, UsageError, shown
 from neardup.runtime.program import naming
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Batch, Ragged, chunks, spans
-from neardup.stored.segment import SUM, CheckedFile, damaged, write_checked
+from neardup.stored.segment import SUM, CheckedFile, damaged, differing, write_checked
 from neardup.stored.sketch_kinds import Kind, kind_of
 
 FORMAT = 1
@@ -45,28 +45,16 @@ NUMBERS_AT_ONCE = 1 << 18  # of sketches in memory
 PROBES = (1, 5, 34, 233, 987)  # sizes of sets
 
 
-class Written(NamedTuple):
-    records: int
-    bytes: int
-
-
-def write_sketches(
-    to: Path, batches: Iterable[Batch], kind: Kind, seed: int, options: Mapping[str, str]
-) -> Written:
-    """Sketch the records into a new file."""
-    told = _write(to, batches, kind, seed, options)
-    return Written(told["records"], to.stat().st_size)
-
-
 def check_new(to: Path) -> None:
-    """UsageError where there is something already."""
+    """UsageError if it exists."""
     if os.path.lexists(to):
         raise UsageError(f"--to {to}: is there already; name another file, or remove it")
 
 
-def _write(
+def write_sketches(
     path: Path, batches: Iterable[Batch], kind: Kind, seed: int, options: Mapping[str, str]
-) -> dict[str, Any]:
+) -> int:
+    """Sketch the records into a new file; return their number."""
     counts = {"records": 0, "sketches": 0, "items": 0, "ids": 0}
     with tempfile.TemporaryFile() as items, tempfile.TemporaryFile() as ids:
 
@@ -87,58 +75,58 @@ def _write(
                     yield piece
 
         sums = write_checked(path, pieces())
-    told = {"options": dict(options), "kind": kind.text, "probe": probe(kind), **counts}
-    text = json.dumps(told).encode()
+    contents = {"options": dict(options), "kind": kind.text, "probe": probe(kind), **counts}
+    text = json.dumps(contents).encode()
     last = sums.tobytes() + text
     with naming(path), open(path, "ab") as file:
         file.write(last + END.pack(len(sums), len(text), zlib.crc32(last), MAGIC))
         file.flush()
         os.fsync(file.fileno())
-    return told
+    return counts["records"]
 
 
 def probe(kind: Kind) -> str:
-    """What the sketches of some sets are, in a few digits: other versions make others."""
+    """Return a hash of the sketches of some sets, which other versions make differently."""
     sets = Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES))
-    told = blake2b(kind.sketches(sets, seed=0).values.astype("<u8").tobytes(), digest_size=8)
-    return told.hexdigest()
+    sketches = kind.sketches(sets, seed=0).values.astype("<u8")
+    return blake2b(sketches.tobytes(), digest_size=8).hexdigest()
 
 
 class SketchFile:
-    """A file of sketches, opened; StageError and UsageError for what is none."""
+    """A file of sketches, opened; StageError for any other file."""
 
     def __init__(self, name: str):
         self.name = name
         path = Path(name)
-        told, sums, behind = _contents(path)
-        self.kind = kind_of(told["kind"])
-        self.options: dict[str, str] = told["options"]
-        if probe(self.kind) != told["probe"]:
+        contents, sums, behind = _contents(path)
+        self.kind = kind_of(contents["kind"])
+        self.options: dict[str, str] = contents["options"]
+        if probe(self.kind) != contents["probe"]:
             raise StageError(f"{name}: made by another version of neardup; {AGAIN}")
-        self.records: int = told["records"]
-        size = HEAD + told["sketches"] + told["items"] + told["ids"]
+        self.records: int = contents["records"]
+        items_at = HEAD + contents["sketches"]
+        self._ids_at = items_at + contents["items"]
+        size = self._ids_at + contents["ids"]
         self._file = CheckedFile(path, size, sums, behind, AGAIN)
-        self._items_at = HEAD + told["sketches"]
-        self._ids_at = self._items_at + told["items"]
-        items = self._file.read(self._items_at, self._ids_at).view("<u4")
+        items = self._file.read(items_at, self._ids_at).view("<u4")
         self.offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(items, dtype=np.int64)))
-        if len(items) != self.records or self.offsets[-1] * self.kind.item != told["sketches"]:
+        if len(items) != self.records or self.offsets[-1] * self.kind.item != contents["sketches"]:
             raise damaged(path, "its parts disagree", AGAIN)
 
     @property
     def items(self) -> np.ndarray:
-        """How many each sketch has (int64)."""
+        """The number of items of each sketch (int64)."""
         return np.diff(self.offsets)
 
     def blocks(self) -> Iterator[tuple[int, Ragged]]:
-        """All sketches in order, some at a time, and the number of the first; each is checked."""
+        """Yield all sketches in order, some at a time behind the number of the first; checked."""
         for low, high in chunks(self.kind.numbers(self.items) + 1, NUMBERS_AT_ONCE):
             start, stop = (HEAD + int(self.offsets[i]) * self.kind.item for i in (low, high))
             data = self._file.read(start, stop)
             yield low, self.kind.unpacked(data, self.items[low:high])
 
     def take(self, rows: np.ndarray) -> Ragged:
-        """The sketches of these records (int64), which `blocks` has checked."""
+        """Return the sketches of these records (int64), which `blocks` has checked."""
         sizes = self.items[rows]
         data = self._map[spans(self.offsets[rows], sizes)]
         return self.kind.unpacked(data.ravel(), sizes)
@@ -165,7 +153,7 @@ class SketchFile:
         return [names[start:stop] for start, stop in bounds]
 
     def rows_of(self, ids: Iterable[bytes]) -> np.ndarray:
-        """The numbers of the records with these ids, ascending (int64); StageError for none."""
+        """Return the records with these ids, ascending (int64); StageError if there is none."""
         names, _ = self._names
         wanted = set(ids)
         found = [i for i, id_ in enumerate(names.split(b"\n")[:-1]) if id_ in wanted]
@@ -177,19 +165,14 @@ class SketchFile:
 def check_agreement(one: SketchFile, other: SketchFile) -> None:
     """UsageError where sketches of two files cannot be compared."""
     mine, yours = ({"--kind": file.kind.text, **file.options} for file in (one, other))
-    for flag in dict.fromkeys([*mine, *yours]):
-        if mine.get(flag, "") != yours.get(flag, ""):
-            told = [
-                f"with {flag} {value}" if value else f"without {flag}"
-                for value in (mine.get(flag, ""), yours.get(flag, ""))
-            ]
-            raise UsageError(
-                f"{one.name} was made {told[0]}, and {other.name} {told[1]}; make one of them again"
-            )
+    for _, first, second in differing(mine, yours):
+        raise UsageError(
+            f"{one.name} was made {first}, and {other.name} {second}; make one of them again"
+        )
 
 
 def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
-    """What the end of a file says: its contents, its checksums, how long both are."""
+    """Return the contents of a file, its checksums, and how long the end is that has them."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         head = file.read(HEAD)

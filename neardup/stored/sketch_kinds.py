@@ -1,12 +1,12 @@
-"""Kinds of sketches: what is kept of a set, and what two of them tell.
+"""Kinds of sketches: what is kept of a set, and how similar two sets are by their sketches.
 
     min:64            the 64 smallest hashes (Broder 1997)
     mod:25            the hashes that 25 divides, a 25th of them
     signature:128     the smallest hash in each of 128 random orders
     signature:128:1   one bit of each of them (Li, König 2010), or up to 31
 
-In memory each is a row of numbers below 2^48, ascending; of a signature, place · 2^32 + value.  So
-two sketches tell by what they share.  On disk a hash takes six bytes, and a signature its bits.
+In memory each is a row of numbers below 2^48, ascending (of a signature, place · 2^32 + value), and
+two are compared by what they share.  On disk a hash takes six bytes, and a signature its bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from neardup.sets.ragged import Ragged, shared
-from neardup.similarity.estimated import MILLION, exact_interval
+from neardup.similarity.intervals import MILLION, exact_interval
 from neardup.similarity.measures import Threshold
 from neardup.similarity.sketches import (
     SAMPLE_BITS,
@@ -38,12 +38,12 @@ MOST_HASHES, MOST_PLACES, WHOLE_BITS = 1 << 16, 1 << 15, 32
 JACCARD, CONTAINMENT = "jaccard", "containment"
 EXPECTED = (
     "expected min:S, mod:M, signature:L or signature:L:B, with S to 65536, M from 1 to 2^32, L "
+    "to 32768 and B, bits of a place, from 1 to 32"
 )
-EXPECTED += "to 32768 and B, bits of a place, from 1 to 32"
 
 
 class Counted(NamedTuple):
-    """Of pairs: how many of how many agree (int64), and whether that is all there is to know."""
+    """For pairs: how many (part) of how many (whole) agree, int64, and whether that is exact."""
 
     part: np.ndarray
     whole: np.ndarray
@@ -52,7 +52,7 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind(ABC):
-    """`text` is what it is called, by which files are compared."""
+    """`text` is its name, by which files are compared."""
 
     text: str
     measures: ClassVar[tuple[str, ...]] = (JACCARD,)
@@ -61,20 +61,20 @@ class Kind(ABC):
 
     @abstractmethod
     def sketches(self, sets: Ragged, seed: int) -> Ragged:
-        """Of sets that are not empty."""
+        """Return the sketches of sets that are not empty."""
 
     @abstractmethod
     def counted(
         self, sketches: Ragged, left: np.ndarray, right: np.ndarray, measure: str
     ) -> Counted:
-        """Of pairs of rows (int64)."""
+        """Compare pairs of rows (int64)."""
 
     def numbers(self, items: np.ndarray) -> np.ndarray:
-        """How many numbers sketches of so many items have in memory (int64)."""
+        """Return how many numbers sketches of so many items have in memory (int64)."""
         return items
 
     def packed(self, sketches: Ragged) -> tuple[np.ndarray, np.ndarray]:
-        """As on disk: the bytes of all (uint8), and of how many items each is (int64).
+        """Return sketches as on disk: their bytes (uint8), and the number of items of each (int64).
 
         >>> kind, rows = kind_of("min:3"), Ragged.from_rows([[1, 258], [7]])
         >>> kind.unpacked(*kind.packed(rows)).values.tolist()
@@ -90,7 +90,7 @@ class Kind(ABC):
         return Ragged(octets.view("<u8").ravel().astype(np.uint64), offsets)
 
     def least_part(self, threshold: Threshold, whole: int) -> int:
-        """How many of `whole` have to agree, so that the estimate reaches the threshold.
+        """Return how many of `whole` have to agree, so that the estimate reaches the threshold.
 
         >>> kind_of("min:64").least_part(Threshold(9, 10), 64)
         58
@@ -103,7 +103,7 @@ class Kind(ABC):
         return ceil(t * whole)
 
     def estimate(self, part: int, whole: int) -> Fraction:
-        """Of a pair of which so many of so many agree.
+        """Return the estimated similarity of a pair of which `part` of `whole` agree.
 
         >>> kind_of("signature:128:1").estimate(96, 128)
         Fraction(1, 2)
@@ -114,7 +114,7 @@ class Kind(ABC):
         return max(share, Fraction(0))
 
     def interval(self, part: int, whole: int, alpha: Fraction) -> tuple[int, int]:
-        """In millionths, rounded outwards; it misses the similarity with P ≤ alpha.
+        """Return (low, high) in millionths, which miss the similarity with P ≤ alpha.
 
         >>> kind_of("signature:128").interval(122, 128, Fraction("0.05"))
         (900764, 982606)
@@ -166,7 +166,7 @@ class Multiples(Kind):
 
 @dataclass(frozen=True)
 class Signatures(Kind):
-    """Of so many places, each of so many bits; 32 are whole minima."""
+    """`length` places of so many bits each; 32 bits are whole minima."""
 
     length: int
     bits: int
@@ -181,13 +181,13 @@ class Signatures(Kind):
         return self.rows(made if self.bits == WHOLE_BITS else low_bits(made, self.bits))
 
     def rows(self, values: np.ndarray) -> Ragged:
-        """From values (uint32, (n, length))."""
+        """Make sketches of values (uint32, (n, length))."""
         places = np.arange(self.length, dtype=np.uint64) << np.uint64(PLACE)
         flat = (values.astype(np.uint64) | places).ravel()
         return Ragged(flat, np.arange(len(values) + 1) * self.length)
 
     def values(self, sketches: Ragged) -> np.ndarray:
-        """uint32, (n, length)."""
+        """Return the values of sketches (uint32, (n, length))."""
         return sketches.values.astype(np.uint32).reshape(-1, self.length)
 
     def counted(
@@ -229,7 +229,7 @@ class Signatures(Kind):
 
 
 def kind_of(text: str) -> Kind:
-    """ValueError where it is none.
+    """Parse the name of a kind; ValueError if there is none such.
 
     >>> kind_of("signature:128:2")
     Signatures(text='signature:128:2', length=128, bits=2)
@@ -238,13 +238,13 @@ def kind_of(text: str) -> Kind:
     if not all(n.isascii() and n.isdigit() and len(n) < 11 for n in numbers):
         raise ValueError(f"{text!r}: {EXPECTED}")
     values = [int(n) for n in numbers]
-    told = ":".join([name, *map(str, values)])
+    canonical = ":".join([name, *map(str, values)])
     if name == "min" and len(values) == 1 and 1 <= values[0] <= MOST_HASHES:
-        return MinHashes(told, *values)
+        return MinHashes(canonical, *values)
     if name == "mod" and len(values) == 1 and 1 <= values[0] <= 1 << 32:
-        return Multiples(told, *values)
+        return Multiples(canonical, *values)
     if name == "signature" and len(values) in (1, 2):
         length, bits = [*values, WHOLE_BITS][:2]
         if 1 <= length <= MOST_PLACES and 1 <= bits <= WHOLE_BITS:
-            return Signatures(told if bits < WHOLE_BITS else f"{name}:{length}", length, bits)
+            return Signatures(canonical if bits < WHOLE_BITS else f"{name}:{length}", length, bits)
     raise ValueError(f"{text!r}: {EXPECTED}")

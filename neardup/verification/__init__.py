@@ -1,66 +1,72 @@
 """Buckets → verified pairs.
 
 In: keyed lines in order of keys.
-Out: pair lines, each printed in one bucket: that of the smallest key both records have.
+Out: pair lines, each written in one bucket: that of the smallest key both records have.
 May import: runtime, sets, similarity, lines, schemes.
 
-An output is a join here and one line in `OUTPUTS`.
+An output is one line in `OUTPUTS`, made of three parts: which pairs of sets are verified
+(`PairJoin`, `LinkJoin`, `EdgeJoin`), which records of two sets are pairs, and what is written
+(both in `record_pairs.py`).  A part of its own is a class in a file here.
 """
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import NamedTuple
 
-from neardup.verification.edge_join import EdgeJoin, LinkEdgeJoin, LinkJoin, edges_across
-from neardup.verification.pair_join import AcrossJoin, PairJoin, SketchJoin
+from neardup.verification.edge_join import EdgeJoin, LinkJoin
+from neardup.verification.pair_join import PairJoin
+from neardup.verification.record_pairs import (
+    CollectionLines,
+    EdgeLines,
+    EveryPair,
+    FirstPair,
+    IntervalLines,
+    PairLines,
+)
+
+
+class JoinParts(NamedTuple):
+    """What a join is made of."""
+
+    edges: type[PairJoin] = PairJoin
+    pairs: type[EveryPair] = EveryPair
+    lines: type[PairLines] = PairLines
 
 
 class Output(NamedTuple):
-    """join: turns the lines of buckets into pair lines; directed: whether it may write (x, y) and
-    (y, x), as containment has them; help: the text of --help.
-
-    across: the R-S join of two collections, which takes `between`; None if there is none.  decides:
-    what a decision makes of the edges that the join writes: "records", "clusters", or "" for
-    outputs without a decision.
+    """help: the text of --help; parts: of the join of one collection; across: of the R-S join of
+    two, or None; between: of that with --between, where it is another one; directed: whether both
+    (x, y) and (y, x) may be written, as containment has them; decides: what a decision makes of the
+    edges that the join writes: "records", "clusters", or "" for outputs without a decision.
     """
 
-    join: type[PairJoin]
-    directed: bool
     help: str
-    across: Callable[..., PairJoin] | None = None
+    parts: JoinParts
+    across: JoinParts | None = None
+    between: JoinParts | None = None
+    directed: bool = False
     decides: str = ""
 
 
 RECORDS = "records"
+EDGES = JoinParts(EdgeJoin, FirstPair, EdgeLines)
+DECISION = EDGES, EDGES, JoinParts(PairJoin, FirstPair, EdgeLines)
 OUTPUTS = {
-    "pairs": Output(PairJoin, True, "every pair", AcrossJoin),
+    "pairs": Output("every pair", JoinParts(), JoinParts(lines=CollectionLines), directed=True),
     "links": Output(
-        LinkJoin,
-        False,
-        "only the edges that a spanning forest of each bucket needs, so a thousand copies give 999 "
-        "lines and not 499,500",
+        "only the edges of a spanning forest of each bucket, so that a thousand copies give 999 "
+        "lines instead of 499,500",
+        JoinParts(LinkJoin, FirstPair),
     ),
-    "kept": Output(
-        EdgeJoin,
-        False,
-        "the lines of the input that stay, without near-duplicates",
-        edges_across,
-        RECORDS,
-    ),
+    "kept": Output("the lines of the input without near-duplicates", *DECISION, decides=RECORDS),
     "removed": Output(
-        EdgeJoin,
-        False,
-        "each record that goes, and because of whom",
-        edges_across,
-        RECORDS,
+        "each removed record and the record it duplicates", *DECISION, decides=RECORDS
     ),
     "clusters": Output(
-        LinkEdgeJoin,
-        False,
-        "each record of each cluster, behind its smallest id",
-        None,
-        "clusters",
+        "each record of each cluster, behind the smallest id of the cluster",
+        JoinParts(LinkJoin, FirstPair, EdgeLines),
+        decides="clusters",
     ),
 }
-# What --output pairs is where pairs are verified by samples.
-ESTIMATED = Output(SketchJoin, False, "every pair that may be one, with an interval")
+# What --output pairs is where pairs are verified by samples (--verify sketch).
+ESTIMATED = Output("every pair that may be one, with an interval", JoinParts(lines=IntervalLines))

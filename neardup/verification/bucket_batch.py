@@ -1,7 +1,8 @@
 """A batch of buckets that are joined together, as arrays.
 
 In a bucket, records with equal sets become one set with several ids: equal sets have equal bytes,
-so nothing on a line is decoded twice, and a thousand copies cost one comparison.
+so nothing on a line is decoded twice, and a thousand copies cost one comparison.  The order of a
+batch is the byte order of its keyed lines, whatever the order of the engine.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PAIR_TOKENS = 32  # what a pair costs beside the comparison of its tokens
 def in_batches(
     keys: np.ndarray, records: np.ndarray, ids: list[bytes], sets: Ragged
 ) -> Iterator[BucketBatch]:
-    """Buckets, many at a time: record records[i] (int64) is in that of keys[i] (uint64)."""
+    """Yield buckets, many at a time: record records[i] (int64) is in that of keys[i] (uint64)."""
     order = np.argsort(keys, kind="stable")
     keys, records = keys[order], records[order]
     starts = starts_of_runs(keys)
@@ -43,24 +44,24 @@ def in_batches(
 
 
 def record_bytes(sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """int64: what records take in memory, with so many tokens and ids of such lengths."""
+    """Return the memory of records with so many tokens and ids of such lengths (int64)."""
     return sizes.astype(np.int64) * 8 + lengths + RECORD_BYTES
 
 
 def lengths_of(ids: list[bytes]) -> np.ndarray:
-    """uint32 (n,), in bytes."""
+    """Return the lengths of ids in bytes (uint32)."""
     return np.fromiter(map(len, ids), np.uint32, len(ids))
 
 
 class _Holders:
-    """Who has each set of each bucket: records come bucket after bucket, equal ids together."""
+    """The ids of each set of each bucket: records come bucket after bucket, equal ids together."""
 
     def __init__(self) -> None:
         self.ids: dict[tuple, list[bytes]] = {}
         self.repeats: dict[tuple, list[bytes]] = {}
 
     def add(self, set_: tuple, id_: bytes) -> bool:
-        """Whether this set of this bucket is a new one."""
+        """Add a record; return True if its set is new in its bucket."""
         ids = self.ids.get(set_)
         if ids is None:
             self.ids[set_] = [id_]
@@ -72,13 +73,13 @@ class _Holders:
 
 
 def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
-    """The order of these records (keys ascend) that their keyed lines have."""
+    """Return the order that the keyed lines of these records have (keys ascend)."""
     names = [id_ + b"\t" for id_ in ids]  # for ids with a byte below the tab
     by_name = np.array(sorted(range(len(ids)), key=names.__getitem__), dtype=np.int64)
     order = by_name[np.lexsort((sets.sizes[by_name], keys[by_name]))]
     alike = ~first_of_run(keys) & ~first_of_run(sets.sizes[order])
     pairs = np.column_stack((order[:-1], order[1:]))[alike[1:]]
-    if any(ids[a] == ids[b] for a, b in pairs.tolist()):  # their sets tell then
+    if any(ids[a] == ids[b] for a, b in pairs.tolist()):  # ordered by their sets then
         texts, sizes = encode_sets(sets), sets.sizes.tolist()
         return sorted(order.tolist(), key=lambda i: (keys[i], sizes[i], names[i], texts[i]))
     return order.tolist()
@@ -102,10 +103,7 @@ class BucketBatch:
 
     @classmethod
     def of_lines(cls, lines: list[bytes], first_node: int = 0) -> BucketBatch:
-        """From the keyed lines of whole buckets, in any order.
-
-        Byte order is the order of a batch, so the result does not depend on the engine's.
-        """
+        """Make a batch of the keyed lines of whole buckets, in any order."""
         holders = _Holders()
         for key, size, id_, shingles in parse_keyed_lines(sorted(lines)):
             holders.add((key, size, shingles), id_)
@@ -129,10 +127,8 @@ class BucketBatch:
 
     @classmethod
     def of_records(cls, keys: np.ndarray, ids: list[bytes], sets: Ragged) -> BucketBatch:
-        """The same from arrays: record i is in the bucket of keys[i], with the set `sets.row(i)`.
-
-        keys: uint64 (n,), ascending.
-        """
+        """Make a batch of arrays: record i is in the bucket of keys[i] (uint64, ascending), with
+        the set `sets.row(i)`."""
         order = _line_order(keys, ids, sets)
         buckets = np.cumsum(first_of_run(keys)) - 1
         texts = [sets.values.tobytes()]
@@ -167,7 +163,7 @@ class BucketBatch:
 
     @cached_property
     def records(self) -> np.ndarray:
-        """int64: the number of records that have each set."""
+        """The number of records of each set (int64)."""
         return np.array([len(ids) for ids in self.ids], dtype=np.int64)
 
     @cached_property
@@ -176,7 +172,7 @@ class BucketBatch:
 
     @cached_property
     def has_old(self) -> np.ndarray:
-        """bool: which sets an old record has; ids are tagged, and old ones come first."""
+        """True for sets of an old record; ids are tagged, and old ones come first."""
         return np.array([is_old(ids[0]) for ids in self.ids], dtype=bool)
 
     @cached_property
@@ -184,7 +180,7 @@ class BucketBatch:
         return np.array([not is_old(ids[-1]) for ids in self.ids], dtype=bool)
 
     def beside(self, later: BucketBatch) -> BucketBatch:
-        """Two pieces of one bucket as one batch, to compare the first with the second."""
+        """Return two pieces of one bucket as one batch, to compare the first with the second."""
         return BucketBatch(
             np.concatenate((self.keys, later.keys)),
             np.concatenate((self.buckets, later.buckets)),
@@ -195,7 +191,7 @@ class BucketBatch:
         )
 
     def windows(self, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
-        """The length filter: set i may pair with sets first[i] ≤ j < stop[i], all after i."""
+        """Return (first, stop): by its size, set i may pair with sets first[i] ≤ j < stop[i]."""
         place = self.buckets << 32 | self.sizes  # ascending
         largest = np.minimum(measure.largest_partner(self.sizes), (1 << 32) - 1)
         widest = self.buckets << 32 | largest
@@ -204,7 +200,7 @@ class BucketBatch:
     def pairs(
         self, left: np.ndarray, low: np.ndarray, high: np.ndarray, pool: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Each left[i] with pool[low[i]:high[i]], in order, a step's work at a time."""
+        """Yield each left[i] with pool[low[i]:high[i]], in order, a step's work at a time."""
         counts = np.maximum(high - low, 0)
         for start, stop in chunks(counts * (self.sizes[left] + PAIR_TOKENS), TOKENS_AT_ONCE):
             some = counts[start:stop]

@@ -1,19 +1,16 @@
-"""Sorted keyed lines → buckets, and copies within a bucket.
+"""Sorted keyed lines → buckets, and copies within a large bucket.
 
 Most keys belong to one record, and such a line is skipped without being decoded: only its first
-fourteen bytes are looked at, in one vector step for a whole block of lines.  The lines of the
-other buckets batch up until there is enough work for the join.
+fourteen bytes are looked at, in one vector step for a whole block of lines.  The lines of the other
+buckets batch up until there is enough work for the join.  Held in memory: one block, the batch, and
+the bucket at the end of the block.  A bucket too large for that goes to a temporary file
+(`SpilledBucket`) and comes back a piece at a time.
 
-What is held: one block, the batch, and the bucket at the end of the block.  A bucket too large for
-that goes to a temporary file (`SpilledBucket`) and comes back a piece at a time.
-
-Copies in a large bucket, found while it is read: a million of one set cost one look each.
-
-In byte order, a bucket's lines are in order of size and then of id: equal sets have one size, and
-the first line of a set has the smallest of its ids.
-
-What is held: the sets of one size, up to `KNOWN_BYTES`.  What is more passes with its copies, to be
-sorted by set; then all copies of a set come behind its first line, and one is enough to hold.
+Copies in a large bucket are found while it is read: a million of one set cost one look each.  In
+byte order, a bucket's lines are in order of size and then of id: equal sets have one size, and the
+first line of a set has the smallest of its ids.  Sets of one size are held, up to `KNOWN_BYTES`.
+Others pass with their copies, to be sorted by set; then the copies of a set follow its first line,
+and one set at a time is enough to hold.
 """
 
 from __future__ import annotations
@@ -31,9 +28,13 @@ from neardup.runtime.errors import StageError
 from neardup.runtime.program import system_sort
 from neardup.verification.bucket_batch import BucketBatch
 
-PILE_BYTES = 1 << 20
+BATCH_BYTES = 1 << 20
 BUCKET_BYTES = 8 << 20
 SHARED_BUCKETS = "buckets with more than one record"
+KNOWN_BYTES = 8 << 20
+SET_BYTES = 256  # what a set takes beside its line and itself
+BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3"]  # and the first id of each set first
+Copies = dict[bytes, list[bytes]]  # from the first line of a set, with its end, to later ids
 
 
 class SpilledBucket(NamedTuple):
@@ -43,12 +44,12 @@ class SpilledBucket(NamedTuple):
     piece_bytes: int
 
     def piece(self, start: int) -> list[bytes]:
-        """Some whole lines from position `start` on, without line ends; none at the end."""
+        """Return some whole lines from position `start` on, without line ends; none at the end."""
         self.file.seek(start)
         return [line[:-1] for line in self.file.readlines(self.piece_bytes)]
 
     def starts(self) -> Iterator[int]:
-        """The positions of all pieces."""
+        """Yield the positions of all pieces."""
         position = 0
         while lines := self.piece(position):
             yield position
@@ -58,10 +59,10 @@ class SpilledBucket(NamedTuple):
 def shared_lines(
     blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
 ) -> Iterator[list[bytes] | SpilledBucket]:
-    """The lines of buckets of two records and more: many whole buckets at a time, or one spilled.
+    """Yield the lines of buckets with several records: many whole ones at a time, or one spilled.
 
-    `blocks` hold whole keyed lines in ascending order of keys.  What is spilled is gone with
-    the next step.
+    `blocks` hold whole keyed lines in ascending order of keys.  A spilled bucket's file is deleted
+    with the next step.
     """
     source = iter(blocks)
     batch: list[bytes] = []
@@ -76,14 +77,14 @@ def shared_lines(
         batch += scan.shared
         size += sum(map(len, scan.shared))
         unfinished = scan.unfinished
-        if scan.large or size > PILE_BYTES:
+        if scan.large or size > BATCH_BYTES:
             yield batch
             batch, size = [], 0
         if scan.large:
             import tempfile  # as most inputs have no such bucket
 
             with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
-                count, rest, in_order = _spool(unfinished, source, unsorted, counters, line_number)
+                count, rest, in_order = _spill(unfinished, source, unsorted, counters, line_number)
                 if not in_order:
                     sort_lines(unsorted, sorted_, counters, ["-u"])
                 file = unsorted if in_order else sorted_
@@ -103,15 +104,15 @@ def shared_lines(
 def batches_of_lines(
     blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
 ) -> Iterator[BucketBatch | SpilledBucket]:
-    """The same, as a join takes them."""
+    """Yield buckets as a join takes them; see `shared_lines`."""
     for work in shared_lines(blocks, counters, bucket_bytes):
         yield work if isinstance(work, SpilledBucket) else BucketBatch.of_lines(work)
 
 
 def _next(source: Iterator[bytes], size: int) -> bytes:
-    """The next block; some, of so many bytes together, where much is unfinished.
+    """Return the next block, or blocks of so many bytes, where much is unfinished.
 
-    So what a long bucket has is not looked at again with each block of it.
+    So the lines of a long bucket are not looked at again with each block of it.
     """
     blocks = [next(source, b"")]
     while size > sum(map(len, blocks)) and blocks[-1]:
@@ -125,8 +126,8 @@ class _Scan(NamedTuple):
     shared: list[bytes]  # the lines of the finished buckets that have more than one
     buckets: int  # how many such buckets
     lines: int  # how many lines all finished buckets have
-    unfinished: bytes  # from there on
-    large: bool  # whether that starts with a large bucket, finished or not
+    unfinished: bytes  # the rest
+    large: bool  # whether the rest starts with a large bucket, finished or not
 
 
 def _scan(block: bytes, line_number: int, bucket_bytes: int) -> _Scan:
@@ -154,13 +155,13 @@ def _out_of_order(line_number: int) -> StageError:
     return StageError(f"line {line_number}: keys are not in order; put LC_ALL=C sort in front")
 
 
-def _spool(
+def _spill(
     start: bytes, source: Iterator[bytes], file: IO[bytes], counters: Counters, line_number: int
 ) -> tuple[int, bytes, bool]:
     """Write the bucket whose first lines are `start`, from line `line_number` on, to `file`.
 
     Returns how many lines it has, what follows it in the last block read, and whether its lines
-    came in byte order, as `sort` and a secondary sort bring them.
+    came in byte order, as from `sort` or a secondary sort.
     """
     count, before, in_order = 0, b"", True
     for block in chain([start], source):
@@ -173,7 +174,7 @@ def _spool(
         lines = block[:end].splitlines(keepends=True)
         earlier = [before, *lines]
         in_order = in_order and all(map(le, earlier, lines))
-        if any(map(eq, earlier, lines)):  # a record that comes again is the same record
+        if any(map(eq, earlier, lines)):  # an equal line is the same record
             file.writelines(compress(lines, map(ne, earlier, lines)))
         else:
             file.write(block[:end])
@@ -188,28 +189,19 @@ def _spool(
 def sort_lines(
     file: IO[bytes], result: IO[bytes], counters: Counters, flags: Sequence[str] = ()
 ) -> None:
-    """The lines of `file` in byte order, or as the flags say, to `result`.
-
-    The system's sort needs little memory for any size.
-    """
+    """Sort lines in byte order, or by `flags`, by the system's sort, which needs little memory."""
     file.seek(0)  # which also writes out what is buffered
     with system_sort(file, result, ["-S", "32M", *flags], counters.alive):
         pass
 
 
-KNOWN_BYTES = 8 << 20
-SET_BYTES = 256  # what a set takes beside its line and itself
-BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3"]  # and the first id of each set first
-Copies = dict[bytes, list[bytes]]  # from the first line of a set, with its end, to later ids
-
-
 def without_copies(
     spilled: SpilledBucket, result: IO[bytes], by_set: bool = False
 ) -> Iterator[Copies]:
-    """Write the lines of a spilled bucket to `result` without copies of known sets; yield these.
+    """Write the lines of a spilled bucket to `result` without copies of known sets.
 
-    They come in order, those of a piece at a time.  `by_set`: the lines are in order of `BY_SET`,
-    and all copies are found.
+    Yields the copies in order, those of a piece at a time.  `by_set`: the lines are in order of
+    `BY_SET`, and all copies are found.
     """
     known: dict[bytes, bytes] = {}  # from a set to its first line
     room, before = KNOWN_BYTES, b""

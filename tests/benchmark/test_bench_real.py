@@ -18,7 +18,7 @@ import bench.data.packages
 import bench.data.sources
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_rows import text_line_parser
+from neardup.reading.text_rows import text_lines, text_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -92,7 +92,7 @@ def test_a_stanza_is_the_set_of_its_words() -> None:
 def test_words_are_hashed_as_those_of_text_lines() -> None:
     (line,) = index_lines(CAT)
     as_shingles, _ = parse_shingle_lines(line)
-    as_text, _ = text_line_parser(Shingler.parse("word:1"))(f"cat\t{CAT_WORDS}\n".encode())
+    as_text, _ = text_parser(text_lines, Shingler.parse("word:1"))(f"cat\t{CAT_WORDS}\n".encode())
     assert as_shingles.ids == as_text.ids
     assert np.array_equal(as_shingles.sets.row(0), as_text.sets.row(0))
 

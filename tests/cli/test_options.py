@@ -118,5 +118,5 @@ def test_options_are_read_as_they_were_told(given: dict):
 
 @pytest.mark.parametrize("word", ["--new=1", "--exact=1", "--threshold", "x", ""])
 def test_what_no_run_told_is_no_option(word: str):
-    with pytest.raises(ValueError, match="is no option"):
+    with pytest.raises(ValueError, match="is not an option"):
         Options.from_arguments([word])

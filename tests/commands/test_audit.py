@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from neardup.commands import audit
-from neardup.evaluation.pair_files import IdSample, clopper_pearson
+from neardup.commands.audit import IdSample
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.sets.ragged import Batch, Ragged
+from neardup.similarity.intervals import clopper_pearson
 from tests.support.engines import ANSWER, NEARDUP, RUN_LOCAL, VIDEOS, Result, run, succeed
 
 EVALUATE, AUDIT = [*NEARDUP, "evaluate"], [*NEARDUP, "audit"]

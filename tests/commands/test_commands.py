@@ -155,7 +155,7 @@ def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
 def test_no_command(tmp_path: Path) -> None:
     assert run(NEARDUP, tmp_path).out == run([*NEARDUP, "--help"], tmp_path).out != b""
     result = run([*NEARDUP, "trth", "x"], tmp_path)
-    message = "neardup: 'trth' is no command; python3 -m neardup --help lists them\n"
+    message = "neardup: 'trth' is not a command; python3 -m neardup --help lists them\n"
     assert (result.code, result.out, result.err) == (2, b"", message)
 
 

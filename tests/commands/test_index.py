@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neardup.engines.local.key_pruning import write_found
+from neardup.engines.local.key_pruning import found_postings
 from neardup.runtime.errors import StageError
 from neardup.schemes import SCHEMES
-from neardup.stages import candidate_keys as postings
+from neardup.stages import external_group
 from neardup.stored.index_manifest import Manifest
 from neardup.stored.segment import FILES
 from tests.support.engines import (
@@ -517,22 +517,17 @@ def test_who_reads_no_index(files: Files, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at_once", [1, 50, 1 << 20])
 def test_what_is_found_comes_in_files_in_order_of_records(
-    at_once: int, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at_once: int, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postings, "ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(external_group, "ROWS_AT_ONCE", at_once)
     (segment,) = Manifest.of(files["index"]).segments_at(files["index"], 0)
     held = segment.files["keys"].array("<u8")
     holders = segment.files["holders"].array("<u4")
     wanted = np.unique(held)[::3]
     between = wanted[1:] - np.uint64(1)
     keys = np.union1d(wanted, between[~np.isin(between, held)])
-
-    def path(number: int) -> Path:
-        return tmp_path / f"found.{number}"
-
-    count = write_found(segment, keys, 2, 5, path)
-    assert count >= 1
-    found = [postings.all_of(path(i)) for i in range(count)]
+    found = list(found_postings(segment, keys, 2, 5))
+    assert found
     for part in found:
         assert (np.diff(part[:, 1].astype(np.int64)) >= 0).all()
     mine = np.isin(held, wanted)

@@ -102,9 +102,9 @@ def test_a_run_file_that_is_none(text: bytes, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"threshold": "1/0"}, "of neardup 0.1.0, which tells no threshold as this one"),
-        ({"options": ["--new=1"]}, "of neardup 0.1.0: '--new=1' is no option of this one"),
-        ({"options": ["--exact=1"]}, "of neardup 0.1.0: '--exact=1' is no option of this one"),
+        ({"threshold": "1/0"}, "of neardup 0.1.0, whose threshold is different"),
+        ({"options": ["--new=1"]}, "of neardup 0.1.0: '--new=1' is not an option of this one"),
+        ({"options": ["--exact=1"]}, "of neardup 0.1.0: '--exact=1' is not an option of this one"),
     ],
 )
 def test_a_run_file_of_another_version(changed: dict[str, object], said: str, folder: Path) -> None:
@@ -139,7 +139,7 @@ def test_all_of_a_real_run(folder: Path) -> None:
     job = [*RUN_LOCAL, *flags, "--output=kept", f"--removed={folder}/gone.tsv"]
     assert succeed([*job, f"{folder}/records.txt"], folder).out.count(b"\n") == 3
     text = page(folder, *flags, "--removed={folder}/gone.tsv")
-    assert "1 record went (33.3 %), because of 1 that stay" in text
+    assert "1 record was removed (33.3 %); it duplicates 1 record that is kept." in text
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,7 @@ def test_nothing_to_compare(data: str, message: str, tmp_path: Path) -> None:
 def test_two_records_are_enough(tmp_path: Path) -> None:
     result = succeed([*TUNE, "--input=text", "-"], tmp_path, b"a\tto be\nb\tor not\n")
     assert b"\nRecommended, from no more than 2 texts: --shingle word:1\n" in result.out
-    assert b"\nRecommended, by seconds, from no more than 2 records:\n" in result.out
+    assert b"\nRecommended, by least work, from no more than 2 records:\n" in result.out
 
 
 def test_a_text_of_one_word_survives_no_edit(tmp_path: Path) -> None:

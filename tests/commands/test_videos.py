@@ -98,8 +98,8 @@ def test_videos_are_what_the_stated_command_prints(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["--records=ten"], "--records: 'ten' is not an integer from 0 to 999999999"),
-        (["--copies=1.1"], "--copies: 1.1 is no share, from 0 to 1"),
-        (["--copies=nan"], "--copies: nan is no share, from 0 to 1"),
+        (["--copies=1.1"], "--copies: 1.1 is outside 0 <= SHARE <= 1"),
+        (["--copies=nan"], "--copies: nan is outside 0 <= SHARE <= 1"),
         (["--long=5000001"], "--long: '5000001' is not an integer from 0 to 5000000"),
         (
             ["--records=9", "--hot=6", "--cluster=4"],

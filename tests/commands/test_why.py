@@ -157,7 +157,7 @@ def job_lines(data: bytes, flags: list[str], tmp_path: Path) -> list[bytes]:
 def test_measures_that_only_a_scheme_has(tmp_path: Path) -> None:
     rows = why(tmp_path, "--scheme", "simhash", "one", "other")
     sets = Ragged.from_rows([[*range(1, 11)], [501, 502, 503]])
-    one, other = settings_of("--scheme", "simhash").scheme.fingerprints(sets)[:, 0].tolist()
+    one, other = settings_of("--scheme", "simhash").scheme.vectors(sets)[:, 0].tolist()
     equal = 64 - bin(one ^ other).count("1")
     assert 0 < equal < 61
     assert rows["hamming"] == f"{equal}/64 = {equal / 64:.6f}"
@@ -462,12 +462,12 @@ def test_a_run_that_cannot_be_asked(answer: Path, tmp_path: Path) -> None:
         (
             ["--new=1"],
             ["-"],
-            f"{told_in}: of neardup 0.1.0: '--new=1' is no option of",
+            f"{told_in}: of neardup 0.1.0: '--new=1' is not an option of",
         ),
         (
             ["--exact=1"],
             ["-"],
-            f"{told_in}: of neardup 0.1.0: '--exact=1' is no option",
+            f"{told_in}: of neardup 0.1.0: '--exact=1' is not an option",
         ),
     ]:
         write(replace(told, options=options, files=files), answer)

@@ -25,8 +25,8 @@ from neardup.sets.hashing import mix
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import Jaccard, Threshold
-from neardup.stages import candidate_keys as entries_module
-from neardup.stages.candidate_keys import EntryWriter, HotKeys
+from neardup.stages import external_group
+from neardup.stages.external_group import KeyRange, PartitionWriter
 from tests.support.engines import ROOT
 
 MAPPERS = 2
@@ -62,10 +62,11 @@ def pruned(
         for k in range(MAPPERS):
             with ExitStack() as writing:
                 paths = [folder / f"keys.{k}.{part}" for part in range(partitions)]
-                writer = EntryWriter([writing.enter_context(open(path, "wb")) for path in paths])
+                files = [writing.enter_context(open(path, "wb")) for path in paths]
+                writer = PartitionWriter(files)
                 for records in batches[k]:
-                    some = [sorted(rows[int(i)]) for i in records]
-                    writer.add(Ragged.from_rows(some), records)
+                    keys = Ragged.from_rows([sorted(rows[int(i)]) for i in records])
+                    writer.add(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
         for k in range(MAPPERS):
             known[k::MAPPERS].tofile(folder / f"record_sketches.{k}")
         known_files = [folder / f"record_sketches.{k}" for k in range(MAPPERS)]
@@ -161,8 +162,8 @@ def test_files_are_read_in_small_pieces(rows_at_once: int, monkeypatch: pytest.M
 def test_a_large_partition_is_sifted_part_by_part(
     entries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(key_pruning, "ENTRIES_AT_ONCE", entries)
-    monkeypatch.setattr(entries_module, "READ_BYTES", 5 * entries_module.ENTRY_BYTES)
+    monkeypatch.setattr(external_group, "ROWS_AT_ONCE", entries)
+    monkeypatch.setattr(external_group, "READ_BYTES", 5 * external_group.ROW_BYTES)
     rows = [{1, 2, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(40)]
     at: dict[int, set[int]] = defaultdict(set)
     for i, keys in enumerate(rows):
@@ -174,23 +175,23 @@ def test_a_large_partition_is_sifted_part_by_part(
     assert pruned(rows, partitions=2, batch=7) == expected
 
 
-@pytest.mark.parametrize("entries", [1, 7, 60])
+@pytest.mark.parametrize("entries", [1, 7, 59])
 def test_hot_keys_are_sifted_as_others_are(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is in memory together, and whoever meets at 1: everyone, or one half."""
     rows = [{1 + i % 2, 5, 1000 * (i % 7), 77_777 * (i % 5) + 3} for i in range(60)]
     monkeypatch.setattr(key_pruning, "LARGE_BUCKET", 11)
     at_once = pruned(rows, partitions=2, batch=7)
     assert {1, 5} < set().union(*at_once)
-    monkeypatch.setattr(key_pruning, "ENTRIES_AT_ONCE", entries)
-    monkeypatch.setattr(entries_module, "READ_BYTES", 5 * entries_module.ENTRY_BYTES)
+    monkeypatch.setattr(external_group, "ROWS_AT_ONCE", entries)
+    monkeypatch.setattr(external_group, "READ_BYTES", 5 * external_group.ROW_BYTES)
     written: list[int] = []
-    write = HotKeys.write
+    write = key_pruning._write_hot
 
-    def watched(hot: HotKeys, source: Path, target: Path) -> None:
-        write(hot, source, target)
-        written.append(target.stat().st_size)
+    def watched(keys: KeyRange, sources: list[Path], targets: list[Path]) -> None:
+        write(keys, sources, targets)
+        written.extend(target.stat().st_size for target in targets)
 
-    monkeypatch.setattr(HotKeys, "write", watched)
+    monkeypatch.setattr(key_pruning, "_write_hot", watched)
     assert pruned(rows, partitions=2, batch=7) == at_once
     assert any(written)
 

@@ -7,9 +7,10 @@ from math import acos, cos, pi
 import numpy as np
 import pytest
 
-from neardup.evaluation.pair_files import angle, clopper_pearson
+from neardup.evaluation.explanation import angle
 from neardup.schemes.bit_keys import Blocks
 from neardup.schemes.projection import AgreeingBits
+from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import Threshold
 from tests.schemes.test_schemes import PAIRS, pairs_of_similarity
 

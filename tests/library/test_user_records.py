@@ -109,39 +109,41 @@ def test_a_whole_table_is_refused(package):
         ([1, 2], "record 0: expected a text, or a set or list of hashables, got 1"),
         (
             ["a", b"b"],
-            "record 1: expected a text, or a set or list of hashables; bytes are no "
-            "text: bytes.decode('utf-8') makes one",
+            "record 1: expected a text, or a set or list of hashables; bytes are not "
+            "text: bytes.decode('utf-8') makes it",
         ),
         (
             [{1: 2}],
-            "record 0: expected a text, or a set or list of hashables; of a dict, list(…) "
-            "has the keys, and list(….items()) both",
+            "record 0: expected a text, or a set or list of hashables; for a dict, list(…) "
+            "gives the keys, and list(….items()) both",
         ),
-        (["a", {"b"}], "record 1 is no text, and record 0 is one"),
-        ([{"b"}, "a"], "record 1 is a text, and record 0 is none"),
-        (["a", "half \ud800"], "record 1: half a surrogate pair is no text"),
+        (["a", {"b"}], "record 1 is not a text, and record 0 is"),
+        ([{"b"}, "a"], "record 1 is a text, and record 0 is not"),
+        (["a", "half \ud800"], "record 1: half a surrogate pair is not text"),
         (
             [[1], [2, [3]]],
-            "record 1: [3] can be no element of a set; None, NaN and what is not hashable are none",
+            "record 1: [3] cannot be an element of a set; None, NaN and values that are not "
+            "hashable cannot",
         ),
         (
             [[1], [2, None]],
-            "record 1: None can be no element of a set; None, NaN and what is not "
-            "hashable are none",
+            "record 1: None cannot be an element of a set; None, NaN and values that are not "
+            "hashable cannot",
         ),
         (
             [[1.5], [float("nan")]],
-            "record 1: nan can be no element of a set; None, NaN and what is not hashable are none",
+            "record 1: nan cannot be an element of a set; None, NaN and values that are not "
+            "hashable cannot",
         ),
-        (["a", ("b", "c")], "record 1 is a tuple, (id, record), and record 0 is none"),
-        ([("b", "c"), "a"], "record 1 is no tuple, (id, record), and record 0 is one"),
+        (["a", ("b", "c")], "record 1 is a tuple, (id, record), and record 0 is not"),
+        ([("b", "c"), "a"], "record 1 is not a tuple, (id, record), and record 0 is"),
         (
             [(1, 2, 3)],
             "record 0: a tuple is (id, record), and this one has 3 parts; make a list "
             "of it if these are the elements of a set",
         ),
-        ([("a", "x"), (None, "y")], "record 1: None is no id"),
-        ([("a", "x"), ([], "y")], "record 1: an id is hashable, and this one is not"),
+        ([("a", "x"), (None, "y")], "record 1: None cannot be an id"),
+        ([("a", "x"), ([], "y")], "record 1: an id must be hashable, and this one is not"),
         (
             [("a", "x"), ("b", None)],
             "record 1: expected a text, or a set or list of hashables, got None",

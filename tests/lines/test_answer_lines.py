@@ -17,8 +17,8 @@ from neardup.lines.answer_lines import (
     format_edge,
     format_member,
     format_presence,
+    parse_decided,
     parse_edge_line,
-    parse_place,
     removed_line,
 )
 from neardup.lines.tagged_ids import PRIORITIES
@@ -158,14 +158,14 @@ def test_a_damaged_file_is_refused_or_is_another_good_one(position, put):
 )
 def test_decided_lines_are_read_as_written(tab, place, id_, kept, similarity):
     line = format_decided(b"%016x" % place, id_, kept, similarity)[:-1] + tab + b"\n"
-    assert parse_place(line) == place
+    assert parse_decided(line) == (place, id_)
     assert removed_line(line) == b"\t".join([id_, kept, similarity]) + b"\n"
 
 
 @given(st.lists(st.integers(0, (1 << 64) - 1)))
 def test_decided_lines_in_byte_order_are_in_order_of_places(places):
     lines = sorted(format_decided(b"%016x" % place, b"v", b"k", b"-") for place in places)
-    assert [parse_place(line) for line in lines] == sorted(places)
+    assert [parse_decided(line)[0] for line in lines] == sorted(places)
 
 
 @pytest.mark.parametrize(
@@ -175,6 +175,6 @@ def test_decided_lines_in_byte_order_are_in_order_of_places(places):
     + [b"8" * 16 + b"\t\ta\t-\n", b"8" * 16 + b"\tb\ta\t1.000001\n", b" " * 16 + b"\tb\ta\t-\n"],
 )
 def test_what_is_no_decided_line_is_refused(line):
-    for read in (parse_place, removed_line):
+    for read in (parse_decided, removed_line):
         with pytest.raises(WireError, match="expected PLACE ID KEPT SIMILARITY, got '"):
             read(line)

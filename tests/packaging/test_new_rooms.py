@@ -52,11 +52,11 @@ class Everyone(Scheme):
 '''
 OUTPUT = '''"""Every pair, but without those of equal sets."""
 
-from neardup.verification.pair_join import PairJoin
+from neardup.verification.record_pairs import EveryPair
 
 
-class DifferentJoin(PairJoin):
-    def _copies(self, ids):
+class DifferentPairs(EveryPair):
+    def copies(self, ids):
         return []
 '''
 
@@ -70,11 +70,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for file in (*ROOT.glob("*.py"), *ROOT.glob("*.md"), *ROOT.glob("*.sh"), ROOT / "Makefile"):
         shutil.copy(file, folder)
     add(folder, "schemes", "everyone", SCHEME, "Everyone", "Everyone")
-    add(folder, "verification", "different", OUTPUT, "DifferentJoin", OUTPUT_LINE)
+    add(folder, "verification", "different", OUTPUT, "DifferentPairs", OUTPUT_LINE)
     return folder
 
 
-OUTPUT_LINE = 'Output(DifferentJoin, True, "pairs of different sets")'
+OUTPUT_LINE = 'Output("pairs of different sets", JoinParts(pairs=DifferentPairs), directed=True)'
 
 
 def add(folder: Path, room: str, name: str, text: str, class_: str, line: str) -> None:

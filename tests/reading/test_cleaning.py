@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neardup.reading.cleaning import LETTERS, STEPS, Cleaning
 from neardup.reading.shingling import Shingler, canonical
-from neardup.reading.text_rows import text_line_parser
+from neardup.reading.text_rows import text_lines, text_parser
 from neardup.runtime.errors import UsageError
 from neardup.similarity.definitions import resemblance
 from tests.support.drawn import settings_of
@@ -152,7 +152,7 @@ TEXTS = f"a\t{MARKED}\nb\t{BARE}\nc\t<p>...</p>\nd\t<nav>{BARE}</nav>\ne\t \n".e
 
 
 def test_what_cleaning_empties_is_a_record_that_is_only_counted() -> None:
-    batch, bad = text_line_parser(words, Cleaning.parse("html,punctuation"))(TEXTS)
+    batch, bad = text_parser(text_lines, words, Cleaning.parse("html,punctuation"))(TEXTS)
     assert (batch.ids, batch.without_shingles) == ([b"a", b"b"], (2, 3))
     assert [line.reason for line in bad] == ["no shingles"]
     assert batch.places.tolist() == [0, 1]

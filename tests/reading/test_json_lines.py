@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,11 @@ from neardup.reading.cleaning import Cleaning
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import (
-    FLAW,
-    ROW,
     Fields,
-    json_line_parser,
-    json_rows,
-    text_line_parser,
+    FlawedRow,
+    row_records,
+    text_lines,
+    text_parser,
     with_row_ids,
 )
 from neardup.runtime.errors import UsageError
@@ -30,6 +30,7 @@ from tests.support.programs import MAPPER, run
 
 SHINGLER = Shingler.parse("word:2")
 USUAL = Fields.of(None, None)
+USUAL_RECORDS = partial(row_records, fields=USUAL)
 TITLE_AND_BODY = Fields.of(None, "title,meta.body")
 
 
@@ -38,7 +39,7 @@ def rows_of(sets: Ragged) -> list[list[int]]:
 
 
 def row(line: bytes, fields: Fields = USUAL, needs_id: bool = False) -> tuple[bytes, Any, str]:
-    (found,) = json_rows(line, fields, needs_id)
+    (found,) = row_records(line, fields, needs_id)
     return found.id, found.content, found.flaw
 
 
@@ -81,10 +82,6 @@ BAD: dict[str, tuple[bytes, str]] = {
     "LF in the id": (b'{"id": "a\\n", "text": "to be"}', "tab or line end in the id"),
     "CR in the id": (b'{"id": "\\ra", "text": "to be"}', "tab or line end in the id"),
     "NUL in the id": (b'{"id": "a\\u0000", "text": "to be"}', "NUL byte"),
-    "as tables say": (
-        json.dumps({FLAW: "too few fields", ROW: "a"}).encode(),
-        "too few fields",
-    ),
 }
 
 
@@ -92,14 +89,21 @@ BAD: dict[str, tuple[bytes, str]] = {
 def test_what_is_no_record(case: str) -> None:
     line, why = BAD[case]
     assert row(line)[1:] == ("", why)
-    parse = json_line_parser(USUAL, SHINGLER, Cleaning())
+    parse = text_parser(USUAL_RECORDS, SHINGLER)
     batch, (bad,) = parse(b'{"text": "first"}\n' + line + b'\n{"text": "last"}\n')
     assert (bad.number, bad.reason) == (1, why)
     assert batch.places.tolist() == [0, 2]
-    if case != "as tables say":
-        assert bad.text == line
-    else:
-        assert bad.text == b"a"
+    assert bad.text == line
+
+
+def test_rows_that_tables_could_not_read() -> None:
+    rows = [{"text": "first"}, FlawedRow.of("too few fields", b"a"), b"", {"id": "b", "text": ""}]
+    batch, bad = text_parser(USUAL_RECORDS, SHINGLER)(rows)
+    assert batch.places.tolist() == [0]
+    assert [(line.number, line.text, line.reason) for line in bad] == [
+        (1, b"a", "too few fields"),
+        (3, b'{"id":"b","text":""}', "no shingles"),
+    ]
 
 
 @pytest.mark.skipif(not hasattr(sys, "get_int_max_str_digits"), reason="Python reads it")
@@ -167,7 +171,7 @@ def test_a_field_of_fields_is_an_id() -> None:
 
 
 def test_texts_and_shingles_in_the_order_of_their_lines() -> None:
-    parse = json_line_parser(USUAL, SHINGLER, Cleaning.parse("digits"))
+    parse = text_parser(USUAL_RECORDS, SHINGLER, Cleaning.parse("digits"))
     block = (
         b'{"id": "a", "text": [7, 3, 7]}\r\n\r\n{"id": "b", "text": "to be"}\n  \n'
         b'{"id": "c", "text": "123"}\r{"id": "d", "text": [18446744073709551615]}\n'
@@ -188,8 +192,8 @@ def test_the_same_texts_as_text_lines(drawn: list[str], ascii_: bool) -> None:
     rows = [{"id": f"v{i}", "text": text} for i, text in enumerate(drawn)]
     jsonl = "".join(json.dumps(row, ensure_ascii=ascii_) + "\n" for row in rows).encode()
     lines = "".join(f"{row['id']}\t{row['text']}\n" for row in rows).encode()
-    batch, bad = json_line_parser(USUAL, SHINGLER, Cleaning())(jsonl)
-    other, _ = text_line_parser(SHINGLER)(lines)
+    batch, bad = text_parser(USUAL_RECORDS, SHINGLER)(jsonl)
+    other, _ = text_parser(text_lines, SHINGLER)(lines)
     assert bad == []
     assert batch.ids == other.ids
     assert rows_of(batch.sets) == rows_of(other.sets)
@@ -198,7 +202,8 @@ def test_the_same_texts_as_text_lines(drawn: list[str], ascii_: bool) -> None:
 @given(st.lists(st.sampled_from([*(line for line, _ in BAD.values()), b'{"text": "t"}', b""])))
 def test_every_line_is_a_record_or_bad_or_blank(lines: list[bytes]) -> None:
     lines = [line for line in lines if len(line) < 1000]
-    batch, bad = json_line_parser(USUAL, SHINGLER, Cleaning())(b"".join(x + b"\n" for x in lines))
+    parse = text_parser(USUAL_RECORDS, SHINGLER)
+    batch, bad = parse(b"".join(x + b"\n" for x in lines))
     found = sorted([*batch.places.tolist(), *(line.number for line in bad)])
     assert found == [i for i, line in enumerate(lines) if line]
 

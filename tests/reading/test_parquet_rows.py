@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import io
-import json
 from pathlib import Path
 from typing import Any, Callable
 
@@ -66,8 +65,8 @@ def test_mappers_share_a_file(
     for turn in turns:
         mine = iter(range(turn, 10**6, len(turns)))
         for block in read_files([str(tmp_path / "a.parquet")], 1 << 20, mine, pieces=form.pieces):
-            for i, line in enumerate(block.data.splitlines()):
-                found[block.line + i] = json.loads(line)["id"]
+            for i, row in enumerate(block.data):
+                found[block.line + i] = row["id"]
                 assert block.first + i == first_place(0, block.line + i - 1)
     assert [found[i + 1] for i in range(rows)] == list(ids)
     assert len(found) == rows

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.shingling import MARKS, SCRIPTS, Shingler
-from neardup.reading.text_rows import text_line_parser
+from neardup.reading.text_rows import text_lines, text_parser
 from neardup.sets.hashing import GOLDEN, WORD
 
 
@@ -113,7 +113,7 @@ pieces = st.sampled_from(
 @example(b"a\0\t\xff\nb\xff\tx\nc x\r\n\td\n \t \n")
 def test_a_block_is_read_as_each_of_its_lines_alone(block: bytes) -> None:
     """What is wrong in one line is looked for in all of them first."""
-    parse = text_line_parser(Shingler("word", 1), Cleaning())
+    parse = text_parser(text_lines, Shingler("word", 1), Cleaning())
     batch, bad = parse(block + b"\n")
     alone = [parse(line) for line in (block + b"\n").splitlines(keepends=True)]
     assert batch.ids == [id_ for part, _ in alone for id_ in part.ids]

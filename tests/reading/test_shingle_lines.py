@@ -20,7 +20,7 @@ from neardup.reading.input_check import (
 )
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_rows import text_line_parser
+from neardup.reading.text_rows import text_lines, text_parser
 from tests.support.drawn import TOP, shingles
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -170,7 +170,7 @@ def test_a_long_word_takes_a_few_times_its_bytes(line):
         tracemalloc.stop()
 
 
-one_word = text_line_parser(Shingler.parse("word:1"))
+one_word = text_parser(text_lines, Shingler.parse("word:1"))
 
 
 def words_read(block):

@@ -15,7 +15,7 @@ from neardup.reading.shingling import (
     canonical_words,
     spots,
 )
-from neardup.reading.text_rows import text_line_parser
+from neardup.reading.text_rows import text_lines, text_parser
 from neardup.similarity.definitions import resemblance
 from tests.support.engines import INLINE, MAPPER, RUN_LOCAL, succeed
 
@@ -130,12 +130,12 @@ def test_navigation_changes_words_but_not_spots():
 
 @pytest.mark.parametrize("text", ["Home | News | Sport", "the storm", "...", "of to by near"])
 def test_a_text_without_a_spot_is_a_record_that_is_only_counted(text):
-    batch, bad = text_line_parser(two_next)(f"a\t{text}\nb\t{STORY}\nc\t{text}\n".encode())
+    batch, bad = text_parser(text_lines, two_next)(f"a\t{text}\nb\t{STORY}\nc\t{text}\n".encode())
     assert (batch.ids, batch.without_shingles, bad) == ([b"b"], (0, 2), [])
 
 
 def test_no_text_is_still_no_record():
-    batch, bad = text_line_parser(two_next)("a\nb\t \u3000\n".encode())
+    batch, bad = text_parser(text_lines, two_next)("a\nb\t \u3000\n".encode())
     assert (batch.ids, batch.without_shingles) == ([], ())
     assert [line.reason for line in bad] == ["no shingles"] * 2
 

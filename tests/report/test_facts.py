@@ -50,10 +50,9 @@ def test_the_counts(seed: int) -> None:
     pairs = drawn(seed)
     graph, found = graph_of(pairs), facts(pairs)
     clusters = list(nx.connected_components(graph))
-    assert found.lines == len(pairs)
     assert found.pairs == graph.number_of_edges()
     assert (found.records, found.clusters) == (len(graph), len(clusters))
-    assert found.would_go == len(graph) - len(clusters)
+    assert found.to_remove == len(graph) - len(clusters)
     alike = [alike for *_, alike in graph.edges.data("alike")]
     assert found.equal == alike.count(MILLION)
     assert sum(bar.count for bar in found.sizes) == len(clusters)

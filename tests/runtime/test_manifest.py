@@ -44,16 +44,16 @@ def _without(name: str) -> bytes:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (TOLD.format()[:-9], "damaged, it is no JSON"),
-        (b"\xff\xfe", "damaged, it is no JSON"),
-        (b"[" * 100_000, "damaged, it is no JSON"),
+        (TOLD.format()[:-9], "damaged: not JSON"),
+        (b"\xff\xfe", "damaged: not JSON"),
+        (b"[" * 100_000, "damaged: not JSON"),
         (b"[1]", "is not a run's own file"),
         (b'{"options": []}', "is not a run's own file"),
-        (_without("files"), "of neardup 0.1.0, which tells no files as this one"),
-        (TOLD.format().replace(b"2000", b'"x"'), "of neardup 0.1.0, which tells no counts"),
-        (TOLD.format().replace(b'"4/5"', b"0.8"), "of neardup 0.1.0, which tells no threshold"),
+        (_without("files"), "of neardup 0.1.0, whose files is different"),
+        (TOLD.format().replace(b"2000", b'"x"'), "of neardup 0.1.0, whose counts is different"),
+        (TOLD.format().replace(b'"4/5"', b"0.8"), "of neardup 0.1.0, whose threshold is different"),
         *[
-            (TOLD.format().replace(b"4/5", wrong), "of neardup 0.1.0, which tells no threshold")
+            (TOLD.format().replace(b"4/5", wrong), "of neardup 0.1.0, whose threshold is different")
             for wrong in (
                 b"1/0",
                 b"0/1",

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from neardup.runtime import counters as counters_module
-from neardup.runtime.counters import SHOWN_BAD_LINES, Counters, summarize
-from neardup.runtime.summary import describe, first_bad_lines
+from neardup.runtime.counters import Counters, summarize
+from neardup.runtime.summary import SHOWN_BAD_LINES, describe, first_bad_lines
 from tests.support.programs import INLINE, MAPPER, NEARDUP, REDUCER, RUN_LOCAL, in_order, run
 
 

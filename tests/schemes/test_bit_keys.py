@@ -12,12 +12,12 @@ from math import acos, comb, pi
 import numpy as np
 import pytest
 
-from neardup.evaluation.pair_files import clopper_pearson
 from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.runtime.errors import UsageError
 from neardup.schemes.bit_keys import Blocks, Drawn, agreement, keys_of
 from neardup.schemes.projection import SELDOM, AgreeingBits
 from neardup.sets.ragged import Ragged, shared
+from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import Threshold
 from tests.schemes.test_schemes import ALPHA, pairs_of_similarity
 from tests.support.drawn import COUNTS, job, settings_of
@@ -45,14 +45,14 @@ def vectors(rows: list[int], bits: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("bits", "width"), [(32, 5), (64, 64), (100, 30), (384, 24)])
 def test_a_mask_is_of_so_many_bits_and_each_bit_is_as_likely(bits, width):
-    masks = Drawn(bits, 4000, width, seed=bits).masks()
+    masks = Drawn(bits, 4000, width, seed=bits).masks
     rows = [sum(int(word) << 64 * i for i, word in enumerate(mask)) for mask in masks]
     assert {bin(row).count("1") for row in rows} == {width}
     for bit in range(0, bits, 7):
         low, high = clopper_pearson(sum(row >> bit & 1 for row in rows), 4000, ALPHA)
         assert low <= width / bits <= high
-    assert (Drawn(bits, 7, width, seed=bits).masks() == masks[:7]).all()
-    assert bits == width or (Drawn(bits, 7, width, seed=1).masks() != masks[:7]).any()
+    assert (Drawn(bits, 7, width, seed=bits).masks == masks[:7]).all()
+    assert bits == width or (Drawn(bits, 7, width, seed=1).masks != masks[:7]).any()
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.evaluation.pair_files import clopper_pearson
 from neardup.sets.ragged import Ragged, shared
+from neardup.similarity.intervals import clopper_pearson
 from tests.schemes.test_schemes import ALPHA, PAIRS
 from tests.support.drawn import (
     every_scheme,

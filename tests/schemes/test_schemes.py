@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.evaluation.pair_files import clopper_pearson
 from neardup.lines.keyed_lines import HASH_BITS, KEY_BITS
 from neardup.schemes import banding
 from neardup.schemes.minhash import MinHash
 from neardup.sets.ragged import Ragged, shared
+from neardup.similarity.intervals import clopper_pearson
 from tests.support import drawn
 from tests.support.drawn import shingle_sets
 

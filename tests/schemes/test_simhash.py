@@ -86,7 +86,7 @@ def test_neither_side_is_favoured(size):
 def test_weights_change_fingerprints():
     sets = Ragged.from_rows([[0, 1, 10, 20, 30]])
     plain, weighted = SimHash(3, 5), SimHash(3, 5, weights=TokenWeights(idf=Idf(COUNTS)))
-    assert plain.fingerprints(sets).tolist() != weighted.fingerprints(sets).tolist()
+    assert plain.vectors(sets).tolist() != weighted.vectors(sets).tolist()
 
 
 def keys_of_prints(scheme, prints):
@@ -162,7 +162,7 @@ def test_the_hamming_measure_counts_bits():
     base = rng.integers(0, 1 << 40, 300)
     sets = Ragged.from_rows([base[: 300 - n].tolist() for n in range(40)])
     scheme = SimHash(3, 5)
-    prints = scheme.fingerprints(sets)[:, 0].tolist()
+    prints = scheme.vectors(sets)[:, 0].tolist()
     left, right = np.triu_indices(len(sets), 1)
     bits = [bin(prints[i] ^ prints[j]).count("1") for i, j in zip(left, right)]
     assert {2, 3, 4} <= set(bits)  # at the bound, and beside it
@@ -183,7 +183,7 @@ def test_the_job_finds_every_pair_within_the_distance(distance, bits):
     }
     ids = sorted(records)
     sets = Ragged.from_rows([sorted(records[id_]) for id_ in ids])
-    words = SimHash(3, 5, bits=bits).fingerprints(sets).tolist()
+    words = SimHash(3, 5, bits=bits).vectors(sets).tolist()
     prints = [sum(word << 64 * i for i, word in enumerate(row)) for row in words]
     assert max(prints) < 1 << bits
     differ = {(a, b): bin(x ^ y).count("1") for (a, x), (b, y) in combinations(zip(ids, prints), 2)}

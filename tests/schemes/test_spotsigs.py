@@ -46,7 +46,7 @@ def test_no_pair_exactly_at_the_threshold_is_missed(threshold, counts):
     for sizes, seeds in [(range(1, 13), 40), (range(13, 100), 1)]:
         for seed in range(seeds):
             sets, left, right = pairs_of_sizes(threshold, sizes, seed)
-            scheme = SpotSigs(threshold, seed, counts)
+            scheme = SpotSigs(threshold, counts, seed)
             assert shared(scheme.keys(sets), left, right).sizes.all()
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.engines.local import flow
+from neardup.engines.local import token_tally
 from neardup.lines import count_lines
 from neardup.lines.count_lines import read_counts
 from neardup.lines.keyed_lines import encode_sets
@@ -26,6 +26,7 @@ from neardup.sets import token_counts
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import MOST, MOST_SETS, Sample, TokenCounts, partial_counts
+from neardup.stages import external_group
 from neardup.stages.token_counting import map_counts, order_counts, sum_counts
 from tests.support.drawn import record_lines, settings_of, shingle_sets
 from tests.support.engines import COUNT_TOKENS, INLINE, JOB, RUN_LOCAL, in_order, run, succeed
@@ -204,7 +205,7 @@ def test_the_file_is_read_as_counts(sets: Sets, tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_is_none(data: bytes, tmp_path: Path) -> None:
-    with pytest.raises(StageError, match="is no file of token counts"):
+    with pytest.raises(StageError, match="is not a file of token counts"):
         as_counts(data, tmp_path)
 
 
@@ -222,15 +223,15 @@ def tallied(sets: Sets, folder: Path, jobs: int, partitions: int) -> TokenCounts
             sizes = stack.enter_context(open(path("sizes", k), "wb"))
             drawn = stack.enter_context(open(path("sample", k), "wb"))
             batches = map(ragged, ([x] for x in sets[k::jobs]))
-            written = flow.write_counts(batches, tokens, sizes, drawn)
+            written = token_tally.write_counts(batches, tokens, sizes, drawn)
         files = [*paths, path("sizes", k), path("sample", k)]
         assert written == sum(file.stat().st_size for file in files)
     for k in range(jobs):
         mine = range(k, partitions, jobs)
         sources = ([path("tokens", j, part) for j in range(jobs)] for part in mine)
-        flow.sum_counts(sources, path("best", k))
+        token_tally.sum_counts(sources, path("best", k))
     kinds = ("best", "sizes", "sample")
-    return flow.counts_of_all(*([path(kind, k) for k in range(jobs)] for kind in kinds))
+    return token_tally.counts_of_all(*([path(kind, k) for k in range(jobs)] for kind in kinds))
 
 
 @pytest.mark.parametrize("at_once", [10, 500, 10**6])
@@ -239,7 +240,7 @@ def test_the_tally_is_the_same_however_it_is_cut(
     jobs: int, partitions: int, at_once: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """In parts of ten entries too, of partitions that have hundreds."""
-    monkeypatch.setattr(flow, "ENTRIES_AT_ONCE", at_once)
+    monkeypatch.setattr(external_group, "ROWS_AT_ONCE", at_once)
     monkeypatch.setattr(token_counts, "TOKENS_AT_ONCE", at_once)
     sets = some_sets(120)
     assert same(tallied(sets, tmp_path, jobs, partitions), as_counts(naive(sets), tmp_path))
@@ -255,9 +256,9 @@ def test_a_large_partition_is_summed_part_by_part(
         seen.append(len(entries))
         return original(entries)
 
-    original = flow._summed
-    monkeypatch.setattr(flow, "_summed", summed)
-    monkeypatch.setattr(flow, "ENTRIES_AT_ONCE", 1000)
+    original = token_tally._summed
+    monkeypatch.setattr(token_tally, "_summed", summed)
+    monkeypatch.setattr(external_group, "ROWS_AT_ONCE", 1000)
     sets = [frozenset(range(i, i + 50)) for i in range(0, 10_000, 25)]
     monkeypatch.setattr(token_counts, "TOKENS_AT_ONCE", 50)
     found = tallied(sets, tmp_path, jobs=1, partitions=1)

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neardup.evaluation.pair_files import clopper_pearson
 from neardup.sets import weighted_sets as module
 from neardup.sets.hashing import mix, random_words
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import POISSON, weighted_band_words, weighted_minima
+from neardup.similarity.intervals import clopper_pearson
 from tests.support.drawn import TOP
 
 ALPHA = 1e-9

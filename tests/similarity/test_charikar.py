@@ -21,7 +21,6 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
-from neardup.evaluation.pair_files import clopper_pearson
 from neardup.sets.hashing import band_words, mix, random_words, signs
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import (
@@ -31,6 +30,7 @@ from neardup.similarity.definitions import (
     overlap_coefficient,
     resemblance,
 )
+from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.sketches import signatures
 from tests.similarity.test_definitions import ROUNDING, SETS, is_a_metric
 

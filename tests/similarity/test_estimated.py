@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.evaluation.pair_files import clopper_pearson
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.estimated import (
@@ -22,6 +21,7 @@ from neardup.similarity.estimated import (
     sampled,
     samples_of,
 )
+from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import Threshold
 from neardup.similarity.sketches import min_s
 from tests.schemes.test_schemes import ALPHA, PAIRS, pairs_of_similarity

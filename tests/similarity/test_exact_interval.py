@@ -7,8 +7,7 @@ from math import ceil, comb, floor
 
 import pytest
 
-from neardup.evaluation.pair_files import clopper_pearson
-from neardup.similarity.estimated import MILLION, exact_interval
+from neardup.similarity.intervals import MILLION, clopper_pearson, exact_interval
 
 ALPHAS = [Fraction("0.05"), Fraction("0.001"), Fraction(1, 3)]
 

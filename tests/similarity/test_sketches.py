@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.evaluation.pair_files import clopper_pearson
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.definitions import containment, resemblance
+from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.sketches import (
     agreement,
     containment_of_mod_m,

@@ -26,7 +26,7 @@ from neardup.stages.bloom_filter import (
     place_in_text,
     words_in_text,
 )
-from neardup.stages.key_blocks import digests_of, partition_of
+from neardup.stages.candidate_keys import digests_of, partition_of
 
 OPTIONS = b"0123456789abcdef"
 RNG = np.random.default_rng(5)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
 from neardup.stages import key_blocks
-from neardup.stages.candidate_keys import sorted_lines
 from neardup.stages.key_blocks import format_blocks, is_block, parse_blocks, reducer_of
+from neardup.stages.pairs import sorted_lines
 
 ESCAPED = st.lists(st.sampled_from([b"\x1b", b"\n", b"\r", b"\t", b"0", b"1", b"\0", b"\xff"]))
 

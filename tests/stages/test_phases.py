@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from neardup.reading.blocks import Block
 from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.stages.pairs import map_records
-from neardup.stages.phases import map_shared, send_keys, send_lines, share_keys, shared_keys
+from neardup.stages.phases import send_keys, send_lines, share_keys, shared_keys
 from tests.support.drawn import settings_of, shingle_sets
 from tests.support.engines import (
     ANSWER,
@@ -68,7 +68,7 @@ def test_lines_of_shared_keys_are_sent_and_few_others(flags, rows, partitions):
         shared_at_all |= {some[key] for key in common for some in (a, b)}
     found = [
         line
-        for _, lines in map_shared(blocks(), options, counters, shared)
+        for _, lines in map_records(blocks(), options, counters, shared=shared)
         for line in lines.splitlines()
     ]
     assert expected <= set(found) <= set(all_lines)

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.evaluation.pair_files import clopper_pearson
+from neardup.joins import inverted_index
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
+from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.measures import Threshold
 from neardup.stored import similar_pairs, sketch_file
 from neardup.stored.similar_pairs import Search, shown
@@ -120,13 +121,13 @@ def pieces(request, monkeypatch) -> None:
     if request.param:
         monkeypatch.setattr(sketch_file, "NUMBERS_AT_ONCE", 300)
         monkeypatch.setattr(similar_pairs, "NUMBERS_AT_ONCE", 300)
-        monkeypatch.setattr(similar_pairs, "MEETINGS_AT_ONCE", 50)
+        monkeypatch.setattr(inverted_index, "STEP", 50)
 
 
 @pytest.fixture(params=[False, True], ids=["alone", "two and two"])
 def paired(request, monkeypatch) -> None:
     """How hashes meet."""
-    monkeypatch.setattr(similar_pairs, "MANY_MEETINGS", -1 if request.param else 10**9)
+    monkeypatch.setattr(similar_pairs, "MANY_COLLISIONS", -1 if request.param else 10**9)
     monkeypatch.setattr(similar_pairs, "MOST_PAIRED", 10**6)
 
 
@@ -182,7 +183,7 @@ def test_any_sets(tmp_path_factory, seed, kind, t, many):
     sets = drawn(seed, 24)
     file = written(tmp_path_factory.getbasetemp() / "any", sets, kind)
     sketches = sketched(sets, file.kind)
-    with patch.object(similar_pairs, "MANY_MEETINGS", many):
+    with patch.object(similar_pairs, "MANY_COLLISIONS", many):
         assert search(file, t) == all_pairs(file.kind, sketches, sketches, t, JACCARD, same=True)
 
 
@@ -194,7 +195,7 @@ def test_hashes_meet_two_and_two_where_none_is_rare(tmp_path, monkeypatch):
     file = written(tmp_path / "s", sets, "min:64")
     compared = []
     for many in (10**9, 10):
-        monkeypatch.setattr(similar_pairs, "MANY_MEETINGS", many)
+        monkeypatch.setattr(similar_pairs, "MANY_COLLISIONS", many)
         counters = Counters("test")
         found = Search(file, None, Threshold.parse("0.9"), JACCARD, None, counters).pairs()
         pairs = sum(len(each.asked) for each in found)

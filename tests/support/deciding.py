@@ -84,7 +84,7 @@ def decide(lines: Sequence[Line], flags: Sequence[str], sizes: Sizes = USUAL) ->
     settings = settings_of(*flags)
     counters = Counters("test")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("neardup.verification.edge_join.CROWD", sizes.crowd)
+        patch.setattr("neardup.verification.edge_join.DENSE", sizes.crowd)
         patch.setattr("neardup.decisions.decide.BATCH", sizes.batch)
         patch.setattr("neardup.decisions.edge_file.BATCH_BYTES", sizes.edge_bytes)
         patch.setattr("neardup.decisions.edge_file.READ_BYTES", sizes.line_bytes)

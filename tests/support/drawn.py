@@ -88,7 +88,7 @@ def reduced(
     lines: list[bytes], settings: Settings, bucket_bytes: int = BUCKET_BYTES, at_once: int = 10**9
 ) -> list[bytes]:
     """The reducer's lines; it gets `at_once` lines in a block, and spools above `bucket_bytes`."""
-    join = settings.output.join(settings.scheme, settings.measure, Counters("reducer"))
+    join = settings.join(Counters("reducer"))
     join.owner_key.way = settings.way
     blocks = blocks_of(lines, at_once)
     works = batches_of_lines(blocks, Counters(""), bucket_bytes)

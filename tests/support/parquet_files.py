@@ -11,6 +11,7 @@ import pytest
 
 from neardup.reading.blocks import read_files
 from neardup.reading.input_format import InputFormat
+from neardup.reading.text_rows import json_line
 
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -97,7 +98,7 @@ def form_of(id_: str | None = None, text: str | None = None) -> InputFormat:
 
 def rows_of(path: Path, form: InputFormat) -> list[dict]:
     blocks = read_files([str(path)], 1 << 20, pieces=form.pieces)
-    return [json.loads(line) for block in blocks for line in block.data.split(b"\n")[:-1]]
+    return [json.loads(json_line(row)) for block in blocks for row in block.data]
 
 
 def many(path: Path, rows: int = 5000, **how: Any) -> Sequence[str]:

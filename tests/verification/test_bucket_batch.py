@@ -46,22 +46,22 @@ def shown(made: BucketBatch) -> tuple:
 
 
 @given(ROWS.filter(len), st.booleans())
-def test_a_pile_of_records_is_that_of_their_lines(rows, weighted):
+def test_a_batch_of_records_is_that_of_their_lines(rows, weighted):
     keys, ids, sets = columns(sorted(rows, key=lambda row: row[0]), weighted)
     expected = shown(BucketBatch.of_lines(lines_of(keys, ids, sets)))
     assert shown(BucketBatch.of_records(keys, ids, sets)) == expected
 
 
-@pytest.mark.parametrize("pile_bytes", [1, 300, 1 << 20])
+@pytest.mark.parametrize("batch_bytes", [1, 300, 1 << 20])
 @given(rows=ROWS)
-def test_buckets_stay_whole(pile_bytes, rows):
+def test_buckets_stay_whole(batch_bytes, rows):
     keys, ids, sets = columns(rows, weighted=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bucket_batch, "TOGETHER_BYTES", pile_bytes)
+        patch.setattr(bucket_batch, "TOGETHER_BYTES", batch_bytes)
         batches = list(in_batches(keys, np.arange(len(keys)), ids, sets))
     found = [key for made in batches for key in np.unique(made.keys).tolist()]
     assert found == sorted(set(keys.tolist()))
-    if pile_bytes == 1:
+    if batch_bytes == 1:
         assert len(batches) == len(found)
     records = [
         (key, name, tuple(made.sets.row(i).tolist()))

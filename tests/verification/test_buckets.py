@@ -49,13 +49,13 @@ def test_the_lines_of_shared_keys_and_no_others(lines, at_once, bucket_bytes):
 
 
 @given(sorted_lines, st.randoms(), st.integers(1, 30))
-def test_a_spooled_bucket_comes_back_in_byte_order(lines, random, at_once):
+def test_a_spilled_bucket_comes_back_in_byte_order(lines, random, at_once):
     shuffled = random.sample(lines, len(lines))
     shuffled.sort(key=lambda text: text[:14])
     assert sorted(found(shuffled, at_once, 2, Counters(""))) == expected(lines)
 
 
-def test_a_spool_that_cannot_be_sorted_is_an_error(monkeypatch, tmp_path):
+def test_a_spilled_bucket_that_cannot_be_sorted_is_an_error(monkeypatch, tmp_path):
     (tmp_path / "sort").write_text("#!/bin/sh\nexit 2\n")
     (tmp_path / "sort").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -69,8 +69,8 @@ def test_one_huge_line_is_no_bucket():
     assert found(lines, 1, 100, Counters("")) == lines[2:]
 
 
-def test_many_small_buckets_come_in_several_piles(monkeypatch):
-    monkeypatch.setattr("neardup.verification.buckets.PILE_BYTES", 200)
+def test_many_small_buckets_come_in_several_batches(monkeypatch):
+    monkeypatch.setattr("neardup.verification.buckets.BATCH_BYTES", 200)
     lines = sorted(line(key, number) for key in range(40) for number in range(2))
     batches = list(shared_lines(blocks_of(lines, 5), Counters("")))
     assert len(batches) > 5

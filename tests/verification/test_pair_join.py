@@ -15,7 +15,6 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
 from neardup.similarity.measures import Threshold
 from neardup.verification.bucket_batch import BucketBatch
-from neardup.verification.pair_join import PairJoin
 from tests.support.drawn import (
     blocks_of,
     components,
@@ -61,7 +60,7 @@ def test_the_pairs_are_those_of_the_nested_loop(seed, t):
 @pytest.mark.parametrize("at_once", [1, 7, 10**9])
 @pytest.mark.parametrize("bucket_bytes", [2, 500, 5000])
 @pytest.mark.parametrize("order", ["sorted", "shuffled inside each key"])
-def test_neither_blocks_nor_spools_nor_order_change_the_pairs(at_once, bucket_bytes, order):
+def test_neither_blocks_nor_spilling_nor_order_change_the_pairs(at_once, bucket_bytes, order):
     records = families(3, count=5)
     settings = settings_of("--threshold=0.7", "--bands=30", "--rows=1")
     lines = mapped(record_lines(records), settings)
@@ -95,7 +94,7 @@ def test_links_connect_what_the_pairs_connect(seed):
 
 
 @pytest.mark.parametrize("bucket_bytes", [2, 400, 4000])
-def test_links_of_spooled_buckets_connect_the_same(bucket_bytes):
+def test_links_of_spilled_buckets_connect_the_same(bucket_bytes):
     records = families(7, count=3, universe=100)
     settings = settings_of("--threshold=0.6", "--output=links", *CERTAIN)
     lines = mapped(record_lines(records), settings)
@@ -135,7 +134,7 @@ def test_a_record_that_comes_twice_is_paired_once_and_counted():
     data = b"a 1 2 3\nb 1 2 3\na 3 2 1\nc 7 8\nc 7 8\n"
     settings = settings_of()
     counters = Counters("reducer")
-    join = PairJoin(settings.scheme, settings.measure, counters)
+    join = settings.join(counters)
     lines = [line.rstrip(b"\n") for line in mapped(data, settings)]
     assert list(join(BucketBatch.of_lines(lines))) == [b"a\tb\t1.000000\n"]
     assert counters.counts["repeated ids"] == 2
@@ -173,7 +172,9 @@ def test_blocks_hold_all_lines():
 
 @pytest.mark.parametrize("output", ["pairs", "links"])
 @pytest.mark.parametrize("bucket_bytes", [60, 80, 120, 10**9])
-def test_a_record_that_comes_again_in_another_piece_of_a_spool_is_paired_once(output, bucket_bytes):
+def test_a_record_that_comes_again_in_another_piece_of_a_spilled_bucket_is_paired_once(
+    output, bucket_bytes
+):
     settings = settings_of("--bands=1", "--rows=1", f"--output={output}")
     lines = mapped(b"a 1 2 3\nb 1 2 3\nb 1 2 3\nc 1 2 3\n", settings)
     pairs = pairs_in(reduced(lines, settings, bucket_bytes, at_once=1))

@@ -90,7 +90,7 @@ CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="a property for Hadoop; may come several times, and wins over what is set here",
+        help="a property for Hadoop; may be repeated, and takes precedence over what is set here",
     ),
 }
 

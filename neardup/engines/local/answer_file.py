@@ -1,8 +1,7 @@
-"""The answer of a run on this machine: -o, --removed, and the manifest beside it.
+"""The answer of a run on this machine: -o, --removed, and the run's own file beside it.
 
-The run's own file, beside what -o names: what was asked of the run, and what it counted.
-
-It is opened before the run, and has its name when the answer has.
+The run's own file says what was asked of the run, and what it counted.  It is opened before the
+run, and gets its name after the answer.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -23,7 +22,7 @@ from neardup.runtime import VERSION
 from neardup.runtime.atomic_write import check_new, half_folder, whole_or_not
 from neardup.runtime.errors import UsageError
 from neardup.runtime.manifest import IN_FOLDER, RunFile, check_run_file, run_file_name
-from neardup.runtime.program import STDOUT, STDOUT_TOLD, naming, write_to
+from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, naming, write_to
 from neardup.runtime.summary import LIKE, seconds_of, total
 
 ANSWER_OPTION: dict[str, Any] = dict(
@@ -32,6 +31,9 @@ ANSWER_OPTION: dict[str, Any] = dict(
     help="where the answer goes, once all of it is there, instead of standard output, packed if it "
     "ends with .gz, .bz2, .xz or .zst; beside it, .FILE.neardup.json says what was asked and "
     "counted.  With --output kept it may be FOLDER/, which gets a file for each FILE",
+)
+REMOVED_OPTION: dict[str, Any] = dict(
+    metavar="FILE", help="with --output kept: what --output removed prints, into this file"
 )
 STDOUT_NAME = "-"
 
@@ -47,7 +49,7 @@ class Answer(NamedTuple):
     def opened(self) -> Iterator[IO[bytes]]:
         """What to write the one answer to; packed, if its name says so."""
         with (
-            naming(self.name or STDOUT_TOLD),
+            naming(self.name or STANDARD_OUTPUT),
             open(STDOUT, "wb", closefd=False) as file,
             packing(file, self.name) as sink,
         ):
@@ -120,13 +122,19 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
         with answer_folder(name, files, inputs) as (folder, own):
             yield Answer(name, folder, own)
     else:
-        with own_file(name, inputs) as own, answer_file(name, inputs):
+        with ExitStack() as stack:
+            check_new("-o", name, inputs)
+            own = None
+            if os.path.isfile(name) or not os.path.exists(name):  # and not /dev/null, say
+                option = _check_own(name, inputs)
+                own = stack.enter_context(whole_or_not(option, run_file_name(name), inputs))
+            stack.enter_context(_stdout_to(name, inputs))
             yield Answer(name, own=own)
 
 
 @contextmanager
-def answer_file(name: str, inputs: Sequence[str]) -> Iterator[None]:
-    """stdout of this process, and of those that it starts in here, goes to this file."""
+def _stdout_to(name: str, inputs: Sequence[str]) -> Iterator[None]:
+    """stdout of this process, and of those that it starts in here, is written to this file."""
     with whole_or_not("-o", name, inputs) as file:
         before = os.dup(STDOUT)
         try:
@@ -135,18 +143,6 @@ def answer_file(name: str, inputs: Sequence[str]) -> Iterator[None]:
         finally:
             os.dup2(before, STDOUT)
             os.close(before)
-
-
-@contextmanager
-def own_file(name: str, inputs: Sequence[str]) -> Iterator[IO[bytes] | None]:
-    """The run's own file, which gets its name after the answer; none beside /dev/null, say."""
-    check_new("-o", name, inputs)
-    if os.path.exists(name) and not os.path.isfile(name):
-        yield None
-        return
-    option = _check_own(name, inputs)
-    with whole_or_not(option, run_file_name(name), inputs) as file:
-        yield file
 
 
 def _check_own(name: str, inputs: Sequence[str]) -> str:
@@ -185,11 +181,6 @@ def answer_folder(
                 os.rmdir(name)
 
 
-REMOVED_OPTION: dict[str, Any] = dict(
-    metavar="FILE", help="with --output kept: what --output removed prints, into this file"
-)
-
-
 def check_removed(removed: str | None, output: str) -> None:
     if removed == "":
         raise UsageError("--removed: expected the name of a file, got ''")
@@ -199,14 +190,11 @@ def check_removed(removed: str | None, output: str) -> None:
 
 @contextmanager
 def removed_file(name: str | None, inputs: Sequence[str]) -> Iterator[IO[bytes] | None]:
-    """Where those records go, if anywhere; see `whole_or_not`."""
-    if name == "-":
+    """The file for removed records, if one is asked for; see `whole_or_not`."""
+    if name == STDOUT_NAME:
         raise UsageError("--removed -: the lines that stay go to standard output; name a file")
-    if name is None:
-        yield None
-    else:
-        with whole_or_not("--removed", name, inputs) as file:
-            yield file
+    with whole_or_not("--removed", name, inputs) if name else nullcontext() as file:
+        yield file
 
 
 def write_run_file(
@@ -217,9 +205,15 @@ def write_run_file(
     settings: Settings,
     reports: list[dict],
 ) -> None:
+    """Write what was asked of a run, and what it counted, to its own file."""
     counts = total(report["counts"] for report in reports)
-    told = RunFile(
-        options=_with_absolute_names(options).arguments(),
+    # Names that can be read from other folders, too.
+    against = tuple(os.path.abspath(name) for name in options.against)
+    absolute = replace(
+        options, against=against, counts=options.counts and os.path.abspath(options.counts)
+    )
+    manifest = RunFile(
+        options=absolute.arguments(),
         files=[file if file == "-" else os.path.abspath(file) for file in files],
         output=options.output,
         threshold=f"{settings.threshold.num}/{settings.threshold.den}",
@@ -231,11 +225,4 @@ def write_run_file(
         program=program,
         version=VERSION,
     )
-    write_to(own, [told.format()])
-
-
-def _with_absolute_names(options: Options) -> Options:
-    """The same options, which are read from other folders, too."""
-    against = tuple(os.path.abspath(name) for name in options.against)
-    counts = options.counts and os.path.abspath(options.counts)
-    return replace(options, against=against, counts=counts)
+    write_to(own, [manifest.format()])

@@ -1,4 +1,4 @@
-"""An index made, or extended, on all cores: the first steps of a run, whose ends are kept.
+"""An index made, or extended, on all cores: the first steps of a run, whose results are kept.
 
 files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, under a name that nobody reads
        └─ mapper 2 ─┴─ records ─────────┘      └─ its own name ── manifest
@@ -10,36 +10,21 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neardup.engines.local.flow import counted
-from neardup.engines.local.local_steps import (
-    MOST_JOBS,
-    Plan,
-    Source,
-    count,
-    everywhere,
-    kept_records,
-    parsed_records,
-    workers_for,
-)
-from neardup.engines.local.progress import Progress
-from neardup.engines.local.workers import (
-    Workers,
-    check_read_once,
-    kept,
-    size_of,
-    total_size,
-    turns,
-    working_folder,
-)
+from neardup.engines.local import plan as plans
+from neardup.engines.local.flow import write_postings
+from neardup.engines.local.plan import Plan, Source, everywhere
+from neardup.engines.local.token_tally import counted
+from neardup.engines.local.workers import Workers, check_read_once, total_size, working_folder
 from neardup.lines.count_lines import format_all
 from neardup.lines.keyed_lines import encode_sets
 from neardup.options import table
@@ -52,32 +37,15 @@ from neardup.runtime.counters import Counters, counts_in, summarize
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.summary import judged
 from neardup.sets.ragged import Batch
-from neardup.stages.candidate_keys import ENTRY_BYTES, READ_BYTES, in_order, partitions_for
+from neardup.stages.external_group import ROW_BYTES, in_order
 from neardup.stages.token_counting import first_settings, settings_with_counts
-from neardup.stored.index_manifest import (
-    UNFINISHED,
-    Manifest,
-    check_counts,
-    given_options,
-    is_index,
-    opened,
-    sweep_unfinished,
-    take_options,
-    to_disk,
-)
-from neardup.stored.segment import (
-    COUNTS,
-    FENCE,
-    FILES,
-    HOLDER,
-    KEY,
-    MOST_RECORDS,
-    SUMS,
-    write_checked,
-)
+from neardup.stored import index_manifest
+from neardup.stored.index_manifest import Manifest, is_index, to_disk
+from neardup.stored.segment import COUNTS as COUNTS_FILE
+from neardup.stored.segment import FENCE, FILES, HOLDER, KEY, MOST_RECORDS, SUMS, write_checked
 
 NAME = "neardup index"
-COPIED = 1 << 20
+COPIED = 1 << 20  # bytes; whole rows
 NO_INDEX = "--to {}: is no index to --add to; name one, or leave --add out to make a new one"
 
 
@@ -85,38 +53,24 @@ def build(args: argparse.Namespace) -> None:
     """Make the index --to, or add to it; UsageError for anything wrong."""
     options = Options.of(args)
     if args.add and is_index(args.to):
-        options, _ = take_options(options, Path(args.to), args.files)
-    check_counts(options)
+        options, _ = index_manifest.take_options(options, Path(args.to), args.files)
+    index_manifest.check_counts(options)
     settings = first_settings(options)
     options = with_input(options)
-    asked = table.integer("--jobs", args.jobs, 1, MOST_JOBS)
+    asked = table.integer("--jobs", args.jobs, 1, plans.MOST_JOBS)
     check_inputs(args.files)
     check_read_once(args.files)
     unchanged = Unchanged(args.files)
     with writing(Path(args.to), args.add) as index, working_folder() as folder:
         if args.add:
-            manifest = opened(index, options, settings)
+            manifest = index_manifest.opened(index, options, settings)
         else:
-            manifest = Manifest({}, "", given=given_options(options))
-        sweep_unfinished(index, manifest)
-        files = [kept(name, folder, i) for i, name in enumerate(args.files)]
-        size = sum(size_of(name, folder) for name in files)
-        jobs = workers_for(asked, size)
-        places = [first_place(manifest.files + i, new=False) for i in range(len(files))]
-        plan = Plan(
-            settings,
-            files,
-            args.files,
-            places,
-            jobs,
-            partitions_for(size),
-            turns(),
-            "",
-            folder,
-            Progress(NAME, ["tokens"] * counts_first(options) + ["count", "sort", "write"], jobs),
-            adds=True,
-            unchanged=unchanged,
-        )
+            manifest = Manifest({}, "", given=index_manifest.given_options(options))
+        index_manifest.sweep_unfinished(index, manifest)
+        places = [first_place(manifest.files + i, new=False) for i in range(len(args.files))]
+        steps = [*["tokens"] * counts_first(options), "count", "sort", "write"]
+        more = {"adds": True, "unchanged": unchanged}
+        plan = Plan.of(NAME, steps, settings, args.files, places, folder, asked, **more)
         settings, told = segment(plan, manifest.next_name(), index, options, args.add)
         if not args.add:
             manifest = replace(
@@ -170,7 +124,7 @@ def segment(
     plan: Plan, name: str, index: Path, options: Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
     """Write a segment; the settings, which know the token counts, and what the manifest says."""
-    folder = index / f"{UNFINISHED}{name}"
+    folder = index / f"{index_manifest.UNFINISHED}{name}"
     try:
         folder.mkdir()
         settings, told = _segment(plan, folder, options, add)
@@ -188,25 +142,26 @@ def _segment(
     plan: Plan, folder: Path, options: Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
     with plan.progress, Workers(NAME, plan.progress.fail, str(plan.folder)) as workers:
-        source: Source = parsed_records
+        source: Source = plans.parsed_records
         if counts_first(options):
-            plan, source = with_counts(workers, plan, options, folder / COUNTS), kept_records
-            plan.progress.stage("count", total_size(plan.paths("records")))
-        else:
-            if options.counts is not None and not add:
-                write_checked(folder / COUNTS, [Path(options.counts).read_bytes()])
-            plan.progress.stage("count", plan.input_bytes(), together=True)
-        everywhere(workers, plan, "mapper", lambda k: count(plan, k, indexed(source)))
+            plan, source = (
+                with_counts(workers, plan, options, folder / COUNTS_FILE),
+                plans.kept_records,
+            )
+        elif options.counts is not None and not add:
+            write_checked(folder / COUNTS_FILE, [Path(options.counts).read_bytes()])
+        write_postings(workers, plan, partial(indexed, source))
         check_read(plan)
         records = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
         if sum(records) >= MOST_RECORDS:
             raise StageError(f"more than {MOST_RECORDS:,} records; make several indexes of them")
-        partitions = [_entries(plan, part) for part in range(plan.partitions)]
+        parts = range(plan.partitions)
+        partitions = [total_size(plan.paths("keys", part)) // ROW_BYTES for part in parts]
         plan.progress.stage("sort", sum(partitions))
-        everywhere(workers, plan, "sort", lambda k: sort_keys(plan, k, partitions, records))
-        taken = turns()
+        before = np.cumsum([0, *records[:-1]]).astype(np.uint64)
+        everywhere(workers, plan, "sort", lambda plan, k: sort_keys(plan, k, before))
         plan.progress.stage("write", len(FILES))
-        everywhere(workers, plan, "writer", lambda k: write_files(plan, k, taken(), folder))
+        everywhere(workers, plan, "writer", lambda plan, k: write_files(plan, k, folder))
     sums = [np.frombuffer(plan.path("sums", i).read_bytes(), "<u4") for i in range(len(FILES))]
     return plan.settings, {
         "records": sum(records),
@@ -236,24 +191,11 @@ def check_read(plan: Plan) -> None:
         raise
 
 
-def _entries(plan: Plan, part: int) -> int:
-    return sum(path.stat().st_size for path in plan.paths("keys", part)) // ENTRY_BYTES
-
-
-def indexed(source: Source) -> Source:
-    """Yield the records of a batch as they are written to a segment."""
-    return partial(_indexed, source)
-
-
-def _indexed(
-    source: Source, plan: Plan, k: int, counters: Counters
-) -> Generator[Batch, None, None]:
-    with ExitStack() as stack:
-        records, rows = (
-            stack.enter_context(open(plan.path(kind, k), "wb")) for kind in ("lines", "rows")
-        )
-        end = 0
-        for batch in stack.enter_context(closing(source(plan, k, counters))):
+def indexed(source: Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
+    """Yield the records of a source as they are written to a segment."""
+    end = 0
+    with open(plan.path("lines", k), "wb") as records, open(plan.path("rows", k), "wb") as rows:
+        for batch in source(plan, k, counters):
             lines = [b"%b\t%b\n" % line for line in zip(batch.ids, encode_sets(batch.sets))]
             records.write(b"".join(lines))
             ends = end + np.cumsum([len(line) for line in lines])
@@ -262,64 +204,60 @@ def _indexed(
             yield batch
 
 
-def sort_keys(plan: Plan, k: int, partitions: list[int], records: list[int]) -> None:
-    """Every N-th partition of the keys: in order, with numbers as the records will have them."""
-    before = np.cumsum([0, *records[:-1]]).astype(np.uint64)
+def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
+    """Sort every N-th partition of the keys, with numbers as the records will have them.
+
+    before: uint64 (N,), how many records are in front of those of each mapper.
+    """
     jobs = np.uint64(plan.jobs)
     for part in range(k, plan.partitions, plan.jobs):
-        sources = plan.paths("keys", part)
-        done = 0
+        sources, done = plan.paths("keys", part), 0
+        targets = [plan.path(kind, part) for kind in ("keys", "holders", "fences")]
         with ExitStack() as stack:
-            keys, holders, fences = (
-                stack.enter_context(open(plan.path(kind, part), "wb"))
-                for kind in ("sorted", "holders", "fences")
-            )
-            for entries in in_order(sources, partitions[part]):
-                key, record = entries.T
+            keys, holders, fences = (stack.enter_context(open(path, "wb")) for path in targets)
+            for rows in in_order(sources):
+                key, record = rows.T
                 keys.write(key.astype(KEY).tobytes())
                 number = record // jobs + before[(record % jobs).astype(np.int64)]
                 holders.write(number.astype(HOLDER).tobytes())
                 fences.write(key[-done % FENCE :: FENCE].astype(KEY).tobytes())
-                done += len(entries)
-                plan.progress.add(k, len(entries))
+                done += len(rows)
+                plan.progress.add(k, len(rows))
         for path in sources:
             path.unlink()
 
 
-def write_files(plan: Plan, k: int, mine: Iterator[int], folder: Path) -> None:
-    """Those files of the segment whose turn it is, with the checksums of their blocks beside."""
-    for i in mine:
-        if i >= len(FILES):
-            return
+def write_files(plan: Plan, k: int, folder: Path) -> None:
+    """Write every N-th file of the segment, and the checksums of its blocks beside."""
+    for i in range(k, len(FILES), plan.jobs):
         name = FILES[i]
-        with closing(_pieces(plan, name)) as pieces:
-            plan.path("sums", i).write_bytes(write_checked(folder / name, pieces).tobytes())
+        sums = write_checked(folder / name, _pieces(plan, name))
+        plan.path("sums", i).write_bytes(sums.tobytes())
         plan.progress.add(k, 1)
 
 
-def _pieces(plan: Plan, name: str) -> Generator[bytes, None, None]:
-    if name in ("records", "record_sketches"):
-        for path in plan.paths("lines" if name == "records" else name):
-            yield from _copied(path)
-    elif name == "rows":
-        yield from _rows(plan)
+def _pieces(plan: Plan, name: str) -> Iterator[bytes]:
+    """The bytes of a file of the segment."""
+    if name == "rows":
+        return _rows(plan)
+    if name in ("keys", "holders", "fences"):
+        paths = [plan.path(name, part) for part in range(plan.partitions)]
     else:
-        kind = "sorted" if name == "keys" else name
-        for part in range(plan.partitions):
-            yield from _copied(plan.path(kind, part))
+        paths = plan.paths("lines" if name == "records" else name)
+    return chain.from_iterable(map(_copied, paths))
 
 
 def _rows(plan: Plan) -> Iterator[bytes]:
     """Places, and where lines end in the file that has those of all mappers."""
     before = 0
     for rows, records in zip(plan.paths("rows"), plan.paths("lines")):
-        for piece in _copied(rows, READ_BYTES):
+        for piece in _copied(rows):
             both = np.frombuffer(piece, np.uint64).reshape(-1, 2) + np.array([0, before], np.uint64)
             yield both.tobytes()
         before += records.stat().st_size
 
 
-def _copied(path: Path, at_once: int = COPIED) -> Iterator[bytes]:
+def _copied(path: Path) -> Iterator[bytes]:
     """The bytes of a file."""
     with open(path, "rb") as file:
-        yield from iter(lambda: file.read(at_once), b"")
+        yield from iter(lambda: file.read(COPIED), b"")

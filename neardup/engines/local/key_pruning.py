@@ -1,94 +1,88 @@
-"""Candidate-key pruning: drop keys that only one record has, and look keys up in an index.
-
-The pruning: meet by keys first, so that shingles travel only where records can form a pair.
+"""Candidate-key pruning: send a record only at keys where it may be in a pair.
 
 Most keys belong to one record, and all that is ever done with their lines is to carry them.  Many
 others bring the same records together once more: near-copies share a dozen keys.  So run_local.sh
-first gathers bare *entries*, the key and the number of a record, sixteen bytes each, and beside
+first gathers bare *postings*, the key and the number of a record, sixteen bytes each, and beside
 them each record's size and bitmap:
 
     key     records
     000:a   1  7         sent
-    001:b   9            not sent: nobody to meet
+    001:b   9            not sent: no other record has this key
     002:c   1  7         not sent: the same group of records as at 000:a
     003:d   1  7  9      sent
-    004:e   1  5         not sent, if sizes and bitmaps tell that 1 and 5 are no pair
+    004:e   1  5         not sent, if sizes and bitmaps show that 1 and 5 are not a pair
 
-Where there are old records and new ones, two old ones are no partners either.
+Where there are old records and new ones, two old ones are not a pair either.
 
 No pair is lost by that.  It is printed at the smallest key it shares, where both have a partner;
 and a key is left out only if a smaller one has the same records with partners, so that it is the
 smallest of none of its pairs.  A group is known by the sum of its records' hashes: that two of one
-record's groups have the same sum by accident happens once in 2^64.
+record's groups have the same sum by accident happens once in 2^64.  `stages.candidate_keys` does
+the same for a cluster, which knows no record by number; the two share what is below them.
 
-Entries go to files by their key.  Each worker has one partition of these in memory at a time, or
-where that is too large, a part of it; those of a key that very many records share never are.
+Postings are on disk by key, as `external_group` describes.  Each worker has one range of keys in
+memory at a time; postings of a key that very many records share never are.
 
-Records of an index in a run: one more mapper, whose keys are looked up where others are read.
+An index takes part as one more mapper, whose keys are looked up where others are read:
 
-    new keys of a partition ── segment 0 ── entries ─┐
-                            └─ segment 1 ── entries ─┴─ prune ── what it kept ── lines
+    new keys of a partition ── segment 0 ── postings ─┐
+                            └─ segment 1 ── postings ─┴─ prune ── what it kept ── records
 
-Numbers of records are those of mappers: record i of segment j has number i · N + J + j, where J
-mappers and the segments are N together.
+Numbers of records: record i of mapper k is i · N + k, and record i of segment j is i · N + J + j,
+where J mappers and the segments are N together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Callable, NamedTuple, Protocol
+from typing import IO, NamedTuple, Union
 
 import numpy as np
 
 from neardup.reading.blocks import NEW
-from neardup.sets.ragged import (
-    Batch,
-    Ragged,
-    chunks,
-    first_of_run,
-    later_in_run,
-    pairs_in_runs,
-    starts_of_runs,
-)
+from neardup.sets import ragged
+from neardup.sets.ragged import Batch, Ragged, chunks, first_of_run
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps, may_reach
-from neardup.stages import candidate_keys
-from neardup.stages.candidate_keys import (
-    ENTRIES_AT_ONCE,
-    ENTRY_BYTES,
-    KeyParts,
-    all_of,
-    group_hashes,
-    pieces_of,
-)
+from neardup.stages import external_group
+from neardup.stages.candidate_keys import group_hashes
+from neardup.stages.external_group import NO_ROWS, KeyRange, key_ranges, pieces_of
 from neardup.stored.segment import Segment
 
 MOST_FILES = 768  # open at once, of 1024 that systems allow
-ROWS_AT_ONCE = 1 << 12
+ROWS_AT_ONCE = 1 << 12  # read from one file
 RECORDS_AHEAD = 1 << 12  # whose rows are read from all files at once, at most
+RECORDS_AT_ONCE = 1 << 15  # of a segment
 OLD = np.uint64(1 << 63)
 LARGE_BUCKET = 256  # records; smaller ones are looked at pair by pair
 PAIRS_AT_ONCE = 1 << 18
-ENTRIES_LOOKED_AT = 1 << 17
+POSTINGS_LOOKED_AT = 1 << 17
+
+Rows = Union[np.ndarray, Segment]  # of record sketches
+
+
+def numbers(rows: np.ndarray, k: int, of: int) -> np.ndarray:
+    """uint64: the numbers of these records of mapper k of N.
+
+    >>> numbers(np.array([2, 3]), k=1, of=10).tolist()
+    [21, 31]
+    """
+    return rows.astype(np.uint64) * np.uint64(of) + np.uint64(k)
 
 
 def record_sketches(batch: Batch) -> np.ndarray:
-    """uint64 (n, 2): what tells from afar that two records are no pair.
+    """uint64 (n, 2): sizes, with a bit above for old records, and bitmaps.
 
-    Their sizes, with a bit above for old ones, and their bitmaps.
+    They rule out that two records are a pair without a look at their sets.
     """
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
 
 
-class Rows(Protocol):
-    def __getitem__(self, rows: np.ndarray) -> np.ndarray: ...
-
-
 class Known(NamedTuple):
-    """Of some records: whether each is old (bool); its size (int64) and bitmap (uint64 (n, 1))."""
+    """Whether each of some records is old (bool); its size (int64) and bitmap (uint64 (n, 1))."""
 
     old: np.ndarray
     sizes: np.ndarray
@@ -120,7 +114,7 @@ class RecordSketches:
         self.rows += more
 
     def of(self, records: np.ndarray) -> Known:
-        """Those of these records (uint64)."""
+        """What is known of these records (uint64)."""
         mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
         found = np.empty((len(records), 2), dtype=np.uint64)
         for number, rows in enumerate(self.rows):
@@ -130,10 +124,6 @@ class RecordSketches:
         sizes = (found[:, 0] & ~OLD).astype(np.int64)
         return Known((found[:, 0] & OLD) > 0, sizes, found[:, 1:])
 
-    def may_pair(self, old: np.ndarray, other_old: np.ndarray) -> np.ndarray:
-        """Whether records may form pairs, by whether they are old (bool arrays)."""
-        return old ^ other_old if self.between else ~(old & other_old)
-
 
 def prune(
     sources: list[Path],
@@ -142,36 +132,44 @@ def prune(
     known: RecordSketches,
     measure: Measure,
 ) -> None:
-    """One partition of all mappers: of each one's entries, keep those where a pair may meet.
+    """Of the postings of one partition, one file a mapper, keep those where a pair may be found.
 
-    They go to the files TARGET.0, TARGET.1 …, as uint64 (key, record, group) in the same order:
-    to one file, unless the partition has too many to be in memory at once.
+    They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
+    as uint64 (key, record, group) in the same order.
     """
-    count = sum(source.stat().st_size for source in sources) // ENTRY_BYTES
-    if count <= ENTRIES_AT_ONCE:
-        _sift_part([all_of(source) for source in sources], _files(targets, 0), known, measure)
-        return
-    most = max(1, MOST_FILES // partitions - 1)
-    parts = KeyParts.of(sources, ENTRIES_AT_ONCE, most, LARGE_BUCKET)
-    for part in range(parts.parts):
-        pieces = [parts.entries(source, part) for source in sources]
-        _sift_part(pieces, _files(targets, part), known, measure)
-    for source, target in zip(sources, _files(targets, parts.parts)):
-        parts.hot.write(source, target)
+    for part, keys in enumerate(key_ranges(sources, most=MOST_FILES // partitions)):
+        files = [Path(f"{target}.{part}") for target in targets]
+        if keys.hot:
+            _write_hot(keys, sources, files)
+        else:
+            _prune_range(keys, sources, files, known, measure)
 
 
-def _files(targets: list[Path], part: int) -> list[Path]:
-    return [Path(f"{target}.{part}") for target in targets]
+def _write_hot(keys: KeyRange, sources: list[Path], targets: list[Path]) -> None:
+    """Keep all postings of a hot key."""
+    group = np.zeros(1, np.uint64)
+    for source in sources:
+        for rows in keys.pieces(source):
+            group += group_hashes(rows[:, 1]).sum()
+    for source, target in zip(sources, targets):
+        with open(target, "wb") as file:
+            for rows in keys.pieces(source):
+                file.write(np.column_stack((rows, np.repeat(group, len(rows)))).data)
 
 
-def _sift_part(
-    pieces: list[np.ndarray], targets: list[Path], known: RecordSketches, measure: Measure
+def _prune_range(
+    keys: KeyRange,
+    sources: list[Path],
+    targets: list[Path],
+    known: RecordSketches,
+    measure: Measure,
 ) -> None:
+    pieces = [np.concatenate([NO_ROWS, *keys.pieces(source)]) for source in sources]
     ends = np.cumsum([len(piece) for piece in pieces])
-    entries = np.concatenate(pieces)
+    postings = np.concatenate(pieces)
     pieces.clear()
-    place, shared = pruned(entries, known, measure)
-    del entries
+    place, shared = pruned(postings, known, measure)
+    del postings
     back = np.argsort(place)
     bounds = [0, *np.searchsorted(place[back], ends).tolist()]
     for target, low, high in zip(targets, bounds, bounds[1:]):
@@ -179,17 +177,17 @@ def _sift_part(
 
 
 def pruned(
-    entries: np.ndarray, known: RecordSketches, measure: Measure
+    postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of all entries of some keys (uint64 (n, 2)) are kept (int64), by key; and these, as
-    uint64 (key, record, group)."""
-    place = np.argsort(entries[:, 0])
-    new = first_of_run(entries[place, 0])
+    """Which postings of some keys (uint64 (n, 2)) are kept (int64), by key; and these, as uint64
+    (key, record, group)."""
+    place = np.argsort(postings[:, 0])
+    new = first_of_run(postings[place, 0])
     place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
-    place = place[_with_partner(entries, place, known, measure)]
+    place = place[_with_partner(postings, place, known, measure)]
     shared = np.empty((len(place), 3), dtype=np.uint64)
-    shared[:, :2] = entries[place]
-    starts = starts_of_runs(shared[:, 0])
+    shared[:, :2] = postings[place]
+    starts = ragged.starts_of_runs(shared[:, 0])
     if len(starts):
         groups = np.add.reduceat(group_hashes(shared[:, 1]), starts)
         shared[:, 2] = np.repeat(groups, np.diff(starts, append=len(shared)))
@@ -197,36 +195,37 @@ def pruned(
 
 
 def _with_partner(
-    entries: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
+    postings: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Which of entries[place], sorted by key, have another of the same key that may be a match.
+    """Which of postings[place], sorted by key, have another of the same key that may be a match.
 
     Those of large buckets are all taken to have one, unless no two of a bucket may form a pair: the
     reducer's window serves them better.
     """
-    keys = entries[place, 0]
-    starts = starts_of_runs(keys)
+    keys = postings[place, 0]
+    starts = ragged.starts_of_runs(keys)
     members = np.diff(starts, append=len(keys))
     wanted = np.repeat(members > LARGE_BUCKET, members)
     small = np.flatnonzero(~wanted)
     for bucket in np.flatnonzero(members > LARGE_BUCKET).tolist() if known.against else ():
         low, high = int(starts[bucket]), int(starts[bucket] + members[bucket])
-        wanted[low:high] = _any_pair(entries, place[low:high], known)
+        wanted[low:high] = _any_pair(postings, place[low:high], known)
     members = members[members <= LARGE_BUCKET]
     stops = np.cumsum(members)
-    for low, high in chunks(members, ENTRIES_LOOKED_AT):
+    for low, high in chunks(members, POSTINGS_LOOKED_AT):
         some = small[stops[low] - members[low] : stops[high - 1]]
-        records = entries[place[some], 1]
+        records = postings[place[some], 1]
         wanted[some] = _may_match(records, members[low:high], known, measure)
     return wanted
 
 
-def _any_pair(entries: np.ndarray, place: np.ndarray, known: RecordSketches) -> bool:
-    """Whether any two of these may form a pair, as far as collections tell."""
-    steps = range(0, len(place), ENTRIES_LOOKED_AT)
-    parts = (known.of(entries[place[i : i + ENTRIES_LOOKED_AT], 1]).old for i in steps)
-    kinds = np.unique(np.concatenate([np.unique(old) for old in parts]))
-    return bool(known.may_pair(kinds[:1], kinds[-1:])[0] or known.may_pair(kinds, kinds).any())
+def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) -> bool:
+    """Whether any two of postings[place] may form a pair, as far as collections tell."""
+    kinds: set[bool] = set()  # of records: old or new
+    for low in range(0, len(place), POSTINGS_LOOKED_AT):
+        records = postings[place[low : low + POSTINGS_LOOKED_AT], 1]
+        kinds.update(known.of(records).old.tolist())
+    return len(kinds) == 2 or (kinds == {False} and not known.between)
 
 
 def _may_match(
@@ -234,12 +233,12 @@ def _may_match(
 ) -> np.ndarray:
     """Which of the records of some buckets, laid end to end, may match one of the same bucket."""
     old, sizes, maps = known.of(records)
-    later = later_in_run(members)
+    later = ragged.later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)
     for low, high in chunks(later, PAIRS_AT_ONCE):
-        left, right = (low + position for position in pairs_in_runs(later[low:high]))
+        left, right = (low + position for position in ragged.pairs_in_runs(later[low:high]))
         if known.against:
-            asked_for = known.may_pair(old[left], old[right])
+            asked_for = old[left] ^ old[right] if known.between else ~(old[left] & old[right])
             left, right = left[asked_for], right[asked_for]
         possible = may_reach(measure, maps, sizes, left, right)
         wanted[left[possible]] = True
@@ -248,7 +247,7 @@ def _may_match(
 
 
 class SharedKeys:
-    """What `prune` kept of one mapper's entries, read back in order of record."""
+    """What `prune` kept of one mapper's postings, read back in order of record."""
 
     def __init__(self, files: list[IO[bytes]]):
         self.readers = [_Rows(file) for file in files]
@@ -268,18 +267,16 @@ class SharedKeys:
             self._look_ahead(below + RECORDS_AHEAD // len(records) * span)
         cut = int(np.searchsorted(self.ahead[:, 1], np.uint64(below)))
         rows, self.ahead = self.ahead[:cut], self.ahead[cut:]
-        return keys_to_meet_at(rows, np.append(records, np.uint64(below)))
+        return one_key_a_group(rows, np.append(records, np.uint64(below)))
 
     def _look_ahead(self, until: int) -> None:
         pieces = [piece for reader in self.readers for piece in reader.below(until)]
-        rows = np.concatenate([self.ahead, *pieces])
-        self.ahead, self.until = rows[np.argsort(rows[:, 1], kind="stable")], until
+        self.ahead, self.until = _by_record([self.ahead, *pieces]), until
 
 
-def keys_to_meet_at(rows: np.ndarray, records: np.ndarray) -> Ragged:
-    """Of what `pruned` kept, a row of keys for each of these records (uint64, ascending, and one
-    that is larger than all)."""
-    # By record, group and key: the first key of each group is the one to meet at.
+def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
+    """The smallest key of each group of what `pruned` kept: a row of keys for each of these records
+    (uint64, ascending, and one that is larger than all)."""
     rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
     rows = rows[first_of_run(rows[:, 1]) | first_of_run(rows[:, 2])]
     rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
@@ -307,11 +304,8 @@ class _Rows:
             self.held = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)
 
 
-RECORDS_AT_ONCE = 1 << 15
-
-
 def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
-    """uint64, ascending: the keys that new records have in these files of entries."""
+    """uint64, ascending: the keys that new records have in these files of postings."""
     found = np.empty(0, dtype=np.uint64)
     for source in sources:
         for piece in pieces_of(source):
@@ -321,31 +315,24 @@ def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
     return found
 
 
-def write_found(
-    segment: Segment, keys: np.ndarray, number: int, of: int, path: Callable[[int], Path]
-) -> int:
-    """Entries of a segment with these keys, to files path(0), path(1) …: how many files it took.
-
-    Each is in order of records, and small enough to be sorted in memory.
-    """
+def found_postings(
+    segment: Segment, keys: np.ndarray, number: int, of: int
+) -> Iterator[np.ndarray]:
+    """The postings of a segment with these keys; each piece in order of records, and small enough
+    to be sorted in memory."""
     held: list[np.ndarray] = []
-    size = files = 0
-
-    def write() -> None:
-        together = np.concatenate(held)
-        path(files).write_bytes(together[np.argsort(together[:, 1])].tobytes())
-
     for found, records in segment.find(keys):
-        numbers = records.astype(np.uint64) * np.uint64(of) + np.uint64(number)
-        held.append(np.column_stack((found, numbers)))
-        size += len(found)
-        if size >= candidate_keys.ENTRIES_AT_ONCE:
-            write()
-            held, size, files = [], 0, files + 1
+        held.append(np.column_stack((found, numbers(records, number, of))))
+        if sum(map(len, held)) >= external_group.ROWS_AT_ONCE:
+            yield _by_record(held)
+            held = []
     if held:
-        write()
-        files += 1
-    return files
+        yield _by_record(held)
+
+
+def _by_record(pieces: list[np.ndarray]) -> np.ndarray:
+    rows = np.concatenate(pieces)
+    return rows[np.argsort(rows[:, 1], kind="stable")]
 
 
 def records_to_send(
@@ -354,8 +341,7 @@ def records_to_send(
     """Records of a segment that the pruning has kept, and their keys; every `turns`-th share."""
     for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
         high = min(low + RECORDS_AT_ONCE, len(segment))
-        numbers = np.arange(low, high, dtype=np.uint64) * np.uint64(of) + np.uint64(number)
-        keys = shared.keys(numbers)
+        keys = shared.keys(numbers(np.arange(low, high), number, of))
         if share % turns == turn:
             some = np.flatnonzero(keys.sizes)
             keys = keys.take(some)

@@ -17,7 +17,6 @@ import re
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 from neardup.runtime.interpreter import require
 
@@ -25,26 +24,11 @@ if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_local.sh")
 
 from neardup.decisions.kept_lines import check_one_answer
-from neardup.engines.local.answer_file import (
-    ANSWER_OPTION,
-    REMOVED_OPTION,
-    answer_to,
-    check_answer,
-    check_removed,
-    removed_file,
-    write_run_file,
-)
-from neardup.engines.local.flow import find_keys, find_pairs, stages, write_answer
-from neardup.engines.local.local_steps import MOST_JOBS, Plan, workers_for
-from neardup.engines.local.progress import Progress
-from neardup.engines.local.workers import (
-    Workers,
-    check_read_once,
-    kept,
-    size_of,
-    turns,
-    working_folder,
-)
+from neardup.engines.local import answer_file
+from neardup.engines.local.answer_steps import write_answer
+from neardup.engines.local.flow import find_keys, find_pairs, steps
+from neardup.engines.local.plan import MOST_JOBS, Plan
+from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.options import table
 from neardup.options.settings import Settings, with_input
 from neardup.options.table import Options
@@ -54,10 +38,9 @@ from neardup.runtime.counters import reports_in, summarize
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run
 from neardup.runtime.summary import judged, total
-from neardup.stages.candidate_keys import partitions_for
 from neardup.stages.token_counting import first_settings
 from neardup.stored import index_manifest
-from neardup.stored.index_manifest import is_index, opened, refuse_indexes
+from neardup.stored.index_manifest import is_index
 from neardup.stored.segment import Segment
 
 NAME = "run_local.sh"
@@ -82,36 +65,29 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     options, taken = take_options(Options.of(args))
     settings = first_settings(options)
     options = with_input(options)
-    check_answer(args, settings.form)
+    answer_file.check_answer(args, settings.form)
     asked = None if args.jobs is None else table.integer("--jobs", args.jobs, 1, MOST_JOBS)
-    old, segments = old_ones(options, settings)
-    names = [*(file.name for file in old), *args.files]
+    old, places, segments = old_ones(options, settings)
+    names = [*old, *args.files]
+    places += file_places(0, len(args.files))
     check_inputs(names)
     check_read_once(names)
     unchanged = Unchanged(names)
-    places = [first_place(file.number, new=False) for file in old]
-    places += file_places(0, len(args.files))
     with ExitStack() as stack:
         folder = stack.enter_context(working_folder())
         read = [*names, *options.against, *filter(None, [options.counts])]
-        removed = stack.enter_context(removed_file(args.removed, read))
-        answer = stack.enter_context(answer_to(args.answer, args.files, read))
-        files = [kept(name, folder, i) for i, name in enumerate(names)]
-        size = sum(size_of(name, folder) for name in files)
-        partitions = partitions_for(size)
-        jobs = workers_for(asked, size)
-        plan = Plan(
+        removed = stack.enter_context(answer_file.removed_file(args.removed, read))
+        answer = stack.enter_context(answer_file.answer_to(args.answer, args.files, read))
+        plan = Plan.of(
+            name,
+            steps(options, settings),
             settings,
-            files,
             names,
             places,
-            jobs,
-            partitions,
-            turns(),
-            args.sort_memory,
             folder,
-            Progress(name, stages(options, settings), jobs),
-            segments,
+            asked,
+            sort_memory=args.sort_memory,
+            segments=segments,
             answer=answer,
             unchanged=unchanged,
         )
@@ -123,7 +99,9 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             write_answer(workers, plan, options.output, removed)
         reports = reports_in(str(folder))
         if answer.own:
-            write_run_file(answer.own, name, options, args.files, plan.settings, reports)
+            answer_file.write_run_file(
+                answer.own, name, options, args.files, plan.settings, reports
+            )
         print("\n".join([summarize(str(folder)), *taken]), file=sys.stderr)
     counts = total(report["counts"] for report in reports)
     judged(counts, settings.max_bad)  # when all that there is has been written
@@ -148,10 +126,10 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
         default="256M",
         help="what each sort may hold in memory, as 256M or 2G (default: 256M)",
     )
-    parser.add_argument("-o", **ANSWER_OPTION)
-    parser.add_argument("--removed", **REMOVED_OPTION)
+    parser.add_argument("-o", **answer_file.ANSWER_OPTION)
+    parser.add_argument("--removed", **answer_file.REMOVED_OPTION)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
-    check_removed(args.removed, args.output)
+    answer_file.check_removed(args.removed, args.output)
     if args.input_files is not None:
         raise UsageError(f"--input-files is for tasks, and {name} reads all files itself")
     if args.against and not args.files:
@@ -192,29 +170,26 @@ def take_options(options: Options) -> tuple[Options, list[str]]:
     return options, lines
 
 
-class Numbered(NamedTuple):
-    name: str
-    number: int
-
-
-def old_ones(options: Options, settings: Settings) -> tuple[list[Numbered], list[Segment]]:
-    """What --against names: files, with their numbers, and the segments of indexes.
+def old_ones(options: Options, settings: Settings) -> tuple[list[str], list[int], list[Segment]]:
+    """What --against names: files, with the places of their first lines, and segments of indexes.
 
     An index has the numbers of the files that it was made of.
     """
-    refuse_indexes(options.files, "to be named behind --against")
-    files: list[Numbered] = []
+    index_manifest.refuse_indexes(options.files, "to be named behind --against")
+    files: list[str] = []
+    places: list[int] = []
     segments: list[Segment] = []
     number = 0
     for name in options.against:
         if is_index(name):
-            manifest = opened(Path(name), options, settings)
+            manifest = index_manifest.opened(Path(name), options, settings)
             segments += manifest.segments_at(Path(name), number)
             number += manifest.files
         else:
-            files.append(Numbered(name, number))
+            files.append(name)
+            places.append(first_place(number, new=False))
             number += 1
-    return files, segments
+    return files, places, segments
 
 
 if __name__ == "__main__":

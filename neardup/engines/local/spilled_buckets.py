@@ -1,17 +1,12 @@
-"""Buckets on disk, between the mappers and the reducers of a run on this machine.
-
-Runs: records beside keys, in order of these, in a file; a range of keys is one slice of each.
-
-A run lies there as a pickled head and, behind it, its tokens, weights and ids.
-
-What mappers send to reducers on one machine: records beside the keys they meet at, as arrays.
+"""What mappers send to reducers on one machine: records beside their keys, as arrays on disk.
 
     batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as batches
                    └─ partition 1: run, run …       └─ a large one as lines in a file, spilled
 
-A mapper gathers some mebibytes, and writes a run of these to each file.  A reducer looks at the
-keys of all runs of a partition, and then reads so many buckets as memory may hold, a slice of each
-run.  Nothing is written as text, sorted as text and parsed again.
+A mapper gathers some mebibytes, and writes a *run* of them to each file: a pickled head with keys
+and sizes, and behind it the tokens, weights and ids, all in order of keys.  A range of keys is one
+slice of each.  A reducer looks at the keys of all runs of a partition, and then reads so many
+buckets as memory may hold.  Nothing is written as text, sorted as text and parsed again.
 """
 
 from __future__ import annotations
@@ -32,6 +27,10 @@ from neardup.sets.ragged import Batch, Ragged, chunks, starts_of_runs
 from neardup.verification.bucket_batch import BucketBatch, in_batches, lengths_of, record_bytes
 from neardup.verification.buckets import BUCKET_BYTES, SHARED_BUCKETS, SpilledBucket, sort_lines
 
+RUN_BYTES = 8 << 20  # gathered by a mapper, and of one run
+READ_BYTES = 16 << 20  # of buckets that a reducer holds; a larger one is spilled
+FILES = 4  # for a file of bare keys
+MOST_FILES = 256
 _WEIGHTS = np.dtype(np.int64)
 
 
@@ -44,7 +43,7 @@ class Keyed(NamedTuple):
 
     @classmethod
     def end_to_end(cls, parts: Iterable[Keyed]) -> Keyed:
-        """All of them; no longer in order of keys."""
+        """All records; no longer in order of keys."""
         keys, ids, sets = zip(*parts)
         return cls(
             np.concatenate(keys), [id_ for some in ids for id_ in some], Ragged.end_to_end([*sets])
@@ -52,7 +51,7 @@ class Keyed(NamedTuple):
 
 
 def write_run(file: BinaryIO, records: Keyed) -> int:
-    """How many bytes the records take."""
+    """Write a run; return how many bytes the records take."""
     keys, ids, sets = records
     sizes, lengths = sets.sizes.astype(np.uint32), lengths_of(ids)
     columns = [sets.values] if sets.weights is None else [sets.values, sets.weights]
@@ -76,7 +75,7 @@ class Run(NamedTuple):
 
     @classmethod
     def all_of(cls, file: BinaryIO) -> Iterator[Run]:
-        """Those of a file, in order."""
+        """The runs of a file, in order."""
         while True:
             try:
                 keys, sizes, lengths, kind, weighted = pickle.load(file)
@@ -95,7 +94,7 @@ class Run(NamedTuple):
         return self.weights_start + _sum(self.sizes) * _WEIGHTS.itemsize * self.weighted
 
     def between(self, first: int, last: int) -> Keyed | None:
-        """The records whose keys are in this range, both ends with it; None if there are none."""
+        """The records with keys from `first` to `last`; None if there are none."""
         low, high = np.searchsorted(self.keys, np.array([first, last + 1], np.uint64)).tolist()
         if low == high:
             return None
@@ -121,12 +120,6 @@ def _sum(counts: np.ndarray) -> int:
 
 def _ends(counts: np.ndarray) -> np.ndarray:
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
-
-
-RUN_BYTES = 8 << 20  # gathered by a mapper, and of one run
-READ_BYTES = 16 << 20  # of buckets that a reducer holds; a larger one is spilled
-FILES = 4  # for a file of bare keys
-MOST_FILES = 256
 
 
 def files_for(partitions: int, jobs: int) -> int:
@@ -169,7 +162,8 @@ class BucketWriter:
         sets = Ragged.end_to_end([batch.sets for batch, _ in self._held])
         keys = Ragged.end_to_end([keys for _, keys in self._held])
         weights = record_bytes(sets.sizes, lengths_of(ids))
-        sets = _narrow(sets)
+        narrowest = np.min_scalar_type(int(sets.values.max(initial=0)))
+        sets = Ragged(sets.values.astype(narrowest), sets.offsets, sets.weights)
         self._held, self._size = [], 0
         owner = np.repeat(np.arange(len(keys)), keys.sizes)
         parts = keys.values & np.uint64(len(self.files) - 1)
@@ -185,21 +179,14 @@ class BucketWriter:
                 self.written += write_run(file, run)
 
 
-def _narrow(sets: Ragged) -> Ragged:
-    """The same, in the narrowest integers that hold all tokens."""
-    kind = np.min_scalar_type(int(sets.values.max(initial=0)))
-    return Ragged(sets.values.astype(kind), sets.offsets, sets.weights)
-
-
 def buckets_of(
     paths: Sequence[Path],
     counters: Counters,
     read_bytes: int = READ_BYTES,
     passed: Callable[[float], None] = lambda _: None,
 ) -> Iterator[BucketBatch | SpilledBucket]:
-    """The buckets of a partition, that of all mappers: many at a time, or a large one in a file.
-
-    A spilled bucket is gone with the next step.  passed: is called with the share that is done.
+    """The buckets of a partition, from the files of all mappers: many at a time, or a large one in
+    a file, which is gone with the next step.  passed: is called with the share that is done.
     """
     counters.add(SHARED_BUCKETS, 0)
     with ExitStack() as stack:
@@ -212,7 +199,7 @@ def buckets_of(
         for low, high in chunks(sizes, read_bytes):
             first, last = int(keys[low]), int(keys[high - 1])
             if sizes[low] > read_bytes:
-                yield from _spools(runs, first, counters)
+                yield from _spilled(runs, first, counters)
             else:
                 records = Keyed.end_to_end(filter(None, (run.between(first, last) for run in runs)))
                 yield from in_batches(records.keys, np.arange(len(records.keys)), *records[1:])
@@ -232,8 +219,8 @@ def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarra
     return keys[starts], np.add.reduceat(weights[order], starts)
 
 
-def _spools(runs: list[Run], key: int, counters: Counters) -> Iterator[SpilledBucket]:
-    """The bucket of a key, as lines."""
+def _spilled(runs: list[Run], key: int, counters: Counters) -> Iterator[SpilledBucket]:
+    """The large bucket of a key, as lines."""
     with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
         for records in filter(None, (run.between(key, key) for run in runs)):
             own = Ragged(records.keys, np.arange(len(records.keys) + 1))

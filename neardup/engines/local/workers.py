@@ -1,6 +1,7 @@
-"""A process group: if one worker fails, the others are terminated; and the folder of a run.
+"""The processes of a run on this machine, and the folder where it keeps what it has on disk.
 
-Where a run on this machine keeps what it has on disk, and what it was sent through a pipe.
+If one worker fails, the others are terminated.  What can be read only once, such as a pipe, is
+copied to the folder, so that every worker can read it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Callable
 
-from neardup.reading.blocks import endless_named, with_line_ends
+from neardup.reading.blocks import with_line_ends
 from neardup.reading.compressed import OPENERS
 from neardup.runtime.atomic_write import new_folder, sweep
 from neardup.runtime.errors import StageError, UsageError
@@ -27,6 +28,10 @@ from neardup.runtime.program import FAILED, OK, end_with, naming, run
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ENOUGH = 113  # what a worker that ended early and well exits with: the reader of stdout has left
 NOBODY_READS = -signal.SIGPIPE  # of a program: no failure where its reader had enough
+STDIN = "stdin"  # a file of the folder: what was read from there
+PACKED = 4  # a compressed file is taken to be this many times larger
+COPIED_AT_ONCE = 1 << 20
+SIGNAL_SECONDS = 1
 
 
 class Workers:
@@ -55,7 +60,7 @@ class Workers:
         self._end()
 
     def start(self, name: str, task: Callable[[], None]) -> None:
-        """Fork: the modules are loaded, and what the task needs is at hand."""
+        """Run a task in a fork of this process, which has loaded all modules."""
         parent = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
@@ -194,15 +199,9 @@ def program(command: list[str], stdout: int) -> Callable[[], None]:
     return task
 
 
-STDIN = "stdin"  # what was read from there, as a file of the folder
-PACKED = 4  # how many times larger a compressed file is taken to be
-COPIED_AT_ONCE = 1 << 20
-SIGNAL_SECONDS = 1
-
-
 @contextmanager
-def working_folder() -> Iterator[Path]:
-    """A new folder below TMPDIR, and its end, also after Ctrl-C and kill.
+def working_folder(where: str | None = None) -> Iterator[Path]:
+    """A new folder in `where` (TMPDIR), which is removed on exit, also after Ctrl-C and kill.
 
     While it is made and removed, signals wait.  An OSError that names no file is about it.
     """
@@ -215,10 +214,10 @@ def working_folder() -> Iterator[Path]:
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, end)
-    where = Path(os.environ.get("TMPDIR") or tempfile.gettempdir())
-    sweep(where)
+    parent = Path(where or os.environ.get("TMPDIR") or tempfile.gettempdir())
+    sweep(parent)
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    folder = new_folder(where)
+    folder = new_folder(parent)
     # What the stages need for a while lies in it too, and so does what their sorts need.
     os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
     try:
@@ -234,7 +233,7 @@ def working_folder() -> Iterator[Path]:
 
 
 def check_read_once(names: Iterable[str]) -> None:
-    """What can be read only once, such as a pipe, is to be named once, by whichever name."""
+    """UsageError where something that can be read only once, such as a pipe, is named twice."""
     before: dict[tuple[int, int], str] = {}
     for name in names:
         status = os.fstat(sys.stdin.fileno()) if name == "-" else os.stat(name)
@@ -254,7 +253,7 @@ def _read_once(status: os.stat_result) -> bool:
 
 
 def kept(name: str, folder: Path, number: int) -> str:
-    """The name of a file that every mapper can read: what can be read only once is copied."""
+    """The name of a file that every mapper can read: that of a copy of what is not a file."""
     if name == "-":
         _copy(sys.stdin.buffer, "standard input", folder / STDIN)
     elif not Path(name).is_file():
@@ -275,16 +274,16 @@ def _copy(source: BinaryIO, name: str, target: Path) -> None:
                 """Handlers run here."""
             return os.read(source.fileno(), COPIED_AT_ONCE)
 
-    with naming(target), open(target, "wb") as copy, endless_named(f"{name}: "):
-        copy.writelines(with_line_ends(iter(piece, b"")))
+    with naming(target), open(target, "wb") as copy:
+        copy.writelines(with_line_ends(iter(piece, b""), f"{name}: "))
 
 
 def total_size(files: Iterable[Path | str]) -> int:
-    """The bytes of some files, as they lie."""
+    """The bytes of some files, packed if they are."""
     return sum(os.stat(file).st_size for file in files)
 
 
 def size_of(name: str, folder: Path) -> int:
-    """About how many bytes a file has when it is unpacked."""
+    """About how many bytes a file has once it is unpacked."""
     path = folder / STDIN if name == "-" else Path(name)
     return path.stat().st_size * (PACKED if path.suffix in OPENERS else 1)

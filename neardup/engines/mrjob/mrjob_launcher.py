@@ -28,7 +28,7 @@ from neardup.options.settings import counts_first
 from neardup.reading.input_files import Unchanged, format_input_files
 from neardup.runtime.counters import Counters, counts_in, summarize
 from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.program import STDOUT_TOLD, run, write_to
+from neardup.runtime.program import STANDARD_OUTPUT, run, write_to
 from neardup.runtime.summary import describe, judged, total
 from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
 
@@ -52,9 +52,7 @@ class Launcher:
         how = self.how
         self.typed.set_up_logging(quiet=how.quiet, verbose=how.verbose, stream=sys.stderr)
         self.check()
-        if how.local_tmp_dir:
-            os.environ["TMPDIR"] = how.local_tmp_dir
-        with working_folder() as folder:
+        with working_folder(how.local_tmp_dir) as folder:
             how.local_tmp_dir = os.path.abspath(folder)
             if glob.has_magic(how.local_tmp_dir):
                 message = "mrjob takes it for a pattern; set TMPDIR to another folder"
@@ -183,7 +181,7 @@ class Launcher:
         job.options.args = names if self.on_cluster else [glob.escape(name) for name in names]
         return job
 
-    def run_one(self, job: NearDuplicates, name: str = STDOUT_TOLD) -> None:
+    def run_one(self, job: NearDuplicates, name: str = STANDARD_OUTPUT) -> None:
         """`name`, of where the output goes, is for messages; StageError with what a task said."""
         with job.make_runner() as runner:
             self.runners.append(runner)

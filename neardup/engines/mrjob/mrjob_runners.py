@@ -168,7 +168,6 @@ class Given(NamedTuple):
             return self
         with open(copy, "wb") as file:
             pieces = iter(lambda: stdin.read(blocks.BLOCK_BYTES), b"")
-            with blocks.endless_named("standard input: "):
-                file.writelines(blocks.with_line_ends(pieces))
+            file.writelines(blocks.with_line_ends(pieces, "standard input: "))
         os.environ[blocks.STDIN_COPY] = str(copy)
         return Given(*([str(copy) if name == "-" else name for name in names] for names in self))

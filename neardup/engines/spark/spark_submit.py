@@ -79,7 +79,7 @@ SPARK_OPTIONS: Mapping[str, Mapping[str, Any]] = {
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="a property for Spark; may come several times, and wins over what is set here",
+        help="a property for Spark; may be repeated, and takes precedence over what is set here",
     ),
     "--show": dict(
         action="store_true",

@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from neardup.engines.spark.spark_lines import blocks_of_batches, kept_lines, rows_of_batches
-from neardup.lines.answer_lines import parse_place
+from neardup.lines.answer_lines import parse_decided
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.blocks import TASK_FILE
@@ -33,7 +33,7 @@ from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
 from neardup.stages.key_blocks import gathered
-from neardup.stages.pairs import decision, dedup_pairs, in_order
+from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
 from neardup.stages.phases import counted_again, reduce_blocks, send_keys, send_lines, share_keys
 
 ROW = "part int, block binary, report binary"
@@ -107,7 +107,7 @@ class Tasks:
             received = Received(batches)
             settings = self._settings()
             counters = Counters("decide" if self.decides else "dedup")
-            blocks = in_order(received, counters)
+            blocks = sorted_lines(received, counters)
             yield from map(value, self._answer(blocks, settings, counters))
             report([*received.reports, report_of(counters)])
 
@@ -123,7 +123,7 @@ class Tasks:
             answer = dedup_pairs(lines, counters)
         if self.decides == "kept":  # eight bytes for each place, ascending
             for block in answer:
-                places = list(map(parse_place, block.splitlines(keepends=True)))
+                places = [parse_decided(line)[0] for line in block.splitlines(keepends=True)]
                 yield np.array(places, "<u8").tobytes()
         else:
             for _, block in gathered((0, piece) for piece in answer):

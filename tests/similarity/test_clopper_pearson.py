@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from neardup.evaluation.pair_files import clopper_pearson
+from neardup.similarity.intervals import clopper_pearson
 
 ALPHAS = [1e-9, 0.01, 0.1, 0.5, 0.99]
 

@@ -1,0 +1,202 @@
+"""External grouping: rows of two words, brought together by the first one in bounded memory.
+
+    rows ── partition 0 ─┬─ range of keys ── sorted in memory
+            partition 1  ├─ range of keys ── sorted in memory
+            …            └─ a hot key     ── streamed, as it was written
+
+A row is a key and a value, uint64 both: a key and the record that has it, or a token and its count.
+Whoever writes rows cuts them into partitions by their lowest bits (`PartitionWriter`).  Whoever
+reads a partition cuts it into ranges of keys (`key_ranges`), as even as a look at 65,536 parts of
+the range allows, and sorts one range at a time.  That cuts everything small, but for a *hot* key:
+one that is in so many rows that they alone do not fit.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, nullcontext
+from pathlib import Path
+from typing import IO, NamedTuple, Union
+
+import numpy as np
+
+from neardup.lines.keyed_lines import KEY_BITS
+from neardup.sets.ragged import chunks
+
+ROW_BYTES = 16
+ROWS_AT_ONCE = 1 << 20  # sorted in memory, at some 70 bytes each
+READ_BYTES = ROW_BYTES << 16
+PARTITION_BYTES = 32 << 20  # of the input; its rows usually take a third of that
+MOST_PARTITIONS = 256
+STREAM_PARTITIONS = 64
+DIGIT_BITS = 16
+WORD_BITS = 64
+NO_ROWS = np.empty((0, 2), np.uint64)
+
+Source = Union[Path, IO[bytes]]  # a file of rows
+
+
+def partitions_for(input_bytes: int) -> int:
+    """How many files of rows each mapper writes: a power of two.
+
+    >>> partitions_for(0), partitions_for(100 << 20), partitions_for(1 << 50)
+    (1, 4, 256)
+    """
+    return min(1 << (input_bytes // PARTITION_BYTES).bit_length(), MOST_PARTITIONS)
+
+
+class PartitionWriter:
+    """Writes rows to files, as many as a power of two, by the lowest bits of their keys."""
+
+    def __init__(self, files: Sequence[IO[bytes]]):
+        self.files = files
+
+    def add(self, rows: np.ndarray) -> None:
+        """Write rows (uint64 (n, 2)); those of a file stay in order."""
+        parts = (rows[:, 0] & np.uint64(len(self.files) - 1)).astype(np.uint8)
+        order = np.argsort(parts, kind="stable")
+        bounds = np.searchsorted(parts[order], np.arange(len(self.files) + 1)).tolist()
+        rows = rows[order]  # at once: of many files each gets few
+        for file, low, high in zip(self.files, bounds, bounds[1:]):
+            file.write(rows[low:high].data)
+
+
+def pieces_of(source: Source) -> Iterator[np.ndarray]:
+    """The rows of a file, uint64 (n, 2), some at a time."""
+    with open(source, "rb") if isinstance(source, Path) else nullcontext(source) as file:
+        file.seek(0)
+        while data := file.read(READ_BYTES):
+            yield np.frombuffer(data, dtype=np.uint64).reshape(-1, 2)
+
+
+class KeyRange(NamedTuple):
+    """The keys from `first` to `last`; hot: one key, with too many rows to be in memory."""
+
+    first: int
+    last: int
+    hot: bool = False
+
+    def pieces(self, source: Source) -> Iterator[np.ndarray]:
+        """The rows of a file that have these keys, uint64 (n, 2), some at a time."""
+        for rows in pieces_of(source):
+            keys = rows[:, 0]
+            yield rows[(keys >= np.uint64(self.first)) & (keys <= np.uint64(self.last))]
+
+    def rows(self, sources: Sequence[Source]) -> np.ndarray:
+        """All rows of these files that have these keys, in order of keys."""
+        pieces = [piece for source in sources for piece in self.pieces(source)]
+        return by_key(np.concatenate([NO_ROWS, *pieces]))
+
+
+def key_ranges(
+    sources: Sequence[Source], bits: int = KEY_BITS, most: int = sys.maxsize
+) -> list[KeyRange]:
+    """Cut the keys of some files, of so many bits, into ranges of ROWS_AT_ONCE rows or a hot key.
+
+    Where that would be more than `most` ranges, they are larger.
+    """
+    count = sum(_size(source) for source in sources) // ROW_BYTES
+    # Any two neighbours have more rows than `at_once`, or they would be one.
+    at_once = max(ROWS_AT_ONCE, -(-count // ((most + 1) // 2)))
+    end = 1 << WORD_BITS
+    if count <= at_once:
+        return [KeyRange(0, end - 1)]
+    starts, counts = zip(*_histogram(sources, 0, bits, at_once))
+    ranges = []
+    for low, high in chunks(np.array(counts), at_once):
+        last = (starts[high] if high < len(starts) else end) - 1
+        ranges.append(KeyRange(starts[low], last, hot=sum(counts[low:high]) > at_once))
+    return ranges
+
+
+def in_order(sources: Sequence[Source]) -> Iterator[np.ndarray]:
+    """All rows of these files in order of keys, some at a time; those of a hot key in any order."""
+    for keys in key_ranges(sources):
+        if keys.hot:
+            for source in sources:
+                yield from keys.pieces(source)
+        else:
+            yield keys.rows(sources)
+
+
+def _histogram(
+    sources: Sequence[Source], first: int, bits: int, at_once: int
+) -> list[tuple[int, int]]:
+    """(first key, rows) of even parts of the range of 2^bits keys from `first` on, if any rows.
+
+    A part with more rows than `at_once` is cut again, down to a single key.
+    """
+    shift = max(0, bits - DIGIT_BITS)
+    counts = np.zeros(1 << bits - shift, dtype=np.int64)
+    for source in sources:
+        for rows in pieces_of(source):
+            digits = rows[:, 0] - np.uint64(first) >> np.uint64(shift)  # large ones, of others
+            digits = digits[digits < np.uint64(len(counts))].astype(np.int64)
+            counts += np.bincount(digits, minlength=len(counts))
+    parts = []
+    for digit in np.flatnonzero(counts).tolist():
+        start, count = first + (digit << shift), int(counts[digit])
+        if count > at_once and shift:
+            parts += _histogram(sources, start, shift, at_once)
+        else:
+            parts.append((start, count))
+    return parts
+
+
+class ExternalGroup:
+    """A context: rows that stream by, grouped by key; what it has written is gone with it.
+
+    >>> with ExternalGroup() as group:
+    ...     group.add(np.array([[7, 1], [5, 2]], np.uint64))
+    ...     group.add(np.array([[7, 3]], np.uint64))
+    ...     [rows.tolist() for rows in group.together()]
+    [[[5, 2], [7, 1], [7, 3]]]
+    """
+
+    def __init__(self) -> None:
+        self.held: list[np.ndarray] = []
+        self.count = 0
+        self.files: list[IO[bytes]] = []
+        self.stack = ExitStack()
+
+    def __enter__(self) -> ExternalGroup:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stack.close()
+
+    def add(self, rows: np.ndarray) -> None:
+        """Add rows (uint64 (n, 2))."""
+        self.held.append(rows)
+        self.count += len(rows)
+        if self.count > ROWS_AT_ONCE:
+            self._write()
+
+    def together(self) -> Iterator[np.ndarray]:
+        """Yield all rows in order of keys, some at a time; those of a key are never apart."""
+        if not self.files:
+            yield by_key(np.concatenate([NO_ROWS, *self.held]))
+            return
+        self._write()
+        for file in self.files:
+            for keys in key_ranges([file], WORD_BITS):
+                yield keys.rows([file])
+
+    def _write(self) -> None:
+        while len(self.files) < STREAM_PARTITIONS:
+            self.files.append(self.stack.enter_context(tempfile.TemporaryFile()))  # noqa: SIM115
+        PartitionWriter(self.files).add(np.concatenate([NO_ROWS, *self.held]))
+        self.held, self.count = [], 0
+
+
+def by_key(rows: np.ndarray) -> np.ndarray:
+    """The same rows in order of keys."""
+    return rows[np.argsort(rows[:, 0])]
+
+
+def _size(source: Source) -> int:
+    if isinstance(source, Path):
+        return source.stat().st_size
+    return source.seek(0, 2)

@@ -1,0 +1,184 @@
+"""Parts of a join: which records of two similar sets are pairs, and what is written of each pair.
+
+A bucket holds sets, each with the ids of its records.  Ids of two collections are tagged, old ones
+before new ones (`lines.tagged_ids`).
+
+The lines of two collections (--against):
+
+    NEW TAB OTHER TAB SIMILARITY TAB new|old [TAB contained|contains]
+
+The first record is always a new one, and the fourth field says what the second is.  With a measure
+that has a direction the fifth says which way it goes: the new record is contained in the other one,
+or contains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain, combinations, product
+from math import comb
+
+import numpy as np
+
+from neardup.lines import answer_lines
+from neardup.lines.tagged_ids import COLLECTION, is_old
+from neardup.runtime.counters import Counters
+from neardup.runtime.summary import CANDIDATES, COMPARISONS, PAIRS, USED
+from neardup.similarity.measures import Measure, Verified, eighteen_decimals, six_decimals
+from neardup.verification.bucket_batch import BucketBatch
+
+Columns = tuple[np.ndarray, np.ndarray]  # left and right: numbers of sets in a batch (int64)
+Ids = Iterable[tuple[bytes, bytes]]
+
+
+class EveryPair:
+    """Every two records.
+
+    across: there are two collections, and no two old records are a pair (--against); between: nor
+    are two new ones (--between).
+    """
+
+    compared, found = CANDIDATES, PAIRS  # the names of what is counted
+
+    def __init__(self, counters: Counters, across: bool = False, between: bool = False):
+        self.counters, self.across, self.between = counters, across, between
+
+    def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
+        """Return those pairs of sets that have a pair of records."""
+        if not self.across:
+            return left, right
+        old, new = batch.has_old, batch.has_new
+        chosen = (old[left] & new[right]) | (new[left] & old[right])
+        if not self.between:
+            chosen |= new[left] & new[right]
+        return left[chosen], right[chosen]
+
+    def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
+        """Return how many pairs of records these pairs of sets have."""
+        count = np.dot(batch.records[left], batch.records[right])
+        if self.across:
+            old = batch.old_records
+            count -= np.dot(old[left], old[right])
+            if self.between:
+                new = batch.records - old
+                count -= np.dot(new[left], new[right])
+        return int(count)
+
+    def copies(self, ids: list[bytes]) -> Ids:
+        """Count and return the pairs of records with one and the same set."""
+        first_new = sum(map(is_old, ids)) if self.across else 0
+        old, new = ids[:first_new], ids[first_new:]
+        self.counters.add(CANDIDATES, len(old) * len(new) + (not self.between) * comb(len(new), 2))
+        return chain(product(old, new), () if self.between else combinations(new, 2))
+
+    def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
+        """Return the pairs of records with two similar sets."""
+        pairs = product(ids, others)
+        return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
+
+    def _are_pair(self, a: bytes, b: bytes) -> bool:
+        return not self.across or is_old(a) != is_old(b) or not (is_old(a) or self.between)
+
+
+class FirstPair(EveryPair):
+    """Only pairs of the first record of a set, to which its copies are tied.
+
+    Old records always are kept: the new copies of an old set are tied to its first old record.
+    """
+
+    compared, found = COMPARISONS, USED
+
+    def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
+        if self.between or not self.across:
+            return super().wanted(batch, left, right)
+        chosen = ~(batch.has_old[left] & batch.has_old[right])
+        return left[chosen], right[chosen]
+
+    def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
+        return len(left)
+
+    def copies(self, ids: list[bytes]) -> Ids:
+        return [(ids[0], id_) for id_ in ids[1:] if self._are_pair(ids[0], id_)]
+
+    def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
+        if not self.between:
+            return [(ids[0], others[0])]
+        both = (ids, others), (others, ids)  # here every new record has a pair of its own
+        return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
+
+
+class PairLines:
+    """Pair lines with similarities of six decimals."""
+
+    equal = b"1.000000"  # the similarity of two records with one and the same set
+
+    def __init__(self, measure: Measure):
+        self.measure = measure
+
+    def begin(self) -> None:
+        """Prepare for another piece of work."""
+
+    def similarities(self, found: Verified) -> list[bytes]:
+        return six_decimals(found.part, found.whole)
+
+    def equal_sets(self, batch: BucketBatch, i: int) -> bytes:
+        """Return the similarity of two records that both have set i."""
+        return self.equal
+
+    def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
+        return answer_lines.format_pair(a, b, similarity, self.measure.directed)
+
+    def id_of(self, id_: bytes) -> bytes:
+        """Return an id as the user knows it."""
+        return id_
+
+
+class IntervalLines(PairLines):
+    """Pair lines with an interval, where the sets are samples (--verify sketch)."""
+
+    def similarities(self, found: Verified) -> list[bytes]:
+        return [
+            answer_lines.format_interval(*ends)
+            for ends in zip(found.part.tolist(), found.whole.tolist())
+        ]
+
+    def equal_sets(self, batch: BucketBatch, i: int) -> bytes:
+        # Equal samples are certain to be of equal sets only where they are whole sets.
+        row = np.array([i])
+        return self.similarities(self.measure.verified(batch.sets, row, row))[0]
+
+
+class CollectionLines(PairLines):
+    """Lines of two collections, as shown above."""
+
+    def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
+        # Of two new ones the smaller id is the first, and of a pair with a direction the contained.
+        swapped = is_old(a) or (not is_old(b) and b < a and not self.measure.directed)
+        first, second = (b, a) if swapped else (a, b)
+        fields = [*map(COLLECTION.id_of, (first, second)), similarity]
+        fields.append(b"old" if is_old(second) else b"new")
+        if self.measure.directed:
+            fields.append(b"contains" if swapped else b"contained")
+        return b"\t".join(fields) + b"\n"
+
+    def id_of(self, id_: bytes) -> bytes:
+        return COLLECTION.id_of(id_)
+
+
+class EdgeLines(PairLines):
+    """Edge lines for a decision: every record in a pair begins a line."""
+
+    equal = answer_lines.SAME_SET
+
+    def begin(self) -> None:
+        self._present: set[bytes] = set()  # the records that have a line of their own by now
+
+    def similarities(self, found: Verified) -> list[bytes]:
+        return eighteen_decimals(found.part, found.whole)
+
+    def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
+        edge, earlier = answer_lines.format_edge(a, b, similarity), min(a, b)
+        if earlier in self._present:
+            return edge
+        self._present.add(earlier)
+        return edge + answer_lines.format_presence(earlier)
