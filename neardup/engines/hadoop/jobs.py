@@ -8,7 +8,7 @@ edges → decided (→ the lines that are kept, and the records that are removed
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -34,7 +34,7 @@ WHOLE_LINES = {"stream.map.output": "keyonlytext"}
 # A line's place follows from where its split begins (`reading.blocks`), so two jobs that speak of
 # the same lines need the same splits.  By default these depend on how much all the input files
 # have, and on how many maps there should be; with this, on the blocks of each file alone.
-SAME_SPLITS = {MAPS: 1}
+SAME_SPLITS: Properties = {MAPS: 1}
 MOST_HEAP = 1024  # megabytes, of a JVM that only fetches and merges: the rest is for the decision
 
 
@@ -72,37 +72,37 @@ class Submission:
 
 def sums_job(asked: Submission, output: str) -> list[str]:
     """From records to the counts of tokens and sizes."""
-    words = _inputs([*asked.inputs, *asked.options.against])
-    words += ["-output", output, "-mapper", _step(asked, "count", "map", *flags(asked))]
-    words += ["-reducer", _step(asked, "count", "sum")]
+    mapper = _task(asked, "step.py", "count", "map", *flags(asked))
+    reducer = _task(asked, "step.py", "count", "sum")
+    words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
     return _job(asked, "tokens", _reading(asked), _along(_list_of_files(asked)), words)
 
 
 def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
     """From all counts to those that the pairs job takes."""
-    words = [*_sorted(sums), "-output", output, "-reducer", _step(asked, "count", "order")]
+    reducer = _task(asked, "step.py", "count", "order")
+    words = [*_sorted(sums), "-output", output, "-reducer", reducer]
     return _job(asked, "counts", {}, _always({REDUCERS: 1, **PLAIN}), words)
 
 
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
     """From records to the keys that two of them share."""
     options, files = _task_options(asked, counts)
-    words = _inputs([*asked.inputs, *asked.options.against])
-    words += ["-output", output, "-mapper", _step(asked, "share", "map", *options)]
-    words += ["-reducer", _step(asked, "share", "reduce", *options)]
+    mapper = _task(asked, "step.py", "share", "map", *options)
+    reducer = _task(asked, "step.py", "share", "reduce", *options)
+    words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
     own = {**_reading(asked), REDUCERS: asked.key_reducers}
-    return _job(asked, "keys", own, [*_always(PLAIN), *_same_splits(asked), *files], words)
+    return _job(asked, "keys", own, [*_always({**PLAIN, **_splits(asked)}), *files], words)
 
 
 def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
     """From records to pairs, or edges."""
     options, files = _task_options(asked, counts, shared)
     of_keys = [f"--shared-keys={SHARED}"] if shared else []
-    words = _inputs([*asked.inputs, *asked.options.against])
-    words += ["-output", output]
-    words += ["-mapper", _script(asked, "mapper.py", "--blocks", *of_keys, *options)]
-    words += ["-reducer", _script(asked, "reducer.py", *options)]
-    return _job(asked, "", _reading(asked), [*_same_splits(asked), *files], words)
+    mapper = _task(asked, "mapper.py", "--blocks", *of_keys, *options)
+    reducer = _task(asked, "reducer.py", *options)
+    words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
+    return _job(asked, "", _reading(asked), [*_always(_splits(asked)), *files], words)
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
@@ -113,28 +113,29 @@ def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
 
 
 def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
-    words = [*_sorted(pairs), "-output", output, "-reducer", _script(asked, "dedup_reducer.py")]
+    words = [*_sorted(pairs), "-output", output, "-reducer", _task(asked, "dedup_reducer.py")]
     return _job(asked, "dedup", {}, [], words)
 
 
 def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[str]:
     """All edges go to one reducer."""
     options, files = _task_options(asked, counts)
-    words = [*_sorted(edges), "-output", output, "-reducer", _step(asked, "decide", *options)]
+    reducer = _task(asked, "step.py", "decide", *options)
     heap = min(MOST_HEAP, sizes.heap(asked.memory))
     # step.py keep finds lines by halves, in a plain file; other answers may be packed.
     one = {REDUCERS: 1, **(PLAIN if asked.options.output == "kept" else {})}
     own = {"mapreduce.reduce.java.opts": f"-Xmx{heap}m"}
+    words = [*_sorted(edges), "-output", output, "-reducer", reducer]
     return _job(asked, "decision", own, [*_always(one), *files], words)
 
 
 def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
     """The new lines without those of removed records; each part is of one split."""
-    files = [*_always({REDUCERS: 0, **WHOLE_LINES}), *_same_splits(asked)]
+    files = _always({REDUCERS: 0, **WHOLE_LINES, **_splits(asked)})
     files += _from_cluster({DECIDED: f"{decided}/part-00000"})
     files += _along(_list_of_files(asked))
-    mapper = _step(asked, "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
-    words = [*_inputs(asked.inputs), "-output", output, "-mapper", mapper]
+    mapper = _task(asked, "step.py", "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
+    words = [*_records(asked, old=False), "-output", output, "-mapper", mapper]
     return _job(asked, "lines that stay", _reading(asked), files, words)
 
 
@@ -148,24 +149,6 @@ def removed_job(asked: Submission, decided: str, output: str) -> list[str]:
 # The command line of a job.
 
 
-def _reading(asked: Submission) -> Properties:
-    """What a job needs that reads records."""
-    return {
-        **sizes.map_properties(asked.memory),
-        MAPS: asked.maps,
-        "mapreduce.input.fileinputformat.input.dir.recursive": "true",
-    }
-
-
-def _inputs(names: Iterable[str]) -> list[str]:
-    return [word for name in names for word in ("-input", name)]
-
-
-def _sorted(lines: str) -> list[str]:
-    """The input of a job that sorts the lines of an earlier one for its reducer."""
-    return [*KEY_VALUE, "-input", lines, "-mapper", f"{IDENTITY}Mapper"]
-
-
 def _job(
     asked: Submission,
     what: str,
@@ -173,9 +156,29 @@ def _job(
     files: Sequence[str],
     words: Sequence[str],
 ) -> list[str]:
-    """A job by its properties, the files it needs, and the options of Streaming."""
+    """A job by its own properties, the files it needs, and the options of Streaming."""
     name = f"{asked.name}: {what}" if what else asked.name
     return [*streaming(asked, {NAME: name, **own}, files), *words, *_environment(asked)]
+
+
+def _reading(asked: Submission) -> Properties:
+    """The properties of a job that reads records."""
+    return {
+        **sizes.map_properties(asked.memory),
+        MAPS: asked.maps,
+        "mapreduce.input.fileinputformat.input.dir.recursive": "true",
+    }
+
+
+def _records(asked: Submission, old: bool = True) -> list[str]:
+    """The input of a job that reads the new records, and the old ones."""
+    names = [*asked.inputs, *(asked.options.against if old else ())]
+    return [word for name in names for word in ("-input", name)]
+
+
+def _sorted(lines: str) -> list[str]:
+    """The input of a job that sorts the lines of an earlier one for its reducer."""
+    return [*KEY_VALUE, "-input", lines, "-mapper", f"{IDENTITY}Mapper"]
 
 
 def streaming(
@@ -208,21 +211,16 @@ def _always(properties: Mapping[str, object]) -> list[str]:
     return [word for name, value in properties.items() for word in ("-D", f"{name}={value}")]
 
 
-def _same_splits(asked: Submission) -> list[str]:
+def _splits(asked: Submission) -> Properties:
     """What makes two jobs cut a file alike, where one of them reads other files too."""
-    both = asked.options.against and asked.options.output == "kept"
-    return _always(SAME_SPLITS) if both else []
+    return SAME_SPLITS if asked.options.against and asked.options.output == "kept" else {}
 
 
 # What a task needs: its script and options, files, and numpy.
 
 
-def _script(asked: Submission, script: str, *words: str) -> str:
+def _task(asked: Submission, script: str, *words: str) -> str:
     return command(python(asked), f"{CODE}/{script}", *words)
-
-
-def _step(asked: Submission, *words: str) -> str:
-    return _script(asked, "step.py", *words)
 
 
 def command(*words: str) -> str:
