@@ -17,16 +17,8 @@ from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lin
 from neardup.engines.pipe import input_blocks, list_of_files, with_files
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
-from neardup.reading.blocks import (
-    BLOCK_BYTES,
-    Block,
-    blocks_of,
-    check_inputs,
-    in_task,
-    lines_of_stage,
-    start_of_split,
-    with_line_ends,
-)
+from neardup.reading import blocks
+from neardup.reading.blocks import Block
 from neardup.reading.input_files import InputFile, file_places, task_place
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
@@ -138,7 +130,7 @@ def count() -> None:
         return
     asked.parse_args()  # which refuses what else there is
     sums = sum_counts if step == "sum" else order_counts
-    write_all(sums(lines_of_stage(sys.stdin.buffer)))
+    write_all(sums(blocks.lines_of_stage(sys.stdin.buffer)))
 
 
 def share() -> None:
@@ -150,7 +142,7 @@ def share() -> None:
         _map(parser("step.py share map", SHARE_MAP), keys_in_blocks, "keys")
         return
     args = parser("step.py share reduce", SHARE_REDUCE).parse_args(sys.argv[2:])
-    write_all(share_blocks(lines_of_stage(sys.stdin.buffer), Settings.of(Options.of(args))))
+    write_all(share_blocks(blocks.lines_of_stage(sys.stdin.buffer), Settings.of(Options.of(args))))
 
 
 def _map(
@@ -174,7 +166,7 @@ def decide() -> None:
         able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
         raise UsageError(f"decides where --output is {able}, and --output is {args.output}")
     counters = Counters("decide")
-    write_all(decision(blocks_of(sys.stdin.buffer), args.output, settings, counters))
+    write_all(decision(blocks.blocks_of(sys.stdin.buffer), args.output, settings, counters))
     counters.report()
 
 
@@ -182,9 +174,9 @@ def keep() -> None:
     asked = with_files(parser("step.py keep", KEEP, KEEP_FLAGS))
     asked.add_argument("--decided", metavar="FILE", required=True, help="what step.py decide wrote")
     args = asked.parse_args()
-    check_inputs([args.decided])
+    blocks.check_inputs([args.decided])
     with open(args.decided, "rb") as decided:
-        if in_task():
+        if blocks.in_task():
             write_all(_kept_of_task(decided, list_of_files(args.input_files)))
         else:
             _keep_of_files(decided, Options.of(args), args.files or ["-"])
@@ -193,15 +185,15 @@ def keep() -> None:
 def _kept_of_task(decided: IO[bytes], input_files: str) -> Iterator[bytes]:
     """The kept lines of a task's part of the input."""
     first = task_place(input_files)
-    chunks = with_line_ends(iter(lambda: sys.stdin.buffer.read(BLOCK_BYTES), b""))
-    return kept_lines(chunks, first, places_from(decided, first), start_of_split().of_file)
+    chunks = blocks.with_line_ends(iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b""))
+    return kept_lines(chunks, first, places_from(decided, first), blocks.start_of_split().of_file)
 
 
 def _keep_of_files(decided: IO[bytes], options: Options, files: Sequence[str]) -> None:
     """Write the kept lines of some files to stdout."""
     longest = integer("--max-line", options.max_line, 1, MAX_LINE_MIB) << 20
     form = form_of(options)
-    check_inputs(list(files))
+    blocks.check_inputs(list(files))
     named = [InputFile(name, name, at) for name, at in zip(files, file_places(0, len(files)))]
     check_one_answer(form, named)
     with open(STDOUT, "wb", closefd=False) as sink:

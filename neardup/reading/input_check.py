@@ -15,22 +15,7 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
-from neardup.runtime.summary import (
-    CSV,
-    CSV_HEADER,
-    JSON_ARRAY,
-    JSON_PART,
-    JSONL,
-    LIKE,
-    NUMBERS,
-    OTHER,
-    PROSE,
-    SHINGLES,
-    TEXT,
-    TSV,
-    TSV_HEADER,
-    WEIGHTED,
-)
+from neardup.runtime import summary
 from neardup.sets.ragged import Batch, Ragged
 
 REASONS = (
@@ -60,26 +45,33 @@ NO_ROW = (NOT_JSON, WRONG_FIELDS, TOO_FEW_FIELDS, NOT_CLOSED, LINE_TOO_LONG)
 LOOKED_AT = 100  # bad lines of each process
 SEEN_BYTES = 1000
 LOOKS = {  # the first that fits is taken
-    JSONL: rb'\s*\{\s*"',
-    JSON_PART: rb'\s*(?:[][{}]|"[^"]*"\s*:)',
-    SHINGLES: rb"\S+(?:\s+[0-9]+)+\s*",
-    WEIGHTED: rb"\S+(?:\s+[0-9]+(?::[0-9.eE+-]+)?)+\s*",
-    NUMBERS: rb"[^\s,;]+(?:[,;]\s*[0-9]+)+\s*",
-    TSV: rb"[^\t]*\t[^\t]*\t",
-    CSV: rb'(?:"[^"]*"|[^\s,;"]+)[,;]\S',
-    PROSE: rb"[^\s\d_]+ (?=.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf]))[^\t]*",
-    TEXT: rb"\S+\s.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])",
+    summary.JSONL: rb'\s*\{\s*"',
+    summary.JSON_PART: rb'\s*(?:[][{}]|"[^"]*"\s*:)',
+    summary.SHINGLES: rb"\S+(?:\s+[0-9]+)+\s*",
+    summary.WEIGHTED: rb"\S+(?:\s+[0-9]+(?::[0-9.eE+-]+)?)+\s*",
+    summary.NUMBERS: rb"[^\s,;]+(?:[,;]\s*[0-9]+)+\s*",
+    summary.TSV: rb"[^\t]*\t[^\t]*\t",
+    summary.CSV: rb'(?:"[^"]*"|[^\s,;"]+)[,;]\S',
+    summary.PROSE: rb"[^\s\d_]+ (?=.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf]))[^\t]*",
+    summary.TEXT: rb"\S+\s.*(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])",
 }
 FIRST_LOOKS = {  # for the first line of a file
-    JSON_ARRAY: rb"\s*\[",
-    CSV_HEADER: rb'"?[^\W\d]\w*"?(?:[,;]"?[^\W\d]\w*"?)+\s*',
-    TSV_HEADER: rb"[^\W\d]\w*(?:\t[^\W\d]\w*){2,}\s*|id\ttext\s*|text\tid\s*",
+    summary.JSON_ARRAY: rb"\s*\[",
+    summary.CSV_HEADER: rb'"?[^\W\d]\w*"?(?:[,;]"?[^\W\d]\w*"?)+\s*',
+    summary.TSV_HEADER: rb"[^\W\d]\w*(?:\t[^\W\d]\w*){2,}\s*|id\ttext\s*|text\tid\s*",
 }
-WHOLE = (SHINGLES, WEIGHTED, NUMBERS, PROSE, CSV_HEADER, TSV_HEADER)
+WHOLE = (
+    summary.SHINGLES,
+    summary.WEIGHTED,
+    summary.NUMBERS,
+    summary.PROSE,
+    summary.CSV_HEADER,
+    summary.TSV_HEADER,
+)
 TAKES = {
-    "csv": (CSV, CSV_HEADER),
-    "tsv": (TSV, TSV_HEADER),
-    "text": (TEXT, PROSE),
+    "csv": (summary.CSV, summary.CSV_HEADER),
+    "tsv": (summary.TSV, summary.TSV_HEADER),
+    "text": (summary.TEXT, summary.PROSE),
 }  # an input, where not by its name
 
 
@@ -118,7 +110,7 @@ def _compiled(first: bool) -> dict[str, re.Pattern[bytes]]:
 def looks_of(lines: Iterable[bytes], input_: str) -> dict[str, int]:
     """Return how many of the first lines have each look, under the names of counters."""
     looks = Counter(look_of(line, 0, input_) for line in islice(lines, LOOKED_AT))
-    return {LIKE + look: n for look, n in looks.items()}
+    return {summary.LIKE + look: n for look, n in looks.items()}
 
 
 def look_of(line: bytes, number: int, input_: str) -> str:
@@ -134,7 +126,7 @@ def look_of(line: bytes, number: int, input_: str) -> str:
         seen = seen[: max(seen.rfind(b" "), seen.rfind(b"\t"), 1)]  # whole words
     tables = [_compiled(True), _compiled(False)] if number == 1 else [_compiled(False)]
     fitting = (look for table in tables for look, form in table.items() if form.match(seen))
-    look = next(fitting, OTHER)
-    if look in (PROSE, TEXT) and flaw_in(seen):  # noise, or a program
-        return OTHER
-    return OTHER if look in TAKES.get(input_, (input_,)) else look
+    look = next(fitting, summary.OTHER)
+    if look in (summary.PROSE, summary.TEXT) and flaw_in(seen):  # noise, or a program
+        return summary.OTHER
+    return summary.OTHER if look in TAKES.get(input_, (input_,)) else look

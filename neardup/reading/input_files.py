@@ -17,15 +17,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from neardup.reading.blocks import (
-    TASK_FILE,
-    Block,
-    Pieces,
-    first_place,
-    lines_of_stage,
-    read_files,
-    start_of_split,
-)
+from neardup.reading import blocks
+from neardup.reading.blocks import Block, Pieces
 from neardup.runtime.errors import StageError
 
 TASK_BYTES = "mapreduce_map_input_length"
@@ -56,9 +49,9 @@ def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
 
 def task_blocks(input_files: str, max_line: int, pieces: Pieces) -> Iterator[Block]:
     """The blocks of this task's part of the input, each with its place in the whole."""
-    name, length = os.environ[TASK_FILE], int(os.environ.get(TASK_BYTES) or 0)
+    name, length = os.environ[blocks.TASK_FILE], int(os.environ.get(TASK_BYTES) or 0)
     place = _file_place(input_files, name)
-    for block in read_files(["-"], max_line, places=[place], pieces=pieces):
+    for block in blocks.read_files(["-"], max_line, places=[place], pieces=pieces):
         counted = name.startswith("file://")  # by mrjob, on this machine: see `start_of_split`
         if name.endswith(".bz2") and not counted and block.line > length > 0:
             raise StageError(
@@ -71,13 +64,15 @@ def task_blocks(input_files: str, max_line: int, pieces: Pieces) -> Iterator[Blo
 
 def task_place(input_files: str) -> int:
     """The place of the first line that this task reads."""
-    start = start_of_split()
-    return _file_place(input_files, os.environ[TASK_FILE]) + start.byte + start.line - 1
+    start = blocks.start_of_split()
+    return _file_place(input_files, os.environ[blocks.TASK_FILE]) + start.byte + start.line - 1
 
 
 def file_places(old: int, new: int) -> list[int]:
     """The places of the first lines of so many files."""
-    return [first_place(i, new=False) for i in range(old)] + [first_place(i) for i in range(new)]
+    return [blocks.first_place(i, new=False) for i in range(old)] + [
+        blocks.first_place(i) for i in range(new)
+    ]
 
 
 def _file_place(input_files: str, name: str) -> int:
@@ -88,11 +83,11 @@ def _file_place(input_files: str, name: str) -> int:
     found, numbers = [], {"old": 0, "new": 0}
     try:
         with open(input_files, "rb") as lines:  # decoded as the environment is, whatever the locale
-            for line in lines_of_stage(lines):
+            for line in blocks.lines_of_stage(lines):
                 kind, _, other = os.fsdecode(line.rstrip(b"\n")).partition("\t")
                 if kind in numbers:
                     if form(_path(other)) == form(path):
-                        found.append(first_place(numbers[kind], new=kind == "new"))
+                        found.append(blocks.first_place(numbers[kind], new=kind == "new"))
                     numbers[kind] += 1
     except StageError:
         raise StageError(f"{input_files}: is not a list of input files, a line each") from None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Callable, NamedTuple
 
-from neardup.reading import compressed
+from neardup.reading import compressed, text_rows
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, kind_by_name
@@ -20,14 +20,7 @@ from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
 from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_rows import (
-    Fields,
-    Record,
-    Text,
-    row_records,
-    text_lines,
-    text_parser,
-)
+from neardup.reading.text_rows import Fields, Record, Text
 from neardup.runtime.errors import NUMBER_ROWS, UsageError
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bagged, counted
@@ -144,15 +137,15 @@ class InputFormat(NamedTuple):
             if own:
                 raise UsageError(f"--weights own is for --input shingles, and --input is {self}")
             records = self._records(needs_id=in_task())
-            return text_parser(records, self.shingle, self.clean, gather, of_lists)
+            return text_rows.text_parser(records, self.shingle, self.clean, gather, of_lists)
         if own:
             return parse_weighted_lines
         return partial(parse_shingle_lines, gather=of_lists)
 
     def _records(self, needs_id: bool = False) -> Callable[[Any], Iterator[Record]]:
         if not self.fields:
-            return text_lines
-        return partial(row_records, fields=self.fields, needs_id=needs_id)
+            return text_rows.text_lines
+        return partial(text_rows.row_records, fields=self.fields, needs_id=needs_id)
 
     def texts(self, block: Any) -> Iterator[Text]:
         """The id and the text of each line of a block that is a record; of shingles, these."""

@@ -19,17 +19,8 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
-from neardup.schemes import banding
-from neardup.schemes.scheme import (
-    WEIGHTS,
-    Option,
-    Request,
-    Scheme,
-    asked_weights,
-    banded,
-    shown,
-    weighted_seed,
-)
+from neardup.schemes import banding, scheme
+from neardup.schemes.scheme import Option, Request, Scheme
 from neardup.sets.hashing import band_words
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bags, weighted_band_words
@@ -57,25 +48,25 @@ class MinHash(Scheme):
     seed: int = 0
     resemblance: Threshold = NINE_TENTHS  # for which the promise holds
     weights: TokenWeights | None = None
-    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, WEIGHTS)
+    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, scheme.WEIGHTS)
     keeps_recall: ClassVar[bool] = True
 
     @classmethod
     def of(cls, request: Request) -> MinHash:
         bands, rows = banding.asked_for(request, float(request.least), MAX_BANDS_ASKED)
-        weights = asked_weights(request)
+        weights = scheme.asked_weights(request)
         if weights is not None and request.measure == "cosine":
             raise ValueError(
-                f"--weights {request.value(WEIGHTS)} with --measure cosine: the weighted Jaccard "
-                "similarity of such pairs may be anything; use --scheme projection"
+                f"--weights {request.value(scheme.WEIGHTS)} with --measure cosine: the weighted "
+                "Jaccard similarity of such pairs may be anything; use --scheme projection"
             )
-        return cls(bands, rows, weighted_seed(request), request.least, weights)
+        return cls(bands, rows, scheme.weighted_seed(request), request.least, weights)
 
     @property
     def promise(self) -> str:
         return (
             f"{self.bands} bands of {self.rows} rows find a pair at {self.resemblance} "
-            f"with probability {shown(self.recall(float(self.resemblance)))}"
+            f"with probability {scheme.shown(self.recall(float(self.resemblance)))}"
         )
 
     def cost(self) -> list[str]:
@@ -97,7 +88,7 @@ class MinHash(Scheme):
         else:
             weights = self.weights.of(sets)
             words = weighted_band_words(sets, weights, bands, self.bands, self.rows, self.seed)
-        return banded(words, bands)
+        return scheme.banded(words, bands)
 
 
 @dataclass(eq=False)

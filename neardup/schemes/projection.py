@@ -40,18 +40,8 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.schemes import banding, bit_keys
-from neardup.schemes.scheme import (
-    ONE,
-    WEIGHTS,
-    Option,
-    Request,
-    Scheme,
-    asked_weights,
-    banded,
-    shown,
-    weighted_seed,
-)
+from neardup.schemes import banding, bit_keys, scheme
+from neardup.schemes.scheme import Option, Request, Scheme
 from neardup.sets.hashing import combine
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, Threshold
@@ -87,7 +77,7 @@ class AgreeingBits(bit_keys.BitScheme):
         bits = request.value(bit_keys.BITS) or DEFAULT_BITS
         least = request.threshold.smallest_partner(bits)
         ways = _asked_ways(request, bits, least)
-        return cls(least, ways, weighted_seed(request), asked_weights(request))
+        return cls(least, ways, scheme.weighted_seed(request), scheme.asked_weights(request))
 
     @property
     def promise(self) -> str:
@@ -96,7 +86,7 @@ class AgreeingBits(bit_keys.BitScheme):
             return f"every pair is found whose vectors agree in {self.least} of {bits} bits or more"
         return (
             f"{ways.number} bands of {ways.width} of {bits} bits find a pair that agrees in "
-            f"{self.least} with probability {shown(ways.recall(self.least))}"
+            f"{self.least} with probability {scheme.shown(ways.recall(self.least))}"
         )
 
     def cost(self) -> list[str]:
@@ -167,7 +157,7 @@ class Projection(Scheme):
     cosine: float = 0.9  # for which the promise holds
     weights: TokenWeights | None = None
     measures: ClassVar[tuple[str, ...]] = ("cosine", "jaccard", "dice", MEASURE)
-    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, bit_keys.BITS, WEIGHTS)
+    options: ClassVar[tuple[Option, ...]] = (*banding.OPTIONS, bit_keys.BITS, scheme.WEIGHTS)
 
     @classmethod
     def of(cls, request: Request) -> Scheme:
@@ -180,14 +170,16 @@ class Projection(Scheme):
             )
         cosine = _least_cosine(request)
         bands, rows = banding.asked_for(request, bit_keys.agreement(cosine), MAX_BANDS_ASKED)
-        return cls(bands, rows, weighted_seed(request), cosine, asked_weights(request))
+        return cls(
+            bands, rows, scheme.weighted_seed(request), cosine, scheme.asked_weights(request)
+        )
 
     @property
     def promise(self) -> str:
         many = ", if its tokens are many" if self.weights is None else ""
         return (
             f"{self.bands} bands of {self.rows} bits find a pair of cosine {self.cosine:.9g} "
-            f"with probability {shown(self.recall(self.cosine))}{many}"
+            f"with probability {scheme.shown(self.recall(self.cosine))}{many}"
         )
 
     def cost(self) -> list[str]:
@@ -210,14 +202,14 @@ class Projection(Scheme):
         for i in range(len(bands)):
             start = first + i * self.rows - before
             words[:, i] = combine(_bits(vectors, start, start + self.rows), seed=0)
-        return banded(words, bands)
+        return scheme.banded(words, bands)
 
 
 def _least_cosine(request: Request) -> float:
     """The least cosine of pairs that reach the threshold by the measure asked for."""
     if request.measure == "cosine":
         return float(request.threshold)
-    if (kind := request.value(WEIGHTS)) != ONE:
+    if (kind := request.value(scheme.WEIGHTS)) != scheme.ONE:
         raise ValueError(
             f"--weights {kind} is for --measure cosine: nothing about the cosine of weighted sets "
             f"follows from {request.measure}; use --scheme minhash"

@@ -17,17 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.schemes import bit_keys
+from neardup.schemes import bit_keys, scheme
 from neardup.schemes.banding import MOST, STRANGERS
-from neardup.schemes.scheme import (
-    WEIGHTS,
-    Option,
-    Request,
-    asked_weights,
-    shown,
-    weighted_seed,
-    whole,
-)
+from neardup.schemes.scheme import Option, Request
 from neardup.sets.hashing import signs
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Measure, Threshold
@@ -42,7 +34,7 @@ DISTANCE = Option(
     "K",
     "with --scheme simhash: the maximum number of bits in which the fingerprints of a pair differ; "
     "above 15, set --max-bands to at least K + 1 (default: 3)",
-    whole(0, bit_keys.MAX_BITS - 1),
+    scheme.whole(0, bit_keys.MAX_BITS - 1),
     default="3",
     finds_more="a larger --distance misses fewer",
 )
@@ -64,7 +56,7 @@ class SimHash(bit_keys.BitScheme):
     weights: TokenWeights | None = None
     bits: int = DEFAULT_BITS
     measures: ClassVar[tuple[str, ...]] = ("hamming", "jaccard", "dice", "cosine")
-    options: ClassVar[tuple[Option, ...]] = (DISTANCE, bit_keys.BITS, WEIGHTS, MOST)
+    options: ClassVar[tuple[Option, ...]] = (DISTANCE, bit_keys.BITS, scheme.WEIGHTS, MOST)
 
     @classmethod
     def of(cls, request: Request) -> SimHash:
@@ -85,7 +77,9 @@ class SimHash(bit_keys.BitScheme):
                 f"--distance {distance} needs {distance + 1} keys a record, "
                 f"and at most {limit} are allowed (--max-bands)"
             )
-        return cls(distance, blocks, weighted_seed(request), asked_weights(request), bits)
+        return cls(
+            distance, blocks, scheme.weighted_seed(request), scheme.asked_weights(request), bits
+        )
 
     @property
     def promise(self) -> str:
@@ -98,7 +92,8 @@ class SimHash(bit_keys.BitScheme):
             return []
         return [
             f"--distance {self.distance} of {self.bits} bits: strangers meet with probability "
-            f"{shown(here)}, and {self._instead(here / FEWER)}: it compares far fewer of them"
+            f"{scheme.shown(here)}, and {self._instead(here / FEWER)}: it compares far fewer of "
+            "them"
         ]
 
     def _instead(self, most: float) -> str:

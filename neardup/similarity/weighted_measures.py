@@ -28,17 +28,8 @@ import numpy as np
 
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, spans, starts_of_runs
 from neardup.sets.token_counts import TokenCounts
-from neardup.similarity.measures import (
-    MAX_DENOMINATOR,
-    MEASURES,
-    Measure,
-    SetMeasure,
-    Threshold,
-    UnboundedMeasure,
-    Verified,
-    cosine_reached,
-    millionths,
-)
+from neardup.similarity import measures
+from neardup.similarity.measures import Measure, SetMeasure, Threshold, UnboundedMeasure, Verified
 
 MOST_WEIGHT = 255
 
@@ -152,7 +143,7 @@ class MinSum(UnboundedMeasure):
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
         weights = self.weights.of(sets)
         totals = _sums(weights, sets.offsets)
-        if 2 * int(totals.max(initial=0)) * MAX_DENOMINATOR >> 63:
+        if 2 * int(totals.max(initial=0)) * measures.MAX_DENOMINATOR >> 63:
             totals = totals.astype(object)  # Python's integers, that have no end
         x, y = totals[left], totals[right]
         possible = np.flatnonzero(self.measure.may_reach(np.minimum(x, y), x, y))
@@ -188,14 +179,14 @@ class WeightedCosine(UnboundedMeasure):
         places = common_places(sets, left, right)
         products = weights[places.left] * weights[places.right]
         dot = _sums_of_pairs(products, places.pair, len(left))
-        good = cosine_reached(self.threshold, dot, x, y)
-        fraction = millionths(dot[good], x[good], y[good])
+        good = measures.cosine_reached(self.threshold, dot, x, y)
+        fraction = measures.millionths(dot[good], x[good], y[good])
         return Verified(left[good], right[good], *fraction)
 
 
 def weighted_measure(name: str, threshold: Threshold, weights: TokenWeights | None) -> Measure:
     """The measure of that name for sets with these weights."""
-    measure = MEASURES[name](threshold)
+    measure = measures.MEASURES[name](threshold)
     if weights is None:
         return measure
     if name == "cosine":

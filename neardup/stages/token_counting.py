@@ -19,13 +19,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Callable, TypeVar
 
-from neardup.lines.count_lines import (
-    TOKEN_WIDTH,
-    format_counts,
-    parse_partial,
-    parse_sum,
-    place_of_sum,
-)
+from neardup.lines import count_lines
 from neardup.lines.keyed_lines import encode_sets, encoded_size
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.options.table import Options
@@ -46,11 +40,11 @@ def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) 
     batches = drawn.watch(batch.sets for batch in parsed(blocks, settings, counters))
     for sizes, tokens in partial_counts(batches):
         for kind, column in ((b"s", sizes), (b"t", tokens)):
-            for lines in format_counts(kind, *column):
+            for lines in count_lines.format_counts(kind, *column):
                 counters.add(SHUFFLED, len(lines))
                 yield lines
     for hash_, text in zip(drawn.hashes.tolist(), encode_sets(drawn.sets)):
-        counters.add(SHUFFLED, TOKEN_WIDTH + 3 + len(text))
+        counters.add(SHUFFLED, count_lines.TOKEN_WIDTH + 3 + len(text))
         yield b"r%020d\t%b\n" % (hash_, text)
 
 
@@ -61,20 +55,22 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
     >>> list(sum_counts(lines))
     [b'000000000000:s00000000000000000003\t2\n', b'999999999997:t00000000000000000007\t2\n']
     """
-    for key, group in groupby(_in_order(lines, parse_partial), key=lambda fields: fields[0]):
+    for key, group in groupby(
+        _in_order(lines, count_lines.parse_partial), key=lambda fields: fields[0]
+    ):
         if key.startswith(b"r"):
             _, value = next(group)
         else:
             value = b"%d" % sum(int(n) for _, n in group)
         if value != b"1" or not key.startswith(b"t"):
-            yield b"%b\t%b\n" % (place_of_sum(key, value), value)
+            yield b"%b\t%b\n" % (count_lines.place_of_sum(key, value), value)
 
 
 def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Sums in order → all sizes, and of sample and tokens the first; all lines are read."""
     taken, elements, before = {b"r": 0, b"s": 0, b"t": 0}, 0, b""
     most = {b"r": token_counts.MOST_SETS, b"s": sys.maxsize, b"t": token_counts.MOST_TOKENS}
-    for place, key, value in _in_order(lines, parse_sum):
+    for place, key, value in _in_order(lines, count_lines.parse_sum):
         if place == before:
             raise StageError(f"{shown(key)} has two sums; step.py count sum must take all lines")
         before = place
