@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from neardup.options.settings import Settings
 from neardup.options.table import Options, parser
-from neardup.reading.blocks import Block, check_inputs, in_task, lines_of_stage
-from neardup.reading.input_files import file_places, task_blocks
+from neardup.reading.blocks import Block, check_inputs, file_places, in_task, lines_of_stage
+from neardup.reading.input_files import task_blocks
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import bare_parser, run, write_all

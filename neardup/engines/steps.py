@@ -19,7 +19,7 @@ from neardup.options.settings import Settings, form_of
 from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
 from neardup.reading import blocks
 from neardup.reading.blocks import Block
-from neardup.reading.input_files import InputFile, file_places, task_place
+from neardup.reading.input_files import InputFile, task_place
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import STDOUT, bare_parser, run, write_all
@@ -194,7 +194,9 @@ def _keep_of_files(decided: IO[bytes], options: Options, files: Sequence[str]) -
     longest = integer("--max-line", options.max_line, 1, MAX_LINE_MIB) << 20
     form = form_of(options)
     blocks.check_inputs(list(files))
-    named = [InputFile(name, name, at) for name, at in zip(files, file_places(0, len(files)))]
+    named = [
+        InputFile(name, name, at) for name, at in zip(files, blocks.file_places(0, len(files)))
+    ]
     check_one_answer(form, named)
     with open(STDOUT, "wb", closefd=False) as sink:
         keep_in_one(form, named, longest, decided, sink)

@@ -59,6 +59,12 @@ def first_place(file: int, line: int = 0, new: bool = True) -> int:
     return NEW * new | file << LINE_BITS | line
 
 
+def file_places(old: int, new: int) -> list[int]:
+    """Return the places of the first lines of so many old files, then of so many new ones."""
+    of_old = [first_place(i, new=False) for i in range(old)]
+    return of_old + [first_place(i) for i in range(new)]
+
+
 class Piece(NamedTuple):
     """Lines of a file, or rows of a table; `parts` reads them when they are asked for."""
 

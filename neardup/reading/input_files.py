@@ -68,13 +68,6 @@ def task_place(input_files: str) -> int:
     return _file_place(input_files, os.environ[blocks.TASK_FILE]) + start.byte + start.line - 1
 
 
-def file_places(old: int, new: int) -> list[int]:
-    """The places of the first lines of so many files."""
-    return [blocks.first_place(i, new=False) for i in range(old)] + [
-        blocks.first_place(i) for i in range(new)
-    ]
-
-
 def _file_place(input_files: str, name: str) -> int:
     """The place of the first line of a file; StageError where the list does not have it once."""
     path = _path(name)

@@ -25,15 +25,14 @@ if __name__ == "__main__":  # else the program that imports this has asked
 
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local import answer_file
-from neardup.engines.local.answer_steps import write_answer
-from neardup.engines.local.flow import find_keys, find_pairs, steps
+from neardup.engines.local.flow import find_keys, find_pairs, steps, write_answer
 from neardup.engines.local.plan import MOST_JOBS, Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.options import table
 from neardup.options.settings import Settings, with_input
 from neardup.options.table import Options
-from neardup.reading.blocks import check_inputs, first_place
-from neardup.reading.input_files import Unchanged, file_places
+from neardup.reading.blocks import check_inputs, file_places, first_place
+from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import reports_in, summarize
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run

@@ -14,10 +14,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from neardup.reading.blocks import BLOCK_BYTES, CUT_BYTES, NEW, Block
+from neardup.reading.blocks import BLOCK_BYTES, CUT_BYTES, NEW, Block, file_places
 from neardup.reading.compressed import MAGIC_BYTES, refuse_no_lines
 from neardup.reading.input_check import LINE_TOO_LONG
-from neardup.reading.input_files import file_places
 from neardup.runtime.errors import StageError, UsageError
 
 if TYPE_CHECKING:
