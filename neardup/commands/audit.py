@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.evaluation import exact_options
-from neardup.evaluation.pair_files import interval, pair_lines, ratio, read_pairs, row
+from neardup.evaluation import exact_answers
+from neardup.evaluation.exact_answers import interval, pair_lines, ratio, read_pairs, row
 from neardup.joins.inverted_index import Index
 from neardup.lines.answer_lines import parse_pair
 from neardup.options.table import Options, integer
@@ -104,7 +104,7 @@ class IdSample:
 
     def records(self) -> Batch:
         self._choose()
-        return exact_options.gathered(self._held)
+        return exact_answers.gathered(self._held)
 
     def _choose(self) -> None:
         distinct = np.unique(self._hashes)
@@ -112,7 +112,7 @@ class IdSample:
             self._bound, self.whole = int(distinct[self.size - 1]), False
         mine = np.flatnonzero(self._hashes <= self._bound)
         self._held, self._hashes = (
-            [exact_options.gathered(self._held).take(mine)],
+            [exact_answers.gathered(self._held).take(mine)],
             self._hashes[mine],
         )
         self._enough = 2 * max(self.size, len(mine))
@@ -125,10 +125,10 @@ def main() -> int:
 def _audit() -> None:
     args = _command_line()
     options = Options.of(args)
-    settings, plain = exact_options.exact_settings(options)
+    settings, plain = exact_answers.exact_settings(options)
     measure: Measure = plain
-    kind = exact_options.asked_kind(options)
-    confidence = exact_options.share("--confidence", args.confidence)
+    kind = exact_answers.asked_kind(options)
+    confidence = exact_answers.share("--confidence", args.confidence)
     size = integer("--sample", args.sample, 1, MOST_IDS)
     sample = IdSample(size, integer("--seed", args.seed, 0, 2**64 - 1))
     _check(args)
@@ -155,8 +155,8 @@ def _audit() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_options.exact_parser(NAME, DESCRIPTION)
-    exact_options.take_weights(parser)
+    parser = exact_answers.exact_parser(NAME, DESCRIPTION)
+    exact_answers.take_weights(parser)
     parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed")
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written; - is stdin")
     parser.add_argument(
@@ -172,7 +172,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def _check(args: argparse.Namespace) -> None:
-    exact_options.check_files([*args.files, args.pairs])
+    exact_answers.check_files([*args.files, args.pairs])
     for name in args.files:
         if not Path(name).is_file():
             raise StageError(f"{name}: is no plain file, and it has to be read twice")
@@ -263,7 +263,7 @@ def _why(options: Options, files: list[str], a: str, b: str) -> str:
     """The command that explains a pair."""
     given = {flag: options.value(flag) for flag in SAME}
     flags = [f"{flag}={value}" for flag, value in given.items() if value not in (None, *DEFAULTS)]
-    if exact_options.asked_kind(options) and options.measure == "cosine":
+    if exact_answers.asked_kind(options) and options.measure == "cosine":
         flags.append("--scheme=projection")  # the one that promises it
     return shlex.join(["python3", "-m", "neardup", "why", *flags, *files, a, b])
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from neardup.evaluation.exact_options import check_files
+from neardup.evaluation.exact_answers import check_files
 from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.options.table import Options

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import sys
 
-from neardup.evaluation.exact_options import check_files, share
-from neardup.evaluation.pair_files import interval, ratio, read_pairs, row
+from neardup.evaluation.exact_answers import check_files, interval, ratio, read_pairs, row, share
 from neardup.runtime.program import bare_parser, run
 
 NAME = "neardup evaluate"

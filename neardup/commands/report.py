@@ -10,7 +10,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from neardup.evaluation.exact_options import check_files
+from neardup.evaluation.exact_answers import check_files
 from neardup.options import table
 from neardup.options.table import Options
 from neardup.report import material

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from neardup.evaluation.exact_options import share
+from neardup.evaluation.exact_answers import share
 from neardup.lines.answer_lines import format_estimate
 from neardup.options.table import DEFAULT_THRESHOLD
 from neardup.reading.blocks import check_inputs

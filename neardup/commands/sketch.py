@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from neardup.engines.local.workers import working_folder
-from neardup.evaluation.exact_options import check_files
+from neardup.evaluation.exact_answers import check_files
 from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS, Options

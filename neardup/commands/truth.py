@@ -7,8 +7,8 @@ import sys
 from dataclasses import replace
 from typing import Callable
 
-from neardup.evaluation import exact_options
-from neardup.evaluation.pair_files import pair_lines
+from neardup.evaluation import exact_answers
+from neardup.evaluation.exact_answers import pair_lines
 from neardup.joins import JOINS, WEIGHTED_JOINS
 from neardup.joins.inverted_index import Joined, all_against_all
 from neardup.options.table import Options
@@ -41,14 +41,14 @@ def main() -> int:
 def _truth() -> None:
     args = _command_line()
     options = Options.of(args)
-    settings, plain = exact_options.exact_settings(options)
+    settings, plain = exact_answers.exact_settings(options)
     measure: Measure = plain
-    kind = exact_options.asked_kind(options)
+    kind = exact_answers.asked_kind(options)
     join = _join(args, plain, weighted=kind is not None)
-    exact_options.check_files(args.files)
+    exact_answers.check_files(args.files)
     counters = Counters("truth", progress="records")
     blocks = settings.blocks(args.files)
-    records = exact_options.gathered(parsed(blocks, settings, counters))
+    records = exact_answers.gathered(parsed(blocks, settings, counters))
     if kind:
         weights = kind.weights(TokenCounts.of_sets(records.sets) if kind.by_idf else None)
         sets = replace(records.sets, weights=weights.of(records.sets))
@@ -63,8 +63,8 @@ def _truth() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_options.exact_parser(NAME, DESCRIPTION)
-    exact_options.take_weights(parser)
+    parser = exact_answers.exact_parser(NAME, DESCRIPTION)
+    exact_answers.take_weights(parser)
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="plain or packed; - is standard input"
     )

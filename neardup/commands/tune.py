@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from neardup.evaluation import choices
 from neardup.evaluation.estimates import Survey, check_readable
-from neardup.evaluation.exact_options import check_files, exact_parser, exact_settings, share
+from neardup.evaluation.exact_answers import check_files, exact_parser, exact_settings, row, share
 from neardup.evaluation.line_sample import LineSample, as_block, draw
-from neardup.evaluation.pair_files import row
 from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few_seen, in_words
 from neardup.options import table
 from neardup.options.table import Options

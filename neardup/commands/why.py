@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.evaluation.exact_options import RUN, AskedRun, check_files, gathered
+from neardup.evaluation.exact_answers import RUN, AskedRun, check_files, gathered
 from neardup.evaluation.explanation import explained
 from neardup.evaluation.pair_elements import WIDTH, Texts, noting
 from neardup.options import table

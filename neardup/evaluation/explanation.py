@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neardup.evaluation.exact_answers import pair_lines
 from neardup.evaluation.pair_elements import WIDTH, Lines, Texts, elements, listed
-from neardup.evaluation.pair_files import pair_lines
 from neardup.lines.keyed_lines import encode_sets, encoded_size, format_keys
 from neardup.options.settings import Settings
 from neardup.reading.input_format import InputFormat

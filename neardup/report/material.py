@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.evaluation.exact_options import options_of
+from neardup.evaluation.exact_answers import options_of
 from neardup.evaluation.pair_elements import shown_records, word_difference
 from neardup.lines.answer_lines import parse_removed
 from neardup.options.settings import form_of, settings_before_counts
@@ -35,7 +35,7 @@ NAMING = {"--against", "--counts"}  # files, which may be called otherwise from 
 ANSWERS = ("pairs", "links")
 NAME = "neardup report"
 Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has them
-AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `pair_files.row` writes it
+AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `exact_answers.row` writes it
 AUDIT_NEEDS = ("ids looked at", "recall", "precision")
 AUDIT_LINE = 1 << 20
 FIRST = 20  # removed records that are shown

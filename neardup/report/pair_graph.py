@@ -11,7 +11,7 @@ from typing import Callable, NamedTuple, TypeVar
 
 import numpy as np
 
-from neardup.evaluation.pair_files import MAX_LINE
+from neardup.evaluation.exact_answers import MAX_LINE
 from neardup.lines.answer_lines import exact_pair
 from neardup.reading.blocks import read_files
 from neardup.runtime.errors import StageError, WireError
