@@ -3,8 +3,8 @@
 near-dupes is Python on numpy.  Texts are sets of their runs of n_gram characters, and here each
 shingle is a character of its own, in runs of one, so that its sets are ours; normalize=False, as
 they are no letters.  Equal texts are given once, since of three copies it names two pairs only.
-One thread.  It takes no banding: of 128 hashes it makes the bands that let the fewest strangers
-meet and find 98 % at the threshold, at 0.9 that is 11 bands of 11.
+One thread.  It takes no banding: of 128 hashes it makes the bands in which the fewest dissimilar
+records collide, and which find 98 % at the threshold; at 0.9 that is 11 bands of 11.
 """
 
 from __future__ import annotations

@@ -14,7 +14,9 @@ from neardup.similarity.measures import Threshold
 
 Columns = dict[str, np.ndarray]
 SEED = 1
-COMMON = 3  # tokens that two prefixes have to share: with 1, strangers are 150 times as many
+COMMON = (
+    3  # tokens that two prefixes have to share: with 1, dissimilar records are 150 times as many
+)
 
 
 def keys_of(records: Records, bands: int, rows: int) -> Columns:

@@ -4,8 +4,8 @@ The curve is the probability that two records share a key, by their similarity. 
 threshold it should be high: that is the recall.  Left of it, it should be low: pairs found there
 are compared in vain.  How far it is from the ideal, a step at the threshold, is two areas:
 
-    false negatives   ∫ 1 - P(s) ds, t … 1     above the curve: pairs that never meet
-    false positives   ∫ P(s) ds,     0 … t     below it: strangers that meet, and are compared
+    false negatives   ∫ 1 - P(s) ds, t … 1     above the curve: pairs that are missed
+    false positives   ∫ P(s) ds,     0 … t     below it: dissimilar pairs compared
 
 (Leskovec, Rajaraman, Ullman, Mining of Massive Datasets, ch. 3.)  Were all similarities from 0 to 1
 equally likely, the areas would be the shares of all pairs that are false negatives or positives.
@@ -111,15 +111,15 @@ def table_row(similarity: float, chance: float, marked: bool) -> str:
 def area_rows(areas: Areas) -> list[str]:
     """
     >>> print(*area_rows(Areas(4.80823e-7, 0.26806)), sep="\\n")
-    false negatives  4.81e-7      area above the curve from the threshold on: pairs that never meet
-    false positives  0.269        area below it up to the threshold: strangers that are compared
+    false negatives  4.81e-7      area above the curve from the threshold on: pairs that are missed
+    false positives  0.269        area below it up to the threshold: dissimilar pairs compared
     """
     missed, vain = map(shown_area, areas)
     if not areas.false_positives:
         vain, note = "-", "nothing is promised of pairs below the threshold"
     else:
-        note = "area below it up to the threshold: strangers that are compared"
-    above = "area above the curve from the threshold on: pairs that never meet"
+        note = "area below it up to the threshold: dissimilar pairs compared"
+    above = "area above the curve from the threshold on: pairs that are missed"
     return [
         f"false negatives  {missed:11}  {above}",
         f"false positives  {vain:11}  {note}",
@@ -276,10 +276,10 @@ def _shades(points: Points, mark: Mark) -> list[str]:
     missed_area, vain_area = map(shown_area, mark.areas)
     parts = [
         _area("missed", [(mark.threshold, 1), *missed, (1, 1)]),
-        *_legend(HEIGHT, "missed", f"false negatives: area {missed_area}, pairs that never meet"),
+        *_legend(HEIGHT, "missed", f"false negatives: area {missed_area}, pairs that are missed"),
     ]
     if mark.areas.false_positives:
-        text = f"false positives: area {vain_area}, strangers that are compared"
+        text = f"false positives: area {vain_area}, dissimilar pairs compared"
         parts += [
             _area("vain", [(0, 0), *met, (mark.threshold, 0)]),
             *_legend(HEIGHT + 25, "vain", text),

@@ -34,7 +34,7 @@ from neardup.sets.ragged import Batch, Ragged, shared
 from neardup.similarity import measures
 from neardup.similarity.intervals import clopper_pearson
 
-LEAST = measures.Threshold(1, measures.MAX_DENOMINATOR)  # that all but strangers reach
+LEAST = measures.Threshold(1, measures.MAX_DENOMINATOR)  # that all but dissimilar records reach
 ALPHA = 0.05  # how often the interval of an angle may miss it
 FIRST, SECOND = np.array([0]), np.array([1])
 

@@ -3,13 +3,13 @@
 A shingle too short is in most texts, and unrelated texts are alike then: one of k letters, of an
 alphabet of A, is in a random text of n letters with probability about n·A^-k (Leskovec, Rajaraman,
 Ullman, Mining of Massive Datasets, ch. 3.2; Broder 1997).  Real letters and words are not random,
-so strangers are measured: random pairs of the sample, 99 of 100 of which should not be more
-similar than 0.1, which is what schemes take strangers for.  A shingle too long loses pairs: a
+so dissimilar records are measured: 99 of 100 random pairs of the sample should be no more similar
+than 0.1, as similar as schemes take dissimilar records to be.  A shingle too long loses pairs: a
 changed letter or word spoils the k that it is in, which leaves texts of n shingles with n-k in
 common, a resemblance of (n-k)/(n+k).
 
-So k is the smallest, of words and of characters, at which strangers are strangers; longer ones only
-lose.  Of the two the better is
+So k is the smallest, of words and of characters, at which dissimilar records are dissimilar;
+longer ones only lose pairs.  Of the two the better is
 
     words       where a changed letter leaves a usual text a pair: they are the fewer shingles
     characters  where only they leave it one
@@ -17,7 +17,7 @@ lose.  Of the two the better is
 
 Letters: k units a shingle, n shingles of a usual (median) record.
 Cost: 14 times the shingles of half a million characters, an exact join of each, and 5,000 pairs of
-strangers, or as many as have four million characters.
+dissimilar records, or as many as have four million characters.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from neardup.joins.inverted_index import all_against_all
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.schemes import banding
-from neardup.schemes.banding import STRANGERS
+from neardup.schemes.banding import DISSIMILAR
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.measures import SetMeasure
 
 LENGTHS = {"word": range(1, 6), "char": range(3, 13)}
 MOST_TEXT = 1 << 19  # characters
-STRANGERS_DRAWN = 5000  # pairs, or fewer of longer texts
-STRANGERS_TEXT = 1 << 22  # characters
-OF_HUNDRED = 99  # strangers, as similar as `strangers` at most
+PAIRS_DRAWN = 5000  # pairs, or fewer of longer texts
+PAIRS_TEXT = 1 << 22  # characters
+OF_HUNDRED = 99  # dissimilar records, as similar as `dissimilar` at most
 USUAL_BANDS = 16
 
 
@@ -79,7 +79,7 @@ class Texts:
 class Length:
     """What shingles of one length make of the texts.
 
-    shingles: of a usual record; strangers: the resemblance that 99 of 100 random pairs do not
+    shingles: of a usual record; dissimilar: the resemblance that 99 of 100 random pairs do not
     exceed; edited: the similarity that one changed letter leaves to a usual record and itself, and
     whether that is a pair; pairs: that are similar enough; candidates: of the usual banding, None
     where the measure allows none.  pairs and candidates are of the whole input.
@@ -87,7 +87,7 @@ class Length:
 
     shingler: Shingler
     shingles: int
-    strangers: float
+    dissimilar: float
     edited: float
     survives: bool
     pairs: float
@@ -98,18 +98,18 @@ class Length:
         return str(self.shingler)
 
     @property
-    def tells_strangers(self) -> bool:
-        return self.strangers <= banding.STRANGERS
+    def parts_dissimilar(self) -> bool:
+        return self.dissimilar <= banding.DISSIMILAR
 
 
 def compared(texts: Texts, measure: SetMeasure, recall: float, seed: int) -> list[Length]:
     """All lengths: those of words, and then those of characters."""
     usual = sum(map(len, texts.texts)) // len(texts) + 1
-    drawn = min(STRANGERS_DRAWN, max(STRANGERS_TEXT // (2 * usual), 1))
-    strangers = _random_pairs(len(texts), drawn, np.random.default_rng(seed))
+    drawn = min(PAIRS_DRAWN, max(PAIRS_TEXT // (2 * usual), 1))
+    dissimilar = _random_pairs(len(texts), drawn, np.random.default_rng(seed))
     every = texts.weights.records * len(texts)
     return [
-        _length(Shingler(unit, width), texts, strangers, every, measure, recall)
+        _length(Shingler(unit, width), texts, dissimilar, every, measure, recall)
         for unit, widths in LENGTHS.items()
         for width in widths
     ]
@@ -137,7 +137,7 @@ def _length(
     return Length(
         shingler,
         usual,
-        strangers=float(alike[-(-OF_HUNDRED * len(alike) // 100) - 1]),
+        dissimilar=float(alike[-(-OF_HUNDRED * len(alike) // 100) - 1]),
         edited=float(part[0] / whole[0]),
         survives=bool(measure.may_reach(spared, n, n)[0]),
         pairs=pairs,
@@ -172,7 +172,7 @@ def _similar_pairs(sets: Ragged, measure: SetMeasure, weights: Weights) -> float
 def _candidates(
     alike: np.ndarray, every: float, pairs: float, measure: SetMeasure, recall: float
 ) -> float | None:
-    """Those of banding, as a mean of all seeds: of strangers, and all similar pairs."""
+    """Those of banding, as a mean of all seeds: of dissimilar records, and all similar pairs."""
     if measure.resemblance is None:
         return None
     least = float(measure.resemblance)
@@ -184,22 +184,23 @@ def _candidates(
 
 
 def best_length(lengths: Sequence[Length]) -> Length:
-    """See above; where strangers are alike at every length, the one at which they are least so."""
+    """The length that the head of this file describes; where dissimilar records are alike at every
+    length, the one at which they are least so."""
     of_units = [[each for each in lengths if each.shingler.unit == unit] for unit in LENGTHS]
-    firsts = [next((each for each in some if each.tells_strangers), None) for some in of_units]
+    firsts = [next((each for each in some if each.parts_dissimilar), None) for some in of_units]
     able = [each for each in firsts if each]
     if not able:
-        return min(lengths, key=lambda each: each.strangers)
+        return min(lengths, key=lambda each: each.dissimilar)
     return max(able, key=lambda each: (each.survives, not each.survives and each.edited))
 
 
 ENOUGH = 100
 HEADS = (
-    ("", "shingles", "strangers", "one letter", "similar", "candidate"),
+    ("", "shingles", "dissimilar", "one letter", "similar", "candidate"),
     ("shingle", "a record", "share", "changed", "pairs", "pairs"),
 )
 NOTES = f"""\
-strangers share: the resemblance that {OF_HUNDRED} of 100 random pairs do not exceed
+dissimilar share: the resemblance that {OF_HUNDRED} of 100 random pairs do not exceed
 one letter changed: what that leaves of the similarity of a usual record with itself
 similar, candidate pairs: at T, in the whole input; of the usual bands and rows, as a mean"""
 
@@ -213,7 +214,7 @@ def in_words(lengths: Sequence[Length], measure: SetMeasure, texts: int) -> Iter
         yield _line(head).rstrip()
     for each in lengths:
         candidates = "-" if each.candidates is None else short(each.candidates)
-        figures = (short(each.shingles), _up(each.strangers), _down(each.edited))
+        figures = (short(each.shingles), _up(each.dissimilar), _down(each.edited))
         cells = (each.name, *figures, short(each.pairs), candidates)
         yield _line(cells) + ("  <" if each is best else "")
     yield ""
@@ -233,17 +234,18 @@ def few_seen(count: int, what: str) -> str:
 
 
 def _why(lengths: Sequence[Length], best: Length, measure: SetMeasure) -> str:
-    if not best.tells_strangers:
+    if not best.parts_dissimilar:
         return (
-            f"Random pairs share more than {STRANGERS} at every length, and least at this one: "
+            f"Random pairs share more than {DISSIMILAR} at every length, and least at this one: "
             "texts have much in common that says little, and --clean may take some of it out."
         )
     unit = best.shingler.unit
-    shorter = [each for each in lengths if each.shingler.unit == unit and not each.tells_strangers]
-    but = f" ({shorter[-1].name} leaves them {_up(shorter[-1].strangers)})" if shorter else ""
+    shorter = [each for each in lengths if each.shingler.unit == unit and not each.parts_dissimilar]
+    but = f" ({shorter[-1].name} leaves them {_up(shorter[-1].dissimilar)})" if shorter else ""
     units = "words" if unit == "word" else "characters"
     shortest = (
-        f"It is the shortest run of {units} at which strangers share no more than {STRANGERS}"
+        f"It is the shortest run of {units} at which dissimilar records share no more than "
+        f"{DISSIMILAR}"
     )
     if not best.survives:
         edited = f"is no pair at T = {measure.threshold}: texts are short, and "

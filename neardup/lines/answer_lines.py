@@ -104,7 +104,7 @@ class Edge(NamedTuple):
 
 
 class Member(NamedTuple):
-    crowd: bytes
+    cluster: bytes
     has_copies: bool
     set_text: bytes  # see `lines.keyed_lines`
 
@@ -149,12 +149,12 @@ def parse_edge_lines(lines: list[bytes]) -> list[list[bytes]]:
 
 
 def member(fields: list[bytes]) -> Member:
-    _, crowd, has_copies, set_text = fields
-    return Member(crowd, has_copies == b"1", set_text)
+    _, cluster, has_copies, set_text = fields
+    return Member(cluster, has_copies == b"1", set_text)
 
 
 def _check_other(fields: list[bytes], line: bytes) -> None:
-    """WireError where this is no presence and no member of a crowd."""
+    """WireError where this is no presence and no member of a dense cluster."""
     if fields[0] and (
         (len(fields) == 2 and fields[1] == b".")
         or (len(fields) == MEMBER and fields[2] in (b"0", b"1"))

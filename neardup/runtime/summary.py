@@ -24,7 +24,7 @@ CANDIDATES, PAIRS = "candidate pairs", "pairs"  # of records: all of them
 # Where an output needs few of the pairs: pairs of sets that were verified, if need be several
 # times, and the pairs of records it is made from.  Copies are pairs that need no comparison.
 COMPARISONS, USED = "comparisons", "pairs used"
-CROWDED = "members of crowds"  # among which the decision looks for pairs; not shown
+DENSE_MEMBERS = "members of dense clusters"  # among which the decision looks for pairs; not shown
 REPEATED = "repeated ids"
 ONE_ID = "records of one id"  # that most records of a stage have; not shown
 FEW = 10  # records of one id are nothing to warn of
@@ -145,7 +145,7 @@ def _why_no_pair(counts: dict[str, int], whole: bool, one_id: bool) -> list[str]
     read = any(counts.get(name) for name in ("records", "bad lines", "keyed lines"))
     pairs = counts.get(PAIRS, counts.get(USED, 0 if whole else None))
     none_read = counts.get("bad lines") and not counts["records"]
-    if pairs != 0 or counts.get(CROWDED) or not read or none_read:
+    if pairs != 0 or counts.get(DENSE_MEMBERS) or not read or none_read:
         return []
     if one_id:
         return ["All records have one id, and records of one id form no pair."]

@@ -50,7 +50,7 @@ OPTIONS = (RECALL, MOST, BANDS, ROWS)
 
 HAIR = 1e-12
 NEARLY_ONE = math.nextafter(1, 0)  # no chance is certainty, however floats round it
-STRANGERS = 0.1  # the similarity that unrelated records may have
+DISSIMILAR = 0.1  # the similarity that unrelated records may have
 DEARER = 100  # times the candidate pairs, from which a run says so before it starts
 MAX_ROWS = 32  # more rows than this save nothing: a key is hashed from the rows anyway
 
@@ -149,7 +149,7 @@ def asked_for(
 
 def dearer_by_hand(
     agreement: float,
-    strangers: float,
+    dissimilar: float,
     bands: int,
     rows: int,
     most: int,
@@ -157,23 +157,24 @@ def dearer_by_hand(
 ) -> list[str]:
     """A warning if dissimilar records share a key far more often than with the usual promise.
 
-    agreement, strangers: how likely a row agrees for a pair at the threshold, and a dissimilar one.
+    agreement, dissimilar: how likely a row agrees for a pair at the threshold, and for a dissimilar
+    one.
 
     >>> dearer_by_hand(0.9, 0.1, 15, 7, 16)
     []
     >>> dearer_by_hand(0.9, 0.1, 16, 1, 16)[0][:60]
-    '16 bands of 1 rows: strangers meet with probability 0.814697'
+    '16 bands of 1 rows: dissimilar records collide with probability 0.814697'
     """
     what, instead = f"{bands} bands of {rows} rows", f"--recall {DEFAULT_RECALL}"
-    here = recall(strangers, bands, rows)
-    return dearer(what, here, agreement, strangers, most, instead, hit)
+    here = recall(dissimilar, bands, rows)
+    return dearer(what, here, agreement, dissimilar, most, instead, hit)
 
 
 def dearer(
     what: str,
     here: float,
     agreement: float,
-    strangers: float,
+    dissimilar: float,
     most: int,
     instead: str,
     hit: Hit = independent,
@@ -182,17 +183,17 @@ def dearer(
 
     It names the option to give `instead`, if by the usual promise they share one far less often.
     """
-    if here < STRANGERS:
+    if here < DISSIMILAR:
         return []
     try:
-        there = recall(strangers, *choose(agreement, DEFAULT_RECALL, most, hit))
+        there = recall(dissimilar, *choose(agreement, DEFAULT_RECALL, most, hit))
     except ValueError:
         return []
     if here < DEARER * there:
         return []
     return [
-        f"{what}: strangers meet with probability {shown(here)}, and with {instead} only with "
-        f"{there:.1g}: it compares far fewer of them"
+        f"{what}: dissimilar records collide with probability {shown(here)}, and with {instead} "
+        f"only with {there:.1g}: it compares far fewer of them"
     ]
 
 

@@ -94,9 +94,9 @@ class Partition(BySize):
         if chance < 1:
             return []
         return [
-            f"--scheme partition at a Jaccard similarity of {self.groups.threshold}: strangers of "
-            f"{TYPICAL} elements share about {chance:,.0f} keys, so that nearly all are compared, "
-            "again and again; --exact finds the same pairs for less"
+            f"--scheme partition at a Jaccard similarity of {self.groups.threshold}: dissimilar "
+            f"records of {TYPICAL} elements share about {chance:,.0f} keys, so that nearly all are "
+            "compared, again and again; --exact finds the same pairs for less"
         ]
 
 

@@ -72,7 +72,7 @@ class MinHash(Scheme):
     def cost(self) -> list[str]:
         at = float(self.resemblance)
         most = MAX_BANDS_ASKED
-        return banding.dearer_by_hand(at, banding.STRANGERS, self.bands, self.rows, most)
+        return banding.dearer_by_hand(at, banding.DISSIMILAR, self.bands, self.rows, most)
 
     def recall(self, similarity: float) -> float:
         return banding.recall(similarity, self.bands, self.rows)

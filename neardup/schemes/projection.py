@@ -93,8 +93,8 @@ class AgreeingBits(bit_keys.BitScheme):
         if isinstance(self.ways, bit_keys.Blocks):
             return []
         bands, rows, bits = self.ways.number, self.ways.width, self.ways.bits
-        at, strangers = self.least / bits, bit_keys.agreement(banding.STRANGERS)
-        return banding.dearer_by_hand(at, strangers, bands, rows, MAX_DRAWN, bit_keys.hits(bits))
+        at, dissimilar = self.least / bits, bit_keys.agreement(banding.DISSIMILAR)
+        return banding.dearer_by_hand(at, dissimilar, bands, rows, MAX_DRAWN, bit_keys.hits(bits))
 
     def recall(self, similarity: float) -> float:
         """The recall for vectors that agree in this share of the bits, rounded up, or more."""
@@ -122,17 +122,17 @@ def _asked_ways(request: Request, bits: int, least: int) -> bit_keys.Ways:
         blocks = distance + 1
     if not blocks:
         return _drawn(request, bits, least)
-    exact, strangers = (
+    exact, dissimilar = (
         bit_keys.Blocks(bits, blocks, distance),
-        bit_keys.agreement(banding.STRANGERS),
+        bit_keys.agreement(banding.DISSIMILAR),
     )
-    if exact.by_chance(strangers) < SELDOM:
+    if exact.by_chance(dissimilar) < SELDOM:
         return exact
     try:
         drawn = _drawn(request, bits, least)
     except ValueError:  # it would take more keys
         return exact
-    return exact if exact.by_chance(strangers) <= drawn.by_chance(strangers) else drawn
+    return exact if exact.by_chance(dissimilar) <= drawn.by_chance(dissimilar) else drawn
 
 
 def _drawn(request: Request, bits: int, least: int) -> bit_keys.Drawn:
@@ -183,8 +183,8 @@ class Projection(Scheme):
         )
 
     def cost(self) -> list[str]:
-        at, strangers = bit_keys.agreement(self.cosine), bit_keys.agreement(banding.STRANGERS)
-        return banding.dearer_by_hand(at, strangers, self.bands, self.rows, MAX_BANDS_ASKED)
+        at, dissimilar = bit_keys.agreement(self.cosine), bit_keys.agreement(banding.DISSIMILAR)
+        return banding.dearer_by_hand(at, dissimilar, self.bands, self.rows, MAX_BANDS_ASKED)
 
     def recall(self, similarity: float) -> float:
         """In the model of normally distributed hyperplanes."""

@@ -6,7 +6,7 @@ bits differ: the keys are choices of blocks (`bit_keys.Blocks`).
 
 Letters: F bits (64); k bits that may differ (3); m blocks (5), as many as leave C(m, k) keys within
 the limit (16), and k + 1 at least.  A key has F·(m - k)/m bits (25.6), and with so few that
-strangers meet by it, a run says so before it starts.
+dissimilar records collide by it, a run says so before it starts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.schemes import bit_keys, scheme
-from neardup.schemes.banding import MOST, STRANGERS
+from neardup.schemes.banding import DISSIMILAR, MOST
 from neardup.schemes.scheme import Option, Request
 from neardup.sets.hashing import signs
 from neardup.sets.ragged import Ragged
@@ -27,7 +27,7 @@ from neardup.similarity.weighted_measures import TokenWeights
 
 DEFAULT_BITS = 64
 MAX_BANDS_ASKED = 16
-FEWER = 10  # times, that another choice must let strangers meet to be told of
+FEWER = 10  # times, that another choice must let dissimilar records collide to be told of
 MOST_ADVISED = 256  # keys a record
 DISTANCE = Option(
     "--distance",
@@ -87,13 +87,13 @@ class SimHash(bit_keys.BitScheme):
         return f"every pair is found whose fingerprints differ in {most} or fewer"
 
     def cost(self) -> list[str]:
-        here = self._strangers(self.blocks, self.distance)
-        if here < STRANGERS:
+        here = self._dissimilar(self.blocks, self.distance)
+        if here < DISSIMILAR:
             return []
         return [
-            f"--distance {self.distance} of {self.bits} bits: strangers meet with probability "
-            f"{scheme.shown(here)}, and {self._instead(here / FEWER)}: it compares far fewer of "
-            "them"
+            f"--distance {self.distance} of {self.bits} bits: dissimilar records collide with "
+            f"probability {scheme.shown(here)}, and {self._instead(here / FEWER)}: it compares far "
+            "fewer of them"
         ]
 
     def _instead(self, most: float) -> str:
@@ -102,18 +102,20 @@ class SimHash(bit_keys.BitScheme):
             keys = len(bit_keys.Blocks(self.bits, blocks, self.distance))
             if keys > MOST_ADVISED:
                 break
-            if (there := self._strangers(blocks, self.distance)) <= most:
+            if (there := self._dissimilar(blocks, self.distance)) <= most:
                 return f"with --max-bands {keys} only with {there:.1g}"
         allowed = max(MAX_BANDS_ASKED, len(self.ways))
         for distance in range(self.distance - 1, -1, -1):
-            there = self._strangers(bit_keys.most_blocks(distance, allowed, self.bits), distance)
+            there = self._dissimilar(bit_keys.most_blocks(distance, allowed, self.bits), distance)
             if there <= most:
                 break
         return f"with --distance {distance} only with {there:.1g}"
 
-    def _strangers(self, blocks: int, distance: int) -> float:
+    def _dissimilar(self, blocks: int, distance: int) -> float:
         """The probability that dissimilar records share a key."""
-        return bit_keys.Blocks(self.bits, blocks, distance).by_chance(bit_keys.agreement(STRANGERS))
+        return bit_keys.Blocks(self.bits, blocks, distance).by_chance(
+            bit_keys.agreement(DISSIMILAR)
+        )
 
     @cached_property
     def ways(self) -> bit_keys.Blocks:  # type: ignore[override]

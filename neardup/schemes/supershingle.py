@@ -129,10 +129,10 @@ class SuperShingle(Scheme):
         )
 
     def cost(self) -> list[str]:
-        strangers = banding.STRANGERS
-        here, at = self.recall(strangers), float(self.resemblance)
+        dissimilar = banding.DISSIMILAR
+        here, at = self.recall(dissimilar), float(self.resemblance)
         what = f"--supershingles {self.supers}"
-        return banding.dearer(what, here, at, strangers, MAX_BANDS_ASKED, "--scheme minhash")
+        return banding.dearer(what, here, at, dissimilar, MAX_BANDS_ASKED, "--scheme minhash")
 
     def recall(self, similarity: float) -> float:
         return at_least(self.supers.agree, self.supers.number, similarity**self.supers.rows)

@@ -65,11 +65,11 @@ def at_most_twice(rows: np.ndarray) -> np.ndarray:
     [[3, 1], [5, 2], [5, 2], [5, 4]]
     """
     members = _members(rows)
-    crowded = np.flatnonzero(members > 2)
-    if not len(crowded):
+    several = np.flatnonzero(members > 2)
+    if not len(several):
         return rows
-    some = rows[crowded]
-    rows[crowded] = some[np.lexsort((some[:, 1], some[:, 0]))]
+    some = rows[several]
+    rows[several] = some[np.lexsort((some[:, 1], some[:, 0]))]
     kept = first_of_run(rows[:, 0]) | first_of_run(rows[:, 1])
     kept[1:] |= kept[:-1].copy()
     rows = rows[kept]

@@ -24,7 +24,7 @@ import numpy as np
 
 from neardup.lines.answer_lines import Member, format_member
 from neardup.lines.keyed_lines import encode_sets, format_keys
-from neardup.runtime.summary import CROWDED
+from neardup.runtime.summary import DENSE_MEMBERS
 from neardup.sets.ragged import later_in_run, pairs_in_runs, starts_of_runs
 from neardup.sets.union_find import Forest
 from neardup.similarity.measures import Verified
@@ -174,7 +174,7 @@ class EdgeJoin(LinkJoin):
         self, batch: BucketBatch, some: np.ndarray, roots: np.ndarray, copies: bool = False
     ) -> Iterator[bytes]:
         """`copies`: whether any may have copies that are not in the batch."""
-        self.counters.add(CROWDED, len(some))
+        self.counters.add(DENSE_MEMBERS, len(some))
         texts = encode_sets(batch.sets.take(some))
         names = format_keys(batch.keys[some]).tolist()
         for i, text, key, root in zip(some.tolist(), texts, names, roots.tolist()):

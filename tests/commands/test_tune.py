@@ -33,7 +33,7 @@ MEASURE = Jaccard(NINE_TENTHS)
 
 
 def words(records: int, seed: int = 1) -> bytes:
-    """Records of 10 to 40 tokens, of which most have the common ones: strangers are alike.
+    """Records of 10 to 40 tokens, of which most have the common ones: dissimilar records are alike.
 
     Token k is in a record with probability 1/(1 + k/12); one record in ten copies the one before
     it, but for one token.
@@ -270,7 +270,9 @@ def test_estimates_come_near_the_truth(video_file: Path, word_file: Path) -> Non
             bands, rows = name.split(" × ")
             truth = counted(path, f"--bands={bands}", f"--rows={rows}")
             assert truth / 2 < found[name].candidates < 2 * truth
-            assert truth > 9 * 10**4 or path == video_file  # strangers are alike among words
+            assert (
+                truth > 9 * 10**4 or path == video_file
+            )  # dissimilar records are alike among words
 
 
 def test_pruning_is_foreseen(word_file: Path, tmp_path: Path) -> None:
@@ -306,7 +308,7 @@ def test_every_setting_keeps_the_promise(word_file: Path) -> None:
                 assert scheme.recall(float(measure.resemblance)) >= recall - 1e-9
 
 
-def test_similar_strangers_get_no_setting_of_millions(large_word_file: Path) -> None:
+def test_similar_dissimilar_records_get_no_setting_of_millions(large_word_file: Path) -> None:
     found = costs_of(surveyed(large_word_file))
     assert found["8 × 3"].candidates > 10**7
     chosen = best(list(found.values()))
@@ -325,7 +327,7 @@ def test_the_least_work_is_recommended() -> None:
     assert best(costs) is costs[3]
 
 
-def test_strange_strangers_get_few_keys(video_file: Path) -> None:
+def test_dissimilar_records_get_few_keys(video_file: Path) -> None:
     chosen = best(list(costs_of(surveyed(video_file)).values()))
     assert chosen.keys / chosen.records < 16
     assert chosen.candidates < 10**6

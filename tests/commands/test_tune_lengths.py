@@ -94,7 +94,7 @@ def test_every_figure_of_a_whole_file_is_that_of_loops(tmp_path: Path, measure: 
         k, n = each.shingler.width, sorted(map(len, sets))[len(sets) // 2]
         similar = sum(s * t.den >= t.num for s in alike)
         assert each.shingles == n
-        assert each.strangers == float(alike[-(-99 * len(alike) // 100) - 1])
+        assert each.dissimilar == float(alike[-(-99 * len(alike) // 100) - 1])
         assert each.edited == max(0, n - k) / (n + min(n, k))
         assert each.survives == (each.edited >= t.num / t.den)
         assert each.pairs == similar
@@ -151,10 +151,10 @@ def test_titles_take_characters_and_articles_words(tmp_path: Path) -> None:
     assert long.survives
     assert not short.survives
     for best, lengths in (short, titles), (long, articles):
-        assert best.strangers <= 0.1
+        assert best.dissimilar <= 0.1
         before = lengths[lengths.index(best) - 1]
         if before.shingler.unit == best.shingler.unit:
-            assert before.strangers > 0.1
+            assert before.dissimilar > 0.1
     pairs = {each.name: each.pairs for each in lengths_of(path, HALF)}
     assert pairs["char:12"] < pairs[short.name] < pairs["char:3"]
 
@@ -174,8 +174,8 @@ def test_texts_that_are_all_alike(tmp_path: Path) -> None:
     path = written(tmp_path / "texts", [f"{base} {i}" for i in range(50)])
     lengths = lengths_of(path)
     best = best_length(lengths)
-    assert not best.tells_strangers
-    assert best.strangers == min(each.strangers for each in lengths)
+    assert not best.parts_dissimilar
+    assert best.dissimilar == min(each.dissimilar for each in lengths)
     assert "--clean may take some of it out" in " ".join(
         " ".join(in_words(lengths, MEASURE, 50)).split()
     )

@@ -1,7 +1,7 @@
 """From records to a decision, against the oracle; and what holds of every decision.
 
 The records are paths, stars, cliques, ties and copies, in any order, under ids that repeat; what is
-large in real life, such as a crowd, is small here (`tests.support.deciding.Sizes`).
+large in real life, such as a dense cluster, is small here (`tests.support.deciding.Sizes`).
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def has_both(lines: list[Line], pairs: dict[tuple[int, int], str]) -> bool:
 
 @given(SOME_KEEP, records(), THRESHOLDS, SIZES)
 @example(
-    "first", named(star(0, 11)), "0.9", Sizes(crowd=3, batch=2)
+    "first", named(star(0, 11)), "0.9", Sizes(dense=3, batch=2)
 )  # all because of the first one
-@example("first", named(star(0, 11)[::-1]), "0.9", Sizes(crowd=3, batch=2))  # which comes last
-@example("first", named([*path(0, 9), *path(0, 9)]), "0.8", Sizes(crowd=1, bucket_bytes=100))
+@example("first", named(star(0, 11)[::-1]), "0.9", Sizes(dense=3, batch=2))  # which comes last
+@example("first", named([*path(0, 9), *path(0, 9)]), "0.8", Sizes(dense=1, bucket_bytes=100))
 def test_rule_direct(keep, lines, threshold, sizes):
     pairs = pairs_of(lines, threshold)
     assert pairs or threshold in ("0.9", "1")
@@ -89,11 +89,11 @@ def test_rule_cluster(keep, lines, threshold, sizes):
 
 
 @given(SOME_KEEP, records(old=True), st.sampled_from(["0.6", "0.7", "0.8"]), st.booleans(), SIZES)
-@example("longest", named([*copies(0, 6), *path(100, 3)], old=2), "0.6", True, Sizes(crowd=1))
+@example("longest", named([*copies(0, 6), *path(100, 3)], old=2), "0.6", True, Sizes(dense=1))
 @example(
     "longest", named([*copies(0, 6), *path(100, 3)], old=2), "0.6", False, Sizes(bucket_bytes=100)
 )
-@example("longest", named(star(0, 11), old=5), "0.8", False, Sizes(crowd=2, batch=1))
+@example("longest", named(star(0, 11), old=5), "0.8", False, Sizes(dense=2, batch=1))
 def test_of_new_records(keep, lines, threshold, between, sizes):
     """Old ones always stay, and are better reasons."""
     pairs = pairs_of(lines, threshold, between)
@@ -135,9 +135,9 @@ def test_clusters(lines, threshold, sizes):
     ("flags", "all_of_them"),
     [("--bands=3 --rows=4", False), ("--scheme=prefix", True), ("--scheme=partition", True)],
 )
-@pytest.mark.parametrize("crowd", [2, 64])
+@pytest.mark.parametrize("dense", [2, 64])
 @each_keep
-def test_of_the_pairs_that_a_scheme_finds(keep, crowd, flags, all_of_them):
+def test_of_the_pairs_that_a_scheme_finds(keep, dense, flags, all_of_them):
     """A decision is one of the pairs that the same options print, whichever these are."""
     rng = random.Random(3)
     sets = [set_ for base in range(0, 3000, 100) for set_ in star(base, 11) + path(base + 50, 5)]
@@ -152,7 +152,7 @@ def test_of_the_pairs_that_a_scheme_finds(keep, crowd, flags, all_of_them):
     assert has_both(lines, pairs)
     assert pairs.items() <= every.items()
     assert (pairs == every) == all_of_them
-    result = decide(lines, [*options, "--output=removed", f"--keep={keep}"], Sizes(crowd=crowd))
+    result = decide(lines, [*options, "--output=removed", f"--keep={keep}"], Sizes(dense=dense))
     gone = direct(lines, pairs, keep)
     assert sorted(result.lines) == sorted(decided_line(lines, each) for each in gone)
 
@@ -235,16 +235,16 @@ def test_one_of_each_cluster_stays(lines, threshold, sizes):
     assert gone.keys() <= {id_ for some in members.values() for id_ in some}
 
 
-@pytest.mark.parametrize("crowd", [1, 64])
-def test_a_chain_is_cut_by_the_rule_of_pairs_and_goes_by_that_of_clusters(crowd):
+@pytest.mark.parametrize("dense", [1, 64])
+def test_a_chain_is_cut_by_the_rule_of_pairs_and_goes_by_that_of_clusters(dense):
     """a–b–c, and a and c are no pair: c stays, or goes with nothing to say for it."""
     lines = [Line(b"abc"[i : i + 1], set_) for i, set_ in enumerate(path(0, 3))]
     place = b"%016x" % NEW
     second, third = place[:-1] + b"1", place[:-1] + b"2"
     b = second + b"\tb\ta\t0.818182\n"
-    result = decide(lines, flags_of("0.8"), Sizes(crowd=crowd))
+    result = decide(lines, flags_of("0.8"), Sizes(dense=dense))
     assert (result.lines, result.counts[CHAINED]) == ([b], 1)
-    result = decide(lines, flags_of("0.8", "--rule=cluster"), Sizes(crowd=crowd))
+    result = decide(lines, flags_of("0.8", "--rule=cluster"), Sizes(dense=dense))
     assert (result.lines, result.counts[CHAINED_AWAY]) == ([b, third + b"\tc\ta\t-\n"], 1)
 
 

@@ -261,10 +261,10 @@ def test_pairs_at_the_threshold_meet_whatever_their_bitmaps(large: int, sets: Ro
             assert min(rows[i] & rows[j]) in left[i] & left[j]
 
 
-def test_strangers_that_share_keys_are_not_sent() -> None:
+def test_dissimilar_records_that_share_keys_are_not_sent() -> None:
     base = set(range(40))
-    near, stranger = base - {1} | {999}, set(range(20)) | set(range(200, 220))
-    rows, left = sifted_sets([base, near, stranger])
+    near, dissimilar = base - {1} | {999}, set(range(20)) | set(range(200, 220))
+    rows, left = sifted_sets([base, near, dissimilar])
     assert rows[0] & rows[2]
     assert left[0] & left[1]
     assert not left[2]

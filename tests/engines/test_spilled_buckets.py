@@ -66,7 +66,7 @@ def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
     counters = Counters("")
     found: Shared = set()
     buckets: list[int] = []
-    spooled = 0
+    spilled = 0
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(spilled_buckets, "RUN_BYTES", run_bytes)
         folder = Path(name)
@@ -79,7 +79,7 @@ def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
             for work in buckets_of(paths, counters, read_bytes):
                 if isinstance(work, SpilledBucket):
                     assert read_bytes < 1 << 20
-                    spooled += 1
+                    spilled += 1
                     lines = [line for start in work.starts() for line in work.piece(start)]
                     assert lines == sorted(lines)
                     fields = parse_keyed_lines(lines)
@@ -99,7 +99,7 @@ def test_each_bucket_comes_whole(run_bytes, read_bytes, mappers, weighted):
     assert found == expected
     assert len(buckets) == len(set(buckets))
     if read_bytes == 1:
-        assert spooled == len(buckets)
+        assert spilled == len(buckets)
     assert counters.counts.get("keyed lines", 0) == sum(
         len(keys) for records in mappers for _, _, keys in records
     )

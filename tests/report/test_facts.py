@@ -16,7 +16,7 @@ Pairs = list[Found]
 
 
 def drawn(seed: int) -> Pairs:
-    """Some clusters: couples, chains, crowds; some pairs twice, in the other direction."""
+    """Some clusters: couples, chains, dense clusters; some pairs twice, in the other direction."""
     draw = random.Random(seed)
     pairs: Pairs = []
     for cluster in range(draw.randint(1, 60)):

@@ -162,8 +162,8 @@ def test_weights_change_the_vectors():
 def test_blocks_where_they_are_long_and_drawn_masks_elsewhere(flags, ways):
     scheme = scheme_of(*flags.split())
     assert scheme.ways == ways
-    strangers = ways.by_chance(agreement(0.1))
-    assert strangers < SELDOM or "--max-bands=3" in flags
+    dissimilar = ways.by_chance(agreement(0.1))
+    assert dissimilar < SELDOM or "--max-bands=3" in flags
 
 
 @pytest.mark.parametrize("t", ["0.5", "0.7", "0.8", "0.9", "0.93"])
@@ -213,9 +213,9 @@ def test_bits_are_for_vectors_that_are_compared():
         settings_of("--measure=agreement")
 
 
-def test_masks_by_hand_at_which_strangers_meet_are_said():
+def test_masks_by_hand_at_which_dissimilar_records_meet_are_said():
     (line,) = scheme_of("--bands=20", "--rows=2").cost()
-    assert "strangers meet with probability 0.99" in line
+    assert "dissimilar records collide with probability 0.99" in line
     assert "--recall" in line
     for flags in ("", "--threshold=31/32", "--bands=20 --rows=20"):
         assert scheme_of(*flags.split()).cost() == []

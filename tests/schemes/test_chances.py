@@ -34,7 +34,7 @@ def test_nothing_is_shown_below_0_or_with_a_sign(scheme) -> None:
     assert shown(-0.0) == "0.000000"
 
 
-def test_super_shingles_of_strangers_agree_by_the_first_term() -> None:
+def test_super_shingles_of_dissimilar_records_agree_by_the_first_term() -> None:
     """15·p² of p = s^14 is nearly all there is, and no difference of numbers near 1 shows it."""
     for s in (1e-1, 1e-2, 1e-3):
         assert SuperShingle().recall(s) == pytest.approx(15 * s**28, rel=1e-9)

@@ -65,7 +65,7 @@ def test_rare_tokens_are_cheap_for_a_prefix() -> None:
 
 
 def test_frequent_tokens_are_dear_for_a_prefix_if_parts_are_cheap() -> None:
-    """At 0.95, sets of 40 are cut into few parts, in which strangers differ."""
+    """At 0.95, sets of 40 are cut into few parts, in which dissimilar records differ."""
     for scheme in ("prefix", "spotsigs"):
         lines = settings_of(f"--scheme={scheme}", "--threshold=0.95", counts=FREQUENT).scheme.cost()
         assert len(lines) == 1

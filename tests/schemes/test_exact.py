@@ -94,7 +94,7 @@ def test_pairs_exactly_at_the_threshold_meet(scheme: str, t: str, size: int) -> 
 
 @pytest.mark.parametrize("scheme", ["partition", "prefix"])
 @pytest.mark.parametrize("size", [5, 40, 300])
-def test_strangers_seldom_meet(scheme: str, size: int) -> None:
+def test_dissimilar_records_seldom_meet(scheme: str, size: int) -> None:
     rng = random.Random(size)
     sets = [frozenset(rng.sample(range(10**6), size)) for _ in range(60)]
     met = meet(settings_for(sets, f"--scheme={scheme}"), sets, combinations(range(60), 2))

@@ -229,7 +229,7 @@ def test_a_distance_of_all_bits_is_refused():
         ("--bits=32 --distance=5", "with --max-bands 126 only"),
     ],
 )
-def test_what_makes_strangers_meet_is_said_with_what_would_not(flags, advice):
+def test_what_makes_dissimilar_records_meet_is_said_with_what_would_not(flags, advice):
     scheme = settings_of("--scheme=simhash", *flags.split()).scheme
     (line,) = scheme.cost()
     assert advice in line
@@ -239,11 +239,11 @@ def test_what_makes_strangers_meet_is_said_with_what_would_not(flags, advice):
     left, right = np.triu_indices(len(sets), 1)
     met = (shared(scheme.keys(sets), left, right).sizes > 0).mean()
     told = float(line.split("probability ")[1].split(",")[0])
-    assert told / 2 < met <= told + 1e-6  # they are told of as strangers of some likeness
+    assert told / 2 < met <= told + 1e-6  # they are told of as dissimilar records of some likeness
 
 
 @pytest.mark.parametrize("flags", ["--distance=8", "--bits=512 --distance=40 --max-bands=41"])
-def test_where_strangers_seldom_meet_nothing_is_said(flags):
+def test_where_dissimilar_records_seldom_meet_nothing_is_said(flags):
     assert settings_of("--scheme=simhash", *flags.split()).scheme.cost() == []
 
 

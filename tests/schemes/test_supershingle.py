@@ -144,8 +144,10 @@ def test_refusals(supers, said):
         settings_of("--scheme=supershingle", f"--supershingles={supers}")
 
 
-def test_a_choice_at_which_strangers_meet_is_said():
+def test_a_choice_at_which_dissimilar_records_meet_is_said():
     flags = ["--scheme=supershingle", "--supershingles=64:64:1"]
     (line,) = settings_of(*flags).scheme.cost()
-    assert line.startswith("--supershingles 64:64:1: strangers meet with probability 0.998")
+    assert line.startswith(
+        "--supershingles 64:64:1: dissimilar records collide with probability 0.998"
+    )
     assert "--scheme minhash" in line

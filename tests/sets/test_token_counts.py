@@ -324,7 +324,7 @@ def test_records_and_bad_lines_are_counted_once(command: list[str], tmp_path: Pa
 
 @pytest.mark.parametrize("command", [RUN_LOCAL, INLINE], ids=["run_local", "inline"])
 @pytest.mark.parametrize(
-    "data", [b"", b"bad\na 1\n", b"a 1\nb 2\n"], ids=["empty", "bad", "strangers"]
+    "data", [b"", b"bad\na 1\n", b"a 1\nb 2\n"], ids=["empty", "bad", "dissimilar"]
 )
 def test_nothing_to_count(command: list[str], data: bytes, tmp_path: Path) -> None:
     assert succeed([*command, "--scheme=prefix", "-"], tmp_path, data).out == b""

@@ -1,4 +1,4 @@
-"""Bitmaps never rule out a pair that reaches the threshold, and tell strangers from near-copies."""
+"""Bitmaps never rule out a pair that reaches the threshold, but most dissimilar records."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_large_sets_have_bitmaps_large_enough(
     base = rng.sample(range(10**6), size)
     apart = size // 20  # the near-copy is at 0.905 or above
     near = base[apart:] + rng.sample(range(10**6, 10**7), apart - apart // 8)
-    strangers = [rng.sample(range(10**6), size) for _ in range(20)]
-    rows = Ragged.from_rows([base, near, *strangers])
+    dissimilar = [rng.sample(range(10**6), size) for _ in range(20)]
+    rows = Ragged.from_rows([base, near, *dissimilar])
     pairs = [(0, i) for i in range(1, 22)]
     kept = possible(wide_bitmaps, rows, "0.9", pairs).tolist()
     assert kept == [True] + [False] * 20

@@ -112,7 +112,7 @@ TRIPLES = {
     "a chain": [range(60), range(20, 80), range(40, 100)],
     "of any sizes": [range(10), range(5, 50), range(45, 160)],
     "nested": [range(20), range(50), range(100)],
-    "strangers": [range(30), range(30, 70), range(70, 75)],
+    "dissimilar": [range(30), range(30, 70), range(70, 75)],
     "the detour is as long": [[1], [1, 2], [2]],
 }
 

@@ -188,7 +188,7 @@ def test_any_sets(tmp_path_factory, seed, kind, t, many):
 
 
 def test_hashes_meet_two_and_two_where_none_is_rare(tmp_path, monkeypatch):
-    """300 strangers of 50 elements in all: with the same pairs, and fewer candidates."""
+    """300 dissimilar records of 50 elements in all: with the same pairs, and fewer candidates."""
     rng = np.random.default_rng(4)
     sets = [rng.choice(50, 16, replace=False).tolist() for _ in range(300)]
     sets += [x[1:] for x in sets[:20]]

@@ -22,10 +22,10 @@ from tests.support.drawn import blocks_of, settings_of
 
 
 class Sizes(NamedTuple):
-    """From how many sets on a bucket is a crowd, records that are decided at once, bytes of a
-    bucket that is spooled, of edges that are read at once, of a line; lines in a block."""
+    """Sets from which on a bucket is a dense cluster, records that are decided at once, bytes
+    of a bucket that is spilled, of edges that are read at once, of a line; lines in a block."""
 
-    crowd: int = 64
+    dense: int = 64
     batch: int = 256
     bucket_bytes: int = BUCKET_BYTES
     edge_bytes: int = 1 << 16
@@ -36,7 +36,7 @@ class Sizes(NamedTuple):
 USUAL = Sizes()
 SIZES = st.builds(
     Sizes,
-    crowd=st.sampled_from([1, 2, 3, 64]),
+    dense=st.sampled_from([1, 2, 3, 64]),
     batch=st.sampled_from([1, 2, 5, 256]),
     bucket_bytes=st.sampled_from([BUCKET_BYTES, BUCKET_BYTES, 400, 100]),  # to spilled takes time
     edge_bytes=st.sampled_from([1, 40, 300, 1 << 16]),
@@ -84,7 +84,7 @@ def decide(lines: Sequence[Line], flags: Sequence[str], sizes: Sizes = USUAL) ->
     settings = settings_of(*flags)
     counters = Counters("test")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("neardup.verification.edge_join.DENSE", sizes.crowd)
+        patch.setattr("neardup.verification.edge_join.DENSE", sizes.dense)
         patch.setattr("neardup.decisions.decide.BATCH", sizes.batch)
         patch.setattr("neardup.decisions.edge_file.BATCH_BYTES", sizes.edge_bytes)
         patch.setattr("neardup.decisions.edge_file.READ_BYTES", sizes.line_bytes)

@@ -87,7 +87,7 @@ def mapped(data: bytes, settings: Settings) -> list[bytes]:
 def reduced(
     lines: list[bytes], settings: Settings, bucket_bytes: int = BUCKET_BYTES, at_once: int = 10**9
 ) -> list[bytes]:
-    """The reducer's lines; it gets `at_once` lines in a block, and spools above `bucket_bytes`."""
+    """The reducer's lines; it gets `at_once` lines in a block, and spills above `bucket_bytes`."""
     join = settings.join(Counters("reducer"))
     join.owner_key.way = settings.way
     blocks = blocks_of(lines, at_once)
