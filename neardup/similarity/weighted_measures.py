@@ -132,7 +132,7 @@ class MinSum(UnboundedMeasure):
 
     >>> tokens, weights = np.array([1, 2, 1, 2], np.uint64), np.array([4, 1, 1, 4])
     >>> sets = Ragged(tokens, np.array([0, 2, 4]), weights)
-    >>> measure = MinSum(MEASURES["jaccard"](Threshold.parse("0.2")), TokenWeights())
+    >>> measure = MinSum(measures.MEASURES["jaccard"](Threshold.parse("0.2")), TokenWeights())
     >>> [column.tolist() for column in measure.verified(sets, np.array([0]), np.array([1]))]
     [[0], [1], [2], [8]]
     """
