@@ -55,6 +55,8 @@ SAME = (
     "--threshold",
     "--measure",
     "--input",
+    "--id",
+    "--text",
     "--clean",
     "--shingle",
     "--weights",

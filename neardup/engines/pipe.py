@@ -112,7 +112,7 @@ def input_blocks(
         if not settings.tag:
             return settings.blocks(["-"])
         names = list_of_files(settings.input_files)
-        return task_blocks(names, settings.max_line, settings.form.pieces)
+        return task_blocks(names, settings.max_line, settings.pieces)
     old, new = list(old or []), list(files or ["-"])
     refuse_indexes([*old, *new])
     check_inputs([*old, *new])

@@ -16,7 +16,7 @@ from neardup.lines.count_lines import read_counts
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, Travel
 from neardup.options import table
 from neardup.options.table import Options, read
-from neardup.reading.blocks import Block, read_files
+from neardup.reading.blocks import Block, Pieces, read_files
 from neardup.reading.compressed import INPUTS
 from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
@@ -112,9 +112,12 @@ class Settings(NamedTuple):
 
     def blocks(self, files: Sequence[str], **how: Any) -> Iterator[Block]:
         """Blocks of these files for `parse`; see `reading.blocks.read_files`."""
-        form = self.form
-        pieces = form.pieces if self.max_bad <= MAX_BAD else form.pieces_of_any
-        return read_files(list(files), self.max_line, pieces=pieces, **how)
+        return read_files(list(files), self.max_line, pieces=self.pieces, **how)
+
+    @property
+    def pieces(self) -> Pieces:
+        """What reads a file: it refuses rows without the fields, unless most lines may be bad."""
+        return self.form.pieces if self.max_bad <= MAX_BAD else self.form.pieces_of_any
 
     def join(self, counters: Counters) -> PairJoin:
         """Make the join that verifies the buckets."""

@@ -1,8 +1,8 @@
 """The summary of a run in words, and whether its input was in the right format.
 
 `describe` adds up the reports of all stages and makes the lines of the summary.  `judged` is called
-once, at the end: where no line could be read, or fewer than --max-bad allows, the run ends with one
-message and exit code 1; it names what the lines look like, and the line to type.  Of two
+once, at the end: where no line could be read, or more are bad than --max-bad allows, the run ends
+with one message and exit code 1; it names what the lines look like, and the line to type.  Of two
 collections each is judged.
 
 An id that most records have is most often not an id at all, but the first word of each line.

@@ -162,7 +162,7 @@ def dearer_by_hand(
 
     >>> dearer_by_hand(0.9, 0.1, 15, 7, 16)
     []
-    >>> dearer_by_hand(0.9, 0.1, 16, 1, 16)[0][:60]
+    >>> dearer_by_hand(0.9, 0.1, 16, 1, 16)[0][:72]
     '16 bands of 1 rows: dissimilar records collide with probability 0.814697'
     """
     what, instead = f"{bands} bands of {rows} rows", f"--recall {DEFAULT_RECALL}"

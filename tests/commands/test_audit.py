@@ -302,3 +302,12 @@ def test_an_input_that_changed_between_its_two_readings(
         monkeypatch.setattr(IdSample, "records", harm)
         assert audit.main() == code
     assert f"{data}: changed while it was read; run again" in capsys.readouterr().err
+
+
+def test_the_line_that_explains_a_pair_names_the_fields(tmp_path: Path) -> None:
+    rows, pairs = tmp_path / "rows.jsonl", tmp_path / "pairs.tsv"
+    rows.write_text("".join(f'{{"key": "{key}", "body": "a b c d"}}\n' for key in "xy"))
+    pairs.write_bytes(b"")
+    result = succeed([*AUDIT, "--id=key", "--text=body", rows, pairs], tmp_path)
+    (hint,) = re.findall(r"python3 -m neardup (why .*)", result.out.decode() + result.err)
+    assert b"similarity" in succeed([*NEARDUP, *shlex.split(hint)], tmp_path).out

@@ -119,6 +119,25 @@ def test_files_without_the_field_are_bad_lines_behind_others(tmp_path: Path) -> 
     assert succeed([*RUN_LOCAL, "--max-bad=1", late], tmp_path).count("bad lines") == 30_000
 
 
+def test_a_task_reads_rows_without_the_field_where_most_may_be_bad(tmp_path: Path) -> None:
+    bad = b'{"id": "d%d", "deleted": true}\n'
+    good = b'{"id": "%b", "text": "one two three four"}\n'
+    rows_ = b"".join([*map(bad.__mod__, range(9000)), good % b"a", good % b"b"])
+    listed = tmp_path / "input_files"
+    listed.write_bytes(b"new\trows.jsonl\n")
+    task = {
+        "mapreduce_task_attempt_id": "attempt_1_0001_m_000000_0",
+        "mapreduce_map_input_file": "rows.jsonl",
+        "mapreduce_map_input_start": "0",
+        "mapreduce_map_input_length": str(len(rows_)),
+    }
+    flags = ["--input=jsonl", "--output=removed", "--input-files", listed]
+    assert "has no field 'text'" in run([*MAPPER, *flags], tmp_path, rows_, **task).err
+    told = succeed([*MAPPER, *flags, "--max-bad=1"], tmp_path, rows_, **task)
+    assert told.out
+    assert "reporter:counter:neardup,records,2" in told.err
+
+
 def test_a_field_named_like_an_option_is_joined_to_its_own(tmp_path: Path) -> None:
     path = written(tmp_path / "rows.jsonl", [{"--id": row["body"]} for row in rows()])
     told = run([*RUN_LOCAL, path], tmp_path)
