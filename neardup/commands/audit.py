@@ -51,6 +51,7 @@ the result with the pairs that were written.  FILE is read twice, PAIRS once, bl
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
 """
+# Options that mean to `why` what they mean here.
 SAME = (
     "--threshold",
     "--measure",
@@ -60,7 +61,7 @@ SAME = (
     "--clean",
     "--shingle",
     "--weights",
-)  # mean to `why` what they mean here
+)
 DEFAULTS = ("jaccard", "shingles", "one")
 Pair = tuple[bytes, bytes]
 

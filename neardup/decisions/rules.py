@@ -188,9 +188,8 @@ class Direct(Rule):
 
     def _keep(self, head: Head) -> None:
         self.rank[head.number] = KEPT
-        for (
-            near
-        ) in head.edges:  # all are removed, and their copies to come may have a better reason now
+        # All its partners are removed, and their copies to come may have a better reason now.
+        for near in head.edges:
             first = self._first(near.number)
             rank = self._rank(near.similarity, head.number)
             if 0 < self.rank[first] < rank:

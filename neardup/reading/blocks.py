@@ -41,9 +41,8 @@ NEW = 1 << (LINE_BITS + FILE_BITS)
 BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
 LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
 CUT_BYTES = 100
-ENDLESS_BYTES = (
-    1 << 30
-)  # more without a line end are not a line; a keyed line may have nearly so many
+# More without a line end are not a line; a keyed line may have nearly so many.
+ENDLESS_BYTES = 1 << 30
 STDIN_COPY = "NEARDUP_STDIN"  # the environment variable that names it, where tasks read one
 TASK_FILE = "mapreduce_map_input_file"  # set by Hadoop and mrjob for a task
 
@@ -126,7 +125,7 @@ class Start(NamedTuple):
     later: bool = False  # another file was read before
 
 
-WHOLE = Start("", 1)  # file
+WHOLE_FILE = Start("", 1)
 
 
 def in_task() -> bool:
@@ -289,7 +288,7 @@ def _endless(place: str, line: int) -> StageError:
 
 
 def whole_lines(
-    stream: IO[bytes], max_line: int, start: Start = WHOLE
+    stream: IO[bytes], max_line: int, start: Start = WHOLE_FILE
 ) -> Iterator[tuple[int, bytes, bool]]:
     """(number of the first line, whole lines, False), a block at a time.
 

@@ -183,7 +183,7 @@ def opened_table(
     stream: IO[bytes],
     name: str,
     max_line: int,
-    start: Start = blocks.WHOLE,
+    start: Start = blocks.WHOLE_FILE,
 ) -> Table:
     """Open a table; StageError where the row of the names of the columns cannot be read."""
     if kind == "csv":

@@ -106,7 +106,7 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
-    """The same job, where the files of shared keys are known to have so many bytes."""
+    """Return the job with more memory for its mappers, which map so many bytes of shared keys."""
     place = pairs_job.index(f"{MAP_MEMORY}={memory}")  # what -D says comes after it, and wins
     more = f"{MAP_MEMORY}={sizes.map_memory(memory, mapped)}"
     return [*pairs_job[:place], more, *pairs_job[place + 1 :]]
