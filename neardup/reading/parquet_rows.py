@@ -215,7 +215,7 @@ def plain_value(value: Any, strings: bool = False) -> Any:
 def _string(value: bytes | None, always: bool) -> Any:
     """Decode UTF-8; return other bytes unchanged or, with `always`, BAD_STRING."""
     try:
-        return value and value.decode()
+        return None if value is None else value.decode()
     except UnicodeDecodeError:
         return BAD_STRING if always else value
 

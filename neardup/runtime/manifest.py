@@ -68,7 +68,7 @@ class RunFile:
         values["version"] = values[VERSION]
         for name, holds in _KINDS.items():
             if name not in values or not holds(values[name]):
-                raise ValueError(f"of neardup {values[VERSION]}, whose {name} is different")
+                raise ValueError(f"of neardup {values[VERSION]}, whose field {name} is different")
         return cls(**{name: values[name] for name in _KINDS})
 
     @staticmethod

@@ -69,7 +69,7 @@ class EveryPair:
         first_new = sum(map(is_old, ids)) if self.across else 0
         old, new = ids[:first_new], ids[first_new:]
         self.counters.add(CANDIDATES, len(old) * len(new) + (not self.between) * comb(len(new), 2))
-        return chain(product(old, new), () if self.between else combinations(new, 2))
+        return chain(product(new, old), () if self.between else combinations(new, 2))
 
     def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
         """Return the pairs of records with two similar sets."""

@@ -102,7 +102,7 @@ def test_a_run_file_that_is_none(text: bytes, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"threshold": "1/0"}, "of neardup 0.1.0, whose threshold is different"),
+        ({"threshold": "1/0"}, "of neardup 0.1.0, whose field threshold is different"),
         ({"options": ["--new=1"]}, "of neardup 0.1.0: '--new=1' is not an option of this one"),
         ({"options": ["--exact=1"]}, "of neardup 0.1.0: '--exact=1' is not an option of this one"),
     ],

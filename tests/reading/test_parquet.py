@@ -205,6 +205,15 @@ def test_columns_of_bytes_are_texts(wrapped: str, tmp_path: Path) -> None:
     assert parquet.read_table(kept).equals(parquet.read_table(path).take([0, 1, 3]))
 
 
+def test_an_empty_text_of_bytes_has_no_shingles(tmp_path: Path) -> None:
+    texts = arrow.array([b"to be", b"", b"to be"], arrow.binary())
+    path = tmp_path / "a.parquet"
+    parquet.write_table(arrow.table({"id": ["a", "b", "c"], "text": texts}), path)
+    result = succeed([*RUN_LOCAL, path], tmp_path)
+    assert result.out == b"a\tc\t1.000000\n"
+    assert "records without shingles" in result.err
+
+
 # Columns.
 
 

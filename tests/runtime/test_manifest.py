@@ -49,11 +49,20 @@ def _without(name: str) -> bytes:
         (b"[" * 100_000, "damaged: not JSON"),
         (b"[1]", "is not a run's own file"),
         (b'{"options": []}', "is not a run's own file"),
-        (_without("files"), "of neardup 0.1.0, whose files is different"),
-        (TOLD.format().replace(b"2000", b'"x"'), "of neardup 0.1.0, whose counts is different"),
-        (TOLD.format().replace(b'"4/5"', b"0.8"), "of neardup 0.1.0, whose threshold is different"),
+        (_without("files"), "of neardup 0.1.0, whose field files is different"),
+        (
+            TOLD.format().replace(b"2000", b'"x"'),
+            "of neardup 0.1.0, whose field counts is different",
+        ),
+        (
+            TOLD.format().replace(b'"4/5"', b"0.8"),
+            "of neardup 0.1.0, whose field threshold is different",
+        ),
         *[
-            (TOLD.format().replace(b"4/5", wrong), "of neardup 0.1.0, whose threshold is different")
+            (
+                TOLD.format().replace(b"4/5", wrong),
+                "of neardup 0.1.0, whose field threshold is different",
+            )
             for wrong in (
                 b"1/0",
                 b"0/1",

@@ -107,7 +107,7 @@ class Tasks:
             received = Received(batches)
             settings = self._settings()
             counters = Counters("decide" if self.decides else "dedup")
-            blocks = sorted_lines(received, counters)
+            blocks = sorted_lines(received, counters, "32M")
             yield from map(value, self._answer(blocks, settings, counters))
             report([*received.reports, report_of(counters)])
 
