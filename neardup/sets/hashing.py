@@ -40,7 +40,8 @@ from neardup.sets.ragged import Ragged, chunks
 
 WORD = 1 << 64
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: SplitMix64's step
-CACHE_TOKENS = 1 << 15  # hashed together: a few arrays of 256 KiB stay in the second-level cache
+# Tokens hashed, or summed, together: two arrays of 256 KiB, or a few, stay in the L2 cache.
+CACHE_TOKENS, SUMMED_TOKENS = 1 << 16, 1 << 15
 SET_TOKENS = 32  # what the sums of a set take in memory, in tokens
 LANE_TOKENS = 255  # whose sum fits a lane: of 8 bits, or of 16 where each weighs up to 255
 STEP_BITS, SCALE = 12, 1 << 11  # of normal numbers
@@ -166,7 +167,7 @@ def signs(sets: Ragged, weights: np.ndarray | None, seed: int, low: int, high: i
     draws = random_words(seed, last_word, stream=3)
     mixed = mix(sets.values ^ random_words(seed, 1, stream=1))
     result = np.empty((len(sets), max(last_word - first_word, 0)), dtype=np.uint64)
-    for first, last in chunks(sets.sizes + SET_TOKENS, CACHE_TOKENS):
+    for first, last in chunks(sets.sizes + SET_TOKENS, SUMMED_TOKENS):
         start, stop = sets.offsets[first], sets.offsets[last]
         starts = sets.offsets[first:last] - start
         some = None if weights is None else weights[start:stop].astype(np.uint64)
