@@ -138,5 +138,4 @@ def test_a_large_set_has_the_keys_of_its_pieces_together(monkeypatch):
     sets = Ragged.from_rows([list(range(0, 3000, 7)), [5], list(range(900))])
     whole = MinHash(4, 3, 0).keys(sets).values.tolist()
     monkeypatch.setattr("neardup.sets.hashing.CACHE_TOKENS", 50)
-    monkeypatch.setattr("neardup.sets.hashing.SUMMED_TOKENS", 50)
     assert MinHash(4, 3, 0).keys(sets).values.tolist() == whole
