@@ -79,14 +79,14 @@ def sums_job(asked: Submission, output: str) -> list[str]:
 
 
 def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
-    """From all counts to those that the pairs job takes."""
+    """Return the job that writes all counts as the pairs job reads them."""
     reducer = _task(asked, "step.py", "count", "order")
     words = [*_sorted(sums), "-output", output, "-reducer", reducer]
     return _job(asked, "counts", {}, _always({REDUCERS: 1, **PLAIN}), words)
 
 
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
-    """From records to the keys that two of them share."""
+    """Return the job that finds the keys that two records share."""
     options, files = _task_options(asked, counts)
     mapper = _task(asked, "step.py", "share", "map", *options)
     reducer = _task(asked, "step.py", "share", "reduce", *options)
@@ -96,7 +96,7 @@ def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
 
 
 def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[str]:
-    """From records to pairs, or edges."""
+    """Return the job that finds pairs, or the edges of a decision."""
     options, files = _task_options(asked, counts, shared)
     of_keys = [f"--shared-keys={SHARED}"] if shared else []
     mapper = _task(asked, "mapper.py", "--blocks", *of_keys, *options)
@@ -118,7 +118,7 @@ def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
 
 
 def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[str]:
-    """All edges go to one reducer."""
+    """Return the job in which one reducer decides on all edges."""
     options, files = _task_options(asked, counts)
     reducer = _task(asked, "step.py", "decide", *options)
     heap = min(MOST_HEAP, sizes.heap(asked.memory))
@@ -192,6 +192,7 @@ def streaming(
         "mapreduce.fileoutputcommitter.algorithm.version": 1,
         "stream.jobconf.truncate.limit": 20000,  # a task finds its configuration in its environment
     }
+    # The job's own properties come first, and win.
     merged = {**properties, **common, **properties}
     defined = [f"{name}={value}" for name, value in merged.items()]
     _check_name(shipping.folder())
@@ -224,7 +225,7 @@ def _task(asked: Submission, script: str, *words: str) -> str:
 
 
 def command(*words: str) -> str:
-    """As one argument; Streaming splits it at blanks and knows no escapes."""
+    """Join words to one argument; Streaming splits it at blanks and knows no escapes."""
     for word in words:
         if re.search(r"[\s'\"\\]", word):
             raise UsageError(f"Hadoop cannot pass {word!r} on: it has a blank or a quote in it")
@@ -267,7 +268,7 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
 
 
 def _list_of_files(asked: Submission) -> dict[str, str]:
-    """The list of the input files, where tasks must know their places."""
+    """Return {name in a task: path} of the list of input files; {} where tasks need no places."""
     return {LIST: asked.places} if asked.places else {}
 
 

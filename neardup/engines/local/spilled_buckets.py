@@ -43,7 +43,7 @@ class Keyed(NamedTuple):
 
     @classmethod
     def end_to_end(cls, parts: Iterable[Keyed]) -> Keyed:
-        """All records; no longer in order of keys."""
+        """Return all records, which are not in order of keys any more."""
         keys, ids, sets = zip(*parts)
         return cls(
             np.concatenate(keys), [id_ for some in ids for id_ in some], Ragged.end_to_end([*sets])

@@ -284,6 +284,6 @@ def total_size(files: Iterable[Path | str]) -> int:
 
 
 def size_of(name: str, folder: Path) -> int:
-    """About how many bytes a file has once it is unpacked."""
+    """Estimate how many bytes a file has once it is unpacked."""
     path = folder / STDIN if name == "-" else Path(name)
     return path.stat().st_size * (PACKED if path.suffix in OPENERS else 1)

@@ -34,7 +34,7 @@ from neardup.stages.token_counting import order_counts, sum_counts, with_cost_pr
 
 
 def main(script: str) -> int:
-    """`script` is job.py."""
+    """Run job.py, whose path is `script`; return its exit code."""
     NearDuplicates.SCRIPT = os.path.realpath(script)
     NearDuplicates.LAUNCH = lambda typed: Launcher(typed).run()
     return run("job.py", NearDuplicates.run)
