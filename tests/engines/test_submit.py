@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import os
 import re
@@ -34,6 +35,14 @@ from tests.support.engines import (
     run,
 )
 from tests.support.fake_hadoop import FILE, LOOKED, fake_hadoop, last, listing, value, was_asked
+
+
+@pytest.fixture(autouse=True)
+def one_at_a_time(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Of two runs into /out the later one is refused, so these tests do not run side by side."""
+    with (tmp_path_factory.getbasetemp().parent / "one_run_into_out.lock").open("w") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX)  # which children do not inherit
+        yield
 
 
 def test_the_package_is_the_same_every_time(
