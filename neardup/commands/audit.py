@@ -14,8 +14,6 @@ In memory: the records of 2N ids, a block of the file, and the pairs of the samp
 weights the distinct tokens, too.  FILE is read twice.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator

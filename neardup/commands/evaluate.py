@@ -12,8 +12,6 @@ A pair is the two ids of a line, in this order: the job writes a < b, and by con
 pairs of both files are held in memory.
 """
 
-from __future__ import annotations
-
 import sys
 
 from neardup.evaluation.exact_answers import check_files, interval, ratio, read_pairs, row, share

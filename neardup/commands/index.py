@@ -1,7 +1,5 @@
 """`index`: keep what a run needs of old records, so that it need not read them again."""
 
-from __future__ import annotations
-
 import sys
 
 from neardup.engines.local.index_build import build

@@ -1,7 +1,5 @@
 """`similar`: all pairs that are similar by their sketches, each with an interval."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """`sketch`: write a sketch of some hundred bytes for each record."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path

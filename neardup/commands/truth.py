@@ -1,7 +1,5 @@
 """`truth`: write every pair, exactly, with all records in memory."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`tune`: which setting of the job suits a file, from a sample of it."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator

@@ -20,8 +20,6 @@ whose records have 0.923 or more, and a *hot* set (`--hot`), copied as it is.  A
 Same seed, same bytes, with any Python, numpy and machine.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Collection, Iterator
 from itertools import chain, count, islice

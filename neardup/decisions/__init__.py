@@ -7,8 +7,6 @@ May import: runtime, sets, reading, similarity, lines.
 A rule is a class in `rules.py` and one line in `RULES`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from neardup.decisions.rules import Direct, Rule, WholeClusters

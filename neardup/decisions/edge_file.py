@@ -5,8 +5,6 @@ lines of the later record in the order of the decision.  Held in memory: eight b
 each record that is in a pair.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial

@@ -8,8 +8,6 @@ first.  The setting with the least work is recommended; of equal ones, the one t
 Letters: b bands, r rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -20,8 +20,6 @@ s for 100,000 words each, in 32 MB.  That is a difference still, only not always
 Letters: n, m words of A and B between their equal beginnings and ends (1,000).
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence

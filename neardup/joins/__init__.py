@@ -9,8 +9,6 @@ Out: pairs of rows, with what they have in common.
 May import: sets, similarity.
 """
 
-from __future__ import annotations
-
 from typing import Callable
 
 from neardup.joins.inverted_index import Joined, nested_loop, weighted_nested_loop

@@ -11,11 +11,10 @@ hits and cells, or those of one set.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import Callable
 
 import numpy as np
 

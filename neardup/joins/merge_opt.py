@@ -28,9 +28,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isqrt
-from typing import Callable
 
 import numpy as np
 

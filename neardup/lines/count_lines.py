@@ -7,8 +7,6 @@ sum             999999999982:t0…042 TAB 17          first what is left to 10^1
 count           t0…042 TAB 17                       what a file of counts consists of
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -13,8 +13,6 @@ PLACE has sixteen hexadecimal digits (`reading.blocks`), SIZE eight, of 2^32-1 l
 shingles.  A \1 in an id becomes \1 DEL, so that shorter ids still come first.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from hashlib import blake2b

@@ -7,8 +7,6 @@ A task gets the name of its own file from Hadoop or mrjob, and finds its number 
 file in the list that no task reads does no harm; a task whose file is missing there ends.
 """
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re

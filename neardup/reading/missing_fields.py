@@ -4,8 +4,6 @@ The text is taken to be the field with the longest strings, and the id a field w
 differs from row to row, preferably one whose name ends with id.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

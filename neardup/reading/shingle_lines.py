@@ -9,8 +9,6 @@ Lines end with LF, CRLF or CR, as in Hadoop, and blank lines are not records.  T
 block are found and read all at once, by numpy.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Callable, NamedTuple
 

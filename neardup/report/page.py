@@ -4,8 +4,6 @@
 the template calls.  Jinja escapes every value; `shown` also makes hidden letters visible.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate

@@ -7,8 +7,6 @@ A folder is locked as long as the run, or a worker of it, lives, and a file in i
 So the next run can tell which folders a killed run has left behind, and removes them.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

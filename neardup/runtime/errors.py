@@ -1,7 +1,5 @@
 """Errors that end a program, and the command line to type instead."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -8,8 +8,6 @@ collections each is judged.
 An id that most records have is most often not an id at all, but the first word of each line.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping
 from fractions import Fraction

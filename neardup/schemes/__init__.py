@@ -8,8 +8,6 @@ Out: keys, and what a run can promise.
 May import: runtime, sets, similarity, lines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from neardup.schemes.exact import Auto, Exact, Partition, Prefix

@@ -9,8 +9,6 @@ higher probability still.
 Letters: s similarity, t threshold, b bands (15), r rows (7), recall (0.9999).
 """
 
-from __future__ import annotations
-
 import math
 from math import comb, fsum
 from typing import Callable

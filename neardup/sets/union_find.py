@@ -1,7 +1,5 @@
 """Which nodes the edges connect so far: disjoint sets with path halving (Tarjan 1975)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -28,8 +28,6 @@ Letters: T tokens in n sets; K hash functions (105), of which some are needed.  
 for a set of 100 tokens at K = 105, a hundred times that of plain min-hashes.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import factorial
 from typing import NamedTuple

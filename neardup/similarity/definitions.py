@@ -16,8 +16,6 @@ triangle inequality (Charikar 2002).  With A={a}, B={b}, C={a,b}, Dice has d(A,C
 Sources: Broder 1997 for resemblance and containment, Dice 1945, Szymkiewicz 1934 and Simpson 1943.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import atan2, hypot, inf, pi, sqrt

@@ -15,8 +15,6 @@ one number.
 Letters: S the size of the samples (256).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

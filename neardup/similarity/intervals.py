@@ -24,8 +24,6 @@ up to 5 ms for n = 10^7, 0.1 ms for n = 20; in decimals a millisecond for n = 25
 for n = 10,000, and each answer is kept.
 """
 
-from __future__ import annotations
-
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache

@@ -35,8 +35,6 @@ twice as many bits as shingles tell nearly all dissimilar sets apart.
 Letters: n sets, s and m as above (s = 64, m = 25), P pairs of row numbers (left[p], right[p]).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from neardup.sets.hashing import GOLDEN, mix, random_words

@@ -16,8 +16,6 @@ keys are together at each of them, and for two groups of records that differ, 48
 once in 2^48.  Keys of other partitions are not known, so with many partitions fewer are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np

@@ -12,8 +12,6 @@ it, how many there are, and letters that make Hadoop's default partitioner bring
 of this number, where there are so many reducers.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

@@ -11,8 +11,6 @@ for all of them.  Each engine carries the lines in its own way, or counts withou
 and what the run will cost, or another choice would save, is printed before the job begins.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Iterator

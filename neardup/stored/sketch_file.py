@@ -12,8 +12,6 @@ A file that was not written to its end has no such mark.  Held in memory: eight 
 the ids.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import struct

@@ -9,8 +9,6 @@ In memory each is a row of numbers below 2^48, ascending (of a signature, place 
 two are compared by what they share.  On disk a hash takes six bytes, and a signature its bits.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction

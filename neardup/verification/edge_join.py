@@ -15,8 +15,6 @@ are sent on as they are, and cost about n comparisons and n lines.  The forest s
 are: no two sets of different trees are similar.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Iterator
 

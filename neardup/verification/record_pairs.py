@@ -12,8 +12,6 @@ that has a direction the fifth says which way it goes: the new record is contain
 or contains it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import chain, combinations, product
 from math import comb

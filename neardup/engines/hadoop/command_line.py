@@ -1,7 +1,5 @@
 """The options of run_hadoop.sh, read and checked before Hadoop is asked for anything."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

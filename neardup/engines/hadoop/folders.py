@@ -19,8 +19,6 @@ all jobs of a user, while its path and its date stay the same.  So a copy is nev
 and its name has a hash of its content.
 """
 
-from __future__ import annotations
-
 import fcntl
 import getpass
 import hashlib

@@ -13,8 +13,6 @@ they are more than fits, a mapper's container is larger by them, and its JVM is 
 2^20 bytes, as Hadoop's.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 import sys

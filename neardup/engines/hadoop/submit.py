@@ -3,8 +3,6 @@
 It runs the jobs of `jobs` one after the other, or shows them, and sums up what they counted.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Hadoop on this machine: its programs, its jobs while they run, and why they failed."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

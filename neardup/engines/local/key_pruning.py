@@ -32,8 +32,6 @@ Numbers of records: record i of mapper k is i · N + k, and record i of segment 
 where J mappers and the segments are N together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, Union

@@ -10,8 +10,6 @@ the input.  Where a scheme asks how rare tokens are, they count these first, whi
 Everything temporary lies in one folder below TMPDIR, which goes away however this ends.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

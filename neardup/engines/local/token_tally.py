@@ -7,8 +7,6 @@
 A posting is a mixed token and a count; `external_group` brings those of a token together.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack

@@ -3,8 +3,6 @@
 Where a scheme asks how rare tokens are, another job counts them first.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import shlex

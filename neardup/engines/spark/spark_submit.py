@@ -1,7 +1,5 @@
 """run_spark.sh: check the options, and have spark-submit run `spark_job` with them."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os
