@@ -130,6 +130,6 @@ def _holds(kind: str, value: Any) -> bool:
     return isinstance(value, dict) and all(type(each) in (int, float) for each in value.values())
 
 
-def _is_threshold(value: str) -> bool:
+def _is_threshold(value: Any) -> bool:
     found = re.fullmatch("[1-9][0-9]{0,9}/[1-9][0-9]{0,9}", value)
     return found is not None and Fraction(value) <= 1
