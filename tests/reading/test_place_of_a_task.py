@@ -42,9 +42,9 @@ def test_a_task_finds_its_file(
 @pytest.mark.parametrize(
     ("new", "name", "said"),
     [
-        (["/in/\u00e9.txt", "/in/\u00e8.txt"], "/in/?.txt", "is in the list of input files twice"),
+        (["/in/\u00e9.txt", "/in/\u00e8.txt"], "/in/?.txt", "is twice in the list of input files"),
         (["/user/me/a.txt", "a.txt"], "hdfs://n/user/me/a.txt", "is in the list of input files tw"),
-        (["/in/a.txt", "/user/a.txt"], "hdfs://n/user/me/a.txt", "is no input file"),
+        (["/in/a.txt", "/user/a.txt"], "hdfs://n/user/me/a.txt", "is not in the list of input files"),
     ],
 )
 def test_a_task_takes_no_file_for_another(
