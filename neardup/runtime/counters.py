@@ -50,8 +50,8 @@ class Counters:
         self.bad_lines: list[tuple[str, int, str]] = []
         self.repeated = b""  # the smallest repeated id
         self.of_rows = False  # whether records are rows of a table, which can be numbered
-        self._usual_id: bytes | None = None  # the most frequent id of the first batch
-        self._of_usual_id = 0
+        self._one_id: bytes | None = None  # the most frequent id of the first batch
+        self._of_one_id = 0
 
     def add(self, name: str, count: int) -> None:
         self.counts[name] = self.counts.get(name, 0) + count
@@ -88,24 +88,15 @@ class Counters:
 
     def count_ids(self, ids: Sequence[bytes]) -> None:
         """Count the records of the most frequent id; b"" is that of rows without one."""
-        if self._usual_id is None and ids:
-            self._usual_id = Counter(ids).most_common(1)[0][0]
-        if self._usual_id:
-            self._of_usual_id += ids.count(self._usual_id)
-
-    @property
-    def one_id(self) -> str:
-        """The id that more than a quarter of the records of this stage have, or "".
-
-        The summary asks for half of all records: this process may have seen fewer of them.
-        """
-        if self._usual_id and 4 * self._of_usual_id > self.counts.get("records", 0):
-            return self._usual_id.decode("utf-8", "backslashreplace")
-        return ""
+        if self._one_id is None and ids:
+            self._one_id = Counter(ids).most_common(1)[0][0]
+        if self._one_id:
+            self._of_one_id += ids.count(self._one_id)
 
     def totals(self) -> dict[str, int]:
-        """Return all counts, by name."""
-        return {**self.counts, **({ONE_ID: self._of_usual_id} if self.one_id else {})}
+        """Return all counts; that of one id if a quarter of the records of this process have it."""
+        many = self._of_one_id and 4 * self._of_one_id > self.counts.get("records", 0)
+        return {**self.counts, **({ONE_ID: self._of_one_id} if many else {})}
 
     def report(self) -> None:
         """Report what was counted; see the head of this file.
@@ -136,13 +127,15 @@ class Counters:
 
     def as_dict(self) -> dict[str, Any]:
         """Return a report, in plain JSON values."""
+        totals = self.totals()
+        one_id = (self._one_id or b"") if ONE_ID in totals else b""
         return {
             "stage": self.stage,
-            "counts": self.totals(),
+            "counts": totals,
             "bad_lines": self.bad_lines,
             "promise": self.promise,
             "repeated": self.repeated.decode("utf-8", "backslashreplace"),
-            "one_id": self.one_id,
+            "one_id": one_id.decode("utf-8", "backslashreplace"),
             "of_rows": self.of_rows,
             "started": self.started,
             "ended": time.time(),

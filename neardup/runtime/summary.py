@@ -173,15 +173,17 @@ def of_one_id(reports: list[dict], counts: Mapping[str, int]) -> list[str]:
     found, records = counts.get(ONE_ID, 0), counts.get("records", 0)
     if found <= FEW or 2 * found <= records:
         return []
-    ids = sorted({report["one_id"] for report in reports if report.get("one_id")})
+    named = [report for report in reports if report.get("one_id")]
+    ids = sorted((-report["counts"][ONE_ID], report["one_id"]) for report in named)
     if not ids:
         return [
             f"one id, or a few, are on {found:,} of {records:,} records as tasks have counted; "
             f"their logs name them, behind `{ONE_ID}`: yarn logs -applicationId …"
         ]
-    which = f"the id {shown(ids[0].encode(), 100)}" + (" or another" if len(ids) > 1 else "")
+    id_ = ids[0][1]
+    which = f"the id {shown(id_.encode(), 100)}" + " or another" * any(i != id_ for _, i in ids)
     on = f"{found:,}" if found == records else f"at least {found:,}"
-    if ids[0].startswith("{"):
+    if id_.startswith("{"):
         advice = f"for JSON lines type: {typed_with('--input', 'jsonl')}"
     elif any(report.get("of_rows") for report in reports):
         advice = f"name another field with --id, or number the rows; type: {typed_numbering()}"
