@@ -1,8 +1,7 @@
 """What a stage counts, and how it reports that.
 
-stdout carries data only.  At its end a stage reports its counters: as Hadoop counters inside a
-Hadoop task; as a JSON file where `reports`, or `NEARDUP_REPORT`, names a folder, whose files
-`summarize` adds up; and else in words on stderr.
+stdout carries data only.  A stage reports its counts as Hadoop counters in a Hadoop task; as a JSON
+file where NEARDUP_REPORT names a folder, whose files `summarize` adds up; and else on stderr.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
@@ -27,9 +27,8 @@ STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silen
 class Counters:
     """Named counts, and the first bad lines.
 
-    `progress` names a count to show while the stage works: on stderr, if that is a terminal, or as
-    the status of a Hadoop task.  `reports` is the folder for a report, "" where the stage prints
-    its own summary; by default the environment names it.
+    progress: the count to show while the stage works, on a terminal or as a Hadoop task's status
+    reports: the folder for a report, "" to print a summary; by default that of the environment
     """
 
     def __init__(self, stage: str, progress: str = "", reports: str | None = None):
@@ -99,10 +98,7 @@ class Counters:
         return {**self.counts, **({ONE_ID: self._of_one_id} if many else {})}
 
     def report(self) -> None:
-        """Report what was counted; see the head of this file.
-
-        StageError, where the stage prints its own summary, if the input could not be read.
-        """
+        """Report what was counted; StageError where a stage by itself could not read its input."""
         if self._on_terminal:
             self._show("")
         if self._reports:
@@ -148,12 +144,7 @@ class Counters:
 
 def reports_in(folder: str) -> list[dict[str, Any]]:
     """Return the reports that the stages of a run have written there."""
-    reports = []
-    for name in sorted(os.listdir(folder)):
-        if name.endswith(".json"):
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                reports.append(json.load(file))
-    return reports
+    return [json.loads(path.read_bytes()) for path in sorted(Path(folder).glob("*.json"))]
 
 
 def summarize(folder: str, whole: bool = True) -> str:
