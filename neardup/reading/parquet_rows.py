@@ -280,8 +280,9 @@ def kept_parquet(
             held: list[Any] = []
             next_gone, done, size = next(gone, None), 0, 0
             rows, total = file.metadata.num_rows, _size(path)
-            groups = map(partial(_batches_of, file), range(file.num_row_groups))
-            for batch in chain.from_iterable(groups):
+            groups = range(file.num_row_groups)
+            of_groups = (batches(file, MOST_ROWS, None, i, 4 * READ_BYTES) for i in groups)
+            for batch in chain.from_iterable(of_groups):
                 stays = [True] * batch.num_rows
                 while next_gone is not None and next_gone < first + batch.num_rows:
                     stays[next_gone - first] = False
@@ -314,9 +315,3 @@ def _codec(file: Any) -> str:
         return "snappy"
     name: str = file.metadata.row_group(0).column(0).compression.lower()
     return "none" if name == "uncompressed" else name
-
-
-def _batches_of(file: Any, group: int) -> Iterator[Any]:
-    about = file.metadata.row_group(group)
-    size = max(1, min(MOST_ROWS, READ_BYTES * about.num_rows // max(about.total_byte_size, 1)))
-    return batches(file, size, None, group, 4 * READ_BYTES)

@@ -212,10 +212,7 @@ def _line_ends(marks: np.ndarray, kinds: np.ndarray) -> np.ndarray:
 def sorted_out(
     lines: ShingleLines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
 ) -> tuple[np.ndarray, list[BadLine]]:
-    """Return which lines are records (bool (n,)), and the others.
-
-    `why` returns the first flaw in the tokens of a flawed line.
-    """
+    """Return which lines are records (bool (n,)), and the others; `why` returns a line's flaw."""
     flawed = flawed | (lines.sizes == 0)
     if not lines.text.isascii() or b"\0" in lines.text:
         flawed |= [flaw_in(id_) is not None for id_ in lines.ids]

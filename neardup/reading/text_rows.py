@@ -111,11 +111,7 @@ def text_parser(
 def batch_of_texts(
     texts: Iterable[Text], shingler: Shingler, clean: Cleaning, gather: Gather
 ) -> Batch:
-    """Return the records of some texts; `gather` makes sets of their shingles.
-
-    A text of which cleaning leaves nothing, or that has no spots, has no shingles and is only
-    counted.
-    """
+    """Return the records of some texts; those without shingles are only counted."""
     some = list(texts)
     whole = [text for _, _, text in some]
     values, sizes = shingler.many(list(map(clean, whole)) if clean.names else whole)
@@ -142,11 +138,7 @@ def _together(texts: Batch, integers: list[Record], gather: Gather) -> Batch:
 
 
 def text_lines(block: bytes) -> Iterator[Record]:
-    r"""Yield the lines of text that are not blank.
-
-    >>> [(line.id, line.content, line.flaw) for line in text_lines(b"a\tto be\n\nb or not\nc\n")]
-    [(b'a', 'to be', ''), (b'b', 'or not', ''), (b'c', '', 'no shingles')]
-    """
+    """Yield the lines of text that are not blank."""
     sound = flaws.flaw_in(block) is None  # and so is each line
     for number, line in enumerate(block.splitlines()):
         id_, tab, text = line.partition(b"\t")
@@ -164,13 +156,7 @@ def text_lines(block: bytes) -> Iterator[Record]:
 
 
 def row_records(block: Lines, fields: Fields, needs_id: bool = False) -> Iterator[Record]:
-    r"""Yield the JSON lines, or rows of a table, that are not blank; `needs_id`: each has an id.
-
-    >>> lines = b'{"id": 7, "text": "to be"}\n{"text": [3, 1]}\n{"text": null}\n'
-    >>> records = row_records(lines, Fields.of(None, None))
-    >>> [record.flaw or record.content for record in records]
-    ['to be', array([3, 1], dtype=uint64), 'no text']
-    """
+    """Yield the JSON lines, or rows of a table, that are not blank; `needs_id`: each has an id."""
     needs_id = needs_id or fields.needs_id
     for number, line in lines_in(block):
         try:
@@ -206,11 +192,7 @@ def row_of(line: Line) -> Row:
 
 
 def json_line(line: Line) -> bytes:
-    """Return a row of a table as a JSON line, without its end; bytes stay as they are.
-
-    >>> json_line({"id": "a", "text": [3, 1]})
-    b'{"id":"a","text":[3, 1]}'
-    """
+    """Return a row of a table as a JSON line, without its end; bytes stay as they are."""
     if isinstance(line, bytes):
         return line
     values = (quote(v) if isinstance(v, str) else json.dumps(v) for v in line.values())
