@@ -1,7 +1,7 @@
 """A hook of mkdocs: pages beside docs/ join the site, and links fit it.
 
-README.md becomes the start page.  A link to a file that is not a page, such as a module, becomes its
-path, since the site has no source code.
+README.md becomes the start page.  A link to a file that is not a page, such as a module, becomes
+its path, since the site has no source code.
 """
 
 from __future__ import annotations
