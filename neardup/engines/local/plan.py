@@ -23,8 +23,9 @@ from neardup.engines.local.workers import STDIN, Workers, total_size
 from neardup.options.settings import Settings
 from neardup.reading.blocks import BLOCK_BYTES, NEW, Block
 from neardup.reading.input_files import NO_FILES, InputFile, Unchanged
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.program import cores, naming
+from neardup.runtime.summary import SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, partitions_for
 from neardup.stages.pairs import parsed, portions

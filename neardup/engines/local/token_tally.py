@@ -17,7 +17,7 @@ import numpy as np
 
 from neardup.engines.local.plan import Plan, everywhere, new_records
 from neardup.engines.local.workers import Workers
-from neardup.runtime.counters import SHUFFLED
+from neardup.runtime.summary import SHUFFLED
 from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Ragged, starts_of_runs
 from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts
