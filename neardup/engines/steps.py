@@ -13,7 +13,7 @@ from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterator, Sequence
 from typing import IO, Callable
 
-from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, places_from
+from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
 from neardup.engines.pipe import input_blocks, list_of_files, with_files
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
@@ -186,7 +186,8 @@ def _kept_of_task(decided: IO[bytes], input_files: str) -> Iterator[bytes]:
     """The kept lines of a task's part of the input."""
     first = task_place(input_files)
     chunks = blocks.with_line_ends(iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b""))
-    return kept_lines(chunks, first, places_from(decided, first), blocks.start_of_split().of_file)
+    gone = (place for place, _ in records_from(decided, first))
+    return kept_lines(chunks, first, gone, blocks.start_of_split().of_file)
 
 
 def _keep_of_files(decided: IO[bytes], options: Options, files: Sequence[str]) -> None:

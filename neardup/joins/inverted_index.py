@@ -136,7 +136,7 @@ class Index:
         return cls(len(sets), sets.values[order], holders[order])
 
     def overlaps(self, asking: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield (row, holder, common) in order of rows: which sets share how many tokens (int64)."""
+        """Yield (row, holder, common), in order of rows: which sets share how many tokens."""
         order = np.argsort(asking.values)  # each search begins near where the last one ended
         asked = asking.values[order]
         starts, hits = np.empty_like(order), np.empty_like(order)
