@@ -38,7 +38,7 @@ class Joined:
     """Pairs of row numbers, ascending, and their overlaps.
 
     left, right, common: int64 (P,), left < right; for weighted rows `common` is a sum of weights,
-    Python's integers (object)..  candidates: filter → how many pairs it leaves, in order; the first
+    Python's integers (object).  candidates: filter → how many pairs it leaves, in order; the first
     is "all", the pairs without an empty row, and the last "pairs", which is P.
     """
 

@@ -56,7 +56,7 @@ def at_most_twice(rows: np.ndarray) -> np.ndarray:
     """Return the rows (by key) with each repeated row twice: more repeats say no more.
 
     Subtle: groups of records stay the same, since records with one hash are together at all their
-    keys and are dropped together..  Where more than MANY rows of a key are left, two that are
+    keys and are dropped together.  Where more than MANY rows of a key are left, two that are
     `SHARED` stand for them: it is a candidate key, whatever its group.
 
     >>> at_most_twice(np.array([[3, 1], [5, 2], [5, 4], [5, 2], [5, 2]], np.uint64)).tolist()

@@ -188,7 +188,7 @@ def test_names_of_answers(tmp_path: Path) -> None:
         succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path, "-o", answer], tmp_path)
         assert b"".join(unpacked(str(answer))) == printed
     for flags, told in (
-        (["--output=kept", "-o", tmp_path / "kept.parquet"], "records stay in the form they have"),
+        (["--output=kept", "-o", tmp_path / "kept.parquet"], "kept records keep their form"),
         (["--output=removed", "-o", tmp_path / "removed.csv"], "name it .tsv"),
         (["--output=kept", "-o", path], "is an input"),
         (["--output=kept", "-o", f"{tmp_path}/"], "is an input"),
