@@ -31,7 +31,7 @@ from neardup.schemes.scheme import shown
 DOCUMENT = ROOT / "bench" / "results" / "one-machine.md"
 OPENING = """# On one machine
 
-Written by `make bench` from `.bench/results.json`; [docs/benchmarks.md](../../docs/benchmarks.md) has
+Written by `make bench` from .bench/results.json; [docs/benchmarks.md](../../docs/benchmarks.md) has
 the method, one table, and what neardup loses."""
 HEAD = (
     "contestant|banding|runs|seconds|ratio|CPU s|peak MiB|shuffled / input|pairs|recall|precision"
