@@ -62,7 +62,7 @@ class RunFile:
         for field in fields(cls):
             value = values.get(field.name)
             if not _holds(str(field.type), value) or (
-                field.name == "threshold" and not _is_threshold(value)
+                field.name == "threshold" and not _is_threshold(str(value))
             ):
                 raise ValueError(
                     f"of neardup {values[MARK]}, whose field {field.name} is different"

@@ -211,7 +211,7 @@ def test_decisions_and_two_collections(
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (b"a 1 2\n", "of 1 lines 1 stay, and 1 records were to go: did the in"),
+        (b"a 1 2\n", "of 1 lines 1 are kept, but 1 records are removed: did the in"),
         (b"e 5 6\nf 5 6\ng 7\nh 8\n", "a.txt: changed while it was read; run again"),
     ],
 )
