@@ -111,7 +111,7 @@ def files_named(names: list[str]) -> list[str]:
 
 
 class Start(NamedTuple):
-    """Where an input begins."""
+    """The beginning of an input."""
 
     place: str  # "videos.txt: ", or "" for standard input
     line: int

@@ -185,7 +185,7 @@ def refuse_no_lines(start: bytes, name: str) -> None:
             if remedy.startswith("--"):
                 line = typed_with(*remedy.split())
             else:
-                kind = kind_by_name(name)  # which standard input does not tell
+                kind = kind_by_name(name)  # unknown for standard input
                 options = ("--input", kind) if kind else ()
                 line = piped(remedy, "FILE" if name == "-" else name, *options)
             where = "standard input" if name == "-" else name

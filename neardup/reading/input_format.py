@@ -1,4 +1,4 @@
-"""How an input is read (--input, --id, --text, --shingle, --clean): its blocks, and their parser.
+"""Input formats (--input, --id, --text, --shingle, --clean): a file's pieces, and their parser.
 
 A new format of tables is one file, which turns a file into pieces of rows, and a line in `pieces`.
 """
