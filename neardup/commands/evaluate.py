@@ -15,7 +15,8 @@ pairs of both files are held in memory.
 import sys
 
 from neardup.evaluation.exact_answers import check_files, interval, ratio, read_pairs, row, share
-from neardup.runtime.program import bare_parser, run
+from neardup.options.command_parser import CommandParser
+from neardup.runtime.program import run
 
 NAME = "neardup evaluate"
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.
@@ -31,7 +32,7 @@ def main() -> int:
 
 
 def _evaluate() -> None:
-    parser = bare_parser(f"python3 -m {NAME}", DESCRIPTION)
+    parser = CommandParser(f"python3 -m {NAME}", DESCRIPTION)
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written")
     parser.add_argument("truth", metavar="TRUTH", help="what `truth` has written")
     parser.add_argument(

@@ -24,9 +24,10 @@ import argparse
 from collections.abc import Collection, Iterator
 from itertools import chain, count, islice
 
+from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import bare_parser, run, write_all
+from neardup.runtime.program import run, write_all
 from neardup.sets.hashing import random_words
 
 NAME = "neardup videos"
@@ -66,7 +67,7 @@ def _videos() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = bare_parser(f"python3 -m {NAME}", DESCRIPTION)
+    parser = CommandParser(f"python3 -m {NAME}", DESCRIPTION)
     for flag, metavar, default, help_ in (
         ("--records", "N", "2000", "how many lines"),
         ("--seed", "N", "1", "another seed gives other records; 0 to 2^64-1"),

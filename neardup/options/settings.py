@@ -21,7 +21,7 @@ from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import UsageError
+from neardup.runtime.errors import UsageError, not_one_of
 from neardup.runtime.summary import MAX_BAD
 from neardup.schemes import SCHEMES
 from neardup.schemes.minhash import Sketched
@@ -191,7 +191,7 @@ def _scheme_name(options: Options) -> str:
     """The scheme; UsageError if there is none, or an option belongs to another one."""
     name = _given(options.scheme, "exact" if options.exact else table.DEFAULT_SCHEME)
     if name not in SCHEMES:
-        raise UsageError(f"--scheme: {name!r} is not one of {', '.join(SCHEMES)}")
+        raise UsageError(f"--scheme: {not_one_of(name, SCHEMES)}")
     if options.exact and name != "exact":
         raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
     for flag, option in table.SCHEME_OPTIONS.items():
@@ -299,7 +299,7 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> Request
 def _cannot_promise(measure: str, scheme: str) -> str:
     able = [name for name, other in SCHEMES.items() if measure in other.measures]
     if not able:
-        return f"--measure: {measure!r} is not one of {', '.join(table.measures())}"
+        return f"--measure: {not_one_of(measure, table.measures())}"
     why = ""
     if measure in ("overlap", "containment"):
         why = ": a small set inside a large one has next to no Jaccard similarity"

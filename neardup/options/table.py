@@ -14,11 +14,11 @@ from typing import Any, Callable
 
 from neardup.decisions import RULES
 from neardup.lines.tagged_ids import PRIORITIES
+from neardup.options.command_parser import CommandParser
 from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import bare_parser
 from neardup.runtime.summary import MAX_BAD, in_words
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Option, whole
@@ -337,11 +337,9 @@ def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
         raise UsageError(f"{flag}: {error}") from None
 
 
-def parser(
-    name: str, description: str, flags: Collection[str] = OPTIONS
-) -> argparse.ArgumentParser:
+def parser(name: str, description: str, flags: Collection[str] = OPTIONS) -> CommandParser:
     """A parser of these flags of the table; the other options have their defaults."""
-    result = bare_parser(name, description)
+    result = CommandParser(name, description)
     for flag, spec in OPTIONS.items():
         if flag in flags:
             result.add_argument(flag, **spec)
