@@ -108,9 +108,10 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with the nearest option of those that are not known."""
-        wrong = [word.partition("=")[0] for word in message.split() if word.startswith("--")]
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        wrong = [word.partition("=")[0] for word in words.split() if unknown and word[0] == "-"]
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
-        meant = "".join(nearest(word, known) for word in wrong if word not in known)
+        meant = "".join(nearest(word, known) for word in wrong)
         prog = as_called(self.prog)
         self.exit(2, f"{prog}: {message}{meant}; {prog} -h lists the options\n")
 

@@ -47,14 +47,14 @@ def nearest(word: str, names: Iterable[str]) -> str:
     """
     import difflib
 
-    found = difflib.get_close_matches(word, names, n=1)
+    found = difflib.get_close_matches(word, names, n=1, cutoff=0.75)
     return f"; did you mean {found[0]}?" if found else ""
 
 
 def not_one_of(word: str, names: Iterable[str]) -> str:
     """
-    >>> not_one_of("jsonlines", ["text", "jsonl"])
-    "'jsonlines' is not one of text, jsonl; did you mean jsonl?"
+    >>> not_one_of("json", ["text", "jsonl"])
+    "'json' is not one of text, jsonl; did you mean jsonl?"
     """
     names = list(names)
     return f"{word!r} is not one of {', '.join(names)}{nearest(word, names)}"
