@@ -28,8 +28,7 @@ STANDARD_OUTPUT = "standard output"  # in messages
 def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
     """Run `main` and turn whatever ends it into a message on stderr and an exit code.
 
-    `reports` is the folder of a run, by default that of the environment: of the processes that
-    share it, one reports why the run fails.
+    Of the processes of a run, which share a folder of `reports`, one reports why it fails.
     """
     end = partial(_ended, os.environ.get(REPORTS, "") if reports is None else reports)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
@@ -167,9 +166,7 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def job_command() -> list[str]:
