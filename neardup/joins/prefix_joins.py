@@ -42,12 +42,7 @@ SUFFIX_DEPTH = 2  # cuts each suffix in four
 
 
 def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs of rows whose resemblance reaches the threshold.
-
-    >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
-    >>> all_pairs(rows, Threshold.parse("0.9")).candidates
-    {'all': 3, 'length': 3, 'prefix': 1, 'pairs': 1}
-    """
+    """Return the pairs of rows whose resemblance reaches the threshold."""
     records = Ordered.of(rows)
     first = records.first_partner(threshold)
     counts = {**records.counts(first), "prefix": 0}
@@ -68,12 +63,7 @@ def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs of rows whose resemblance reaches the threshold.
-
-    >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
-    >>> ppjoin(rows, Threshold.parse("0.9")).candidates
-    {'all': 3, 'length': 3, 'prefix': 1, 'positional': 1, 'pairs': 1}
-    """
+    """Return the pairs of rows whose resemblance reaches the threshold."""
     records = Ordered.of(rows)
     first = records.first_partner(threshold)
     counts = {**records.counts(first), "prefix": 0, "positional": 0}

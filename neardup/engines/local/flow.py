@@ -27,7 +27,7 @@ import numpy as np
 from neardup.decisions.kept_lines import keep_file, keep_in_one
 from neardup.engines.local import key_pruning
 from neardup.engines.local import plan as plans
-from neardup.engines.local.key_pruning import SharedKeys, numbers
+from neardup.engines.local.key_pruning import SharedKeys, numbers, segment_records
 from neardup.engines.local.plan import Plan, Source, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import BucketWriter, buckets_of
 from neardup.engines.local.token_tally import counted
@@ -145,14 +145,10 @@ def shared_files(plan: Plan, number: int) -> list[Path]:
 def send(plan: Plan, k: int) -> None:
     """Write a share of the records beside the keys that the pruning has kept."""
     counters = plan.counters("send")
-    segments = range(plan.jobs, plan.sources)
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
         writer = BucketWriter([stack.enter_context(open(path, "wb")) for path in paths])
-        for batch, keys in chain(
-            own_records(plan, k, counters),
-            *(segment_records(plan, k, number, counters) for number in segments),
-        ):
+        for batch, keys in records_to_send(plan, k, counters):
             writer.add(tagged(batch, plan.settings), keys)
         writer.flush()
         counters.add(SHUFFLED, writer.written)
@@ -160,8 +156,8 @@ def send(plan: Plan, k: int) -> None:
     counters.report()
 
 
-def own_records(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records of a mapper that have keys to send, and these keys."""
+def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
+    """Yield the records of a mapper, and a share of each segment's, that have keys to send."""
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in plans.kept_records(plan, k, counters):
@@ -170,19 +166,13 @@ def own_records(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch,
             done = end
             some = np.flatnonzero(keys.sizes)
             yield batch.take(some), keys.take(some)
-
-
-def segment_records(
-    plan: Plan, k: int, number: int, counters: Counters
-) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield a share of a segment's records that have keys to send, and these keys."""
-    segment = plan.segments[number - plan.jobs]
-    if k == 0:
-        counters.add("records", len(segment))
-        counters.add(OLD_RECORDS, len(segment))
-    with shared_keys(plan, number) as shared:
-        records = key_pruning.records_to_send(segment, shared, number, plan.sources, k, plan.jobs)
-        yield from plan.progress.followed(k, records, shared.position)
+    for number, segment in enumerate(plan.segments, plan.jobs):
+        if k == 0:
+            counters.add("records", len(segment))
+            counters.add(OLD_RECORDS, len(segment))
+        with shared_keys(plan, number) as shared:
+            records = segment_records(segment, shared, number, plan.sources, k, plan.jobs)
+            yield from plan.progress.followed(k, records, shared.position)
 
 
 def reduce(plan: Plan, k: int) -> None:

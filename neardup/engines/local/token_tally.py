@@ -28,6 +28,11 @@ Column = tuple[np.ndarray, np.ndarray]  # distinct values (uint64), ascending; t
 
 def counted(workers: Workers, plan: Plan) -> TokenCounts:
     """Count the tokens of all records, which are parsed and kept on disk on the way."""
+
+    def sum_tokens(plan: Plan, k: int) -> None:
+        mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
+        sum_counts(mine, plan.path("best", k))
+
     plan.progress.stage("tokens", total_size(plan.files), together=True)
     everywhere(workers, plan, "mapper", count_tokens)
     everywhere(workers, plan, "counts", sum_tokens)
@@ -49,15 +54,6 @@ def count_tokens(plan: Plan, k: int) -> None:
     counters.report()
 
 
-def sum_tokens(plan: Plan, k: int) -> None:
-    """Sum every N-th partition of the tokens of all mappers."""
-    mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
-    sum_counts(mine, plan.path("best", k))
-    for paths in mine:
-        for path in paths:
-            path.unlink()
-
-
 def write_counts(
     batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
 ) -> int:
@@ -75,13 +71,15 @@ def write_counts(
 
 
 def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
-    """Write the most frequent tokens of some partitions, each given as the files of all mappers."""
+    """Write the most frequent tokens of some partitions, and remove their files, one per mapper."""
     none = TokenCounts.empty()
     best = none.tokens, none.frequencies
     for sources in partitions:
         for keys in key_ranges(sources, WORD_BITS):
             mixed, frequencies = _summed(keys.rows(sources))
             best = _best(best, (unmix(mixed), frequencies))
+        for path in sources:
+            path.unlink()
     target.write_bytes(np.column_stack((best[0], best[1].astype(np.uint64))).data)
 
 
