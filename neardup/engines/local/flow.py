@@ -30,7 +30,6 @@ from neardup.engines.local import plan as plans
 from neardup.engines.local.key_pruning import SharedKeys, numbers, segment_records
 from neardup.engines.local.plan import Plan, Source, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import BucketWriter, buckets_of
-from neardup.engines.local.token_tally import counted
 from neardup.engines.local.workers import Workers, total_size
 from neardup.lines.answer_lines import removed_line
 from neardup.options.settings import Settings, counts_first
@@ -64,7 +63,7 @@ def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
     """
     source: Source = plans.new_records
     if counts_first(options):
-        settings = settings_with_counts(options, counted(workers, plan))
+        settings = settings_with_counts(options, plans.token_counts(workers, plan))
         plan, source = plan._replace(settings=settings), plans.kept_records
     write_postings(workers, plan, source)
     plan.unchanged.check()
