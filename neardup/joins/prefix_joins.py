@@ -6,8 +6,8 @@ rarest first.  A record asks the index for each token of its prefix, is compared
 finds, and then puts the same tokens into the index.
 
 PPJoin (Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near Duplicate Detection, WWW 2008) adds
-the positional filter, and a shorter prefix in the index.  The position of a token in x, and in y,
-bounds how many tokens both can still share:
+the positional filter, and a shorter prefix in the index.  The positions of a common token bound how
+many tokens both can still share:
 
     x   a c d │ f g h i j         both have a, then d: 2 tokens, and at most 4 more follow
     y   a b d │ f g h i

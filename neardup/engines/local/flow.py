@@ -8,8 +8,8 @@
               or  decide   write which records are removed, from the sorted edges
                   keep     sort them by place, and write the lines that are kept
 
-The steps of the first two run in all workers at once, and are functions of the plan and the
-worker's number.  Those of the last are one process each, which reads what `sort` writes.
+The steps of the first two are functions of the plan and the worker's number, and run in all workers
+at once.  Those of the last are one process each, which reads what `sort` writes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from neardup.engines.local import key_pruning
 from neardup.engines.local import plan as plans
 from neardup.engines.local.key_pruning import SharedKeys, numbers, segment_records
 from neardup.engines.local.plan import Plan, Source, everywhere, sort_to, sorted_through
-from neardup.engines.local.spilled_buckets import BucketWriter, buckets_of
+from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
 from neardup.engines.local.workers import Workers, total_size
 from neardup.lines.answer_lines import removed_line
 from neardup.options.settings import Settings, counts_first
@@ -40,7 +40,7 @@ from neardup.runtime.counters import SHUFFLED, Counters
 from neardup.runtime.program import write_to
 from neardup.runtime.summary import OLD_RECORDS
 from neardup.sets.ragged import Batch, Ragged
-from neardup.stages.external_group import ROW_BYTES, PartitionWriter
+from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, tagged, with_keys
 from neardup.stages.token_counting import settings_with_counts
 from neardup.verification.bucket_batch import BucketBatch
@@ -98,13 +98,13 @@ def count(plan: Plan, k: int, source: Source) -> None:
     counters = plan.counters("count")
     with ExitStack() as stack:
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
-        postings = PartitionWriter([stack.enter_context(open(path, "wb")) for path in paths])
+        files = [stack.enter_context(open(path, "wb")) for path in paths]
         done = 0
         batches = source(plan, k, counters)
         for batch, keys in with_keys(batches, plan.settings, counters):
             end = done + len(batch.ids)
             records = numbers(np.arange(done, end), k, plan.sources)
-            postings.add(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
+            write_rows(np.column_stack((keys.values, np.repeat(records, keys.sizes))), files)
             done = end
             counters.add(SHUFFLED, ROW_BYTES * len(keys.values))
     counters.report()
@@ -146,11 +146,10 @@ def send(plan: Plan, k: int) -> None:
     counters = plan.counters("send")
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
-        writer = BucketWriter([stack.enter_context(open(path, "wb")) for path in paths])
-        for batch, keys in records_to_send(plan, k, counters):
-            writer.add(tagged(batch, plan.settings), keys)
-        writer.flush()
-        counters.add(SHUFFLED, writer.written)
+        files = [stack.enter_context(open(path, "wb")) for path in paths]
+        records = records_to_send(plan, k, counters)
+        with_tags = ((tagged(batch, plan.settings), keys) for batch, keys in records)
+        counters.add(SHUFFLED, write_buckets(with_tags, files))
     plan.path("records", k).unlink()
     counters.report()
 

@@ -33,10 +33,10 @@ from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partia
 from neardup.stages.external_group import (
     ROW_BYTES,
     WORD_BITS,
-    PartitionWriter,
     by_key,
     key_ranges,
     partitions_for,
+    write_rows,
 )
 from neardup.stages.pairs import parsed, portions
 from neardup.stored.segment import Segment
@@ -260,10 +260,10 @@ def write_counts(
 
     Returns the number of bytes.
     """
-    writer, sample, rows = PartitionWriter(tokens), Sample(), 0
+    sample, rows = Sample(), 0
     for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
         sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)
-        writer.add(np.column_stack((mix(token), frequency.astype(np.uint64))))
+        write_rows(np.column_stack((mix(token), frequency.astype(np.uint64))), tokens)
         rows += len(size) + len(token)
     pickle.dump((sample.hashes, sample.sets), drawn)
     return ROW_BYTES * rows + drawn.tell()
