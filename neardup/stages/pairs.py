@@ -32,10 +32,10 @@ from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW, Block, blocks_of
 from neardup.reading.input_check import LOOKED_AT, NO_ROW, BadLine, look_of
 from neardup.reading.text_rows import with_row_ids
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError, WireError, shown
 from neardup.runtime.program import system_sort
-from neardup.runtime.summary import OLD_BAD, OLD_RECORDS, OTHER, SINGLE
+from neardup.runtime.summary import LIKE, OLD_BAD, OLD_RECORDS, OTHER, SHUFFLED, SINGLE, bad_lines
 from neardup.sets.ragged import Batch, Ragged, chunks
 from neardup.verification import RECORDS
 from neardup.verification.bucket_batch import BucketBatch
@@ -136,10 +136,11 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
     counters.bad_line(block.place, line, message, bad.reason)
     if block.first < NEW:
         counters.add(OLD_BAD, 1)
-    if sum(counters.looks.values()) < LOOKED_AT:
+    if bad_lines(counters.counts) <= LOOKED_AT:
         # In a well-formed row only values are wrong, and its text here is JSON of our making.
         as_asked = settings.form.fields and bad.reason not in NO_ROW
-        counters.looks_like(OTHER if as_asked else look_of(bad.text, line, str(settings.form)))
+        look = OTHER if as_asked else look_of(bad.text, line, str(settings.form))
+        counters.add(LIKE + look, 1)
 
 
 def reduce_buckets(

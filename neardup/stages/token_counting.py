@@ -22,8 +22,9 @@ from neardup.lines.keyed_lines import encode_sets, encoded_size
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.options.table import Options
 from neardup.reading.blocks import Block
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError, WireError, shown
+from neardup.runtime.summary import SHUFFLED
 from neardup.sets import token_counts
 from neardup.sets.token_counts import Sample, TokenCounts, partial_counts
 from neardup.stages.pairs import parsed

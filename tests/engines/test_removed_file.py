@@ -155,7 +155,7 @@ def test_a_name_that_is_too_long_is_refused_before_the_work(
         assert (result.code, name.read_bytes()) == (0, REMOVED)
     else:
         assert (result.code, result.out, os.listdir(folder)) == (2, b"", [])
-        assert result.err.endswith(": this name is too long; take a shorter one\n")
+        assert result.err.endswith(": is too long; take a shorter name\n")
         assert len(result.err.splitlines()) == 1
 
 

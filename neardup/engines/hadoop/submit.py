@@ -1,7 +1,4 @@
-"""run_hadoop.sh: the job by Hadoop Streaming, on the cluster that HADOOP_CONF_DIR points at.
-
-It runs the jobs of `jobs` one after the other, or shows them, and sums up what they counted.
-"""
+"""run_hadoop.sh: run or show the Streaming jobs of `jobs`, and sum up their counters."""
 
 import os
 import shlex
@@ -15,21 +12,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from neardup.runtime.interpreter import require
 
-if __name__ == "__main__":  # else the program that imports this has asked
+if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_hadoop.sh")
 
 from neardup.engines.cluster import check_unchanged
 from neardup.engines.hadoop import command_line, folders, jobs, shipping, sizes
-from neardup.engines.hadoop.sizes import AUTO, MAP_MEMORY, MAPS, REDUCERS, File
+from neardup.engines.hadoop.sizes import AUTO, MAP_MEMORY
 from neardup.engines.hadoop.watching import Job, hadoop, say
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import counts_first, settings_before_counts
 from neardup.reading.input_files import format_input_files
 from neardup.runtime.atomic_write import LOCKED, swept_folder
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
 from neardup.runtime.program import end_on_signals, run
-from neardup.runtime.summary import REMOVED, describe, judged
+from neardup.runtime.summary import REMOVED, SHUFFLED, describe, judged
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import check_lines, decide_edges
 from neardup.stages.phases import AGAIN, check_rounds
@@ -59,7 +56,7 @@ def main(typed: str = f"./{NAME}") -> None:
         with folders.claimed(asked.answers):
             if asked.overwrite:
                 folders.remove_answers(asked.answers)
-            elif plan.between:  # else Hadoop says so when the first job starts
+            elif plan.between:  # otherwise Hadoop refuses it when the first job starts
                 for folder in filter(folders.exists, asked.answers):
                     raise StageError(
                         f"{folder} already exists; --overwrite removes an earlier answer"
@@ -68,22 +65,21 @@ def main(typed: str = f"./{NAME}") -> None:
 
 
 def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
-    """List the input files, where tasks must know them, or Hadoop how many tasks there will be."""
-    old: list[File] = []
-    new: list[File] = []
+    """List the input files, if tasks must know them, and set the numbers of tasks."""
     if asked.tagged:
         old, new = sizes.listed(asked.options.against), sizes.listed(asked.inputs)
         asked.listed = new
         names = format_input_files(*([file.name for file in files] for files in (old, new)))
-        if asked.show:  # the list stays, as the command does
+        if asked.show:  # the list is kept, so that the command can be run
             asked.places = str(shipping.kept_bytes(names))
         else:
             path = temporary / "input-files.tsv"
             path.write_bytes(names)
             asked.places = str(path)
-    elif not _numbers_are_given(asked):
-        new = sizes.listed([*asked.inputs, *asked.options.against])
-    lines = sizes.line_bytes([*old, *new], settings_before_counts(asked.options))
+        files = [*old, *new]
+    else:
+        files = sizes.listed([*asked.inputs, *asked.options.against])
+    lines = sizes.line_bytes(files, settings_before_counts(asked.options))
     if asked.rounds == AUTO:
         asked.rounds = "2" if lines > sizes.WORTH_TWO_ROUNDS else "1"
     sent = lines // sizes.SHARED_LINES if asked.rounds == "2" else lines  # about
@@ -93,20 +89,15 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
     asked.key_reducers = sizes.key_reducers_for(lines, int(asked.reducers))
 
 
-def _numbers_are_given(asked: jobs.Submission) -> bool:
-    """Of rounds, maps and reducers, so that nothing is to be found out."""
-    given = {text.partition("=")[0] for text in asked.define}
-    if asked.reducers != AUTO:
-        given.add(REDUCERS)
-    return asked.rounds != AUTO and given >= {MAPS, REDUCERS}
-
-
 class Commands(NamedTuple):
-    """The commands of a run."""
+    """The jobs of a run, in order, by name; the folders of answers, each with its job.
 
-    commands: dict[str, list[str]]  # of the jobs, in order
-    answers: dict[str, str]  # folder → the job that writes it
-    between: str  # the folder for what goes from job to job; "" if there is one job
+    between: the folder for data between jobs; "" if there is one job.
+    """
+
+    commands: dict[str, list[str]]
+    answers: dict[str, str]
+    between: str
 
     def shown(self) -> str:
         lines = []
@@ -114,9 +105,7 @@ class Commands(NamedTuple):
             lines.append(shlex.join(command))
             if name == KEYS:
                 shared = f"{self.between}/{KEYS}"
-                lines.append(
-                    f"# with a larger {MAP_MEMORY}, where {shared} is over a quarter of it:"
-                )
+                lines.append(f"# with a larger {MAP_MEMORY} if {shared} is over a quarter of it:")
         lines.append(shlex.join(folders.marking([*self.answers])))
         if self.between:
             lines.append(shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", self.between]))
@@ -124,7 +113,7 @@ class Commands(NamedTuple):
 
 
 def planned(asked: jobs.Submission) -> Commands:
-    """records → (sums → counts →) (shared keys →) pairs (→ dedup), or edges → decided (→ lines)"""
+    """Return the commands of all jobs that these options need."""
     output, *removed = asked.answers
     tokens_first, keys_first = counts_first(asked.options), asked.rounds == "2"
     kept = asked.options.output == "kept"
@@ -157,7 +146,7 @@ def planned(asked: jobs.Submission) -> Commands:
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
-    """Run the jobs; in the end nothing is left but OUTPUT, and after a failure not even that."""
+    """Run the jobs; only OUTPUT is left at the end, and nothing after a failure."""
     settings = first_settings(asked.options)
     counters = Counters("job")
     counters.promise = settings.promise
@@ -179,13 +168,13 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
                 settings_with_counts(asked.options, counted)
         _check(started, asked, counters.counts)
         if asked.decides and not started[DECISION].counters():
-            # Hadoop does not listen to a reducer that had nothing to read.
+            # A reducer with nothing to read has no counters.
             list(decide_edges([], settings, counters))
     except BaseException as error:
         detach = asked.detach and not isinstance(error, Exception)
         _clean_up(started, plan, detach)
         raise
-    # Both at the same time: each is a JVM of its own, and takes seconds.
+    # At the same time: each is a JVM of its own, and takes seconds.
     marking = subprocess.Popen(folders.marking(asked.answers), stdin=subprocess.DEVNULL)
     if plan.between:
         folders.remove([plan.between])
@@ -208,9 +197,9 @@ def _check(ended: dict[str, Job], asked: jobs.Submission, counts: dict[str, int]
 
 
 def _clean_up(started: dict[str, Job], plan: Commands, detach: bool) -> None:
-    """After a run that was cut short: end the job, and remove the folders that the run has made.
+    """End the job of a run that was cut short, and remove the folders that the run has made.
 
-    Another run may have made an answer's folder at the same time, which Hadoop does not notice.
+    Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
     """
     last = [*started.values()][-1] if started else None
     own = [plan.between] * bool(plan.between)
@@ -232,11 +221,11 @@ def _clean_up(started: dict[str, Job], plan: Commands, detach: bool) -> None:
 
 
 def _counts(path: str) -> TokenCounts:
-    """From a file on the cluster."""
+    """Read token counts from a file on the cluster."""
     with tempfile.NamedTemporaryFile() as file:
         command = [hadoop(), "fs", "-cat", path]
         if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file).returncode:
-            raise StageError(f"cannot read {path}; Hadoop said why above")
+            raise StageError(f"cannot read {path}; see Hadoop's messages above")
         return read_counts(file.name, own=True)
 
 

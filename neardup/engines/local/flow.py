@@ -36,9 +36,9 @@ from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.reading.input_files import InputFile
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.program import write_to
-from neardup.runtime.summary import OLD_RECORDS
+from neardup.runtime.summary import OLD_RECORDS, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, tagged, with_keys

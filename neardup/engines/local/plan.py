@@ -25,8 +25,9 @@ from neardup.options.settings import Settings
 from neardup.reading.blocks import BLOCK_BYTES, NEW, Block
 from neardup.reading.compressed import OPENERS, suffix_of
 from neardup.reading.input_files import NO_FILES, InputFile, Unchanged
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.program import cores, naming
+from neardup.runtime.summary import SHUFFLED
 from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Batch, Ragged, starts_of_runs
 from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts

@@ -211,4 +211,4 @@ class Launcher:
         application = steps[-1].get("application_id", "") if steps else ""
         reason = first_message(application, runner.get_hadoop_bin()[0])
         reason = for_nodes(reason, "type --ship-numpy, or --python-bin PATH of one that has it")
-        return reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above"
+        return reason.removeprefix("job.py: ") or "the job failed; see Hadoop's messages above"

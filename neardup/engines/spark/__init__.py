@@ -8,4 +8,4 @@ Spark moves rows of a mebibyte, (partition, block), some thousand of them; what 
 the stages know.  Nothing but this folder and `neardup.library.spark` imports pyspark.
 """
 
-INSTALL = "python3 -m pip install 'neardup-mapreduce[spark]'"
+INSTALL = "python3 -m pip install 'neardup[spark]'"

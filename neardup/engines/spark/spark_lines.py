@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LINE = "concat(cast(value as binary), X'0A') as line"
-UNPACKED = (".gz", ".bz2")  # what Spark unpacks by a file's name, whatever else is installed
 
 
 def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
@@ -154,7 +153,7 @@ def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
             if now != split:
                 split, number = now, 1
                 if now.path and not now.start:
-                    refuse_no_lines(values[low].as_py()[:MAGIC_BYTES], now.name, UNPACKED)
+                    refuse_no_lines(values[low].as_py()[:MAGIC_BYTES], now.name)
             yield SplitRows(split, number, values, ends, low, high)
             number += high - low
 
