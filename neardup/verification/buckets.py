@@ -159,7 +159,7 @@ def _spill(
 ) -> tuple[int, bytes, bool]:
     """Write the bucket that begins with `start`, from line `line_number` on, to `file`.
 
-    Returns its number of lines, what follows it in the last block read, and whether its lines
+    Returns its number of lines, what follows it in the last block read, and True if its lines
     came in byte order, as from `sort` or a secondary sort.
     """
     count, before, in_order = 0, b"", True

@@ -31,14 +31,8 @@ from neardup.runtime.summary import SHUFFLED
 from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Batch, Ragged, starts_of_runs
 from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts
-from neardup.stages.external_group import (
-    ROW_BYTES,
-    WORD_BITS,
-    by_key,
-    key_ranges,
-    partitions_for,
-    write_rows,
-)
+from neardup.stages import external_group
+from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import parsed, portions
 from neardup.stored.segment import Segment
 
@@ -85,7 +79,7 @@ class Plan(NamedTuple):
         size = total_size(files) + (PACKED - 1) * total_size(packed)
         jobs = workers_for(jobs, size)
         progress = Progress(program, steps, jobs)
-        shares = partitions_for(size), processes.turns()
+        shares = external_group.partitions_for(size), processes.turns()
         return cls(settings, files, names, places, jobs, *shares, folder, progress, **more)
 
     @property
@@ -275,7 +269,7 @@ def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
     none = TokenCounts.empty()
     best = none.tokens, none.frequencies
     for sources in partitions:
-        for keys in key_ranges(sources, WORD_BITS):
+        for keys in external_group.key_ranges(sources, external_group.WORD_BITS):
             mixed, frequencies = _summed(keys.rows(sources))
             best = _best(best, (unmix(mixed), frequencies))
         for path in sources:
@@ -294,7 +288,7 @@ def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> T
         rows = np.fromfile(path, np.uint64).reshape(-1, 2)
         best = _best(best, (rows[:, 0], rows[:, 1].astype(np.int64)))
     rows = np.concatenate([np.fromfile(path, np.uint64) for path in sizes]).reshape(-1, 2)
-    size, holders = _summed(by_key(rows))
+    size, holders = _summed(external_group.by_key(rows))
     return TokenCounts(size.astype(np.int64), holders, *best, sample.sets)
 
 

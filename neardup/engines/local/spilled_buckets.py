@@ -45,9 +45,8 @@ class Keyed(NamedTuple):
     def end_to_end(cls, parts: Iterable[Keyed]) -> Keyed:
         """Return all records, no longer in order of keys."""
         keys, ids, sets = zip(*parts)
-        return cls(
-            np.concatenate(keys), [id_ for some in ids for id_ in some], Ragged.end_to_end([*sets])
-        )
+        all_ids = [id_ for some in ids for id_ in some]
+        return cls(np.concatenate(keys), all_ids, Ragged.end_to_end([*sets]))
 
 
 def write_run(file: BinaryIO, records: Keyed) -> int:
@@ -62,17 +61,15 @@ def write_run(file: BinaryIO, records: Keyed) -> int:
 
 
 class Run(NamedTuple):
-    """keys: uint64 (n,), ascending; sizes: uint32 (n,), of the sets; lengths: uint32 (n,), of ids
-    in bytes; kind: of tokens; weighted: whether there are weights; start: where the head ends.
-    """
+    """A run of n records in a file."""
 
     file: BinaryIO
-    keys: np.ndarray
-    sizes: np.ndarray
-    lengths: np.ndarray
-    kind: np.dtype
+    keys: np.ndarray  # uint64 (n,), ascending
+    sizes: np.ndarray  # uint32 (n,), of the sets
+    lengths: np.ndarray  # uint32 (n,), of the ids in bytes
+    kind: np.dtype  # of tokens
     weighted: bool
-    start: int
+    start: int  # the end of the head
 
     @classmethod
     def all_of(cls, file: BinaryIO) -> Iterator[Run]:
@@ -99,7 +96,10 @@ class Run(NamedTuple):
         low, high = np.searchsorted(self.keys, np.array([first, last + 1], np.uint64)).tolist()
         if low == high:
             return None
-        offsets, bounds = (_ends(each[low:high]) for each in (self.sizes, self.lengths))
+        offsets, bounds = (
+            np.append(0, np.cumsum(each[low:high], dtype=np.int64))
+            for each in (self.sizes, self.lengths)
+        )
         before, count = _sum(self.sizes[:low]), int(offsets[-1])
         values = self._column(self.start, self.kind, before, count).astype(np.uint64)
         weights = None
@@ -117,10 +117,6 @@ class Run(NamedTuple):
 
 def _sum(counts: np.ndarray) -> int:
     return int(counts.sum(dtype=np.int64))
-
-
-def _ends(counts: np.ndarray) -> np.ndarray:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
 
 
 def files_for(partitions: int, jobs: int) -> int:
@@ -142,8 +138,7 @@ def write_buckets(records: Iterable[tuple[Batch, Ragged]], files: Sequence[Binar
     size = written = 0
     for batch, keys in records:
         held.append((batch, keys))
-        weights = record_bytes(batch.sets.sizes, lengths_of(batch.ids))
-        size += int(np.dot(weights, keys.sizes))
+        size += int(np.dot(record_bytes(batch.sets.sizes, lengths_of(batch.ids)), keys.sizes))
         if size >= RUN_BYTES:
             written += _write_runs(held, files)
             size = 0
