@@ -207,7 +207,7 @@ def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 class WholeClusters(Rule):
-    """--rule cluster; for each record, 8 bytes for its similarity, 8 for the place of the kept one."""
+    """--rule cluster; for each record, 8 bytes for its similarity and 8 for a position."""
 
     components_first = True
 
