@@ -41,19 +41,16 @@ Each has a --help of its own.
 """
 COUNT = """Count in how many records each token is, for the schemes that ask how rare a token is.
 
-Two map-reduce steps, and then mapper.py and reducer.py take the file:
+Two map-reduce steps; mapper.py and reducer.py take their result:
 
     cat FILE | ./step.py count map | LC_ALL=C sort | ./step.py count sum \\
              | LC_ALL=C sort | ./step.py count order > counts.tsv
     cat FILE | ./mapper.py --counts counts.tsv … | LC_ALL=C sort | ./reducer.py …
 
-run_local.sh, run_hadoop.sh and job.py do this by themselves where a scheme asks for it.
+The options of map are those of mapper.py.  run_local.sh, run_hadoop.sh and job.py do all this by
+themselves where a scheme asks for it.
 """
-COUNT_STEPS = """steps:
-  map [OPTIONS] [FILE …]  record lines to partial counts; takes the options of mapper.py
-  sum                     sorted partial counts to sums
-  order                   sorted sums to counts: all sizes, and the million most frequent tokens
-"""
+
 
 SHARE = """Find the keys that two records share, so that mapper.py writes lines for these alone.
 
@@ -62,12 +59,10 @@ The first of two rounds; the second is mapper.py and reducer.py with the same op
     cat FILE | ./step.py share map | LC_ALL=C sort | ./step.py share reduce > shared
     cat FILE | ./mapper.py --shared-keys shared | LC_ALL=C sort | ./reducer.py
 
+The options of both steps are those of mapper.py, and the result is a filter of bounded size.
 run_hadoop.sh does this by itself where it is worth a second job.
 """
-SHARE_STEPS = """steps:
-  map [OPTIONS] [FILE …]  record lines to blocks of keys; takes the options of mapper.py
-  reduce [OPTIONS]        sorted blocks to the shared keys, as a filter of bounded size
-"""
+
 
 DECIDE = """Decide which records are removed, or find the clusters.
 
@@ -112,7 +107,6 @@ def _refuse() -> None:
 def count() -> None:
     asked = CommandParser("step.py count", COUNT)
     asked.usage = "step.py count map [OPTIONS] [FILE ...] | sum | order"
-    asked.epilog = COUNT_STEPS
     asked.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
     step = asked.parse_args(sys.argv[1:2]).step
     if step == "map":
@@ -126,7 +120,6 @@ def count() -> None:
 def share() -> None:
     asked = CommandParser("step.py share", SHARE)
     asked.usage = "step.py share map [OPTIONS] [FILE ...] | reduce [OPTIONS]"
-    asked.epilog = SHARE_STEPS
     asked.add_argument("step", choices=["map", "reduce"], help=SUPPRESS)
     if asked.parse_args(sys.argv[1:2]).step == "map":
         _map(parser("step.py share map", SHARE), keys_in_blocks, "keys")
