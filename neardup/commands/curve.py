@@ -1,26 +1,19 @@
 """`curve`: the S-curve of a setting, as a table and as a picture.
 
-The curve is the probability that two records share a key, by their similarity.  Right of the
-threshold it should be high: that is the recall.  Left of it, it should be low: pairs found there
-are compared in vain.  How far it is from the ideal, a step at the threshold, is two areas:
+The curve is the probability that two records share a key, by their similarity.  Above the threshold
+it should be high: that is the recall.  Below it should be low: pairs found there are compared in
+vain.  Its distance from the ideal, a step at the threshold t, is two areas:
 
     false negatives   ∫ 1 - P(s) ds, t … 1     above the curve: pairs that are missed
     false positives   ∫ P(s) ds,     0 … t     below it: dissimilar pairs compared
 
-(Leskovec, Rajaraman, Ullman, Mining of Massive Datasets, ch. 3.)  Were all similarities from 0 to 1
-equally likely, the areas would be the shares of all pairs that are false negatives or positives.
-
-Each integral is by Gauss's rule of 16 points, and in two halves wherever these differ from the
-whole.  The rule never asks at the ends: a curve may jump at the threshold.
-
-Letters: t threshold (0.9), P(s) the chance to meet at similarity s.  For 15 bands of 7 rows the
-areas are 5·10^-7 and 0.27.  Cost: some hundred values of P.
+If all similarities from 0 to 1 were equally likely, these would be the shares of all pairs that are
+false negatives or positives (Leskovec, Rajaraman, Ullman, Mining of Massive Datasets, ch. 3).
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_UP, Context
 from math import nextafter
 from pathlib import Path
@@ -31,12 +24,12 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from neardup.options import table
-from neardup.options.settings import Settings, settings_before_counts
+from neardup.options.settings import settings_before_counts
 from neardup.options.table import SCHEME_OPTIONS, Options
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run
 from neardup.schemes.scheme import shown
-from neardup.similarity.measures import MEASURES
+from neardup.similarity.measures import MEASURES, Threshold
 
 NAME = "neardup curve"
 ASKED = ("--scheme", "--exact", "--measure", "--threshold", *SCHEME_OPTIONS)
@@ -45,8 +38,8 @@ BAR = 40
 DESCRIPTION = """Show with what probability two records share a key, for each similarity.
 
 Reads no file: the options of the job decide.  From the threshold on it is the recall, and below it
-the share of others that are compared in vain.  The areas of what is missed above the threshold,
-and of what meets below it, are told in numbers, and shaded in the picture.
+the share of dissimilar pairs that are compared in vain.  The areas of what is missed above the
+threshold, and of what meets below it, are printed, and shaded in the picture.
 
     python3 -m neardup curve --threshold 0.8 --max-bands 32
     python3 -m neardup curve --bands 10 --rows 10 --svg curve.svg
@@ -65,41 +58,39 @@ def _curve() -> None:
         raise UsageError("--svg: the name of the file is empty")
     settings = settings_before_counts(Options.of(args))
     scheme = settings.scheme
-    threshold = _threshold(args, settings)
-    fine = [(place, scheme.recall(place)) for place in _fine_places(threshold)]
-    if all(chance in (0, 1) for _, chance in fine):
-        raise UsageError(f"there is no chance in it, so no curve: {scheme.promise}")
-    mark = None
+    axis = scheme.measures[0]
+    threshold = _threshold(args.measure, axis, settings.threshold)
+    places, mark = {i / STEPS for i in range(STEPS + 1)}, None
+    fine = {i / FINE_STEPS for i in range(FINE_STEPS + 1)}
     if threshold is not None:
+        places.add(threshold)
+        fine |= {threshold, nextafter(threshold, 0)}  # a curve may jump there
         mark = Mark(threshold, scheme.recall(threshold), areas(scheme.recall, threshold))
+    points = [(place, scheme.recall(place)) for place in sorted(fine)]
+    if all(chance in (0, 1) for _, chance in points):
+        raise UsageError(f"there is no chance in it, so no curve: {scheme.promise}")
     if args.svg is not None:
-        axis = f"{scheme.measures[0]} similarity"
-        Path(args.svg).write_text(picture(fine, mark, axis, scheme.promise), encoding="utf-8")
-    places = {i / STEPS for i in range(STEPS + 1)} | ({mark.threshold} if mark else set())
-    print(f"{scheme.promise}\n\n{scheme.measures[0]:<10}  probability to meet")
+        svg = picture(points, mark, f"{axis} similarity", scheme.promise)
+        Path(args.svg).write_text(svg, encoding="utf-8")
+    print(f"{scheme.promise}\n\n{axis:<10}  probability to meet")
     for place in sorted(places):
         print(table_row(place, scheme.recall(place), place == threshold))
     if mark:
         print("", *area_rows(mark.areas), sep="\n")
 
 
-def _threshold(args: argparse.Namespace, settings: Settings) -> float | None:
-    """Where the threshold is on the axis, which is by the scheme's own measure; None if nowhere."""
-    own = settings.scheme.measures[0]
-    if args.measure in (None, own):
-        return float(settings.threshold)
-    least = MEASURES[args.measure](settings.threshold).resemblance
-    return float(least) if own == "jaccard" and least else None
-
-
-def _fine_places(threshold: float | None) -> list[float]:
-    """For the picture; those next to the threshold too, since a curve may jump there."""
-    places = {i / FINE_STEPS for i in range(FINE_STEPS + 1)}
-    return sorted(places | ({threshold, nextafter(threshold, 0)} if threshold else set()))
+def _threshold(measure: str | None, axis: str, threshold: Threshold) -> float | None:
+    """Return the threshold on the axis, which is of the scheme's own measure; None if it has no
+    place there."""
+    if measure in (None, axis):
+        return float(threshold)
+    least = MEASURES[measure](threshold).resemblance
+    return float(least) if axis == "jaccard" and least else None
 
 
 def table_row(similarity: float, chance: float, marked: bool) -> str:
-    """
+    """Format a row of the table.
+
     >>> print(table_row(0.9, 0.5, True))
     0.9         0.500000  ####################                      <- the threshold
     """
@@ -109,19 +100,19 @@ def table_row(similarity: float, chance: float, marked: bool) -> str:
 
 
 def area_rows(areas: Areas) -> list[str]:
-    """
+    """Format both areas.
+
     >>> print(*area_rows(Areas(4.80823e-7, 0.26806)), sep="\\n")
     false negatives  4.81e-7      area above the curve from the threshold on: pairs that are missed
     false positives  0.269        area below it up to the threshold: dissimilar pairs compared
     """
     missed, vain = map(shown_area, areas)
+    note = "area below it up to the threshold: dissimilar pairs compared"
     if not areas.false_positives:
         vain, note = "-", "nothing is promised of pairs below the threshold"
-    else:
-        note = "area below it up to the threshold: dissimilar pairs compared"
-    above = "area above the curve from the threshold on: pairs that are missed"
     return [
-        f"false negatives  {missed:11}  {above}",
+        f"false negatives  {missed:11}  area above the curve from the threshold on: pairs that are "
+        "missed",
         f"false positives  {vain:11}  {note}",
     ]
 
@@ -129,19 +120,19 @@ def area_rows(areas: Areas) -> list[str]:
 POINTS, WEIGHTS = (column.tolist() for column in np.polynomial.legendre.leggauss(16))  # on -1 … 1
 PRECISION = 1e-15  # of an interval that is not halved again
 MOST_HALVINGS = 40
-KNOWN = 1e-12  # what is less than this may be nothing but rounding
+KNOWN = 1e-12  # smaller areas may be rounding errors
 UP = Context(prec=3, rounding=ROUND_UP)
 
 
 class Areas(NamedTuple):
-    """false_positives: 0 where the scheme tells nothing about pairs below the threshold."""
+    """Both areas; false_positives is 0 if the scheme promises nothing below the threshold."""
 
     false_negatives: float
     false_positives: float
 
 
 def areas(recall: Callable[[float], float], threshold: float) -> Areas:
-    """Of the curve `recall`, on both sides of the threshold.
+    """Integrate the curve on both sides of the threshold.
 
     >>> [round(area, 12) for area in areas(lambda s: s**2, 0.5)]
     [0.208333333333, 0.041666666667]
@@ -150,35 +141,18 @@ def areas(recall: Callable[[float], float], threshold: float) -> Areas:
     return Areas(missed, integral(recall, 0, threshold))
 
 
-def integral(f: Callable[[float], float], low: float, high: float) -> float:
-    """Of f from `low` to `high`.
-
-    >>> round(integral(lambda x: x**0.5, 0, 1), 12)
-    0.666666666667
-    """
-    return _halved(f, low, high, _by_gauss(f, low, high), MOST_HALVINGS)
-
-
-def shown_area(area: float) -> str:
-    """Three digits, rounded up: no error is told smaller than it is.
-
-    >>> shown_area(0.26806), shown_area(4.80823e-7), shown_area(1e-17)
-    ('0.269', '4.81e-7', 'below 1e-12')
-    """
-    if area < KNOWN:
-        return "below 1e-12"
-    return str(UP.create_decimal(f"{area:.12g}")).replace("E", "e")  # 0.25 may lie a hair above
-
-
-def _halved(
-    f: Callable[[float], float], low: float, high: float, whole: float, halvings: int
+def integral(
+    f: Callable[[float], float], low: float, high: float, halvings: int = MOST_HALVINGS
 ) -> float:
+    """Integrate f by Gauss's rule of 16 points, in halves wherever these differ from the whole.
+
+    The rule never evaluates f at the ends: a curve may jump at the threshold.
+    """
     middle = (low + high) / 2
     left, right = _by_gauss(f, low, middle), _by_gauss(f, middle, high)
-    if abs(left + right - whole) <= PRECISION or not halvings:
+    if abs(left + right - _by_gauss(f, low, high)) <= PRECISION or not halvings:
         return left + right
-    first = _halved(f, low, middle, left, halvings - 1)
-    return first + _halved(f, middle, high, right, halvings - 1)
+    return integral(f, low, middle, halvings - 1) + integral(f, middle, high, halvings - 1)
 
 
 def _by_gauss(f: Callable[[float], float], low: float, high: float) -> float:
@@ -186,10 +160,21 @@ def _by_gauss(f: Callable[[float], float], low: float, high: float) -> float:
     return half * sum(weight * f(middle + half * x) for x, weight in zip(POINTS, WEIGHTS))
 
 
+def shown_area(area: float) -> str:
+    """Format an area with three digits, rounded up.
+
+    >>> shown_area(0.26806), shown_area(4.80823e-7), shown_area(1e-17)
+    ('0.269', '4.81e-7', 'below 1e-12')
+    """
+    if area < KNOWN:
+        return "below 1e-12"
+    return str(UP.create_decimal(f"{area:.12g}")).replace("E", "e")  # 0.25 may be a hair above
+
+
 WIDTH, HEIGHT = 640, 445
-LEGEND = 62  # the height of the lines below it
+LEGEND = 62  # height of the legend below
 LEFT, TOP, RIGHT, BOTTOM = 70, 75, 610, 385  # of the square of the curve
-TITLE = 78  # letters of it in a line
+TITLE = 78  # letters of the title in a line
 STYLE = """
 text { font: 14px sans-serif; fill: #24292f }
 line, polyline { fill: none; stroke: #8c959f; stroke-width: 1 }
@@ -220,22 +205,19 @@ class Mark(NamedTuple):
 
 
 def picture(points: Points, mark: Mark | None, axis: str, title: str) -> str:
-    """The curve through `points`, with what `mark` says; a whole document.
-
-    Where it jumps at the threshold, there is a point next to it on either side.
-    """
+    """Draw the curve through `points`, and the mark; return an SVG document."""
     height = HEIGHT + (LEGEND if mark else 0)
+    middle = (TOP + BOTTOM) / 2
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
         f"<title>{escape(title)}</title>",
         f"<style>{STYLE}</style>",
         *_title(title),
         *_grid(),
-        *(_shades(points, mark) if mark else ()),
-        *(_mark(mark) if mark else ()),
+        *(_marked(points, mark) if mark else ()),
         f'<polyline class="curve" points="{_places(points)}"/>',
         _text((LEFT + RIGHT) / 2, BOTTOM + 45, "middle", axis),
-        f'<g transform="translate(20 {(TOP + BOTTOM) / 2}) rotate(-90)">',
+        f'<g transform="translate(20 {middle}) rotate(-90)">',
         _text(0, 0, "middle", "probability to share a key"),
         "</g>",
         "</svg>",
@@ -244,15 +226,22 @@ def picture(points: Points, mark: Mark | None, axis: str, title: str) -> str:
 
 
 def x(similarity: float) -> float:
-    """
-    >>> x(0), x(1), y(0), y(1)
-    (70, 610, 385, 75)
-    """
     return LEFT + similarity * (RIGHT - LEFT)
 
 
 def y(chance: float) -> float:
     return BOTTOM + chance * (TOP - BOTTOM)
+
+
+def _title(text: str) -> list[str]:
+    """Draw the title, in two lines and smaller letters if it is long."""
+    lines = wrap(text, max(TITLE, len(text) // 2 + 10))
+    size = min(14.0, 14 * TITLE / max(map(len, lines)))
+    style = f'style="font-size: {size:.1f}px" x="{LEFT}"'
+    return [
+        f'<text {style} y="{40 - 18 * (len(lines) - 1 - i)}">{escape(line)}</text>'
+        for i, line in enumerate(lines)
+    ]
 
 
 def _grid() -> list[str]:
@@ -261,72 +250,48 @@ def _grid() -> list[str]:
         place = tenth / 10
         kind = "axis" if tenth == 0 else "grid"
         parts += [
-            _line(kind, x(place), y(0), x(place), y(1)),
-            _line(kind, x(0), y(place), x(1), y(place)),
+            _line(kind, (place, 0), (place, 1)),
+            _line(kind, (0, place), (1, place)),
             _text(x(place), BOTTOM + 20, "middle", f"{place:g}"),
             _text(LEFT - 10, y(place) + 5, "end", f"{place:g}"),
         ]
     return parts
 
 
-def _shades(points: Points, mark: Mark) -> list[str]:
-    """Both areas, each with a line of the legend."""
-    missed = [(s, p) for s, p in points if s >= mark.threshold]
-    met = [(s, p) for s, p in points if s < mark.threshold]
-    missed_area, vain_area = map(shown_area, mark.areas)
-    parts = [
-        _area("missed", [(mark.threshold, 1), *missed, (1, 1)]),
-        *_legend(HEIGHT, "missed", f"false negatives: area {missed_area}, pairs that are missed"),
-    ]
-    if mark.areas.false_positives:
-        text = f"false positives: area {vain_area}, dissimilar pairs compared"
-        parts += [
-            _area("vain", [(0, 0), *met, (mark.threshold, 0)]),
-            *_legend(HEIGHT + 25, "vain", text),
-        ]
-    return parts
-
-
-def _area(kind: str, points: Points) -> str:
-    return f'<polygon class="{kind}" points="{_places(points)}"/>'
-
-
-def _legend(base: float, kind: str, text: str) -> list[str]:
+def _marked(points: Points, mark: Mark) -> list[str]:
+    """Draw both areas with a legend, the threshold upright, and the promise level."""
+    t, chance, areas = mark
+    above = [(t, 1), *(point for point in points if point[0] >= t), (1, 1)]
+    below = [(0, 0), *(point for point in points if point[0] < t), (t, 0)]
+    missed, vain = map(shown_area, areas)
+    parts = _shade("missed", above, 0, f"false negatives: area {missed}, pairs that are missed")
+    if areas.false_positives:
+        text = f"false positives: area {vain}, dissimilar pairs compared"
+        parts += _shade("vain", below, 25, text)
+    said = f"threshold {t:.6g}: recall {shown(chance)}"
     return [
-        f'<rect class="{kind}" x="{LEFT}" y="{base + 13}" width="14" height="14"/>',
-        _text(LEFT + 22, base + 25, "start", text),
+        *parts,
+        _line("mark", (t, 0), (t, 1)),
+        _line("mark", (0, chance), (1, chance)),
+        _text(x(t), TOP - 9, "end" if t > 0.5 else "start", said, "marked"),
     ]
 
 
-def _mark(mark: Mark) -> list[str]:
-    """The threshold upright, the promise level, and above them what they are."""
-    place, height = x(mark.threshold), y(mark.chance)
-    said = f"threshold {mark.threshold:.6g}: recall {shown(mark.chance)}"
+def _shade(kind: str, points: Points, row: int, text: str) -> list[str]:
     return [
-        _line("mark", place, y(0), place, y(1)),
-        _line("mark", x(0), height, place, height),
-        _text(place, TOP - 9, "end" if mark.threshold > 0.5 else "start", said, "marked"),
+        f'<polygon class="{kind}" points="{_places(points)}"/>',
+        f'<rect class="{kind}" x="{LEFT}" y="{HEIGHT + row + 13}" width="14" height="14"/>',
+        _text(LEFT + 22, HEIGHT + row + 25, "start", text),
     ]
 
 
-def _title(text: str) -> list[str]:
-    """In two lines, and smaller letters, where it takes that to fit in."""
-    lines = wrap(text, max(TITLE, len(text) // 2 + 10))
-    size = min(14.0, 14 * TITLE / max(map(len, lines)))
-    style = f'style="font-size: {size:.1f}px"'
-    bases = range(40 - 18 * (len(lines) - 1), 41, 18)
-    return [
-        f'<text {style} x="{LEFT}" y="{base}">{escape(line)}</text>'
-        for base, line in zip(bases, lines)
-    ]
-
-
-def _places(points: Iterable[tuple[float, float]]) -> str:
+def _places(points: Points) -> str:
     return " ".join(f"{x(s):.1f},{y(p):.1f}" for s, p in points)
 
 
-def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
-    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+def _line(kind: str, start: tuple[float, float], end: tuple[float, float]) -> str:
+    (x1, y1), (x2, y2) = ((f"{x(s):.1f}", f"{y(p):.1f}") for s, p in (start, end))
+    return f'<line class="{kind}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
 
 
 def _text(left: float, base: float, anchor: str, text: str, kind: str = "") -> str:

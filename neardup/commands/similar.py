@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -14,7 +13,7 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import bare_parser, run, write_all
 from neardup.similarity.measures import Threshold
-from neardup.stored.similar_pairs import Alike, Search, shown
+from neardup.stored.similar_pairs import CANDIDATES, Alike, Search, shown
 from neardup.stored.sketch_file import SketchFile, check_agreement
 from neardup.stored.sketch_kinds import CONTAINMENT, JACCARD
 
@@ -56,12 +55,10 @@ def _similar() -> None:
             f"{file.kind.text}; make others, or leave --measure out"
         )
     of = file.rows_of(map(os.fsencode, args.of)) if args.of else None
-    counters = Counters("similar", progress="candidate pairs")
-    for name in ("candidate pairs", "pairs"):
+    counters = Counters("similar", progress=CANDIDATES)
+    for name in (CANDIDATES, "pairs"):
         counters.add(name, 0)
     search = Search(file, other, threshold, args.measure, of, counters)
-    for line in search.cost():
-        print(line, file=sys.stderr)
     write_all(_lines(search, alpha))
     counters.report()
 

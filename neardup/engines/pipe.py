@@ -103,7 +103,7 @@ def with_files(parser: ArgumentParser) -> ArgumentParser:
 def input_blocks(
     old: Sequence[str] | None, files: Sequence[str] | None, settings: Settings
 ) -> Iterator[Block]:
-    """The blocks of old files and of new ones, or of standard input; of a task, those of its part.
+    """Return the blocks of old and new files, or of standard input; in a task, those of its part.
 
     UsageError, StageError or OSError for what cannot be read, before the first block.
     """
@@ -120,10 +120,10 @@ def input_blocks(
 
 
 def list_of_files(input_files: str | None) -> str:
-    """The name of a task's list of all input files; UsageError where it was given none."""
+    """Return the name of a task's list of all input files; UsageError if it was given none."""
     if input_files is None:
         raise UsageError(
-            "a task does not know where its part of the input stands; give it --input-files, as "
+            "a task does not know the place of its part in the input; give it --input-files, as "
             "run_hadoop.sh and job.py do"
         )
     return input_files

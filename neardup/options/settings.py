@@ -17,7 +17,6 @@ from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, Travel
 from neardup.options import table
 from neardup.options.table import Options, read
 from neardup.reading.blocks import Block, Pieces, read_files
-from neardup.reading.compressed import INPUTS
 from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
@@ -132,23 +131,18 @@ class Settings(NamedTuple):
         return self.scheme.promise
 
     def unsuited(self) -> list[str]:
-        """Warnings: files of unknown extensions, and a --shingle that the scheme was not made for.
+        """Warnings: a --shingle that the scheme was not made for.
 
         Spots of any length suit a scheme that was made for spots.
         """
-        lines = [
-            f"{suffix} is not a known extension: the file is read as lines of shingles; "
-            f"--input names another kind: {', '.join(INPUTS)}"
-            for suffix in self.form.unknown
-        ]
         text, suits = self.keys_of["--shingle"], self.scheme.suits_shingle
         if not text or suits is None:
-            return lines
+            return []
         given, made_for = Shingler.parse(text), Shingler.parse(suits)
         if given == made_for or given.unit == made_for.unit == "spot":
-            return lines
+            return []
         name = self.keys_of["--scheme"]
-        return [*lines, f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
+        return [f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
 
 
 def form_of(options: Options) -> InputFormat:

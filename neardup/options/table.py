@@ -23,6 +23,7 @@ from neardup.runtime.summary import MAX_BAD, in_words
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Option, whole
 from neardup.similarity.estimated import DEFAULT_SIZE
+from neardup.similarity.measures import parse_fraction
 from neardup.verification import OUTPUTS
 
 DEFAULT_SCHEME, DEFAULT_THRESHOLD, EXACT = "minhash", "0.9", "exact"
@@ -322,10 +323,7 @@ def fraction(text: str) -> Fraction:
     >>> fraction("1/3")
     Fraction(1, 3)
     """
-    try:
-        value = Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
-    except (ValueError, ZeroDivisionError):
-        raise ValueError(f"{text!r} is neither a decimal number nor a fraction") from None
+    value = parse_fraction(text)
     if not 0 <= value <= 1:
         raise ValueError(f"{text} is outside 0 <= SHARE <= 1")
     return value

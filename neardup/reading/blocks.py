@@ -31,7 +31,7 @@ from typing import IO, Any, Callable, NamedTuple
 
 import numpy as np
 
-from neardup.reading.compressed import MAGIC_BYTES, OPENERS, opened, position, refuse_no_lines
+from neardup.reading.compressed import MAGIC_BYTES, opened, position, refuse_no_lines
 from neardup.reading.input_check import LINE_TOO_LONG
 from neardup.runtime.errors import StageError
 from neardup.runtime.summary import DOCUMENTS
@@ -166,7 +166,7 @@ def opened_lines(path: str, name: str, start: Start) -> Iterator[Any]:
     """Open a file of lines; StageError for one that begins as one without lines does."""
     with opened(path, name) as stream:
         if start.of_file:
-            refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-", OPENERS)
+            refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
         yield stream
 
 

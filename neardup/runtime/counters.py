@@ -1,8 +1,8 @@
-"""What a stage counts, how it reports that, and how reports are added up.
+"""What a stage counts, and how it reports that.
 
 stdout carries data only.  At its end a stage reports its counters: as Hadoop counters inside a
-Hadoop task; as a JSON file where `reports`, or `NEARDUP_REPORT`, names a folder (run_local.sh adds
-those up, and so does `python3 -m neardup.runtime.counters FOLDER`); and else in words on stderr.
+Hadoop task; as a JSON file where `reports`, or `NEARDUP_REPORT`, names a folder, whose files
+`summarize` adds up; and else in words on stderr.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Any
 
 from neardup.runtime import summary
 from neardup.runtime.program import REPORTS
-from neardup.runtime.summary import LIKE, ONE_ID, REMOVED, REPEATED
-from neardup.runtime.summary import SHUFFLED as SHUFFLED
+from neardup.runtime.summary import ONE_ID, REPEATED
 
 PROGRESS_SECONDS = 1  # on a terminal
 STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silent for too long
@@ -49,8 +48,7 @@ class Counters:
         """Report nothing but the time, where another stage has counted the same."""
         self.counts: dict[str, int] = {}
         self.bad_lines: list[tuple[str, int, str]] = []
-        self.repeated = b""  # the smallest id that came again
-        self.looks: dict[str, int] = {}  # of the first bad lines
+        self.repeated = b""  # the smallest repeated id
         self.of_rows = False  # whether records are rows of a table, which can be numbered
         self._usual_id: bytes | None = None  # the most frequent id of the first batch
         self._of_usual_id = 0
@@ -83,13 +81,13 @@ class Counters:
                 print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
 
     def repeated_id(self, id_: bytes) -> None:
-        """Count an id that came again; the smallest of them is named."""
+        """Count a repeated id; the smallest of them is named."""
         self.add(REPEATED, 1)
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
 
     def count_ids(self, ids: Sequence[bytes]) -> None:
-        """Count the records of one id; b"" is that of a row without one, which is numbered."""
+        """Count the records of the most frequent id; b"" is that of rows without one."""
         if self._usual_id is None and ids:
             self._usual_id = Counter(ids).most_common(1)[0][0]
         if self._usual_id:
@@ -105,21 +103,14 @@ class Counters:
             return self._usual_id.decode("utf-8", "backslashreplace")
         return ""
 
-    def looks_like(self, look: str) -> None:
-        """Count what a bad line looks like; see `summary`."""
-        self.looks[look] = self.looks.get(look, 0) + 1
-
     def totals(self) -> dict[str, int]:
-        """All counts, by name."""
-        totals = {**self.counts, **{LIKE + look: n for look, n in self.looks.items()}}
-        if self.one_id:
-            totals[ONE_ID] = self._of_usual_id
-        return totals
+        """Return all counts, by name."""
+        return {**self.counts, **({ONE_ID: self._of_usual_id} if self.one_id else {})}
 
     def report(self) -> None:
         """Report what was counted; see the head of this file.
 
-        StageError, where nobody adds reports up, if the input could not be read: see `summary`.
+        StageError, where the stage prints its own summary, if the input could not be read.
         """
         if self._on_terminal:
             self._show("")
@@ -134,17 +125,17 @@ class Counters:
             summary.judged(self.totals(), self.max_bad)
 
     def _report_to_hadoop(self) -> None:
-        """Counters cannot hold ids, so these are printed to the task's log."""
+        """Print counters, and to the task's log ids, which counters cannot hold."""
         for name, count in self.totals().items():
             print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
         if self.repeated:
-            first = summary.first_repeated(self.repeated.decode(), REMOVED in self.counts)
+            first = summary.first_repeated(self.repeated.decode(), summary.REMOVED in self.counts)
             print(f"{self.stage}: {REPEATED}: {first}", file=sys.stderr)
         for message in summary.of_one_id([self.as_dict()], self.totals()):
             print(f"{self.stage}: {ONE_ID}: {message}", file=sys.stderr)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything in plain JSON values: a report."""
+        """Return a report, in plain JSON values."""
         return {
             "stage": self.stage,
             "counts": self.totals(),
@@ -163,7 +154,7 @@ class Counters:
 
 
 def reports_in(folder: str) -> list[dict[str, Any]]:
-    """The reports that the stages of a run have written there."""
+    """Return the reports that the stages of a run have written there."""
     reports = []
     for name in sorted(os.listdir(folder)):
         if name.endswith(".json"):
@@ -173,15 +164,11 @@ def reports_in(folder: str) -> list[dict[str, Any]]:
 
 
 def summarize(folder: str, whole: bool = True) -> str:
-    """The first bad lines of the reports in `folder`, and the summary; see `describe`."""
+    """Return the first bad lines of the reports in `folder`, and the summary; see `describe`."""
     reports = reports_in(folder)
     return "\n".join([*summary.first_bad_lines(reports), summary.describe(reports, whole)])
 
 
 def counts_in(folder: str) -> dict[str, int]:
-    """The sums of all counts of the reports in `folder`."""
+    """Return the sums of all counts of the reports in `folder`."""
     return summary.total(report["counts"] for report in reports_in(folder))
-
-
-if __name__ == "__main__":
-    print(summarize(sys.argv[1]), file=sys.stderr)

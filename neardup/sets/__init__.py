@@ -1,6 +1,6 @@
 """Core data types: sets as flat arrays, hashes of them, and token counts.
 
 In: arrays of shingles (uint64) and sizes.
-Out: `Ragged` rows, `Batch`es of records, min-hashes, signs of random sums, counts of tokens.
+Out: `Ragged` rows, `Batch`es of records, min-hashes, signs of random sums, token counts.
 May import: nothing.
 """

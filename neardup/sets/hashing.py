@@ -1,33 +1,26 @@
 """Seeded hashing, min-hashes and random hyperplanes: the same in every process and on any machine.
 
-*Hashing.*  Python's own `hash()` differs between processes, and a linear hash alone leans on
-consecutive ids, so every token goes once through a 64-bit finaliser before anything linear touches
-it.  The finaliser and the generator are SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).  All
-arithmetic is modulo 2^64 (`uint64`) or 2^32 (`uint32`) and relies on wrapping.
+*Hashing* is SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): Python's own `hash()` differs between
+processes, and a linear hash alone is not random for consecutive ids.  All arithmetic wraps.
 
-*Min-hashes* (`band_words`): the minimum of a random hash over a set is equal for two sets with
-probability s, their resemblance (Broder 1997).  r of them make one word, equal with probability
-s^r.  Letters: n sets, B bands (15), r rows (7).  Cost: 0.3 ns for each token and hash.
+*Min-hashes* (`band_words`): two sets have the same minimum of a random hash with probability s,
+their resemblance (Broder 1997).  r of them make one word, equal with probability s^r.
 
-*Random hyperplanes*: the side on which a set lies (Charikar 2002).  The vectors of two sets at an
-angle θ lie on the same side with probability 1 - θ/π, if the hyperplane is drawn from a normal
-distribution (`hyperplane_sides`, for weighted sets).  `signs` draws +1 or -1 for each token and
-dimension, which comes near it as the number of tokens grows (central limit) unless a few of them
-outweigh the others.  A sum of 0 is on neither side.  It gets a random bit, drawn by the smallest
-word of the set: similar sets get the same bit most of the time, others half of the time.
+*Random hyperplanes* (Charikar 2002): two vectors at an angle θ lie on the same side of one with
+probability 1 - θ/π, if it is drawn from a normal distribution (`hyperplane_sides`).  `signs` draws
++1 or -1 for each token and dimension, which comes near it for many tokens of similar weight.  A
+sum of 0 gets a random bit, drawn by the smallest word of the set, which similar sets share.
 
-`signs` sums eight dimensions, or four where tokens have weights up to 255, in the lanes of one
-word; heavier tokens by themselves:
+`signs` sums eight dimensions, or four where tokens have weights up to 255, in the lanes of a word:
 
     word >> j & 0x0101010101010101      bits j, j+8, j+16 … of a token's word, each in a byte
     sum over 255 tokens                 255 at most: no lane runs over
 
-A normal number is the quantile of 12 random bits, in whole multiples of 2^-11: half of the 4,096
-steps are above 0, and none is 0.  The weights of a set are cut, where need be, to add up to less
-than 2^39: so all sums are whole numbers below 2^53, which float64 has exactly.
+A normal number is the quantile of 12 random bits, in whole multiples of 2^-11, and weights are cut
+to add up to less than 2^39: so all sums are whole numbers below 2^53, which float64 has exactly.
 
-Letters: T tokens in n sets, D dimensions (2,108).  Cost for each token and dimension: some 0.2 ns
-for `signs`, 10 ns for `hyperplane_sides`.
+Letters: T tokens in n sets; B bands (15) of r rows (7); D dimensions (2,108).  Cost in ns for each
+token: 0.3 a min-hash; 0.2 a dimension of `signs`, 10 of `hyperplane_sides`.
 """
 
 from __future__ import annotations
@@ -42,19 +35,17 @@ WORD = 1 << 64
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: SplitMix64's step
 # Tokens hashed, or summed, together: two arrays of 256 KiB, or a few, stay in the L2 cache.
 CACHE_TOKENS, SUMMED_TOKENS = 1 << 16, 1 << 15
-SET_TOKENS = 32  # what the sums of a set take in memory, in tokens
+SET_TOKENS = 32  # memory for the sums of a set, in tokens
 LANE_TOKENS = 255  # whose sum fits a lane: of 8 bits, or of 16 where each weighs up to 255
 STEP_BITS, SCALE = 12, 1 << 11  # of normal numbers
 DRAWS = 4  # normal numbers from a random word
-TOTAL_BITS = 39  # of weights that add up, beside 13 of a number: float64 has them all exactly
+TOTAL_BITS = 39  # of a sum of weights, beside 13 of a number: float64 has all of them exactly
 NORMAL_CACHE_TOKENS = 1 << 11
 DISTINCT_AT_ONCE = 1 << 16
 
 
 def mix(values: np.ndarray) -> np.ndarray:
-    """Spread 64-bit values evenly over all 64 bits; a bijection.
-
-    `values` is a uint64 array of any shape; so is the result.
+    """Spread values (uint64, any shape) evenly over all 64 bits; a bijection.
 
     >>> [hex(int(x)) for x in mix(np.array([0, 1, 2], np.uint64))]
     ['0x0', '0x5692161d100b05e5', '0xdbd238973a2b148a']
@@ -68,7 +59,7 @@ def mix(values: np.ndarray) -> np.ndarray:
 
 
 def unmix(values: np.ndarray) -> np.ndarray:
-    """The inverse of `mix`, step by step: what was shifted out is shifted in again.
+    """Invert `mix`.
 
     >>> unmix(mix(np.array([0, 1, WORD - 1], np.uint64))).tolist()
     [0, 1, 18446744073709551615]
@@ -84,8 +75,7 @@ def unmix(values: np.ndarray) -> np.ndarray:
 def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
     """Return the first `count` outputs (uint64) of SplitMix64 for `seed` (0 … 2^64-1).
 
-    Streams of one seed are independent of each other.  numpy's generators are not used because
-    their streams may change between versions, and every mapper and reducer must agree.
+    Streams of one seed are independent.  numpy's generators may change between versions.
 
     >>> random_words(0, 2).tolist()
     [16294208416658607535, 7960286522194355700]
@@ -96,11 +86,7 @@ def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
 
 
 def combine(columns: np.ndarray, seed: int | np.ndarray) -> np.ndarray:
-    """Hash k words at each of many places to 64 bits; their order counts.
-
-    `columns` has shape (k, …), k ≥ 1, and holds random-looking words, such as `mix` makes; the
-    result (uint64) has the shape of one column, which `seed` must fit.
-    """
+    """Hash the columns of random-looking words (k, …) to one of uint64 (…); their order matters."""
     digest = np.empty(columns.shape[1:], dtype=np.uint64)
     digest[...] = seed
     for column in columns:
@@ -110,7 +96,7 @@ def combine(columns: np.ndarray, seed: int | np.ndarray) -> np.ndarray:
 
 
 def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndarray:
-    """Return uint64 (n, B): for each set, none of them empty, the words of these bands (int64).
+    """Return the words of these bands (int64) for each set, uint64 (n, B); no set may be empty.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
     >>> words = band_words(sets, np.arange(2), rows=3, seed=0)
@@ -134,8 +120,7 @@ def _minima(
 ) -> np.ndarray:
     """Return uint32 (rows, B, n), for n sets whose mixed tokens (uint32, odd) begin at `starts`.
 
-    A hash function is one multiplication by a random odd word: of a token that is odd, too, each
-    odd word comes out with the same probability, and no token has a hash that is always small.
+    A hash function multiplies by a random odd word: each odd product is equally likely.
     """
     if len(starts) == 1 and len(mixed) > CACHE_TOKENS:  # a large set, piece by piece
         cuts = range(0, len(mixed), CACHE_TOKENS)
@@ -156,7 +141,7 @@ def signs(sets: Ragged, weights: np.ndarray | None, seed: int, low: int, high: i
     """Return uint64 (n, W): bit d of set i is bit d % 64 of word d // 64 - low // 64 in row i.
 
     For dimensions d = low … high-1; other bits are 0.  weights: int64 (T,), above 0, less than 2^62
-    in a set, or None where every token weighs 1.  No set may be empty.
+    in a set, or None: every token weighs 1.  No set may be empty.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3, 4], [7]])
     >>> words = signs(sets, None, seed=0, low=0, high=64)[:, 0]
@@ -185,11 +170,10 @@ def signs(sets: Ragged, weights: np.ndarray | None, seed: int, low: int, high: i
 def _sums(
     random: np.ndarray, weights: np.ndarray | None, starts: np.ndarray, dimensions: range
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of the tokens with a 1 in each of 64 dimensions, int64 (64, n), and that of
-    all tokens, (n,), for n sets whose tokens' random words begin at `starts`.
+    """Return the weight of the tokens with a 1 in each of 64 dimensions, int64 (64, n), and in all.
 
-    Lane i of the word shifted by j is dimension j·lanes + i; those not asked for stay 0.  Heavy
-    tokens have one lane, and take the bits that they would have in four.
+    Lane i of the word shifted by j is dimension j·lanes + i.  Heavy tokens have one lane, and take
+    the bits that they would have in four.
     """
     heavy = weights is not None and int(weights.max()) > LANE_TOKENS
     lane = 8 if weights is None else 64 if heavy else 16
@@ -222,8 +206,8 @@ def _packed(bits: np.ndarray) -> np.ndarray:
 
 @cache
 def quantiles() -> np.ndarray:
-    """Return the normal quantiles of the middle of each step, float64 (4096,), whole numbers."""
-    from statistics import NormalDist  # which takes as long to import as all schemes
+    """Return the normal quantiles of the middle of each step, whole numbers in float64 (4096,)."""
+    from statistics import NormalDist  # takes as long to import as all schemes
 
     normal, steps = NormalDist(), 1 << STEP_BITS
     above = [normal.inv_cdf((steps + 2 * i + 1) / (2 * steps)) for i in range(steps // 2)]
@@ -234,7 +218,7 @@ def quantiles() -> np.ndarray:
 def hyperplane_sides(
     sets: Ragged, weights: np.ndarray, seed: int, low: int, high: int
 ) -> np.ndarray:
-    """As `signs`, which see; with normal numbers, and every token has a weight.
+    """Return what `signs` does, by normal numbers.
 
     >>> sets = Ragged.from_rows([[1, 2], [1, 2], [1, 3]])
     >>> words = hyperplane_sides(sets, np.array([4, 1, 1, 4, 4, 4]), seed=0, low=0, high=64)[:, 0]

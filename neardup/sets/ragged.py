@@ -1,11 +1,9 @@
 """Sets as flat arrays: `Ragged` rows, runs of equal values, and a `Batch` of records.
 
-Rows of different lengths are two flat arrays (compressed sparse rows).  Records are rows of tokens,
-and their keys are rows too, so one operation, `shared`, answers both questions of the reducer: how
-many tokens have two records in common, and which keys?
+Rows of different lengths are two flat arrays (compressed sparse rows).  The tokens of records are
+rows, and so are their keys: `shared` returns what two records have in common of either.
 
-A batch is some thousand records, the unit of work of every stage, since numpy pays only in bulk:
-parsing all tokens of a block of lines at once takes a tenth of the time of `split` and `int`.
+A batch is some thousand records, the unit of work of every stage: numpy is fast only in bulk.
 
 Letters: n rows, T values in all; row i is `values[offsets[i]:offsets[i+1]]`.
 """
@@ -17,17 +15,13 @@ from functools import partial
 
 import numpy as np
 
-SHORT = 16  # values a row, from which on rows are sorted one by one
-LONG = 128  # values of two rows together, above which they are merged by themselves
+SHORT = 16  # mean size of a row from which rows are sorted one by one
+LONG = 128  # mean size of two rows above which they are merged pair by pair
 PAIR_STEP = 1 << 20  # values merged in one vector step: about 8 MB each for a handful of arrays
 
 
 def first_of_run(values: np.ndarray) -> np.ndarray:
-    """Return True where a value differs from the one before it.
-
-    >>> first_of_run(np.array([7, 7, 5, 7])).tolist()
-    [True, False, True, True]
-    """
+    """Mark the first value of each run of equal values (bool)."""
     first = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=first[1:])
     return first
@@ -36,15 +30,15 @@ def first_of_run(values: np.ndarray) -> np.ndarray:
 def starts_of_runs(values: np.ndarray) -> np.ndarray:
     """Return where each run of equal values begins (int64).
 
-    >>> starts_of_runs(np.array([7, 7, 5, 7])).tolist(), starts_of_runs(np.empty(0)).tolist()
-    ([0, 2, 3], [])
+    >>> starts_of_runs(np.array([7, 7, 5, 7])).tolist()
+    [0, 2, 3]
     """
     return np.flatnonzero(first_of_run(values))
 
 
 def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct values, ascending, and how often each occurs (int64)."""
-    # Numbers of a vocabulary, many of each: counting them takes a tenth of sorting them.
+    # Small numbers, many of each: counting takes a tenth of the time of sorting.
     if values.dtype == np.uint64 and len(values) and int(values.max()) < len(values):
         members = np.bincount(values.astype(np.int64))
         found = np.flatnonzero(members)
@@ -55,19 +49,15 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_rows(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """Return the order (int64) of values (uint64) by their rows (int64), then by size.
-
-    >>> in_rows(np.array([7, 5, 9], np.uint64), np.array([1, 1, 0])).tolist()
-    [2, 1, 0]
-    """
+    """Return the order (int64) of values (uint64) by their rows (int64), then by size."""
     order = np.argsort(values)
-    # In 16 bits, where they suffice, a stable sort is a radix sort.
+    # A stable sort of 16-bit numbers is a radix sort.
     narrow = owner[order].astype(np.min_scalar_type(int(owner.max(initial=0))))
     return order[np.argsort(narrow, kind="stable")]
 
 
 def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the positions starts[i], starts[i]+1, … (sizes[i] of them), for all i end to end.
+    """Return the positions starts[i] … starts[i] + sizes[i] - 1 for all i, end to end (int64).
 
     >>> spans(np.array([10, 40]), np.array([3, 2])).tolist()
     [10, 11, 12, 40, 41]
@@ -77,7 +67,7 @@ def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def later_in_run(members: np.ndarray) -> np.ndarray:
-    """Return how many values follow each one in its run (int64), for runs of so many members.
+    """Return how many members follow each one in its run (int64), for runs of these sizes.
 
     >>> later_in_run(np.array([2, 1, 3])).tolist()
     [1, 0, 0, 2, 1, 0]
@@ -87,7 +77,7 @@ def later_in_run(members: np.ndarray) -> np.ndarray:
 
 
 def pairs_in_runs(later: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (left, right), int64: each position with as many after it as `later` says.
+    """Return (left, right), int64: each position i with each of the later[i] after it.
 
     >>> [column.tolist() for column in pairs_in_runs(np.array([2, 1, 0, 0]))]
     [[0, 0, 1], [1, 2, 2]]
@@ -100,8 +90,8 @@ def pairs_in_runs(later: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class Ragged:
     """n rows of uint64 values, each row ascending and without repeats.
 
-    values: uint64 array of shape (T,); offsets: int64 array of shape (n+1,), from 0 to T.
-    weights: int64 array of shape (T,), all above 0, or None where each value weighs 1.
+    values: uint64 (T,); offsets: int64 (n+1,), from 0 to T; weights: int64 (T,), above 0, or None
+    where each value weighs 1.
 
     >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
     >>> rows.sizes.tolist(), rows.row(2).tolist()
@@ -114,7 +104,7 @@ class Ragged:
 
     @classmethod
     def from_rows(cls, rows: list[list[int]]) -> Ragged:
-        """Make rows of Python lists, each of which may be unsorted and hold repeats."""
+        """Make rows of Python lists, unsorted and with repeats."""
         flat = np.array([value for row in rows for value in row], dtype=np.uint64)
         return cls.from_unsorted(flat, np.array([len(row) for row in rows], dtype=np.int64))
 
@@ -137,7 +127,7 @@ class Ragged:
 
     @classmethod
     def summed(cls, values: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> Ragged:
-        """Do as `from_unsorted`; the weights (int64) of equal values of a row add up.
+        """Make rows as `from_unsorted` does; the weights (int64) of equal values add up.
 
         >>> values, sizes = np.array([7, 5, 7], np.uint64), np.array([3])
         >>> rows = Ragged.summed(values, sizes, weights=np.array([1, 1, 1]))
@@ -155,7 +145,6 @@ class Ragged:
 
     @classmethod
     def end_to_end(cls, parts: list[Ragged]) -> Ragged:
-        """Return the rows of all parts."""
         values = [np.empty(0, np.uint64), *(part.values for part in parts)]
         sizes = [np.empty(0, np.int64), *(part.sizes for part in parts)]
         weights = None
@@ -168,7 +157,6 @@ class Ragged:
 
     @property
     def sizes(self) -> np.ndarray:
-        """int64 array of shape (n,)."""
         return np.diff(self.offsets)
 
     def row(self, index: int) -> np.ndarray:
@@ -182,13 +170,12 @@ class Ragged:
         return Ragged(self.values[places], _offsets(sizes), weights)
 
     def where(self, chosen: np.ndarray) -> Ragged:
-        """Return the same rows with the chosen ones of all values only (bool array)."""
+        """Return the rows with only the chosen values (bool, (T,))."""
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
         weights = None if self.weights is None else self.weights[chosen]
         return Ragged(self.values[chosen], ends[self.offsets], weights)
 
     def beside(self, more: Ragged) -> Ragged:
-        """Return these rows and, after them, `more`."""
         return Ragged.end_to_end([self, more])
 
     def weighed(self) -> np.ndarray:
@@ -196,12 +183,12 @@ class Ragged:
         return np.ones(len(self.values), np.int64) if self.weights is None else self.weights
 
     def bare(self) -> Ragged:
-        """Return the same rows, in which each value weighs 1."""
+        """Return the rows without weights."""
         return Ragged(self.values, self.offsets)
 
 
 def _packed_rows(values: np.ndarray, sizes: np.ndarray, word: type[np.unsignedinteger]) -> Ragged:
-    """Sort rows whose values fit `word` beside the number of their row, in one plain sort."""
+    """Make rows in one sort, of values that fit `word` beside the number of their row."""
     shift = 8 * word(0).itemsize - len(sizes).bit_length()
     rows = np.arange(len(sizes), dtype=word) << word(shift)
     packed = np.repeat(rows, sizes)
@@ -214,9 +201,7 @@ def _packed_rows(values: np.ndarray, sizes: np.ndarray, word: type[np.unsignedin
 
 
 def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
-    """Return, for each pair (left[p], right[p]) of rows, the values that both hold.
-
-    left, right: row numbers, int64 (P,); the result has P rows.
+    """Return P rows: the values that the rows left[p] and right[p] (int64 (P,)) have in common.
 
     >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
     >>> shared(rows, np.array([0, 1]), np.array([2, 2])).sizes.tolist()
@@ -246,8 +231,8 @@ def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
 def _shared_step(left: Ragged, right: Ragged) -> Ragged:
     """Return what row i of `left` and row i of `right` share, for all i in one sort.
 
-    With the row number above the value in one word, both sides are ascending runs: a stable sort
-    merges them in linear time, and what both hold stands side by side.
+    With the row number above the value in a word, both sides are ascending runs, which a stable
+    sort merges in linear time.
     """
     shift = 64 - len(left).bit_length()
     top = max((int(side.values.max()) for side in (left, right) if len(side.values)), default=0)
@@ -263,7 +248,7 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
-    """`_shared_step` for long rows whose values leave no room for the row number."""
+    """Do as `_shared_step`, for long rows whose values leave no room for the row number."""
     common = []
     for i in range(len(left)):
         both = np.concatenate((left.row(i), right.row(i)))
@@ -273,7 +258,7 @@ def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_step_of_ranks(left: Ragged, right: Ragged) -> Ragged:
-    """`_shared_step` for short rows of such values: their ranks leave room."""
+    """Do as `_shared_step`, for short rows of such values: their ranks leave room."""
     values, ranks = np.unique(np.concatenate((left.values, right.values)), return_inverse=True)
     ranks = ranks.astype(np.uint64)
     cut = len(left.values)

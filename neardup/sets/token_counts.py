@@ -1,8 +1,6 @@
-r"""Token counts: how many records have each token and each size, and a sample of the records.
+"""Token counts: how many records have each token and each size, and a sample of the records.
 
-Some schemes need to know how rare a token is: the prefix filter looks at the rarest tokens of a
-record first, and I-Match drops the rarest and the most frequent.  Two map-reduce steps count before
-them:
+The prefix filter and I-Match ask how rare a token is.  Two map-reduce steps count before them:
 
     record lines → t0…042 TAB 1    → (shuffle) → 999999999982:t0…042 TAB 17 → (shuffle) → counts
                    s0…035 TAB 1                   000000000000:s0…035 TAB 1200
@@ -10,15 +8,14 @@ them:
              map                         sum                                     order
 
 `t` is a token, `s` a size, and `r` a set of the sample behind its hash.  The second key begins with
-what is left to 10^12 - 1, so that the most frequent tokens come first; the first million of them
-are kept.  A token that is not among the counts has one record, or, where a million are, no more
-than the last of them.
+10^12 - 1 less the count, so that the most frequent tokens come first; the first million of them are
+kept.  Any other token is in one record, or in no more than the last of a million.
 
 `run_local.sh` and the cluster count in pieces on disk; `TokenCounter` has all distinct tokens in
 memory, at 16 bytes each.
 
-The sample is drawn by a hash: the sets with the smallest hashes.  Who reads which record does not
-matter: the smallest of all are among the smallest of each part.  Equal sets count as one.
+The sample is the sets with the smallest hashes, which are among the smallest of each part of the
+input.  Equal sets count as one.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ from neardup.sets.ragged import Ragged, distinct, first_of_run, starts_of_runs
 
 MOST_SETS = 1000
 SAMPLE_TOKENS = 1 << 21  # of all together: a few sets may be as large as all others
-WAITING = SAMPLE_TOKENS // 4  # tokens drawn, before some of them and of those held are chosen
+WAITING = SAMPLE_TOKENS // 4  # tokens drawn before the sample is cut again
 MOST_TOKENS = 1_000_000
 TOKENS_AT_ONCE = 1 << 21  # counted in memory by a mapper, at some 40 bytes each
 MOST = 10**12 - 1
@@ -55,8 +52,8 @@ class Sample:
 
     def __init__(self) -> None:
         self._hashes, self._sets = np.empty(0, np.uint64), NO_SETS
-        self._bound = np.uint64((1 << 64) - 1)  # above which nothing is kept any more
-        self._new: list[tuple[np.ndarray, Ragged]] = []  # drawn, and not yet among the others
+        self._bound = np.uint64((1 << 64) - 1)  # no larger hash can be among the smallest
+        self._new: list[tuple[np.ndarray, Ragged]] = []  # drawn, and not yet merged
         self._new_sets = self._new_tokens = 0
 
     @property
@@ -70,20 +67,18 @@ class Sample:
         return self._sets
 
     def watch(self, batches: Iterable[Ragged]) -> Iterator[Ragged]:
-        """Pass the batches on, and draw from them.  No set may be empty."""
+        """Pass the batches on and draw from them; no set may be empty."""
         for sets in batches:
             self.draw(np.add.reduceat(mix(sets.values), sets.offsets[:-1]), sets)
             yield sets
 
     def draw(self, hashes: np.ndarray, sets: Ragged) -> None:
-        """Keep the smallest of those held and these."""
         some = np.flatnonzero(hashes < self._bound)
         if len(some):
             drawn = sets.bare().take(some)
             self._new.append((hashes[some], drawn))
             self._new_sets += len(drawn)
             self._new_tokens += len(drawn.values)
-            # Not each time: the sample is copied as a whole, and may be larger than a batch.
             if self._new_sets > MOST_SETS or self._new_tokens > WAITING:
                 self._choose()
 
@@ -104,9 +99,11 @@ class Sample:
 
 @dataclass(eq=False)
 class TokenCounts:
-    """sizes: int64 (m,), ascending; holders: int64 (m,), how many records have each; tokens: uint64
+    """Counts of sizes and of tokens.
+
+    sizes: int64 (m,), ascending; holders: int64 (m,), how many records have each; tokens: uint64
     (k,), ascending; frequencies: int64 (k,), in how many records each is, 2 or more; sample: some
-    of the sets, drawn by a hash; own: whether they are of the very records that are compared.
+    of the sets; own: whether they are of the very records that are compared.
 
     >>> counts = TokenCounts.of_sets(Ragged.from_rows([[5, 7], [5], [5, 9]]))
     >>> counts.records, counts.of(np.array([5, 7, 100], np.uint64)).tolist()
@@ -122,7 +119,7 @@ class TokenCounts:
 
     @classmethod
     def empty(cls) -> TokenCounts:
-        """Return the counts of no records, which a scheme has before the counting step."""
+        """Return the counts of no records, for a scheme before the counting step."""
         none = np.empty(0, np.int64)
         return cls(none, none, none.astype(np.uint64), none)
 
@@ -144,21 +141,20 @@ class TokenCounts:
         return self.own and len(self.tokens) < MOST_TOKENS
 
     def digest(self) -> tuple[int, ...]:
-        """Return numbers that are the same for the same counts, and hardly for others."""
+        """Return numbers that identify the counts."""
         weighed = (self.tokens * self.frequencies.astype(np.uint64)).sum()
         return self.records, len(self.tokens), int(weighed), int(self.own)
 
     def description(self) -> str:
-        """Describe the counts in words, the same for the same counts only."""
-        columns = self.sizes, self.holders, self.tokens, self.frequencies, self.sample.values
+        """Identify the counts in words."""
         sum_ = 0
-        for column in columns:
+        for column in self.sizes, self.holders, self.tokens, self.frequencies, self.sample.values:
             sum_ = crc32(column.astype("<u8").tobytes(), sum_)
         own = " and --own-counts" if self.own else ""
         return f"of {self.records:,} records (checksum {sum_:08x}){own}"
 
     def of(self, tokens: np.ndarray) -> np.ndarray:
-        """Return in how many records each of these tokens (uint64) is; 1 for those not listed."""
+        """Return in how many records each token (uint64) is; 1 for those not listed."""
         if not len(self.tokens):
             return np.ones(len(tokens), dtype=np.int64)
         place = np.minimum(np.searchsorted(self.tokens, tokens), len(self.tokens) - 1)
@@ -166,7 +162,7 @@ class TokenCounts:
 
 
 def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most frequent of those that are in several records, by token."""
+    """Return the most frequent tokens that are in several records, by token."""
     several = np.flatnonzero(frequencies > 1)
     best = several[np.lexsort((tokens[several], -frequencies[several]))[:MOST_TOKENS]]
     best = best[np.argsort(tokens[best])]
@@ -174,7 +170,7 @@ def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarr
 
 
 def partial_counts(batches: Iterable[Ragged]) -> Iterator[tuple[Column, Column]]:
-    """Yield the counts of (sizes, tokens), for a few million tokens at a time."""
+    """Yield the counts of (sizes, tokens) of a few million tokens at a time."""
     held: list[Ragged] = []
     size = 0
     for sets in batches:
@@ -193,15 +189,7 @@ def _counted(held: list[Ragged]) -> tuple[Column, Column]:
 
 
 class TokenCounter:
-    """Counts the tokens of records that stream by.
-
-    >>> counter = TokenCounter()
-    >>> counter.add(Ragged.from_rows([[5, 7], [5]]))
-    >>> counter.add(Ragged.from_rows([[5, 9]]))
-    >>> counts = counter.counts()
-    >>> counts.records, counts.of(np.array([5, 7], np.uint64)).tolist()
-    (3, [3, 1])
-    """
+    """Counts the tokens of records that stream by."""
 
     def __init__(self) -> None:
         self._sample = Sample()

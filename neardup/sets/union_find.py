@@ -1,16 +1,14 @@
-"""Which nodes the edges connect so far: disjoint sets with path halving (Tarjan 1975)."""
+"""Disjoint sets with path halving (Tarjan 1975): which nodes are connected so far."""
 
 import numpy as np
 
 
 class Forest:
-    """n nodes, each a tree of its own to begin with.
+    """A forest of n nodes, each a tree of its own at first.
 
     >>> forest = Forest(4)
     >>> forest.join(0, 2), forest.join(2, 3), forest.join(0, 3)
     (True, True, False)
-    >>> forest.roots(np.arange(4)).tolist()
-    [0, 1, 0, 0]
     >>> forest.join_all(np.array([1, 2]), np.array([3, 3]))
     >>> forest.roots(np.arange(4)).tolist()
     [0, 0, 0, 0]
@@ -18,10 +16,10 @@ class Forest:
 
     def __init__(self, size: int):
         self.parents = np.arange(size, dtype=np.int32 if size < 1 << 31 else np.int64)
-        self._view = self.parents.data  # the same, as a memoryview, whose items are read faster
+        self._view = self.parents.data  # a memoryview, whose items are read faster
 
     def join(self, a: int, b: int) -> bool:
-        """Connect two nodes; False when they already were connected."""
+        """Connect two nodes; return False if they already were connected."""
         a, b = self.root(a), self.root(b)
         if a < b:
             self._view[b] = a
@@ -38,7 +36,7 @@ class Forest:
             a, b = a[apart], b[apart]
 
     def roots(self, nodes: np.ndarray) -> np.ndarray:
-        """One node of each node's tree, the same for all of the tree (int64 arrays)."""
+        """Return the node that stands for each node's tree (int64 arrays)."""
         roots = self.parents[nodes]
         while not np.array_equal(higher := self.parents[roots], roots):
             roots = self.parents[nodes] = higher  # so that the next step is twice as long

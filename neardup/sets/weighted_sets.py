@@ -1,28 +1,24 @@
 """Bags as plain sets, and min-hashes of weighted sets.
 
-*Bags.*  A value that occurs w times becomes w elements, value, value#2 … value#w, so that two bags
-share the smaller of the two counts of each value.  The Jaccard similarity of these sets is
-Σ min / Σ max of the counts; and so it is where a weight is a whole number.
+*Bags.*  A value that occurs w times becomes w elements, value, value#2 … value#w: two bags share
+the smaller count of each value, and the Jaccard similarity of these sets is Σ min / Σ max.
 
-*Consistent weighted sampling*: two weighted sets agree in a sample with probability Σ min / Σ max.
-Over each token lies a half-plane of random points, a Poisson process: across, the weight; up, the
-rank; and each point has the number of one of K hash functions.  A set sees the points within the
-weights of its tokens.  Its sample for a hash function is the lowest point with that number.
+*Consistent weighted sampling*: two weighted sets agree in a sample with probability Σ min / Σ max
+(Manasse, McSherry, Talwar 2010; Ioffe, ICDM 2010).  Each token has a half-plane of random points,
+a Poisson process: across, the weight; up, the rank; and each point has the number of one of K hash
+functions.  A set sees the points within the weights of its tokens.  Its sample for a hash function
+is the lowest point with that number.
 
-    rank │    ·   2   |            x weighs 5 here, y weighs 3.  Of what either sees, both see the
-         │  1      ·  | 3     ·    lowest point where it is not in the strip that x alone has: with
-         │     3      |   1        probability 3/5, and Σ min / Σ max over all tokens.
+    rank │    ·   2   |            x weighs 5 here, y weighs 3.  The lowest point that either
+         │  1      ·  | 3     ·    sees is seen by both with probability 3/5, and over all
+         │     3      |   1        tokens with Σ min / Σ max.
          └────────────┴──────────
          0     y = 3  x = 5        The points of each number are a process by themselves.
 
-(Manasse, McSherry, Talwar, "Consistent weighted sampling", 2010; Ioffe, ICDM 2010.)  That all hash
-functions share one process, so that a set costs about K·log K points and not K times its tokens, is
-the idea of DartMinHash (Christiani, "DartMinHash: fast sketching for weighted sets", 2020).
-
-Weights are whole numbers.  The half-plane is cut into strips, 0-1, 1-2, 2-4, 4-8 …, and a strip of
-width W into cells of height 1/W, each with Poisson(1) points drawn by its token, strip and number.
-No logarithm is taken, and what is added, multiplied or divided by a power of two is the same on
-every machine.
+All hash functions share one process: a set costs some K·log K points, and not K times its tokens
+(DartMinHash: Christiani 2020).  The half-plane is cut into strips, 0-1, 1-2, 2-4, 4-8 …, and a
+strip of width W into cells of height 1/W, each with Poisson(1) points drawn by its token, strip and
+number.  Weights are whole numbers, and no logarithm is taken: every machine gets the same points.
 
 Letters: T tokens in n sets; K hash functions (105), of which some are needed.  Cost: 0.3 to 0.8 ms
 for a set of 100 tokens at K = 105, a hundred times that of plain min-hashes.
@@ -38,14 +34,14 @@ from neardup.sets.hashing import WORD, combine, mix, random_words
 from neardup.sets.ragged import Ragged, chunks, first_of_run, spans
 
 CELLS_AT_ONCE = 1 << 15
-STRIPS_AT_ONCE = 1 << 16  # a heavy token has forty, and a set may have millions of tokens
+STRIPS_AT_ONCE = 1 << 16  # a heavy token has forty
 MOST_STRIPS = 63
-POINTS = 2  # expected beside log K of each number, so that few sets have to look higher up
+POINTS = 2  # expected beside log K of each number: few sets have to look higher up
 RANK_BITS = 40
 
 
 def bags(sets: Ragged) -> Ragged:
-    """Return weighted rows as sets, each row as large as its weights add up to.
+    """Return weighted rows as sets: each row is as large as the sum of its weights.
 
     >>> rows = counted(np.array([7, 5, 7], np.uint64), np.array([3]))
     >>> bags(rows).sizes.tolist(), bool((bags(rows).row(0)[:2] == [5, 7]).all())
@@ -60,7 +56,7 @@ def bags(sets: Ragged) -> Ragged:
 
 
 def counted(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Make rows as `Ragged.from_unsorted` does, in which each value weighs as often as it occurs.
+    """Make rows as `Ragged.from_unsorted` does; a value weighs as often as it occurs.
 
     >>> rows = counted(np.array([7, 5, 7, 7], np.uint64), np.array([3, 1]))
     >>> rows.values.tolist(), rows.weights.tolist()
@@ -70,7 +66,6 @@ def counted(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def bagged(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Make rows as `counted` does, and return them as sets."""
     return bags(counted(values, sizes))
 
 
@@ -92,7 +87,7 @@ def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _set_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
-    """Return values of which the second, third … of equal ones are values of their own."""
+    """Replace the second, third … of equal values by values of their own."""
     again = np.flatnonzero(ordinals > 1)
     apart = values.copy()
     words = np.stack((values[again], mix(ordinals[again].astype(np.uint64))))
@@ -101,7 +96,7 @@ def _set_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
 
 
 def _poisson_table() -> np.ndarray:
-    """Return uint64 bounds: a word not below entry k makes more than k points, 1 expected."""
+    """Return uint64 bounds: a word at or above entry k makes more than k points; 1 is expected."""
     terms = (Fraction((-1) ** i, factorial(i)) for i in range(40))
     inverse_e = sum(terms, Fraction(0))
     chances, below = [], Fraction(0)
@@ -117,15 +112,9 @@ POISSON = _poisson_table()
 def weighted_band_words(
     sets: Ragged, weights: np.ndarray, bands: np.ndarray, all_bands: int, rows: int, seed: int
 ) -> np.ndarray:
-    """Return uint64 (n, B): as `hashing.band_words`, for weighted sets and these bands.
+    """Return uint64 (n, B): the words of `hashing.band_words`, for weighted sets and these bands.
 
     weights: int64 (T,), above 0, which add up to less than 2^62 in a set; no set may be empty.
-
-    >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
-    >>> weights = np.array([5, 1, 9, 5, 1, 9, 1, 1])
-    >>> words = weighted_band_words(sets, weights, np.arange(2), 2, rows=3, seed=0)
-    >>> bool((words[0] == words[1]).all()), bool((words[0] == words[2]).any())
-    (True, False)
     """
     numbers = (bands[:, np.newaxis] * rows + np.arange(rows)).ravel()
     samples = weighted_minima(sets, weights, numbers, all_bands * rows, seed)
@@ -136,10 +125,8 @@ def weighted_band_words(
 def weighted_minima(
     sets: Ragged, weights: np.ndarray, numbers: np.ndarray, functions: int, seed: int
 ) -> np.ndarray:
-    """Return uint64 (n, len(numbers)): the samples of each set, for some of the hash functions.
-
-    numbers: int64, ascending, which of the `functions`.
-    """
+    """Return uint64 (n, len(numbers)): the samples of each set for these hash functions (int64,
+    ascending), of `functions` in all."""
     samples = np.empty((len(sets), len(numbers)), dtype=np.uint64)
     if not samples.size:
         return samples
@@ -164,9 +151,7 @@ def weighted_minima(
 
 
 class _Seen(NamedTuple):
-    """Tokens of some sets: their mixed words (uint64), weights and sets (int64), and what each set
-    weighs (int64).
-    """
+    """Tokens of some sets: mixed words (uint64), weights, sets; the weight of each set (int64)."""
 
     tokens: np.ndarray
     weights: np.ndarray
@@ -177,7 +162,7 @@ class _Seen(NamedTuple):
 def _lowest(
     seen: _Seen, points: int, column: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples (n, width), and whether a set's lowest `points` have all of them (bool)."""
+    """Return samples (n, width), and which sets have all of theirs among `points` (bool)."""
     lowest = np.full(len(seen.totals) * width, np.inf)
     samples = np.zeros(len(lowest), dtype=np.uint64)
     for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
@@ -186,7 +171,7 @@ def _lowest(
         words, ranks, owner, place = _points(some, points, column)
         slot = owner * width + place
         lower = np.flatnonzero(ranks < lowest[slot])
-        while len(lower):  # of those that go to one slot the last stays: a few rounds are enough
+        while len(lower):  # of several for one slot the last is stored: a few rounds are enough
             lowest[slot[lower]], samples[slot[lower]] = ranks[lower], words[lower]
             lower = lower[ranks[lower] < lowest[slot[lower]]]
     full = np.isfinite(lowest).reshape(-1, width).all(axis=1)
@@ -201,8 +186,7 @@ def _strips(weights: np.ndarray) -> np.ndarray:
 def _points(
     seen: _Seen, points: int, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (words, ranks, sets, columns) of the seen points, up to the rank below which so many
-    are expected."""
+    """Return (words, ranks, sets, columns) of the seen points, about as many as `points` a set."""
     strips = _strips(seen.weights)
     token = np.repeat(np.arange(len(strips)), strips)
     strip = np.arange(len(token)) - np.repeat(np.cumsum(strips) - strips, strips)
@@ -230,7 +214,7 @@ def _points(
     draws = mix(words)
     ranks = (draws >> np.uint64(64 - RANK_BITS)).astype(np.float64) / 2.0**RANK_BITS
     ranks = np.ldexp(ranks + number[cells], -log_width)
-    # Where in its strip a point lies, from 1 on: only the last strip ends beyond the weight.
+    # The place of a point in its strip, from 1 on: only the last strip ends beyond the weight.
     across = (mix(draws) & ((np.uint64(1) << log_width.astype(np.uint64)) - np.uint64(1))) + 1
     start = np.where(strip[strips_of] > 0, np.int64(1) << log_width, 0)
     visible = start + across.astype(np.int64) <= seen.weights[token[strips_of]]

@@ -1,18 +1,15 @@
 """Resemblance estimated from samples, where the sets themselves are too large to send.
 
-One row of numbers is sent for each set, and all that carries sets carries it as it is:
+One row of numbers is sent for each set, in place of the set:
 
     below 2^52            the keys of the record, see `lines.keys`
     2^52 + S              one mark, the size of the samples
     2^52 + 2^48 and above MIN_S of the set: its S smallest hashes, or all of them (`sketches`)
 
-Of the S smallest hashes of x∪y, k are in both sets; the resemblance lies in the exact interval of k
-out of S (`intervals`) but for one pair in a thousand (CONFIDENCE).  A pair is one whose interval
-reaches the threshold, so of those that are at it one in two thousand is left out.  Sets of fewer
-than S elements are sent as a whole: of two such sets the resemblance is known, and the interval is
-one number.
-
-Letters: S the size of the samples (256).
+Of the S (256) smallest hashes of x∪y, k are in both sets; the resemblance is in the exact interval
+of k out of S (`intervals`) for all but one pair in a thousand (CONFIDENCE).  Pairs whose interval
+reaches the threshold are written; one in two thousand of those at the threshold is missed.  Sets of
+fewer than S elements are sent as a whole, and two such sets have an exact resemblance.
 """
 
 from dataclasses import dataclass
@@ -22,7 +19,12 @@ import numpy as np
 
 from neardup.sets.ragged import Ragged, in_rows
 from neardup.similarity.intervals import MILLION, exact_interval
-from neardup.similarity.measures import Threshold, UnboundedMeasure, Verified
+from neardup.similarity.measures import (
+    Threshold,
+    UnboundedMeasure,
+    Verified,
+    rounded_millionths,
+)
 from neardup.similarity.sketches import SAMPLE_BITS, min_s, sample_of_min_s, whole_in_min_s
 
 DEFAULT_SIZE, LEAST_SIZE, MOST_SIZE = 256, 16, 65536
@@ -32,7 +34,7 @@ FIRST_HASH = MARK + np.uint64(1 << SAMPLE_BITS)
 
 
 def sample_size(text: str) -> int:
-    """Read how pairs are verified: S, or 0 for exactly.
+    """Read the value of --verify: S, or 0 for exact.
 
     >>> [sample_size(text) for text in ("exact", "sketch", "sketch:1024")]
     [0, 256, 1024]
@@ -51,7 +53,7 @@ def sample_size(text: str) -> int:
 
 
 def sampled(sets: Ragged, keys: Ragged, size: int, seed: int) -> Ragged:
-    """The rows that are sent for sets with these keys.
+    """Make the rows that are sent for sets with these keys.
 
     >>> sets, keys = Ragged.from_rows([[1, 2, 3], [*range(99)]]), Ragged.from_rows([[7, 9], [7]])
     >>> sampled(sets, keys, size=16, seed=0).sizes.tolist()
@@ -70,13 +72,13 @@ def sampled(sets: Ragged, keys: Ragged, size: int, seed: int) -> Ragged:
 
 
 def samples_of(rows: Ragged) -> Ragged:
-    """MIN_S of the sets that are sent as these rows."""
+    """Return MIN_S of the sets that are sent as these rows."""
     hashes = rows.where(rows.values >= FIRST_HASH)
     return Ragged(hashes.values - FIRST_HASH, hashes.offsets)
 
 
 def keys_of(rows: Ragged, size: int, low: int, high: int) -> Ragged:
-    """The keys from `low` to below `high` in these rows; none in one without the mark of `size`."""
+    """Return the keys from `low` to below `high` of each row; none of one with another `size`."""
     marked = rows.where(rows.values == MARK + np.uint64(size)).sizes > 0
     mine = (rows.values >= np.uint64(low)) & (rows.values < np.uint64(high))
     return rows.where(mine & np.repeat(marked, rows.sizes))
@@ -84,13 +86,16 @@ def keys_of(rows: Ragged, size: int, low: int, high: int) -> Ragged:
 
 @dataclass(eq=False)
 class EstimatedJaccard(UnboundedMeasure):
-    """Pairs whose interval reaches the threshold; of samples of so many hashes."""
+    """Jaccard similarity estimated from samples of `size` hashes."""
 
     threshold: Threshold
     size: int
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        """Subtle: `part` and `whole` are the ends of the interval here, in millionths."""
+        """Return the pairs whose interval reaches the threshold.
+
+        Subtle: `part` and `whole` are the ends of the interval here, in millionths.
+        """
         some, place = np.unique(np.concatenate((left, right)), return_inverse=True)
         samples = samples_of(sets.take(some))
         a, b = place.reshape(2, -1)
@@ -98,16 +103,9 @@ class EstimatedJaccard(UnboundedMeasure):
         both, all_ = sample_of_min_s(samples, self.size, a, b)
         good = np.where(known, self.threshold.reached(both, all_), True)
         low, high = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
-        low[known] = high[known] = _rounded(both[known], all_[known])
+        low[known] = high[known] = rounded_millionths(both[known], all_[known])
         for hits in np.unique(both[~known]).tolist():
             mine = ~known & (both == hits)
             low[mine], high[mine] = exact_interval(hits, self.size, 1 - CONFIDENCE)
         good &= known | self.threshold.reached(high, np.full(len(high), MILLION))
         return Verified(left[good], right[good], low[good], high[good])
-
-
-def _rounded(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """part/whole in millionths, half-even, as exact similarities are shown."""
-    quotient, remainder = np.divmod(part * MILLION, whole)
-    twice = 2 * remainder
-    return quotient + ((twice > whole) | ((twice == whole) & (quotient % 2 == 1)))

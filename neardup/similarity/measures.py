@@ -1,7 +1,7 @@
 """The threshold and the measures of similarity, in exact integer arithmetic.
 
-The threshold, the least similarity of a pair, enters as text and lives as a fraction: with floats,
-ceil(t·n) is wrong for some t and n, and pairs that lie exactly at the threshold get lost.
+The threshold is a fraction: with floats, ceil(t·n) is wrong for some t and n, and pairs exactly at
+the threshold are lost.
 
     jaccard      |x∩y| / |x∪y|, the resemblance (Broder 1997)
     dice         2·|x∩y| / (|x| + |y|)
@@ -9,8 +9,8 @@ ceil(t·n) is wrong for some t and n, and pairs that lie exactly at the threshol
     overlap      |x∩y| / min(|x|, |y|)
     containment  |x∩y| / |x|, of x in y: a pair has one for each direction
 
-A measure also says what resemblance its pairs have at least.  That is what a scheme for Jaccard
-must find to miss none of them; small sets inside large ones have next to none.
+A measure also has the least resemblance of its pairs, which a scheme for Jaccard must find; a small
+set inside a large one has next to none.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ import numpy as np
 from neardup.sets.ragged import Ragged, shared
 
 Size = TypeVar("Size", int, np.ndarray)
-
 Fractions = tuple[np.ndarray, np.ndarray]  # part and whole
-
-MAX_DENOMINATOR = 10**9  # keeps denominator · size inside int64 for sets of up to 10^9 elements
+MAX_DENOMINATOR = 10**9  # times the size of a set, up to 10^9, fits int64
 ANY_SIZE = (1 << 32) - 1
 
 
@@ -50,11 +48,8 @@ class Threshold:
 
     @classmethod
     def parse(cls, text: str) -> Threshold:
-        """Read "0.9", "9/10" or "1"; ValueError names what is wrong with anything else."""
-        try:
-            value = Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
-        except (ValueError, ZeroDivisionError):
-            raise ValueError(f"{text!r} is neither a decimal number nor a fraction") from None
+        """Read "0.9", "9/10" or "1"; ValueError for anything else."""
+        value = parse_fraction(text)
         if not 0 < value <= 1:
             raise ValueError(f"{text} is outside 0 < t <= 1")
         if value.denominator > MAX_DENOMINATOR:
@@ -63,11 +58,10 @@ class Threshold:
 
     @classmethod
     def at_most(cls, value: Fraction) -> Threshold:
-        """The largest threshold with a denominator in bounds, at most `value`; ValueError if 0."""
+        """Return the largest threshold up to `value` with a denominator in bounds; ValueError."""
         if value.denominator > MAX_DENOMINATOR:
-            value = Fraction(
-                value.numerator * MAX_DENOMINATOR // value.denominator, MAX_DENOMINATOR
-            )
+            part = value.numerator * MAX_DENOMINATOR // value.denominator
+            value = Fraction(part, MAX_DENOMINATOR)
         if not value:
             raise ValueError("a pair may have next to no Jaccard similarity; take a larger one")
         return cls(value.numerator, value.denominator)
@@ -79,7 +73,7 @@ class Threshold:
         return f"{float(self):.9g}"
 
     def exactly(self) -> str:
-        """The threshold as text that `parse` reads back.
+        """Return the threshold as text that `parse` reads back.
 
         >>> Threshold(9, 10).exactly(), Threshold(1, 3).exactly()
         ('0.9', '1/3')
@@ -88,15 +82,15 @@ class Threshold:
         return text if Fraction(text) == Fraction(self.num, self.den) else f"{self.num}/{self.den}"
 
     def reached(self, common: np.ndarray, union: np.ndarray) -> np.ndarray:
-        """Whether common/union ≥ t, element by element (int64 arrays)."""
+        """Compare: common/union ≥ t, element by element (int64 arrays)."""
         return common * self.den >= union * self.num
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        """The length filter: no set larger than this, ⌊size/t⌋, can pair with one of `size`."""
+        """Return ⌊size/t⌋, the length filter: no larger set can pair with one of `size`."""
         return size * self.den // self.num
 
     def smallest_partner(self, size: Size) -> Size:
-        """The length filter: no set smaller than this, ⌈t·size⌉, can pair with one of `size`.
+        """Return ⌈t·size⌉, the length filter: no smaller set can pair with one of `size`.
 
         >>> NINE_TENTHS.smallest_partner(11)
         10
@@ -107,10 +101,18 @@ class Threshold:
 NINE_TENTHS = Threshold(9, 10)
 
 
+def parse_fraction(text: str) -> Fraction:
+    """Read "0.25" or "1/4"; ValueError."""
+    try:
+        return Fraction(text if len(text) <= 20 and "e" not in text.lower() else "")
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{text!r} is neither a decimal number nor a fraction") from None
+
+
 class Verified(NamedTuple):
     """Pairs that reach the threshold: row numbers, and the similarity part/whole.
 
-    int64 arrays; part and whole may be of Python's integers, which have no end.
+    int64 arrays; part and whole may hold Python's integers.
     """
 
     left: np.ndarray
@@ -120,26 +122,26 @@ class Verified(NamedTuple):
 
 
 class Measure(Protocol):
-    """What the joins ask of a measure; directed: whether (x, y) and (y, x) are two pairs."""
+    """A measure as the joins use it; directed: (x, y) and (y, x) are two pairs."""
 
     @property
     def directed(self) -> bool: ...
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        """The length filter: no larger set pairs with one of `size` (int64)."""
+        """Return the length filter: no larger set pairs with one of `size` (int64)."""
         ...
 
     def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Whether sets of x and y elements that share at most `common` may be a pair."""
+        """Return which sets of x and y elements that share at most `common` may be a pair."""
         ...
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        """The pairs (left[p], right[p]) that reach the threshold, in order."""
+        """Return the pairs (left[p], right[p]) that reach the threshold, in order."""
         ...
 
 
 class UnboundedMeasure:
-    """A base for measures: neither sizes nor common tokens rule out a pair."""
+    """Base of measures: neither sizes nor common tokens rule out a pair."""
 
     directed: ClassVar[bool] = False
 
@@ -152,17 +154,17 @@ class UnboundedMeasure:
 
 @dataclass
 class SetMeasure(UnboundedMeasure):
-    """A fraction of two sets' sizes and of what they share, and what follows from it."""
+    """Base of measures that follow from two sizes and the number of common elements."""
 
     threshold: Threshold
 
     @property
     def resemblance(self) -> Threshold | None:
-        """The least resemblance of pairs; None where there is none."""
+        """The least resemblance of pairs; None if it can be next to 0."""
         return None
 
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
-        """(part, whole): the similarity of sets of x and y elements with `common` in both."""
+        """Return (part, whole) of sets of x and y elements with `common` in both."""
         raise NotImplementedError
 
     def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -196,7 +198,7 @@ class Jaccard(SetMeasure):
 
 
 class Dice(SetMeasure):
-    """Dice = 2J / (1 + J), so it reaches t exactly where J reaches t / (2 - t)."""
+    """Dice = 2J / (1 + J): it reaches t where J reaches t / (2 - t)."""
 
     @property
     def resemblance(self) -> Threshold:
@@ -211,7 +213,7 @@ class Dice(SetMeasure):
 
 
 class Cosine(SetMeasure):
-    """A set inside one 1/t² times as large is at t exactly, with J = t²; all others are above."""
+    """The cosine: a set inside one 1/t² times as large is at t, with the least J, which is t²."""
 
     @property
     def resemblance(self) -> Threshold:
@@ -222,7 +224,6 @@ class Cosine(SetMeasure):
         return np.minimum(bound, ANY_SIZE).astype(np.int64)
 
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
-        """In millionths, rounded from the exact root."""
         return millionths(common, x, y)
 
     def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -230,14 +231,14 @@ class Cosine(SetMeasure):
 
 
 class Overlap(SetMeasure):
-    """The larger of both containments: the overlap coefficient."""
+    """The overlap coefficient: the larger of both containments."""
 
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         return common, np.minimum(x, y)
 
 
 class Containment(Overlap):
-    """Pairs (x, y) where x is contained in y; both directions may be pairs."""
+    """The containment of x in y; both directions may be pairs."""
 
     directed = True
 
@@ -262,7 +263,7 @@ MEASURES: dict[str, type[SetMeasure]] = {
 def cosine_reached(
     threshold: Threshold, dot: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
-    """Whether dot / √(x·y) ≥ t, element by element (whole numbers, x and y > 0)."""
+    """Compare: dot / √(x·y) ≥ t, element by element (whole numbers, x and y > 0)."""
     cosine = dot.astype(np.float64) / np.sqrt(x.astype(np.float64) * y.astype(np.float64))
     reached = cosine >= float(threshold)
     for i in np.flatnonzero(np.abs(cosine - float(threshold)) < 1e-9).tolist():
@@ -272,7 +273,7 @@ def cosine_reached(
 
 
 def millionths(dot: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """dot / √(x·y) as a fraction of 10^6, rounded half-even from the exact root (int64 arrays).
+    """Return dot / √(x·y) as a fraction of 10^6, rounded half-even from the exact root (int64).
 
     >>> [column.tolist() for column in millionths(*np.array([[1, 125], [2, 128], [1, 128]]))]
     [[707107, 976562], [1000000, 1000000]]
@@ -291,9 +292,8 @@ def _root_in_millionths(part: int, whole: int) -> int:
 
 
 def eighteen_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:
-    """Format common/union with 18 decimals, cut off.
-
-    Fractions of numbers below 10^9 keep their order, and round to the same six decimals.
+    """Format common/union with 18 decimals, cut off, which keep the order of all fractions of
+    numbers below 10^9 and round to the same six decimals.
 
     >>> eighteen_decimals(np.array([2999, 1]), np.array([3000, 1]))
     [b'0.999666666666666666', b'1.000000000000000000']
@@ -312,7 +312,11 @@ def six_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:
     >>> six_decimals(np.array([9, 2, 1]), np.array([10, 3, 1]))
     [b'0.900000', b'0.666667', b'1.000000']
     """
-    quotient = common * 10**6 // union
-    twice = 2 * (common * 10**6 - quotient * union)  # np.divmod takes no Python integers
-    quotient += (twice > union) | ((twice == union) & (quotient % 2 == 1))
-    return [b"%d.%06d" % divmod(q, 10**6) for q in quotient.tolist()]
+    return [b"%d.%06d" % divmod(q, 10**6) for q in rounded_millionths(common, union).tolist()]
+
+
+def rounded_millionths(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Return part/whole in millionths, rounded half-even."""
+    quotient = part * 10**6 // whole
+    twice = 2 * (part * 10**6 - quotient * whole)  # np.divmod takes no Python integers
+    return quotient + ((twice > whole) | ((twice == whole) & (quotient % 2 == 1)))

@@ -1,9 +1,7 @@
 """Sketches: small samples of sets to estimate resemblance and containment, and bitmaps of sets.
 
-One seeded random order of all shingles gives each set x a sample that is comparable with the sample
-of any other set (Broder 1997).  A shingle's place in it is a hash of 48 bits: two of a million
-shingles of a set are one by accident in one of five hundred sets, and then the set has one element
-less.
+One seeded random order of all shingles makes the samples of all sets comparable (Broder 1997).  A
+shingle's place in it is a hash of 48 bits: of 500 sets of a million shingles, one loses a shingle.
 
     MIN_s      M(x): the s smallest hashes of x, or all if x has fewer
     MOD_m      L(x): the hashes of x that m divides, about |x|/m of them
@@ -17,20 +15,18 @@ less.
                   (share - 2^-b) / (1 - 2^-b), of b bits                  unbiased
     containment   |L(x)∩L(y)| / |L(x)|                                    unbiased, of x in y
 
-Subtle: the outer MIN_s matters.  The s smallest of M(x)∪M(y) are the s smallest of x∪y, a fair
-sample; the rest of M(x)∪M(y) is not, since a large hash of x may be missing from M(y) though it is
-in y.  Where M(x) and M(y) have fewer than s hashes each, both are the sets themselves, and all of
-them count: that is no estimate.  Where the denominator is empty there is none either: nan.
+Subtle: the s smallest of M(x)∪M(y) are the s smallest of x∪y, a fair sample.  The rest is not: a
+large hash of x may be in y and not in M(y).  Where M(x) and M(y) have fewer than s hashes each,
+they are the sets themselves, and all of them count.
 
-A bitmap is a cheap upper bound of what two sets share.  Every shingle flips one of 64 bits or more,
-so that a bit is set where an odd number of the set's shingles fall.  Where the bitmaps of two sets
-differ, a shingle is in one of them only:
+A bitmap is a cheap upper bound of what two sets share (Sandes, Teodoro, Melo, "Bitmap filter",
+Information Systems 2020).  Each shingle flips one of 64 bits or more, and where the bitmaps of two
+sets differ, a shingle is in one of them only:
 
     |x△y| ≥ popcount(bitmap(x) xor bitmap(y))   and   2·|x∩y| = |x| + |y| - |x△y|
 
-(Sandes, Teodoro, Melo, "Bitmap filter", Information Systems 2020).  A pair whose bound stays below
-the threshold need not be compared.  64 bits say little about sets of a hundred shingles and more;
-twice as many bits as shingles tell nearly all dissimilar sets apart.
+64 bits say little about sets of a hundred shingles; twice as many bits as shingles tell nearly all
+dissimilar sets apart.
 
 Letters: n sets, s and m as above (s = 64, m = 25), P pairs of row numbers (left[p], right[p]).
 """
@@ -38,41 +34,41 @@ Letters: n sets, s and m as above (s = 64, m = 25), P pairs of row numbers (left
 import numpy as np
 
 from neardup.sets.hashing import GOLDEN, mix, random_words
-from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, first_of_run, shared
+from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, first_of_run
 from neardup.similarity.measures import Measure
 
-SAMPLE_BITS = 48  # of a hash; and 16 above for the number of a row, so that plain sorts do all
-PAIR_HASHES = 32  # what a pair costs beside the comparison of its hashes: no step has 2^16 pairs
-CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the second-level cache
+SAMPLE_BITS = 48  # of a hash: 16 above are for the number of a row, so that one plain sort will do
+PAIR_HASHES = 32  # the fixed cost of a pair, in hashes: no step has 2^16 pairs
+CACHE_TOKENS = 1 << 16  # hashed together: two arrays of 256 KiB stay in the L2 cache
 MOST_BITS = 16  # of a bitmap, as a power of two
 BITS_AT_ONCE = 1 << 20
 
 _ONES = np.zeros(1, dtype=np.uint8)  # the number of bits that are set in 0 … 2^16-1
-for _ in range(16):  # one bit more: that is set in the upper half
+for _ in range(16):  # one more bit, which is set in the upper half
     _ONES = np.concatenate((_ONES, _ONES + np.uint8(1)))
 
 
 def min_s(sets: Ragged, s: int, seed: int = 0) -> Ragged:
-    """M(x) of each set: its `s` smallest hashes (s ≥ 1).
+    """Return M(x) of each set: its `s` smallest hashes (s ≥ 1).
 
-    >>> sketches = min_s(Ragged.from_rows([list(range(100)), [7, 8]]), s=4)
-    >>> sketches.sizes.tolist()
+    >>> min_s(Ragged.from_rows([range(100), [7, 8]]), s=4).sizes.tolist()
     [4, 2]
     """
     hashes = _hashed(sets, seed)
-    likely = s + 5 * np.sqrt(s) + 5  # so many of a set's smallest hashes lie below the bound
+    likely = s + 5 * np.sqrt(s) + 5  # the expected number of hashes below the bound
     bound = (2.0**SAMPLE_BITS * np.minimum(1, likely / np.maximum(1, sets.sizes))).astype(np.uint64)
     low = hashes < np.repeat(bound, sets.sizes)
     short = sets.where(low).sizes < np.minimum(s, sets.sizes)
     low |= np.repeat(short, sets.sizes)
-    return _smallest(_in_order(hashes[low], sets.where(low).sizes), s)
+    rows = _in_order(hashes[low], sets.where(low).sizes)
+    place = np.arange(len(rows.values)) - np.repeat(rows.offsets[:-1], rows.sizes)
+    return rows.where(place < s)
 
 
 def mod_m(sets: Ragged, m: int, seed: int = 0) -> Ragged:
-    """L(x) of each set: its hashes that `m` divides (1 ≤ m < 2^48).
+    """Return L(x) of each set: its hashes that `m` divides (1 ≤ m < 2^48).
 
-    >>> sets = Ragged.from_rows([list(range(10_000)), list(range(5000))])
-    >>> mod_m(sets, m=25).sizes.tolist()
+    >>> mod_m(Ragged.from_rows([range(10_000), range(5000)]), m=25).sizes.tolist()
     [424, 193]
     """
     hashes = _hashed(sets, seed)
@@ -81,11 +77,7 @@ def mod_m(sets: Ragged, m: int, seed: int = 0) -> Ragged:
 
 
 def signatures(sets: Ragged, length: int, seed: int = 0) -> np.ndarray:
-    """The min-hash signatures, uint32 of shape (n, length); no set may be empty.
-
-    >>> signatures(Ragged.from_rows([[1, 2], [2, 1], [3]]), length=3).shape
-    (3, 3)
-    """
+    """Return the min-hash signatures, uint32 (n, length); no set may be empty."""
     mixed = mix(sets.values ^ random_words(seed, 1, stream=3)) >> np.uint64(32)
     words = mixed.astype(np.uint32)
     draws = random_words(seed, length, stream=4)
@@ -101,10 +93,9 @@ def signatures(sets: Ragged, length: int, seed: int = 0) -> np.ndarray:
 
 
 def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
-    """`bits` (1 … 31) of each place of the signatures, uint32 of the same shape.
+    """Return `bits` (1 … 31) of each place of the signatures, uint32 of the same shape.
 
-    Subtle: a linear hash has the lowest bits of its token, in all places the same, so that minima
-    have to be mixed before they are cut.
+    Subtle: a linear hash has the lowest bits of its token, so minima are mixed before they are cut.
 
     >>> low_bits(np.array([[7, 7], [7, 8]], np.uint32), 4).tolist()
     [[8, 12], [8, 0]]
@@ -114,25 +105,11 @@ def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
     return (mixed & np.uint64((1 << bits) - 1)).astype(np.uint32)
 
 
-def resemblance_of_min_s(
-    sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
-) -> np.ndarray:
-    """Estimated resemblance (float64, shape (P,)) from the M(x) that `min_s` made with this s.
-
-    >>> sketches = min_s(Ragged.from_rows([list(range(100)), list(range(50, 150))]), s=64)
-    >>> resemblance_of_min_s(sketches, 64, np.array([0, 0]), np.array([0, 1])).tolist()
-    [1.0, 0.359375]
-    """
-    return _share(*sample_of_min_s(sketches, s, left, right))
-
-
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(in both, in all): sizes in the sample of each union; int64 of shape (P,).
-
-    For sets that have fewer than s elements each, the sizes of intersection and union.
-    """
+    """Return (in both, in all) for the sample of each union, int64 (P,); or for the union itself,
+    if both sets have fewer than s elements."""
     limit = np.where(whole_in_min_s(sketches, s, left, right), np.iinfo(np.int64).max, s)
     both, all_ = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
     weights = sketches.sizes[left] + sketches.sizes[right] + PAIR_HASHES
@@ -152,83 +129,34 @@ def sample_of_min_s(
 
 
 def whole_in_min_s(sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Whether both sets of a pair are in their sketches as a whole (bool)."""
+    """Return for which pairs both sketches have the whole set (bool)."""
     return np.maximum(sketches.sizes[left], sketches.sizes[right]) < s
 
 
-def resemblance_of_mod_m(sketches: Ragged, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Estimated resemblance (float64, shape (P,)) from the L(x) that `mod_m` made."""
-    common = shared(sketches, left, right).sizes
-    return _share(common, sketches.sizes[left] + sketches.sizes[right] - common)
-
-
-def containment_of_mod_m(sketches: Ragged, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Estimated containment of left[p] in right[p] from the L(x) that `mod_m` made.
-
-    >>> sketches = mod_m(Ragged.from_rows([list(range(100)), list(range(50))]), m=4)
-    >>> containment_of_mod_m(sketches, np.array([0, 1]), np.array([1, 0])).tolist()
-    [0.5294117647058824, 1.0]
-    """
-    return _share(shared(sketches, left, right).sizes, sketches.sizes[left])
-
-
-def agreement(signatures: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Estimated resemblance (float64, shape (P,)): the share of places where two signatures agree.
-
-    >>> agreement(np.array([[1, 2, 3], [1, 5, 3]]), np.array([0]), np.array([1])).tolist()
-    [0.6666666666666666]
-    """
-    return equal_places(signatures, left, right) / signatures.shape[1]
-
-
-def equal_places(signatures: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The number of equal places of two signatures; int64, shape (P,)."""
-    counts = np.empty(len(left), dtype=np.int64)
-    for low, high in chunks(np.full(len(left), signatures.shape[1]), PAIR_STEP):
-        equal = signatures[left[low:high]] == signatures[right[low:high]]
-        counts[low:high] = np.count_nonzero(equal, axis=1)
-    return counts
-
-
 def _hashed(sets: Ragged, seed: int) -> np.ndarray:
-    """The places of all shingles in the random order (uint64), row after row."""
+    """Return the places of all shingles in the random order (uint64)."""
     mixed = mix(sets.values ^ random_words(seed, 1, stream=3))
     return mixed >> np.uint64(64 - SAMPLE_BITS)
 
 
 def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
     """Sort rows that are laid end to end, some thousand rows at a time."""
-    rows = Ragged(np.empty(0, np.uint64), np.zeros(1, np.int64))
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
     parts = [
         Ragged.from_unsorted(values[ends[low] : ends[high]], sizes[low:high])
         for low, high in chunks(sizes + PAIR_HASHES, PAIR_STEP)
     ]
-    if len(parts) == 1:
-        return parts[0]
-    offsets = np.cumsum(np.concatenate([rows.offsets, *(part.sizes for part in parts)]))
-    return Ragged(np.concatenate([rows.values, *(part.values for part in parts)]), offsets)
-
-
-def _smallest(rows: Ragged, s: int) -> Ragged:
-    """The first `s` values of each row."""
-    place = np.arange(len(rows.values)) - np.repeat(rows.offsets[:-1], rows.sizes)
-    return rows.where(place < s)
-
-
-def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """part / whole, and nan where the whole is 0."""
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return parts[0] if len(parts) == 1 else Ragged.end_to_end(parts)
 
 
 def bitmaps(sets: Ragged) -> np.ndarray:
-    """uint64 (n, 1): the bitmap of each row, none of which is empty."""
+    """Return the bitmap of each row, none of them empty: uint64 (n, 1)."""
     bits = np.uint64(1) << _places(sets, 6)
     return np.bitwise_xor.reduceat(bits, sets.offsets[:-1])[:, np.newaxis]
 
 
 def wide_bitmaps(sets: Ragged) -> np.ndarray:
-    """uint64 (n, words): with a bit or two for each shingle of a set of mean size.
+    """Return bitmaps of two to four bits for each shingle of a set of mean size, uint64 (n, words).
 
     >>> wide_bitmaps(Ragged.from_rows([range(100), range(50, 150)])).shape
     (2, 4)
@@ -246,12 +174,12 @@ def wide_bitmaps(sets: Ragged) -> np.ndarray:
 
 
 def _places(sets: Ragged, log: int) -> np.ndarray:
-    """The number (uint64) of the bit that each shingle flips, of 2^log bits."""
+    """Return the number (uint64) of the bit that each shingle flips, of 2^log bits."""
     return sets.values * np.uint64(GOLDEN) >> np.uint64(64 - log)
 
 
 def popcount(words: np.ndarray) -> np.ndarray:
-    """The number of set bits of each word (uint64); int64.
+    """Return the number of set bits of each word (uint64), int64.
 
     >>> popcount(np.array([0, 7, 2**64 - 1], np.uint64)).tolist()
     [0, 3, 64]
@@ -262,12 +190,11 @@ def popcount(words: np.ndarray) -> np.ndarray:
 def may_reach(
     measure: Measure, maps: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Whether the similarity of each pair of rows may reach the threshold.
+    """Return which pairs of rows may reach the threshold, by their bitmaps (bool).
 
-    The words of wide bitmaps are compared one after the other: few pairs are left for the last.
+    The words of wide bitmaps are compared one by one: few pairs are left for the last.
 
-    >>> from neardup.similarity.measures import Jaccard
-    >>> from neardup.similarity.measures import NINE_TENTHS
+    >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> measure, sets = Jaccard(NINE_TENTHS), Ragged.from_rows([range(9), range(10), range(20)])
     >>> left, right = np.array([0, 0]), np.array([1, 2])
     >>> may_reach(measure, bitmaps(sets), sets.sizes, left, right).tolist()

@@ -1,20 +1,19 @@
 """Weights of tokens, and the measures of weighted sets, exactly.
 
-A token weighs as much as a record has it, as it is rare, or as the line says.  The idf weight of a
-token that df of N records have is 8·log2(N / df), rounded, from 1 to 255: its inverse document
+A token is weighted by its count in a record, by its rarity, or as the line says.  The idf weight of
+a token that df of N records have is 8·log2(N / df), rounded, from 1 to 255: its inverse document
 frequency (Spärck Jones 1972) in eighths of a bit.  A token in half of all records weighs 8, one in
-a thousandth of them 80.  A weight is k or more where N / df ≥ 2^((k - 1/2) / 8).  That is compared
-in integers, so that no two processes, and no two machines, round to different weights.
+a thousandth of them 80.  A weight is k or more where N / df ≥ 2^((k - 1/2) / 8), compared in
+integers: every machine gets the same weights.
 
-Similarities are sums of whole numbers, which are compared as fractions:
+Similarities are fractions of whole numbers; x_i is the weight of token i in x, 0 if it has none:
 
     jaccard   Σ min(x_i, y_i) / Σ max(x_i, y_i)
     dice      2·Σ min(x_i, y_i) / (Σ x_i + Σ y_i)
     cosine    Σ x_i·y_i / √(Σ x_i² · Σ y_i²)
 
-x_i and y_i are the weights of token i, 0 in a set without it.  With Σ min for what two sets share
-and Σ x_i for their sizes, the first two are the formulas of plain sets; where all weights are 1,
-all three are.  Similarities do not change when all weights are multiplied by one number.
+With Σ min for what two sets share and Σ x_i for their sizes, the first two are the formulas of
+plain sets.
 """
 
 from __future__ import annotations
@@ -46,28 +45,25 @@ class Idf:
     counts: TokenCounts
 
     def of(self, tokens: np.ndarray) -> np.ndarray:
-        """The weights (int64, 1 … 255) of tokens (uint64)."""
+        """Return the weights (int64, 1 … 255) of tokens (uint64)."""
         below = np.searchsorted(self._limits, self.counts.of(tokens))
         return np.maximum(len(self._limits) - below, 1)
 
     @cached_property
     def _limits(self) -> np.ndarray:
-        """Ascending: in how many records a token can be and still weigh 255, 254, … 1."""
+        """The largest numbers of records that a token weighing 255, 254, … 1 can be in."""
         power = self.counts.records**16
-        roots = [_root16(power >> 2 * k - 1) for k in range(MOST_WEIGHT, 0, -1)]
+        roots = []
+        for k in range(MOST_WEIGHT, 0, -1):  # ⌊x^(1/16)⌋: the floor of roots of floors
+            roots.append(isqrt(isqrt(isqrt(isqrt(power >> 2 * k - 1)))))
         return np.array([root for root in roots if root], dtype=np.int64)
-
-
-def _root16(value: int) -> int:
-    """⌊value^(1/16)⌋, since the floors of roots of floors are those of the roots."""
-    return isqrt(isqrt(isqrt(isqrt(value))))
 
 
 @dataclass(eq=False)
 class TokenWeights:
-    """The weights that a record gives its tokens, times their idf weights if these are known.
+    """The weights of tokens in a record, times their idf weights if these are known.
 
-    repeats: whether that is how often it has them; own: whether its line says what they weigh.
+    repeats: they are counts; own: they are on the line of the record.
 
     >>> sets = Ragged(np.array([5, 7], np.uint64), np.array([0, 2]), np.array([2, 1]))
     >>> TokenWeights(repeats=True).of(sets).tolist()
@@ -79,18 +75,18 @@ class TokenWeights:
     idf: Idf | None = None
 
     def of(self, sets: Ragged) -> np.ndarray:
-        """The weight of each token: int64 (T,), above 0."""
+        """Return the weight of each token: int64 (T,), above 0."""
         weights = sets.weighed()
         return weights if self.idf is None else weights * self.idf.of(sets.values)
 
     @property
     def are_counts(self) -> bool:
-        """Whether they add up to no more than the number of tokens on a line."""
+        """True if they add up to no more than the number of tokens on a line."""
         return self.repeats and self.idf is None
 
 
 class CommonPlaces(NamedTuple):
-    """int64 arrays: the pair, and where its left row and its right row have the value."""
+    """For each common value: the pair, and the places in its left and its right row (int64)."""
 
     pair: np.ndarray
     left: np.ndarray
@@ -98,7 +94,7 @@ class CommonPlaces(NamedTuple):
 
 
 def common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
-    """For each pair (left[p], right[p]) of row numbers, the places of all values both rows hold.
+    """Find the values that the rows of each pair (left[p], right[p]) have in common.
 
     >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
     >>> [column.tolist() for column in common_places(rows, np.array([0, 1]), np.array([2, 2]))]
@@ -112,13 +108,13 @@ def common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPl
 
 
 def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
-    """One sort: with the pair's number in front, equal values of a pair are neighbours."""
+    """Do so in one sort: with the pair's number in front, equal values of a pair are neighbours."""
     sizes = [rows.sizes[side] for side in (left, right)]
     places = np.concatenate([spans(rows.offsets[r], n) for r, n in zip((left, right), sizes)])
     pair = np.concatenate([np.repeat(np.arange(len(left)), n) for n in sizes])
     values = rows.values[places]
     shift = 64 - len(left).bit_length()
-    if len(values) and int(values.max()) >> shift:  # no room for the number: ranks leave some
+    if len(values) and int(values.max()) >> shift:  # no room for the number beside a value
         values = np.unique(values, return_inverse=True)[1].astype(np.uint64)
     packed = values | pair.astype(np.uint64) << np.uint64(shift)
     order = np.argsort(packed, kind="stable")  # of equals, that of the left row comes first
@@ -144,7 +140,7 @@ class MinSum(UnboundedMeasure):
         weights = self.weights.of(sets)
         totals = _sums(weights, sets.offsets)
         if 2 * int(totals.max(initial=0)) * measures.MAX_DENOMINATOR >> 63:
-            totals = totals.astype(object)  # Python's integers, that have no end
+            totals = totals.astype(object)  # Python's integers
         x, y = totals[left], totals[right]
         possible = np.flatnonzero(self.measure.may_reach(np.minimum(x, y), x, y))
         left, right, x, y = left[possible], right[possible], x[possible], y[possible]
@@ -185,7 +181,7 @@ class WeightedCosine(UnboundedMeasure):
 
 
 def weighted_measure(name: str, threshold: Threshold, weights: TokenWeights | None) -> Measure:
-    """The measure of that name for sets with these weights."""
+    """Return the measure of that name for sets with these weights."""
     measure = measures.MEASURES[name](threshold)
     if weights is None:
         return measure
@@ -195,12 +191,12 @@ def weighted_measure(name: str, threshold: Threshold, weights: TokenWeights | No
 
 
 def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """The sum of each row, none of which is empty; of Python's integers, too."""
+    """Return the sum of each row, none of them empty; also of Python's integers."""
     return np.add.reduceat(values, offsets[:-1]) if len(values) else values[:0]
 
 
 def _sums_of_pairs(values: np.ndarray, pair: np.ndarray, count: int) -> np.ndarray:
-    """The sum of each of `count` pairs, 0 where it has no value; `pair` is ascending."""
+    """Return the sum of each of `count` pairs, 0 where it has no value; `pair` is ascending."""
     sums = np.zeros(count, dtype=values.dtype)
     starts = starts_of_runs(pair)
     if len(starts):

@@ -1,4 +1,4 @@
-"""The manifest of an index: its options, its segments, and whether a run agrees with it."""
+"""The manifest of an index: its options, its segments, and the check that a run fits it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,17 @@ from neardup.options.settings import Settings, counts_first, stays_exact
 from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS, Options
 from neardup.reading.compressed import kind_by_name
 from neardup.runtime.errors import StageError, UsageError
-from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, differing, misfit
+from neardup.stored.segment import (
+    COUNTS,
+    FILES,
+    SUMS,
+    Segment,
+    damaged,
+    differing,
+    refuse_differing,
+)
 
 MANIFEST = "manifest.json"
-# What to do instead, of programs that read no index.
 NAME_ITS_FILES = "which only run_local.sh reads; name the files that it was made of"
 
 
@@ -35,17 +42,18 @@ def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
 
 
 FORMAT = 2
-FORMATS = (1, FORMAT)  # the first one has no options to take over
+FORMATS = (1, FORMAT)  # format 1 has no options to take over
 SEGMENT = "segment."
-UNFINISHED = ".unfinished."  # begins the names of what is being written
+UNFINISHED = ".unfinished."  # prefix of what is being written
 _OURS = r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+"
 
 
 @dataclass(eq=False)
 class Manifest:
-    """options: what keys depend on, by flag; probe: a hash of the keys of some sets; segments: the
-    description of each; given: the options as typed, for runs that give none; counted: whether it
-    keeps token counts.
+    """The contents of the file.
+
+    options: what keys depend on, by flag; probe: a hash of the keys of some sets; segments: the
+    description of each; given: the options as typed; counted: it keeps token counts.
     """
 
     options: dict[str, str]
@@ -56,7 +64,7 @@ class Manifest:
 
     @classmethod
     def of(cls, index: Path) -> Manifest:
-        """Read it; StageError if it is damaged, or of another format."""
+        """Read the manifest; StageError if it is damaged, or of another format."""
         path = index / MANIFEST
         try:
             contents = json.loads(path.read_text("utf-8"))
@@ -66,14 +74,12 @@ class Manifest:
         if format_ not in FORMATS:
             raise StageError(f"{path}: of another version of neardup; make the index again")
         if checksum != _checksum(contents):
-            raise damaged(path, "its checksum is another")
+            raise damaged(path, "checksum mismatch")
         del contents["format"]
-        if why := _misfit(contents):
-            raise damaged(path, why)
         return cls(**contents)
 
     def write(self, index: Path) -> None:
-        """Replace it as a whole."""
+        """Replace the file as a whole."""
         contents: dict[str, Any] = {"format": FORMAT, **vars(self)}
         text = json.dumps({**contents, "checksum": _checksum(contents)}, indent=1)
         path = index / f"{UNFINISHED}{MANIFEST}"
@@ -86,7 +92,6 @@ class Manifest:
 
     @property
     def files(self) -> int:
-        """The number of files that it was made of."""
         return sum(len(about["files"]) for about in self.segments)
 
     @property
@@ -97,31 +102,8 @@ class Manifest:
         return f"{SEGMENT}{len(self.segments)}"
 
     def segments_at(self, index: Path, first_file: int) -> list[Segment]:
-        """Its segments, whose files have numbers from `first_file` on."""
+        """Return the segments, whose files are numbered from `first_file` on."""
         return [Segment(index / about["name"], about, first_file) for about in self.segments]
-
-
-def _misfit(contents: dict[str, Any]) -> str:
-    """Return what is wrong in a manifest whose checksum is right; "" if nothing is."""
-    segments, options, given = (contents.get(name) for name in ("segments", "options", "given"))
-    known = {each.name for each in fields(Manifest)}
-    if not contents.keys() <= known or not isinstance(contents.get("probe"), str):
-        return "it does not describe an index"
-    if not _are_options(options) or not {"--scheme", "--input"} <= set(options or ()):
-        return "it does not list the options of its keys"
-    if not _are_options({} if given is None else given):
-        return "it does not list the options that were given"
-    if not isinstance(segments, list):
-        return "it does not list its segments"
-    misfits = (misfit(each, f"{SEGMENT}{number}") for number, each in enumerate(segments))
-    return next(filter(None, misfits), "")
-
-
-def _are_options(contents: Any) -> bool:
-    return isinstance(contents, dict) and all(
-        value is True if "action" in COMMON_OPTIONS.get(flag, {}) else isinstance(value, str)
-        for flag, value in contents.items()
-    )
 
 
 def _checksum(contents: dict[str, Any]) -> int:
@@ -129,7 +111,7 @@ def _checksum(contents: dict[str, Any]) -> int:
 
 
 def to_disk(folder: Path) -> None:
-    """Write the names in a folder to the disk itself."""
+    """Write the names in a folder through to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -142,16 +124,13 @@ def sweep_unfinished(index: Path, manifest: Manifest) -> None:
 
     UsageError where there is anything else in the folder of a new index.
     """
-    known = {about["name"] for about in manifest.segments}
-    others = [entry for entry in index.iterdir() if entry.name not in {MANIFEST, *known}]
+    known = {MANIFEST, *(about["name"] for about in manifest.segments)}
+    others = [entry for entry in index.iterdir() if entry.name not in known]
     left = [entry for entry in others if _left_by_a_run(entry)]
-    if not known and len(left) < len(others):
+    if not manifest.segments and len(left) < len(others):
         raise UsageError(f"--to {index}: is a folder, and no index; name another one")
     for entry in left:
-        if entry.is_dir():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
 
 def _left_by_a_run(entry: Path) -> bool:
@@ -162,13 +141,14 @@ def _left_by_a_run(entry: Path) -> bool:
     return inside <= {*FILES, SUMS, COUNTS}
 
 
-OF_RUNS = {*OUTPUT_OPTIONS, "--own-counts"}  # what comes of the pairs, or is of one run
+OF_RUNS = {*OUTPUT_OPTIONS, "--own-counts"}  # options of a run, not of an index
+FIELDS = {"--id", "--text"}
 _NOT_TAKEN = {*OF_RUNS, "--counts", "--max-bad", "--strict"}
 COUNT = "./step.py count map FILE… | sort | ./step.py count sum | sort | ./step.py count order"
 
 
 def check_counts(options: Options) -> None:
-    """UsageError where the similarity of two records would depend on the others of a run."""
+    """UsageError where a similarity would depend on the other records of a run."""
     if counts_first(options) and not stays_exact(options):
         asks = f"--scheme {options.scheme or DEFAULT_SCHEME}"
         if (weights := options.value("--weights")) is not None:
@@ -182,7 +162,7 @@ def check_counts(options: Options) -> None:
 
 
 def given_options(options: Options) -> dict[str, str | bool]:
-    """Return the options given for an index, by flag, which runs take over."""
+    """Return the options that runs take over from an index, by flag."""
     words = (word.partition("=") for word in options.given_arguments())
     return {flag: value or True for flag, _, value in words if flag not in _NOT_TAKEN}
 
@@ -193,58 +173,45 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
     `names`: of the run's files.  UsageError where its scheme or its input is another.
     """
     manifest = Manifest.of(index)
-    taken = dict(_lacking(options, index, manifest, names))
+    scheme = "exact" if options.exact else options.scheme
+    kinds = {options.input} if options.input else set(filter(None, map(kind_by_name, names)))
+    own = set()
+    if scheme:
+        _compare(index, "--scheme", manifest.options["--scheme"], scheme)
+        own |= {"--scheme", "--exact"}
+    if kinds:
+        kind = "shingles" if kinds == {"shingles"} else "text"
+        _compare(index, "--input", manifest.options["--input"], kind)
+        own |= {"--input"} if kinds == {manifest.given.get("--input")} else {"--input", *FIELDS}
+    taken = {
+        flag: value
+        for flag, value in manifest.given.items()
+        if flag not in own
+        and options.value(flag) in (None, False, COMMON_OPTIONS.get(flag, {}).get("default"))
+    }
+    if manifest.counted and options.counts is None:
+        if not os.path.exists(path := counts_in(index)):
+            raise damaged(path, "it is missing")
+        taken["--counts"] = str(path)
     typed = [flag if value is True else f"{flag} {value}" for flag, value in taken.items()]
     return options.with_values(taken), typed
 
 
 def check_alike(indexes: Sequence[Path]) -> None:
     """UsageError where two indexes were made with different options, which no run can have."""
-    options = [Manifest.of(index).options for index in indexes]
-    for index, some in zip(indexes, options):
-        for _, first, other in differing(options[0], some):
-            raise UsageError(
-                f"{indexes[0]} was made {first}, and {index} {other}; run against one of them, or "
-                "make one again with the options of the other"
-            )
-
-
-def _lacking(
-    options: Options, index: Path, manifest: Manifest, names: Sequence[str]
-) -> Iterator[tuple[str, str | bool]]:
-    scheme = "exact" if options.exact else options.scheme
-    by_name = {kind for kind in map(kind_by_name, names) if kind}
-    kinds = {options.input} if options.input else by_name
-    if scheme:
-        _compare(index, "--scheme", manifest.options["--scheme"], scheme)
-    if kinds:
-        kind = "shingles" if kinds == {"shingles"} else "text"
-        _compare(index, "--input", manifest.options["--input"], kind)
-    same_rows = not kinds or kinds == {manifest.given.get("--input")}
-    for flag, value in manifest.given.items():
-        default = COMMON_OPTIONS.get(flag, {}).get("default")
-        has = options.value(flag) not in (None, False, default)
-        if flag in ("--scheme", "--exact"):
-            has = bool(scheme)
-        elif flag == "--input":
-            has = bool(kinds)
-        elif flag in ("--id", "--text"):
-            has = has or not same_rows
-        if not has:
-            yield flag, value
-    if manifest.counted and options.counts is None:
-        if not os.path.exists(path := counts_in(index)):
-            raise damaged(path, "it is missing")
-        yield "--counts", str(path)
+    first, *others = [(str(index), Manifest.of(index).options) for index in indexes]
+    remedy = "run against one of them, or make one again with the options of the other"
+    for other in others:
+        refuse_differing(*first, *other, remedy)
 
 
 def counts_in(index: Path) -> Path:
-    """Return the file of the token counts that the keys of an index depend on."""
+    """Return the file of token counts of an index."""
     return index / "segment.0" / COUNTS
 
 
 def _compare(index: Path, flag: str, mine: str, other: str) -> None:
-    """UsageError where the value of a run is not that of the index."""
+    """UsageError where a run and the index have different values."""
     for _, made, run in differing({flag: mine}, {flag: other}):
         raise UsageError(
             f"{index} was made {made}, and this run {'has' if other else 'is'} "
@@ -253,16 +220,14 @@ def _compare(index: Path, flag: str, mine: str, other: str) -> None:
 
 
 def opened(index: Path, options: Options, settings: Settings) -> Manifest:
-    """Read the manifest; UsageError where the index was made with other options than these."""
+    """Read the manifest; UsageError if the index was made with other options."""
     manifest = Manifest.of(index)
     if manifest.options["--scheme"] == settings.keys_of["--scheme"]:
         check_counts(options)
     for flag, _, _ in differing(manifest.options, settings.keys_of):
         if flag == "--counts" and options.counts == str(counts_in(index)):
             raise damaged(counts_in(index), "it has other counts")
-        _compare(
-            index, flag, *(some.get(flag, "") for some in (manifest.options, settings.keys_of))
-        )
+        _compare(index, flag, manifest.options.get(flag, ""), settings.keys_of.get(flag, ""))
     if settings.scheme.probe() != manifest.probe:
         raise StageError(f"{index}: made by another version of neardup; make the index again")
     return manifest

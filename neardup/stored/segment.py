@@ -1,8 +1,8 @@
-"""Files read in places, block by block against a checksum; and a segment of an index made of them.
+"""Files with a checksum for each block, and a segment of an index made of them.
 
-A *segment* has the records of one build, looked up by their keys.  Postings, a key and the number
-of a record that has it, are in order of keys in each partition of the keys (by their lowest bits).
-A *fence* is every 8192nd key of a partition: one read brings what is between two of them.
+A *segment* has the records of one build, looked up by their keys.  Its *postings*, a key and the
+number of a record, are in order of keys in each partition of the keys (by their lowest bits).  A
+*fence* is every 8192nd key of a partition: one read covers what is between two of them.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ import numpy as np
 
 from neardup.lines.keyed_lines import decode_sets
 from neardup.reading.blocks import first_place
-from neardup.runtime.errors import StageError
+from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.program import naming
 from neardup.sets.ragged import Batch, chunks, spans
 
-BLOCK = 1 << 16  # bytes; whole rows fit in, of 4, 8 or 16 bytes
-PIECE = 1 << 20  # read at once
+BLOCK = 1 << 16  # bytes, a multiple of 4, 8 and 16
+PIECE = 1 << 20  # bytes read at once
 SUM = np.dtype("<u4")
 AGAIN = "make the index again"
 
 KEY, HOLDER, SKETCH, ROW = "<u8", "<u4", "<u8", "<u8"
 FILES = ("keys", "records", "holders", "record_sketches", "rows", "fences")
 SUMS = "sums"
-COUNTS = "counts"  # of tokens, in the first segment, where its keys depend on them
+COUNTS = "counts"  # of tokens, in the first segment, if keys depend on them
 MOST_RECORDS = 1 << 32
 FENCE = 8192  # postings
 KEY_BYTES, HOLDER_BYTES = np.dtype(KEY).itemsize, np.dtype(HOLDER).itemsize
@@ -39,7 +39,7 @@ TEXT_BYTES = 1 << 20  # of records, decoded at once
 
 
 def write_checked(path: Path, pieces: Iterable[bytes | memoryview]) -> np.ndarray:
-    """Write a file, down to the disk itself; return the checksums of its blocks (uint32)."""
+    """Write a file through to the disk; return the checksums of its blocks (uint32)."""
     sums: list[int] = []
     running = length = 0  # of the block that is not full yet
     with open(path, "wb") as file:
@@ -65,7 +65,7 @@ def damaged(path: Path, why: str, remedy: str = AGAIN) -> StageError:
 
 
 def differing(mine: Mapping[str, str], yours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield each flag with different values, and how either has it, in words.
+    """Yield each flag with different values, and both values in words.
 
     >>> list(differing({"--bands": "20", "--rows": "3"}, {"--rows": "3"}))
     [('--bands', 'with --bands 20', 'without --bands')]
@@ -79,11 +79,17 @@ def differing(mine: Mapping[str, str], yours: Mapping[str, str]) -> Iterator[tup
             yield flag, first, second
 
 
-class CheckedFile:
-    """A file of `size` bytes whose blocks have these checksums; StageError where they differ.
+def refuse_differing(
+    one: str, mine: Mapping[str, str], other: str, yours: Mapping[str, str], remedy: str
+) -> None:
+    """UsageError if two things were made with different options."""
+    for _, first, second in differing(mine, yours):
+        raise UsageError(f"{one} was made {first}, and {other} {second}; {remedy}")
 
-    `behind` more bytes follow; `remedy`: what to do if it is damaged.
-    """
+
+class CheckedFile:
+    """A file of `size` bytes, and `behind` more, with a checksum for each block; StageError where
+    it is damaged, with the `remedy`."""
 
     def __init__(
         self, path: Path, size: int, sums: np.ndarray, behind: int = 0, remedy: str = AGAIN
@@ -94,7 +100,7 @@ class CheckedFile:
         except FileNotFoundError:
             raise damaged(path, "it is missing", remedy) from None
         if self.size != size or len(sums) != -(-size // BLOCK):
-            raise damaged(path, f"it has {self.size:,} bytes and not {size:,}", remedy)
+            raise damaged(path, f"it has {self.size:,} bytes instead of {size:,}", remedy)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return the bytes (uint8) from `start` to `stop`."""
@@ -110,11 +116,10 @@ class CheckedFile:
         return np.frombuffer(data, np.uint8)[start - first : stop - first]
 
     def array(self, kind: str) -> np.ndarray:
-        """Return all of it."""
         return self.read(0, self.size).view(kind)
 
     def rows(self, wanted: np.ndarray, kind: str, columns: int = 1) -> np.ndarray:
-        """Return rows of numbers of this kind, (n, columns), by row number (int64, ascending)."""
+        """Return the rows with these numbers (int64, ascending): (n, columns) of this kind."""
         width = np.dtype(kind).itemsize * columns
         found = np.empty((len(wanted), columns), dtype=kind)
         for low, high in stretches(wanted * width, (wanted + 1) * width):
@@ -124,7 +129,7 @@ class CheckedFile:
         return found
 
     def ranges(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[bytes]:
-        """Yield the bytes of each range; none begins before the one before it has ended."""
+        """Yield the bytes of each range, in order, without overlaps."""
         for low, high in stretches(starts, stops):
             first = int(starts[low])
             data = self.read(first, int(stops[high - 1])).tobytes()
@@ -132,7 +137,7 @@ class CheckedFile:
             yield from (data[a:b] for a, b in zip(*bounds))
 
     def mapped(self, wanted: np.ndarray, kind: str, columns: int) -> np.ndarray:
-        """Do as `rows`, in any order, for rows that are read again and again."""
+        """Return rows as `rows` does, in any order, from memory that is mapped and checked once."""
         width = np.dtype(kind).itemsize * columns
         rows, checked = self._map
         touched = np.zeros(len(self.sums), dtype=bool)
@@ -151,12 +156,12 @@ class CheckedFile:
 
     def _check(self, block: int, data: memoryview) -> None:
         if zlib.crc32(data) != self.sums[block]:
-            why = f"its bytes from {block * BLOCK:,} on are others"
+            why = f"checksum mismatch from byte {block * BLOCK:,} on"
             raise damaged(self.path, why, self.remedy)
 
 
 def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield the ranges to read together: next to each other, and up to a mebibyte.
+    """Yield the ranges to read together: neighbours, up to a mebibyte.
 
     >>> starts = np.array([0, 100, 1 << 20, 1 << 30])
     >>> list(stretches(starts, starts + 50))
@@ -171,32 +176,9 @@ def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]
             low += max(1, cut)
 
 
-def misfit(about: Any, name: str) -> str:
-    """Return what is wrong in the description of the segment of this name; "" if nothing is."""
-    kinds = {"name": str, "files": list, "records": int, "partitions": list, "sizes": dict}
-    if not isinstance(about, dict) or not all(
-        isinstance(about.get(what), kind) for what, kind in {**kinds, SUMS: list}.items()
-    ):
-        return f"it does not describe {name}"
-    if about["name"] != name:
-        return f"it has {about['name']!r} in place of {name}"
-    parts, sizes, records = about["partitions"], about["sizes"], about["records"]
-    numbers = [*parts, *about[SUMS], records, *map(sizes.get, FILES)]
-    if not all(type(number) is int and 0 <= number < 1 << 60 for number in numbers):
-        return f"a number of {name} is none"
-    postings, fences = sum(parts), sum(-(-part // FENCE) for part in parts)
-    fit = {"keys": KEY_BYTES * postings, "holders": HOLDER_BYTES * postings}
-    fit.update(record_sketches=16 * records, rows=16 * records, fences=KEY_BYTES * fences)
-    halves = len(parts) & (len(parts) - 1)  # none where it is a power of two
-    if {**sizes, **fit} != sizes or not parts or halves or max(about[SUMS], default=0) >> 32:
-        return f"the numbers of {name} do not fit together"
-    named = all(isinstance(file, str) for file in about["files"])
-    return "" if named else f"a file of {name} has no name"
-
-
 @dataclass(frozen=True)
 class Segment:
-    """`about`: its description in the manifest; its files are numbered from `first_file` on."""
+    """A segment, described by `about` in the manifest; its files have numbers from `first_file`."""
 
     folder: Path
     about: dict[str, Any]
@@ -219,15 +201,15 @@ class Segment:
         }
 
     def find(self, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the postings with one of these keys (uint64, ascending, distinct), some at a time:
-        keys (uint64), and the numbers of records (int64)."""
+        """Yield the postings with one of these keys (uint64, ascending, distinct), in pieces: keys
+        (uint64), and the numbers of records (int64)."""
         parts = (keys & np.uint64(len(self.partitions) - 1)).astype(np.int64)
         for part in np.unique(parts).tolist():
             yield from self._find(part, keys[parts == part])
 
     @property
     def partitions(self) -> list[int]:
-        """The number of postings in each."""
+        """The number of postings in each partition."""
         counts: list[int] = self.about["partitions"]
         return counts
 
@@ -236,7 +218,7 @@ class Segment:
         end = start + self.partitions[part]
         fences = self.fences[part]
         low = np.maximum(np.searchsorted(fences, keys, side="left") - 1, 0)
-        high = np.searchsorted(fences, keys, side="right")  # 0: before all of them
+        high = np.searchsorted(fences, keys, side="right")
         near = np.zeros(len(fences) + 1, dtype=np.int64)
         np.add.at(near, low, 1)
         np.add.at(near, np.maximum(high, low), -1)
@@ -249,7 +231,7 @@ class Segment:
     def _find_in(
         self, start: int, stop: int, keys: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Search the postings from number `start` to `stop`, which are in order of keys."""
+        """Search the postings from number `start` to `stop`."""
         held = self.files["keys"].read(start * KEY_BYTES, stop * KEY_BYTES).view(KEY)
         keys = keys[np.searchsorted(keys, held[0]) : np.searchsorted(keys, held[-1], "right")]
         low, high = (np.searchsorted(held, keys, side) for side in ("left", "right"))
@@ -260,7 +242,6 @@ class Segment:
 
     @cached_property
     def fences(self) -> list[np.ndarray]:
-        """The fences of each partition."""
         counts = [-(-postings // FENCE) for postings in self.partitions]
         return np.split(self.files["fences"].array(KEY), np.cumsum(counts)[:-1])
 
@@ -269,8 +250,8 @@ class Segment:
         return self.files["record_sketches"].mapped(rows.astype(np.int64), SKETCH, 2)
 
     def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
-        """Yield records by their numbers (int64, ascending), some at a time, and how many were
-        before them."""
+        """Yield the records with these numbers (int64, ascending), in pieces, each behind the
+        count of those before it."""
         before = np.maximum(numbers - 1, 0)
         starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
         starts[numbers == 0] = 0
@@ -281,6 +262,6 @@ class Segment:
             lines = self.files["records"].ranges(starts[low:high], stops[low:high])
             fields = [line[:-1].split(b"\t") for line in lines]
             if any(len(some) != 2 for some in fields):
-                raise damaged(self.folder / "records", "a line of it is no record")
+                raise damaged(self.folder / "records", "a line of it is not a record")
             ids, texts = zip(*fields)
             yield low, Batch(list(ids), decode_sets(list(texts)), places=place[low:high])

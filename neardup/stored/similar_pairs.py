@@ -1,34 +1,29 @@
-"""All pairs of sketches whose estimate reaches a threshold, without looking at all pairs.
+"""All pairs of sketches whose estimate reaches a threshold, without a comparison of all pairs.
 
 The tokens of one file are in memory in order, each with the number of its record: the *postings*.
-The records of the other file, or of the same, pass by in blocks.  Each is compared with the records
-that share a token with it; each pair once, since all its shared tokens are in one block.  A pair at
-the threshold shares at least one token:
+The records of the other file, or of the same, pass by in blocks, and are compared with the records
+that share a token with them.  A pair at the threshold shares at least one token:
 
-*Hashes* (min, mod).  A pair at t shares at least ⌈t·n⌉ hashes, where n is the larger of both
-sketches: the estimate has no more than the shared hashes above, and no less than the larger sketch
-below.  (Of two MIN_s, the sample has s hashes, or both are whole sets, and then their union.)  So
-if each sketch orders its n hashes in one and the same way, the first n - ⌈t·n⌉ + 1 of both have one
-in common: the prefix filter (Chaudhuri, Ganti, Kaushik 2006).  The rarest come first, so that few
-dissimilar records collide.  Where none is rare, as in a million sets of ten thousand elements in
-all, a token is a pair of hashes: the first n - ⌈t·n⌉ + 2 have two in common.  Sketches that need
-only one in common have single ones, too.
+*Hashes* (min, mod).  A pair at t shares at least ⌈t·n⌉ hashes, n being the size of the larger
+sketch.  If all sketches have their hashes in one order, the first n - ⌈t·n⌉ + 1 of both have one in
+common: the prefix filter (Chaudhuri, Ganti, Kaushik 2006).  The rarest come first, so that few
+dissimilar records collide.  If none is rare, as in a million sets of 10,000 different elements, a
+token is a pair of hashes: the first n - ⌈t·n⌉ + 2 have two in common.  Sketches that need only one
+in common have single ones, too.
 
-*Signatures*.  A pair at t differs in at most d places.  So it has one of any d + 1 places of x in
-common, and x's rarest are taken, as with hashes.  Where places have few bits, none is rare; cut
-into d + 1 bands, they are equal in one of them (pigeonhole).  A token is the band and its contents.
+*Signatures*.  A pair at t differs in at most d places: any d + 1 places of x have one in common,
+and the rarest are taken.  Places of few bits are not rare; cut into d + 1 bands, they are equal in
+one of them (pigeonhole), and a token is the band and its contents.
 
 *Containment* of x in y: x has ⌈t·|x|⌉ in common with y, so one of its prefix; y has all its tokens.
 
-How rare a hash is is counted by its last bits, in a table of at most 2^24 counts: an order by
-estimated counts is an order, too, and misses nothing.
+The rarity of a hash is counted by its last bits, in at most 2^24 counts: any order misses nothing.
 
 Letters: t the threshold (0.9), n the size of a sketch (64), d places (12).
 
-Held in memory: 32 bytes for each posting while they are sorted, and 12 afterwards; at t = 0.9 a
-record has 7 of them with min:64, or 28 where tokens are pairs of hashes, and 13 with signature:128.
-For each record also 16 bytes and its id; and some 100 MB of counts and blocks.  The sketches are
-read from the disk, in order and then here and there: what memory is free for that makes it fast.
+Held in memory: 32 bytes for each posting while they are sorted, 12 afterwards (at t = 0.9 a record
+has 7 of them with min:64, 28 as pairs of hashes, and 13 with signature:128); 16 bytes and the id of
+each record; and some 100 MB of counts and blocks.  Free memory for the file makes it faster.
 """
 
 from __future__ import annotations
@@ -54,10 +49,10 @@ MOST_COUNTS = 24  # as a power of two
 FEW_BITS = 16  # of a place of a signature
 RARITY_BITS = 8
 MANY_COLLISIONS = 100  # of a record with dissimilar ones
-MOST_PAIRED = 24  # first hashes, that make 276 pairs
+MOST_PAIRED = 24  # first hashes, which make 276 pairs
 ROWS_AT_ONCE = (1 << 64 - SAMPLE_BITS) - 1
-PAIR_NUMBERS = 32  # what a pair costs beside the numbers of its sketches
-MANY_DISSIMILAR = 1000
+PAIR_NUMBERS = 32  # the fixed cost of a pair, in numbers of its sketches
+CANDIDATES = "candidate pairs"
 Tokens = Callable[[Ragged], Ragged]
 
 
@@ -65,7 +60,7 @@ Tokens = Callable[[Ragged], Ragged]
 class SharedTokens:
     """Tokens (uint64 below 2^48) of sketches of one kind.
 
-    rarity: uint8, how often hashes occur, by their last bits; paired: whether tokens are pairs.
+    rarity: uint8, how often hashes occur, by their last bits; paired: tokens are pairs.
     """
 
     kind: Kind
@@ -74,12 +69,12 @@ class SharedTokens:
     paired: bool = False
 
     def counts(self, sizes: np.ndarray) -> np.ndarray:
-        """Return how many first tokens sketches of these sizes have, at most (int64)."""
+        """Return the largest number of first tokens of sketches of these sizes (int64)."""
         singles, prefix = self._prefixes(sizes)
         return singles + prefix * (prefix - 1) // 2
 
     def _prefixes(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many first hashes are tokens by themselves, and how many in pairs (int64)."""
+        """Return how many first hashes are tokens, and how many form pairs (int64)."""
         if isinstance(self.kind, Signatures):
             return np.full(len(sizes), self.apart + 1), np.zeros_like(sizes)
         needed = self.threshold.smallest_partner(sizes)
@@ -89,8 +84,8 @@ class SharedTokens:
         return np.where(needed < 2, singles, 0), np.minimum(sizes, sizes - needed + 2)
 
     def by_pairs(self, sketches: Ragged, largest: int) -> SharedTokens:
-        """Return paired ones where singles of such sketches would collide with many dissimilar
-        records, or else these; `largest` is the largest number of hashes of a sketch."""
+        """Return paired tokens if single ones of these sketches collide with many dissimilar
+        records; `largest` is the largest size of a sketch."""
         if isinstance(self.kind, Signatures) or not len(sketches.values):
             return self
         _, prefix = replace(self, paired=True)._prefixes(np.array([largest]))
@@ -101,7 +96,7 @@ class SharedTokens:
         tokens = Ragged.from_unsorted(first, counts)
         rarity = tokens.values >> np.uint64(SAMPLE_BITS - RARITY_BITS)
         often = np.exp2(rarity.astype(np.float64) / 8 - 1).sum() / len(sketches)
-        share = len(tokens.values) / len(sketches.values)  # of all hashes, that are first ones
+        share = len(tokens.values) / len(sketches.values)
         return replace(self, paired=bool(often * share > MANY_COLLISIONS))
 
     @property
@@ -112,22 +107,14 @@ class SharedTokens:
 
     @property
     def bands(self) -> list[tuple[int, int]]:
-        """The first place of each band of signatures, and the one behind its last."""
+        """The first place of each band of signatures, and the place behind its last."""
         assert isinstance(self.kind, Signatures)
         count = self.apart + 1
         ends = [self.kind.length * i // count for i in range(count + 1)]
         return list(zip(ends, ends[1:]))
 
-    def dissimilar(self, records: int) -> float:
-        """Return with how many of so many dissimilar records each is compared, in short bands."""
-        if not in_bands(self.kind):
-            return 0.0
-        assert isinstance(self.kind, Signatures)
-        widths = [self.kind.bits * min(high - low, 64) for low, high in self.bands]
-        return sum(records / 2.0**width for width in widths)
-
     def first(self, sketches: Ragged) -> Ragged:
-        """Return the tokens of each sketch of which every similar one has one."""
+        """Return tokens of each sketch, of which every similar sketch has one."""
         if in_bands(self.kind):
             return self._of_bands(sketches)
         ordered, sizes = self._ordered(sketches), sketches.sizes
@@ -146,15 +133,14 @@ class SharedTokens:
         return Ragged.from_unsorted(tokens[order], np.bincount(rows, minlength=len(sizes)))
 
     def all(self, sketches: Ragged) -> Ragged:
-        """Return all tokens of each sketch."""
         return Ragged.from_unsorted(self._ordered(sketches), sketches.sizes)
 
     def _ordered(self, sketches: Ragged) -> np.ndarray:
-        """Return the tokens of hashes, rare ones first in each sketch: rarity above the hash."""
+        """Return the tokens of hashes, rare ones first in each sketch."""
         hashes = hashes_of(self.kind, sketches)
         rare = self.rarity[(hashes & np.uint64(len(self.rarity) - 1)).astype(np.int64)]
-        # Subtle: what the rarity displaces are the lowest bits, so that two hashes may be one
-        # token; but equal hashes always are.
+        # Subtle: the rarity displaces the lowest bits: two hashes may become one token, and equal
+        # hashes always do.
         tokens = hashes >> np.uint64(RARITY_BITS)
         tokens |= rare.astype(np.uint64) << np.uint64(SAMPLE_BITS - RARITY_BITS)
         for low, high in ragged.chunks(
@@ -182,17 +168,14 @@ def in_bands(kind: Kind) -> bool:
 
 
 def hashes_of(kind: Kind, sketches: Ragged) -> np.ndarray:
-    """Return uint64 below 2^48, random-looking, which the places of signatures are not."""
+    """Return random-looking numbers below 2^48 (uint64)."""
     if isinstance(kind, Signatures):
         return mix(sketches.values) >> np.uint64(64 - SAMPLE_BITS)
     return sketches.values
 
 
 def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
-    """Return how often hashes occur, by their last bits, as uint8 logarithms in eighths.
-
-    total: the number of hashes.
-    """
+    """Return how often the `total` hashes occur, by their last bits: log2 in eighths (uint8)."""
     if in_bands(kind):
         return np.zeros(1, dtype=np.uint8)  # not needed
     bits = min(max(10, total.bit_length()), MOST_COUNTS)
@@ -216,9 +199,8 @@ def _cut(values: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> np.ndar
 
 
 class Alike(NamedTuple):
-    """Pairs of a record of the file that is asked about and one that passed by (int64): `part` of
-    `whole` agree; `known`: that is all there is (bool).  `swapped`: the second one is contained.
-    """
+    """Pairs of an asked and a passing record (int64): `part` of `whole` agree; `known`: exact
+    (bool); `swapped`: the passing record is contained in the other."""
 
     asked: np.ndarray
     passing: np.ndarray
@@ -230,7 +212,7 @@ class Alike(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """A search in `file`, or for its records in `other`; `of`: for these records of `file` only."""
+    """A search in `file`, or for its records in `other`; `of`: for these records of `file`."""
 
     file: SketchFile
     other: SketchFile | None
@@ -242,18 +224,6 @@ class Search:
     @property
     def kind(self) -> Kind:
         return self.file.kind
-
-    def cost(self) -> list[str]:
-        """Return lines about the cost, if it is high."""
-        tokens = SharedTokens(self.kind, self.threshold, np.zeros(1, np.uint8))
-        dissimilar = tokens.dissimilar((self.other or self.file).records)
-        if dissimilar < MANY_DISSIMILAR:
-            return []
-        return [
-            f"{self.kind.text} at {self.threshold}: each record is compared with about "
-            f"{dissimilar:,.0f} dissimilar ones; sketches with more bits, or a higher --threshold, "
-            "cost less"
-        ]
 
     def pairs(self) -> Iterator[Alike]:
         """Yield the pairs that reach the threshold, each once, in the order of passing records."""
@@ -277,14 +247,14 @@ class Search:
             for y, x, _ in postings.overlaps(passing(sketches)):
                 keep = self._wanted(x, y + first, swapped)
                 x, y = x[keep], y[keep]
-                self.counters.add("candidate pairs", len(x))
+                self.counters.add(CANDIDATES, len(x))
                 weights = self.kind.numbers(self.file.items[x]) + PAIR_NUMBERS
                 for low, high in ragged.chunks(weights, NUMBERS_AT_ONCE):
                     some = slice(low, high)
                     yield self._alike(x[some], y[some], first, sketches, swapped)
 
     def _wanted(self, x: np.ndarray, y: np.ndarray, swapped: bool) -> np.ndarray:
-        """Return which pairs of rows are compared here, so that each is compared once."""
+        """Return which pairs of rows to compare, so that each is compared once."""
         if self.other is not None:
             return np.ones(len(x), dtype=bool)
         if self.of is None:
@@ -312,7 +282,7 @@ class Search:
 def postings_of(
     file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
 ) -> Index:
-    """Return the first tokens, or `every` one, of all records of a file, or of these rows."""
+    """Return the first tokens, or `every` token, of a file, or of these rows of it."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
     values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)
@@ -332,7 +302,7 @@ def postings_of(
 
 
 def shown(kind: Kind, part: int, whole: int, known: bool, alpha: Fraction) -> tuple[int, int, int]:
-    """Return (low, high, estimate) in millionths, all the same for what is known.
+    """Return (low, high, estimate) in millionths, all the same if the similarity is known.
 
     >>> from neardup.stored.sketch_kinds import kind_of
     >>> shown(kind_of("min:64"), 60, 64, False, Fraction("0.05"))

@@ -1,15 +1,14 @@
 """Files of sketches: written in one go, read in order or from anywhere.
 
-    64 bytes    what it is, and of which version
+    64 bytes    a name and the version
     sketches    the items of one record after the other, see `sketch_kinds`
-    items       uint32, how many each has
+    items       uint32, the number of items of each record
     ids         each with a line end
     checksums   of all that, in blocks of 64 KiB
-    contents    JSON: the options, how many records, how long each part is
-    24 bytes    how long checksums and contents are, their checksum, and a mark that this is the end
+    contents    JSON: the options, the number of records, the length of each part
+    24 bytes    the lengths of checksums and contents, their checksum, and a mark: the end
 
-A file that was not written to its end has no such mark.  Held in memory: eight bytes a record, and
-the ids.
+Held in memory: eight bytes a record, and the ids.
 """
 
 import json
@@ -29,7 +28,7 @@ from neardup.runtime.errors import StageError, UsageError, shown
 from neardup.runtime.program import naming
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Batch, Ragged, chunks, spans
-from neardup.stored.segment import SUM, CheckedFile, damaged, differing, write_checked
+from neardup.stored.segment import SUM, CheckedFile, damaged, refuse_differing, write_checked
 from neardup.stored.sketch_kinds import Kind, kind_of
 
 FORMAT = 1
@@ -44,9 +43,9 @@ PROBES = (1, 5, 34, 233, 987)  # sizes of sets
 
 
 def check_new(to: Path) -> None:
-    """UsageError if it exists."""
+    """UsageError if the file exists."""
     if os.path.lexists(to):
-        raise UsageError(f"--to {to}: is there already; name another file, or remove it")
+        raise UsageError(f"--to {to}: already exists; name another file, or remove it")
 
 
 def write_sketches(
@@ -84,7 +83,7 @@ def write_sketches(
 
 
 def probe(kind: Kind) -> str:
-    """Return a hash of the sketches of some sets, which other versions make differently."""
+    """Return a hash of the sketches of some sets, by which other versions are refused."""
     sets = Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES))
     sketches = kind.sketches(sets, seed=0).values.astype("<u8")
     return blake2b(sketches.tobytes(), digest_size=8).hexdigest()
@@ -117,7 +116,7 @@ class SketchFile:
         return np.diff(self.offsets)
 
     def blocks(self) -> Iterator[tuple[int, Ragged]]:
-        """Yield all sketches in order, some at a time behind the number of the first; checked."""
+        """Yield all sketches in order, in pieces behind the number of the first; checked."""
         for low, high in chunks(self.kind.numbers(self.items) + 1, NUMBERS_AT_ONCE):
             start, stop = (HEAD + int(self.offsets[i]) * self.kind.item for i in (low, high))
             data = self._file.read(start, stop)
@@ -138,11 +137,11 @@ class SketchFile:
 
     @cached_property
     def _names(self) -> tuple[bytes, np.ndarray]:
-        """All ids, and where each ends."""
+        """All ids, and the place before each and behind the last."""
         names = self._file.read(self._ids_at, self._file.size)
         ends = np.flatnonzero(names == ord("\n"))
         if len(ends) != self.records:
-            raise damaged(Path(self.name), "it has other ids than records", AGAIN)
+            raise damaged(Path(self.name), "ids and records do not match", AGAIN)
         return names.tobytes(), np.concatenate((np.full(1, -1), ends))
 
     def ids(self, rows: np.ndarray) -> list[bytes]:
@@ -163,20 +162,17 @@ class SketchFile:
 def check_agreement(one: SketchFile, other: SketchFile) -> None:
     """UsageError where sketches of two files cannot be compared."""
     mine, yours = ({"--kind": file.kind.text, **file.options} for file in (one, other))
-    for _, first, second in differing(mine, yours):
-        raise UsageError(
-            f"{one.name} was made {first}, and {other.name} {second}; make one of them again"
-        )
+    refuse_differing(one.name, mine, other.name, yours, "make one of them again")
 
 
 def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
-    """Return the contents of a file, its checksums, and how long the end is that has them."""
+    """Return the contents of a file, its checksums, and the length of the end that has them."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         head = file.read(HEAD)
         if not head.startswith(NAME):
             raise StageError(
-                f"{path}: is no file of sketches; make one with python3 -m neardup sketch"
+                f"{path}: is not a file of sketches; make one with python3 -m neardup sketch"
             )
         if head != (NAME + b"%d\n" % FORMAT).ljust(HEAD, b"\0"):
             raise StageError(f"{path}: of another version of neardup; {AGAIN}")
@@ -193,6 +189,6 @@ def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
         file.seek(size - behind)
         last = file.read(behind - END.size)
     if zlib.crc32(last) != checksum:
-        raise damaged(path, "its checksum is another", AGAIN)
+        raise damaged(path, "checksum mismatch", AGAIN)
     cut = sums * SUM.itemsize
     return json.loads(last[cut:]), np.frombuffer(last[:cut], SUM), behind

@@ -1,11 +1,11 @@
-"""Kinds of sketches: what is kept of a set, and how similar two sets are by their sketches.
+"""Kinds of sketches: what is kept of a set, and the estimated similarity of two sets.
 
     min:64            the 64 smallest hashes (Broder 1997)
     mod:25            the hashes that 25 divides, a 25th of them
     signature:128     the smallest hash in each of 128 random orders
     signature:128:1   one bit of each of them (Li, König 2010), or up to 31
 
-In memory each is a row of numbers below 2^48, ascending (of a signature, place · 2^32 + value), and
+In memory a sketch is a row of numbers below 2^48, ascending (a signature: place · 2^32 + value);
 two are compared by what they share.  On disk a hash takes six bytes, and a signature its bits.
 """
 
@@ -41,7 +41,7 @@ EXPECTED = (
 
 
 class Counted(NamedTuple):
-    """For pairs: how many (part) of how many (whole) agree, int64, and whether that is exact."""
+    """For pairs: how many (part) of how many (whole) agree, int64, and which are exact (bool)."""
 
     part: np.ndarray
     whole: np.ndarray
@@ -50,11 +50,11 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind(ABC):
-    """`text` is its name, by which files are compared."""
+    """Base of kinds; `text` is the name by which files are compared."""
 
     text: str
     measures: ClassVar[tuple[str, ...]] = (JACCARD,)
-    item: ClassVar[int] = HASH_BYTES  # on disk, of which each sketch has a number
+    item: ClassVar[int] = HASH_BYTES  # the size of an item on disk
     accidents: ClassVar[int] = 0  # one in so many items agrees by accident; 0: none
 
     @abstractmethod
@@ -72,12 +72,7 @@ class Kind(ABC):
         return items
 
     def packed(self, sketches: Ragged) -> tuple[np.ndarray, np.ndarray]:
-        """Return sketches as on disk: their bytes (uint8), and the number of items of each (int64).
-
-        >>> kind, rows = kind_of("min:3"), Ragged.from_rows([[1, 258], [7]])
-        >>> kind.unpacked(*kind.packed(rows)).values.tolist()
-        [1, 258, 7]
-        """
+        """Return sketches as on disk: bytes (uint8), and the number of items of each (int64)."""
         octets = sketches.values.astype("<u8").view(np.uint8).reshape(-1, 8)
         return np.ascontiguousarray(octets[:, :HASH_BYTES]).ravel(), sketches.sizes
 
@@ -88,12 +83,10 @@ class Kind(ABC):
         return Ragged(octets.view("<u8").ravel().astype(np.uint64), offsets)
 
     def least_part(self, threshold: Threshold, whole: int) -> int:
-        """Return how many of `whole` have to agree, so that the estimate reaches the threshold.
+        """Return how many of `whole` must agree for an estimate at the threshold.
 
         >>> kind_of("min:64").least_part(Threshold(9, 10), 64)
         58
-        >>> kind_of("signature:128:1").least_part(Threshold(9, 10), 128)
-        122
         """
         t = Fraction(threshold.num, threshold.den)
         if self.accidents:
@@ -114,8 +107,6 @@ class Kind(ABC):
     def interval(self, part: int, whole: int, alpha: Fraction) -> tuple[int, int]:
         """Return (low, high) in millionths, which miss the similarity with P ≤ alpha.
 
-        >>> kind_of("signature:128").interval(122, 128, Fraction("0.05"))
-        (900764, 982606)
         >>> kind_of("signature:128:1").interval(122, 128, Fraction("0.05"))
         (801528, 965212)
         """
@@ -128,8 +119,6 @@ class Kind(ABC):
 
 @dataclass(frozen=True)
 class MinHashes(Kind):
-    """MIN_s."""
-
     s: int
 
     def sketches(self, sets: Ragged, seed: int) -> Ragged:
@@ -144,7 +133,7 @@ class MinHashes(Kind):
 
 @dataclass(frozen=True)
 class Multiples(Kind):
-    """MOD_m; with m = 1 all hashes are there."""
+    """MOD_m, which has all hashes if m is 1."""
 
     m: int
     measures: ClassVar[tuple[str, ...]] = (JACCARD, CONTAINMENT)
@@ -164,7 +153,7 @@ class Multiples(Kind):
 
 @dataclass(frozen=True)
 class Signatures(Kind):
-    """`length` places of so many bits each; 32 bits are whole minima."""
+    """`length` places of `bits` each; 32 bits are whole minima."""
 
     length: int
     bits: int
@@ -198,13 +187,6 @@ class Signatures(Kind):
         return np.full(len(items), self.length)
 
     def packed(self, sketches: Ragged) -> tuple[np.ndarray, np.ndarray]:
-        """
-        >>> kind = kind_of("signature:3:5")
-        >>> rows = kind.rows(np.array([[1, 31, 7], [0, 2, 30]], np.uint32))
-        >>> data, items = kind.packed(rows)
-        >>> items.tolist(), kind.values(kind.unpacked(data, items)).tolist()
-        ([2, 2], [[1, 31, 7], [0, 2, 30]])
-        """
         octets = self.values(sketches).astype("<u4").view(np.uint8)
         if self.bits == WHOLE_BITS:
             return octets.ravel(), np.full(len(octets), octets.shape[1])
@@ -227,7 +209,7 @@ class Signatures(Kind):
 
 
 def kind_of(text: str) -> Kind:
-    """Parse the name of a kind; ValueError if there is none such.
+    """Parse the name of a kind; ValueError.
 
     >>> kind_of("signature:128:2")
     Signatures(text='signature:128:2', length=128, bits=2)

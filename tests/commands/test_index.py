@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
 import signal
 import subprocess
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from neardup.engines.local.key_pruning import found_postings
-from neardup.runtime.errors import StageError
 from neardup.schemes import SCHEMES
 from neardup.stages import external_group
 from neardup.stored.index_manifest import Manifest
@@ -337,46 +333,6 @@ def test_a_manifest_that_is_none(
     assert result.code == 1
     assert f"{manifest}: " in result.err
     assert said in result.err
-
-
-SEGMENTS: list[tuple[object, str]] = [
-    ("x", "it does not list its segments"),
-    ([{}], "it does not describe segment.0"),
-    ({"name": "../x"}, "it has '../x' in place of segment.0"),
-    ({"records": "7"}, "it does not describe segment.0"),
-    ({"records": -1}, "a number of segment.0 is none"),
-    ({"records": 7}, "the numbers of segment.0 do not fit together"),
-    ({"partitions": [1, 2, 3]}, "the numbers of segment.0 do not fit together"),
-    ({"sums": [1 << 40]}, "the numbers of segment.0 do not fit together"),
-    ({"sizes": {}}, "a number of segment.0 is none"),
-    ({"files": [1]}, "a file of segment.0 has no name"),
-]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        *[({"segments": wrong}, said) for wrong, said in SEGMENTS],
-        ({"options": {}}, "it does not list the options of its keys"),
-        ({"given": {"--threshold": True}}, "it does not list the options that were given"),
-        ({"probe": 1}, "it does not describe an index"),
-        ({"more": 1}, "it does not describe an index"),
-    ],
-)
-def test_a_manifest_made_by_hand(
-    wrong: dict[str, Any], said: str, files: Files, tmp_path: Path
-) -> None:
-    index = damage(files["index"], tmp_path, "damaged")
-    path = index / "manifest.json"
-    told = json.loads(path.read_text())
-    del told["checksum"]
-    if isinstance(one := wrong.get("segments"), dict):
-        wrong = {"segments": [{**told["segments"][0], **one}]}
-    told.update(wrong)
-    checksum = zlib.crc32(json.dumps(told, sort_keys=True).encode())
-    path.write_text(json.dumps({**told, "checksum": checksum}))
-    with pytest.raises(StageError, match=re.escape(f"{path}: damaged, {said}; make the index ")):
-        Manifest.of(index)
 
 
 def test_keys_of_another_version_are_refused(files: Files, tmp_path: Path) -> None:

@@ -69,11 +69,11 @@ def test_sketches_of_other_options_are_not_compared(tmp_path):
     [
         ("cut", lambda data: data[:-1], 1, "damaged, it is cut short; make the sketches again"),
         ("short", lambda data: data[:70], 1, "damaged, it is cut short; make the sketches again"),
-        ("flipped", lambda data: flip(data, 70), 1, "damaged, its bytes from 0 on are others"),
-        ("end", lambda data: flip(data, -30), 1, "damaged, its checksum is another"),
+        ("flipped", lambda data: flip(data, 70), 1, "damaged, checksum mismatch from byte 0 on"),
+        ("end", lambda data: flip(data, -30), 1, "damaged, checksum mismatch"),
         ("version", lambda data: flip(data, 25), 1, "of another version of neardup"),
-        ("text", lambda data: RECORDS, 1, "is no file of sketches; make one with python3 -m"),
-        ("empty", lambda data: b"", 1, "is no file of sketches; make one with python3 -m"),
+        ("text", lambda data: RECORDS, 1, "is not a file of sketches; make one with python3 -m"),
+        ("empty", lambda data: b"", 1, "is not a file of sketches; make one with python3 -m"),
     ],
 )
 def test_what_is_no_whole_file_of_sketches_is_refused(name, harm, code, said, tmp_path):
@@ -103,7 +103,7 @@ def test_no_flipped_bit_goes_unseen(byte, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["sketch", "{}", "--to", "{}"], "is there already; name another file, or remove it"),
+        (["sketch", "{}", "--to", "{}"], "already exists; name another file, or remove it"),
         (["sketch", "x", "--to", "new", "--kind", "min"], "--kind: 'min': expected min:S, mod:M"),
         (["sketch", "x", "--to", "new", "--kind", "min:0"], "--kind: 'min:0': expected"),
         (["sketch", "x", "--to", "new", "--kind", "signature:8:33"], "B, bits of a place, from 1"),
@@ -158,4 +158,4 @@ def test_other_programs_refuse_estimates(tmp_path):
     (tmp_path / "pairs").write_bytes(similar(tmp_path, "s").out)
     result = run([*NEARDUP, "evaluate", tmp_path / "pairs", ANSWER], tmp_path)
     assert result.code == 1
-    assert "exact pairs are asked for; run the job without --verify" in result.err
+    assert "expected exact pairs, got an estimate of --verify sketch" in result.err

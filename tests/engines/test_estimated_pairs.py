@@ -142,7 +142,7 @@ def test_who_needs_exact_pairs_says_so(tmp_path):
     ):
         result = run(command, tmp_path)
         assert result.code == 1
-        assert "an estimate, as --verify sketch and `similar` write it" in result.err
+        assert "expected exact pairs, got an estimate of --verify sketch" in result.err
     result = run([*DECIDE, "--output=removed"], tmp_path, b"a\tb\t~0.900000..0.990000\n")
     assert result.code == 1
-    assert "a decision needs exact ones; leave --verify out" in result.err
+    assert "expected exact pairs, got an estimate of --verify sketch" in result.err

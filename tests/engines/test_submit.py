@@ -97,7 +97,7 @@ def test_lines_that_do_not_add_up(tmp_path: Path) -> None:
     result = run([*RUN_HADOOP, "--output=kept", "/in", "/out"], tmp_path, **told)
     assert result.code == 1
     # Three jobs have said that two are to go.
-    assert "of 9 lines 8 stay, and 6 records were to go" in result.err.splitlines()[-1]
+    assert "of 9 lines 8 are kept, but 6 records are removed" in result.err.splitlines()[-1]
     asked = was_asked(tmp_path)
     assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])
 

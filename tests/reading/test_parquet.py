@@ -146,11 +146,11 @@ def test_a_uuid_that_duckdb_wrote(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("texts", "why"),
     [
-        ([1, 2], "text is no string"),
-        ([1.5, 2.5], "text is no string"),
+        ([1, 2], "text is not a string"),
+        ([1.5, 2.5], "text is not a string"),
         ([[1, None], [1.5]], "not an integer"),
         ([[-1], [-2]], "negative shingle"),
-        ([{"a": 1}, {"a": 2}], "text is no string"),
+        ([{"a": 1}, {"a": 2}], "text is not a string"),
         ([["a"], ["b"]], "not an integer"),
         ([" ", "\n"], "no shingles"),
         (["a\0", "\0"], "NUL byte"),

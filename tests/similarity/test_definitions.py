@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations, product
-from math import acos, inf, isclose, pi
+from math import acos, isclose, pi
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,6 @@ from neardup.similarity.definitions import (
     cosine,
     dice,
     hamming,
-    norm_distance,
     overlap_coefficient,
     resemblance,
     weighted_cosine,
@@ -65,18 +64,6 @@ def test_angular_distance_is_a_metric_of_directions():
     assert is_a_metric(angular_distance, [dict.fromkeys(x, 1) for x in SETS], rounding=ROUNDING)
 
 
-@pytest.mark.parametrize("r", [1, 1.5, 2, 3, 40, inf])
-def test_every_norm_from_1_on_is_a_metric(r):
-    assert is_a_metric(lambda x, y: norm_distance(x, y, r), VECTORS, rounding=ROUNDING)
-
-
-def test_a_power_below_1_is_no_metric_and_is_refused():
-    assert (1**0.5 + 1**0.5) ** 2 > 1 + 1  # from (0, 0) to (1, 1), straight and by way of (1, 0)
-    for r in (0.5, 0, -1, float("nan")):
-        with pytest.raises(ValueError, match="triangle"):
-            norm_distance([0], [1], r)
-
-
 @pytest.mark.parametrize("x", SETS)
 def test_set_similarities_by_counting(x):
     for y in SETS:
@@ -122,26 +109,6 @@ def test_a_missing_element_weighs_nothing():
 
 
 numbers = st.floats(-1e3, 1e3)
-
-
-@given(st.lists(st.tuples(numbers, numbers), max_size=6))
-def test_norms_fall_with_r_and_end_at_the_largest_gap(pairs):
-    x, y = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    norms = [norm_distance(x, y, r) for r in (1, 1.5, 2, 7, inf)]
-    for larger, smaller in zip(norms, norms[1:]):
-        assert smaller <= larger * (1 + ROUNDING)
-    assert norms[-1] == max((abs(a - b) for a, b in pairs), default=0)
-    assert norms[2] == pytest.approx(sum((a - b) ** 2 for a, b in pairs) ** 0.5)
-
-
-def test_norms_of_whole_numbers_stay_whole_and_do_not_overflow():
-    assert norm_distance([Fraction(1, 3)], [1], 1) == Fraction(2, 3)
-    assert norm_distance([10**200, 0], [0, 10**200], 2) == pytest.approx(2**0.5 * 1e200)
-
-
-def test_vectors_of_different_lengths_have_no_distance():
-    with pytest.raises(ValueError, match="of 1 and of 2"):
-        norm_distance([1], [1, 2], 2)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))

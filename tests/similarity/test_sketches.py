@@ -22,17 +22,8 @@ from hypothesis import strategies as st
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.definitions import containment, resemblance
 from neardup.similarity.intervals import clopper_pearson
-from neardup.similarity.sketches import (
-    agreement,
-    containment_of_mod_m,
-    equal_places,
-    low_bits,
-    min_s,
-    mod_m,
-    resemblance_of_min_s,
-    resemblance_of_mod_m,
-    signatures,
-)
+from neardup.similarity.sketches import low_bits, min_s, mod_m, sample_of_min_s, signatures
+from neardup.stored.sketch_kinds import Multiples, Signatures
 from tests.support.drawn import shingle_sets
 
 ALPHA = 1e-9
@@ -58,6 +49,31 @@ def pairs(shape: tuple[int, int, int]) -> tuple[Ragged, Fraction, Fraction]:
     sizes = np.tile([len(x), len(y)], PAIRS)
     sets = Ragged.from_unsorted((starts + np.concatenate((x, y))).ravel().astype(np.uint64), sizes)
     return sets, resemblance(x.tolist(), y.tolist()), containment(x.tolist(), y.tolist())
+
+
+def share(part, whole):
+    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+
+
+def resemblance_of_min_s(sketches, s, left, right):
+    return share(*sample_of_min_s(sketches, s, left, right))
+
+
+def resemblance_of_mod_m(sketches, left, right, measure="jaccard"):
+    return share(*Multiples("", 5).counted(sketches, left, right, measure)[:2])
+
+
+def containment_of_mod_m(sketches, left, right):
+    return resemblance_of_mod_m(sketches, left, right, "containment")
+
+
+def equal_places(made, left, right):
+    kind = Signatures("", made.shape[1], 32)
+    return kind.counted(kind.rows(made), left, right, "jaccard").part
+
+
+def agreement(made, left, right):
+    return equal_places(made, left, right) / made.shape[1]
 
 
 def hoeffding(trials: int) -> float:

@@ -155,9 +155,9 @@ def test_a_damaged_block_is_told(damage):
     numbers = [[i] for i in range(50)]
     (block,) = (block for blocks in sent([rows(*numbers)], 1) for block in blocks)
     list(candidate_keys(rows_in([block], 0, 1)))
-    with pytest.raises(StageError, match="this one is damaged, or no such"):
+    with pytest.raises(StageError, match="this is not one, or is damaged"):
         list(candidate_keys(rows_in([block[damage]], 0, 1)))
-    with pytest.raises(StageError, match="this one is damaged, or no such"):
+    with pytest.raises(StageError, match="this is not one, or is damaged"):
         list(candidate_keys(rows_in([block], 0, 2)))
 
 

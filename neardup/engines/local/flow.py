@@ -1,7 +1,7 @@
 """The steps of a run on this machine, from files to the answer, in order.
 
     find_keys     count    parse a share of the input, and write the postings of its records
-                  prune    of the postings of some partitions, keep those where a pair may be found
+                  prune    keep those postings of some partitions where a pair may be found
     find_pairs    send     write the records beside the keys that are left
                   reduce   verify the pairs of some partitions
     write_answer  dedup    write each of the sorted pairs once
@@ -9,8 +9,7 @@
                   keep     sort them by place, and write the lines that are kept
 
 The steps of the first two run in all workers at once, and are functions of the plan and the
-worker's number.  Those of the last are one process each, which reads what `sort` writes;
-`decisions.decide` says what it holds.
+worker's number.  Those of the last are one process each, which reads what `sort` writes.
 """
 
 from __future__ import annotations
@@ -27,16 +26,9 @@ import numpy as np
 
 from neardup.decisions.kept_lines import keep_file, keep_in_one
 from neardup.engines.local import key_pruning
+from neardup.engines.local import plan as plans
 from neardup.engines.local.key_pruning import SharedKeys, numbers
-from neardup.engines.local.plan import (
-    Plan,
-    Source,
-    everywhere,
-    kept_records,
-    new_records,
-    sort_to,
-    sorted_through,
-)
+from neardup.engines.local.plan import Plan, Source, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import BucketWriter, buckets_of
 from neardup.engines.local.token_tally import counted
 from neardup.engines.local.workers import Workers, total_size
@@ -45,9 +37,9 @@ from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.reading.input_files import InputFile
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.program import write_to
-from neardup.runtime.summary import OLD_RECORDS
+from neardup.runtime.summary import OLD_RECORDS, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, PartitionWriter
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, tagged, with_keys
@@ -57,13 +49,12 @@ from neardup.verification.buckets import SpilledBucket
 
 
 def steps(options: Options, settings: Settings) -> list[str]:
-    """The names of all steps of a run, in order."""
-    return [
-        *["tokens"] * counts_first(options),
-        *["count", "prune", "send", "reduce"],
-        *["decide"] * bool(settings.output.decides),
-        *["keep"] * (options.output == "kept"),
-    ]
+    """Return the names of all steps of a run, in order."""
+    names = ["tokens"] if counts_first(options) else []
+    names += ["count", "prune", "send", "reduce"]
+    if settings.output.decides:
+        names += ["decide", "keep"] if options.output == "kept" else ["decide"]
+    return names
 
 
 def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
@@ -71,10 +62,10 @@ def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
 
     Returns the plan, with token counts in its settings if the scheme asks for them.
     """
-    source: Source = new_records
+    source: Source = plans.new_records
     if counts_first(options):
         settings = settings_with_counts(options, counted(workers, plan))
-        plan, source = plan._replace(settings=settings), kept_records
+        plan, source = plan._replace(settings=settings), plans.kept_records
     write_postings(workers, plan, source)
     plan.unchanged.check()
     plan.progress.stage("prune", plan.partitions)
@@ -84,7 +75,10 @@ def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
 
 def find_pairs(workers: Workers, plan: Plan) -> None:
     """Write the pair lines, or edges, of each reducer."""
-    plan.progress.stage("send", bytes_to_send(plan))
+    # Of an index, each mapper reads all that the pruning has kept.
+    indexes = [shared_files(plan, number) for number in range(plan.jobs, plan.sources)]
+    size = total_size(plan.paths("records")) + plan.jobs * sum(map(total_size, indexes))
+    plan.progress.stage("send", size)
     everywhere(workers, plan, "mapper", send)
     sent = [plan.paths("buckets", part) for part in range(plan.reduced)]
     plan.progress.stage("reduce", sum(map(total_size, sent)))
@@ -93,10 +87,10 @@ def find_pairs(workers: Workers, plan: Plan) -> None:
 
 def write_postings(workers: Workers, plan: Plan, source: Source) -> None:
     """Write the postings of all records."""
-    if plan.path("records", 0).exists():  # the token counts have parsed them
+    if plan.path("records", 0).exists():  # they were parsed to count their tokens
         plan.progress.stage("count", total_size(plan.paths("records")))
     else:
-        plan.progress.stage("count", plan.input_bytes(), together=True)
+        plan.progress.stage("count", total_size(plan.files), together=True)
     everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, source))
 
 
@@ -118,7 +112,7 @@ def count(plan: Plan, k: int, source: Source) -> None:
 
 
 def prune_keys(plan: Plan, k: int) -> None:
-    """Prune every N-th partition, of all mappers and indexes."""
+    """Prune every N-th partition, across all mappers and indexes."""
     known = plan.record_sketches()
     mine = range(k, plan.partitions, plan.jobs)
     for part in plan.progress.counted(k, mine, lambda _: 1):
@@ -138,7 +132,7 @@ def prune_keys(plan: Plan, k: int) -> None:
 
 @contextmanager
 def shared_keys(plan: Plan, number: int) -> Iterator[SharedKeys]:
-    """What the pruning has kept of a mapper's, or a segment's, postings."""
+    """Read the postings of a mapper, or a segment, that the pruning has kept."""
     with ExitStack() as stack:
         paths = shared_files(plan, number)
         yield SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
@@ -148,15 +142,8 @@ def shared_files(plan: Plan, number: int) -> list[Path]:
     return sorted(plan.folder.glob(f"shared.{number}.*"))
 
 
-def bytes_to_send(plan: Plan) -> int:
-    """What all mappers will read; of an index, each of them reads all that the pruning has kept."""
-    of_indexes = [shared_files(plan, number) for number in range(plan.jobs, plan.sources)]
-    return total_size(plan.paths("records")) + plan.jobs * sum(map(total_size, of_indexes))
-
-
 def send(plan: Plan, k: int) -> None:
-    """Write a share of the records beside the keys that the pruning has kept, as mapper.py does on
-    lines."""
+    """Write a share of the records beside the keys that the pruning has kept."""
     counters = plan.counters("send")
     segments = range(plan.jobs, plan.sources)
     with ExitStack() as stack:
@@ -174,10 +161,10 @@ def send(plan: Plan, k: int) -> None:
 
 
 def own_records(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """The records of a mapper that have keys to send, and these."""
+    """Yield the records of a mapper that have keys to send, and these keys."""
     done = 0
     with shared_keys(plan, k) as shared:
-        for batch in kept_records(plan, k, counters):
+        for batch in plans.kept_records(plan, k, counters):
             end = done + len(batch.ids)
             keys = shared.keys(numbers(np.arange(done, end), k, plan.sources))
             done = end
@@ -188,7 +175,7 @@ def own_records(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch,
 def segment_records(
     plan: Plan, k: int, number: int, counters: Counters
 ) -> Iterator[tuple[Batch, Ragged]]:
-    """A share of a segment's records that have keys to send, and these."""
+    """Yield a share of a segment's records that have keys to send, and these keys."""
     segment = plan.segments[number - plan.jobs]
     if k == 0:
         counters.add("records", len(segment))
@@ -205,12 +192,7 @@ def reduce(plan: Plan, k: int) -> None:
     def buckets() -> Iterator[BucketBatch | SpilledBucket]:
         for part in range(k, plan.reduced, plan.jobs):
             paths = plan.paths("buckets", part)
-            size = total_size(paths)
-
-            def passed(share: float, size: int = size) -> None:
-                plan.progress.add(k, round(share * size))
-
-            yield from buckets_of(paths, counters, passed=passed)
+            yield from buckets_of(paths, counters, passed=partial(plan.progress.add, k))
             for path in paths:
                 path.unlink()
 
@@ -249,7 +231,7 @@ def decide(plan: Plan, edges: int) -> None:
 
 
 def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None) -> None:
-    """From decided lines to what the user asked for."""
+    """Turn decided lines into what the user asked for."""
     decided, reasons = plan.path("decided"), plan.path("reasons")
     if output == "clusters":
         write_sorted(workers, plan, decided, plan.answer.write)
@@ -275,7 +257,7 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
 def write_sorted(
     workers: Workers, plan: Plan, file: Path, write: Callable[[Iterable[bytes]], None]
 ) -> None:
-    """Start a process that writes the sorted lines of a file until nobody reads them."""
+    """Start a process that passes the sorted lines of a file to `write`."""
 
     def show(lines: int) -> None:
         with open(lines, "rb") as stream:

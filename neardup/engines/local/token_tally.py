@@ -16,8 +16,8 @@ from typing import IO, BinaryIO
 import numpy as np
 
 from neardup.engines.local.plan import Plan, everywhere, new_records
-from neardup.engines.local.workers import Workers
-from neardup.runtime.counters import SHUFFLED
+from neardup.engines.local.workers import Workers, total_size
+from neardup.runtime.summary import SHUFFLED
 from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Ragged, starts_of_runs
 from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts
@@ -27,8 +27,8 @@ Column = tuple[np.ndarray, np.ndarray]  # distinct values (uint64), ascending; t
 
 
 def counted(workers: Workers, plan: Plan) -> TokenCounts:
-    """The tokens of all records, which are parsed and kept on disk by that."""
-    plan.progress.stage("tokens", plan.input_bytes(), together=True)
+    """Count the tokens of all records, which are parsed and kept on disk on the way."""
+    plan.progress.stage("tokens", total_size(plan.files), together=True)
     everywhere(workers, plan, "mapper", count_tokens)
     everywhere(workers, plan, "counts", sum_tokens)
     counts = counts_of_all(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
@@ -63,7 +63,7 @@ def write_counts(
 ) -> int:
     """Write the partial counts of records, tokens to a file for each partition.
 
-    Returns how many bytes that were.
+    Returns the number of bytes.
     """
     writer, sample, rows = PartitionWriter(tokens), Sample(), 0
     for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
@@ -86,7 +86,7 @@ def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
 
 
 def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> TokenCounts:
-    """Merge what all workers have found."""
+    """Merge the counts of all workers."""
     sample = Sample()
     for path in drawn:
         sample.draw(*pickle.loads(path.read_bytes()))
@@ -101,11 +101,11 @@ def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> T
 
 
 def _summed(rows: np.ndarray) -> Column:
-    """The sums of the counts of each value, of rows by value."""
+    """Return the distinct values, and the sum of each one's counts, of rows by value."""
     starts = starts_of_runs(rows[:, 0])
     return rows[starts, 0], np.add.reduceat(rows[:, 1], starts).astype(np.int64)
 
 
 def _best(some: Column, more: Column) -> Column:
-    """The most frequent tokens of both, by token."""
+    """Return the most frequent tokens of both, by token."""
     return most_frequent(*map(np.concatenate, zip(some, more)))

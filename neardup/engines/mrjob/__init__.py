@@ -2,7 +2,9 @@
 
 In: files, of this machine or of a cluster.
 Out: pair lines, on stdout or in a folder of the cluster.
-May import: as `engines`, and from `local` and `hadoop`.
+May import: as `engines`.
+
+It also uses what its runners have in common with `local` and `hadoop`.
 
 mrjob 0.7.4 imports `pipes.quote`, and `find_executable` and `LooseVersion` of `distutils`, which
 Python 3.12 and later lack.  `provide_dropped_modules` provides them if they are missing.

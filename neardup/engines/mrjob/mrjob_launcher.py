@@ -19,7 +19,7 @@ from neardup.engines.hadoop.folders import claimed, kept_on_cluster
 from neardup.engines.hadoop.shipping import ARCHIVES, FLAG, check_version, numpy
 from neardup.engines.hadoop.sizes import File, listed
 from neardup.engines.hadoop.watching import first_message, for_nodes
-from neardup.engines.local.workers import STDIN, working_folder
+from neardup.engines.local.workers import working_folder
 from neardup.engines.mrjob import mrjob_runners
 from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP, NearDuplicates
 from neardup.options.settings import counts_first
@@ -57,7 +57,7 @@ class Launcher:
                 raise StageError(f"{how.local_tmp_dir}: {message}")
             old, new = how.against or [], how.args or ["-"]
             given = mrjob_runners.Given.of(old, new, self.typed.elsewhere)
-            self.given = given.with_copy(self.typed.stdin, self.working_file(STDIN))
+            self.given = given.with_copy(self.typed.stdin, self.working_file("stdin"))
             self.unchanged = Unchanged(self.names(elsewhere=False))
             if self.on_cluster:
                 with claimed([how.output_dir] if how.output_dir else []):

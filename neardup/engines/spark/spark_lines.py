@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LINE = "concat(cast(value as binary), X'0A') as line"
-UNPACKED = (".gz", ".bz2")  # extensions that every Spark decompresses
 
 
 def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
@@ -146,7 +145,7 @@ def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
             if now != split:
                 split, number = now, 1
                 if now.path and not now.start:
-                    refuse_no_lines(values[low].as_py()[:MAGIC_BYTES], now.name, UNPACKED)
+                    refuse_no_lines(values[low].as_py()[:MAGIC_BYTES], now.name)
             yield SplitRows(split, number, values, ends, low, high)
             number += high - low
 
