@@ -15,7 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.evaluation.exact_answers import options_of
+from neardup.evaluation.exact_answers import options_of, parsed_lines
 from neardup.evaluation.pair_elements import shown_records, word_difference
 from neardup.lines.answer_lines import parse_removed
 from neardup.options.settings import form_of, settings_before_counts
@@ -24,7 +24,7 @@ from neardup.reading.blocks import read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
 from neardup.report.facts import SHOWN, Facts
-from neardup.report.pair_graph import Found, Node, parsed_lines
+from neardup.report.pair_graph import Found, Node
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.runtime.summary import BAD

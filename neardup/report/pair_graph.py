@@ -5,20 +5,16 @@ In memory: the id of each record that is in a pair, and all pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Callable, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from neardup.evaluation.exact_answers import MAX_LINE
 from neardup.lines.answer_lines import exact_pair
-from neardup.reading.blocks import read_files
-from neardup.runtime.errors import StageError, WireError
 from neardup.sets.union_find import Forest
 
 MILLION = 10**6
-Parsed = TypeVar("Parsed")
 
 
 class Node(NamedTuple):
@@ -89,26 +85,10 @@ class PairGraph:
         return Found(a, b, int(self.similarity[number]))
 
 
-def read_found(files: list[str]) -> Iterator[Found]:
-    """The pairs on the lines of some files; StageError names a line that is not a pair."""
-    return parsed_lines(files, _found)
-
-
-def parsed_lines(files: list[str], parse: Callable[[bytes], Parsed]) -> Iterator[Parsed]:
-    """Parse each line of some files; StageError names the line of a WireError."""
-    for block in read_files(files, MAX_LINE):
-        for number, line in enumerate(block.data.splitlines(), block.line):
-            if line:
-                try:
-                    yield parse(line)
-                except WireError as error:
-                    raise StageError(f"{block.place}{number}: {error}") from None
-
-
-def _found(line: bytes) -> Found:
+def found_pair(line: bytes) -> Found:
     r"""Parse a pair line.
 
-    >>> _found(b"a\tb\t0.912345\told")
+    >>> found_pair(b"a\tb\t0.912345\told")
     Found(a=Node(id=b'a', old=False), b=Node(id=b'b', old=True), similarity=912345)
     """
     a, b, similarity = exact_pair(line)
