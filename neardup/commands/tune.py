@@ -100,7 +100,7 @@ def _command_line() -> argparse.Namespace:
 def _asked(options: Options) -> list[str]:
     """Return the options that define a pair, as given; always with the threshold."""
     options = replace(options, threshold=options.threshold or DEFAULT_THRESHOLD)
-    given = {flag: options.value(flag) for flag in ("--measure", *SHARED)}
+    given = {flag: options.value(flag) for flag in ("--threshold", "--measure", *SHARED)}
     return [f"{flag}={text}" for flag, text in given.items() if text not in (None, "jaccard")]
 
 
