@@ -11,9 +11,8 @@ from neardup.evaluation.exact_answers import check_files, parsed_lines
 from neardup.options import table
 from neardup.options.table import Options
 from neardup.report import material
-from neardup.report.facts import facts_of
+from neardup.report.facts import MILLION, PairGraph, facts_of, found_pair
 from neardup.report.page import check_jinja, page
-from neardup.report.pair_graph import MILLION, PairGraph, found_pair
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.program import run, write_to
