@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,27 +35,25 @@ rare tokens are, all tokens of FILE are counted first, unless --counts has them.
 """
 
 
-class Question(NamedTuple):
-    args: argparse.Namespace
-    run: AskedRun | None
-    ids: tuple[bytes, bytes]
-
-
 def main() -> int:
     return run(NAME, _why)
 
 
 def _why() -> None:
-    asked = _command_line()
-    args = asked.args
-    records, texts, settings = _read(asked)
-    for name, text in explained(records, asked.ids, settings, args.measure, settings.form, texts):
+    args, run_of = _command_line()
+    ids = os.fsencode(args.a), os.fsencode(args.b)
+    if ids[0] == ids[1]:
+        raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
+    records, texts, settings = _read(args, run_of, ids)
+    for name, text in explained(records, ids, settings, args.measure, settings.form, texts):
         print(f"{name:{WIDTH}}{text}")
 
 
-def _read(asked: Question) -> tuple[Batch, Texts, Settings]:
+def _read(
+    args: argparse.Namespace, run_of: AskedRun | None, ids: tuple[bytes, bytes]
+) -> tuple[Batch, Texts, Settings]:
     """Return the records of two ids, and their texts, if any; StageError if one is missing."""
-    args, options = asked.args, Options.of(asked.args)
+    options = Options.of(args)
     counting = counts_first(options)
     settings = settings_before_counts(options)
     check_files(args.files)
@@ -64,22 +61,21 @@ def _read(asked: Question) -> tuple[Batch, Texts, Settings]:
     counters = Counters("why", progress="records")
     held: list[Batch] = []
     texts: Texts = {}
-    blocks = settings.blocks(args.files, others=bool(asked.run and asked.run.indexes))
+    blocks = settings.blocks(args.files, others=bool(run_of and run_of.indexes))
     if settings.form.shingle is not None:
-        blocks = noting(blocks, settings.form, asked.ids, texts)
+        blocks = noting(blocks, settings.form, ids, texts)
     for batch in parsed(blocks, settings, counters):
         if counting:
             counter.add(batch.sets)
-        mine = [i for i, id_ in enumerate(batch.ids) if id_ in asked.ids]
+        mine = [i for i, id_ in enumerate(batch.ids) if id_ in ids]
         held.append(batch.take(np.array(mine, dtype=np.int64)))
     records = gathered(held)
-    for id_ in asked.ids:
+    judged(counters.totals(), settings.max_bad)
+    for id_ in ids:
         if id_ not in records.ids:
-            judged(counters.totals(), settings.max_bad)
-            raise StageError(_missing(id_, counters.counts, asked.run))
+            raise StageError(_missing(id_, counters.counts, run_of))
     if counting:
         settings = Settings.of(options, counter.counts())
-    judged(counters.totals(), settings.max_bad)
     return records, texts, settings
 
 
@@ -98,7 +94,7 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: AskedRun | None) -> str
     return f"{read}; give the options of the run, as --input, or {RUN} PAIRS if it had -o PAIRS"
 
 
-def _command_line() -> Question:
+def _command_line() -> tuple[argparse.Namespace, AskedRun | None]:
     """Read the command line, with the options and files of the run that --run names."""
     parser = _parser()
     args, run_of = parser.parse_intermixed_args(), None
@@ -106,15 +102,12 @@ def _command_line() -> Question:
         run_of = AskedRun.of(args.run)
         args = parser.parse_intermixed_args([*run_of.arguments(), *sys.argv[1:]])
         run_of.refuse_others(Options.of(args))
-    if run_of and not args.files:
-        run_of.check_files()
-        args.files = run_of.files
+        if not args.files:
+            run_of.check_files()
+            args.files = run_of.files
     if not args.files:
         parser.error("the following arguments are required: FILE")
-    ids = os.fsencode(args.a), os.fsencode(args.b)
-    if ids[0] == ids[1]:
-        raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
-    return Question(args, run_of, ids)
+    return args, run_of
 
 
 def _parser() -> argparse.ArgumentParser:

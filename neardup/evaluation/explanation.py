@@ -131,7 +131,7 @@ def _equal_bits(settings: Settings, measure: EqualBits, name: str, sets: Ragged)
     """Return how many bits must be equal, and the cosine estimated from those that are."""
     least, bits = measure.least, measure.bits
     equal = round(similarity(measure, name, sets).value * bits)
-    cosine, low, high = angle(equal, bits, ALPHA).cosines
+    cosine, high, low = map(cos, angles(equal, bits, ALPHA))
     many = ", if tokens are many" if settings.scheme.weights is None else ""
     between = f"from {low:.6f} to {high:.6f} with {1 - ALPHA:.0%}"
     return [
@@ -202,24 +202,11 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
     return "\n".join(f"{'':{WIDTH}}{line}" for line in advice)
 
 
-class Angle(NamedTuple):
-    """An angle in radians, and the ends of its interval."""
+def angles(equal: int, bits: int, alpha: float) -> tuple[float, float, float]:
+    """Estimate an angle in radians; return it and its interval, which misses with P ≤ alpha.
 
-    angle: float
-    smallest: float
-    largest: float
-
-    @property
-    def cosines(self) -> tuple[float, float, float]:
-        """The cosine of the angle, the least and the most."""
-        return cos(self.angle), cos(self.largest), cos(self.smallest)
-
-
-def angle(equal: int, bits: int, alpha: float) -> Angle:
-    """Estimate the angle; the interval misses it with probability `alpha` at most.
-
-    >>> [round(each, 3) for each in angle(372, 384, 0.05)]
+    >>> [round(each, 3) for each in angles(372, 384, 0.05)]
     [0.098, 0.051, 0.169]
     """
     low, high = clopper_pearson(equal, bits, alpha)
-    return Angle(pi * (1 - equal / bits), pi * (1 - high), pi * (1 - low))
+    return pi * (1 - equal / bits), pi * (1 - high), pi * (1 - low)
