@@ -124,10 +124,6 @@ def _line_after(file: IO[bytes], position: int) -> tuple[int, bytes]:
     return file.tell(), file.readline(MOST_BYTES)
 
 
-def nothing(_: int) -> None:
-    """Ignore progress."""
-
-
 def keep_file(
     form: InputFormat,
     file: InputFile,
@@ -135,7 +131,7 @@ def keep_file(
     decided: IO[bytes],
     sink: IO[bytes],
     with_header: bool = True,
-    passed: Callable[[int], None] = nothing,
+    passed: Callable[[int], None] = lambda _: None,
 ) -> bool:
     """Write the kept records of a file; `decided` has the lines of removed ones in order of places.
 
@@ -202,7 +198,7 @@ def keep_in_one(
     max_line: int,
     decided: IO[bytes],
     sink: IO[bytes],
-    passed: Callable[[int], None] = nothing,
+    passed: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Write the kept records of several files, one after the other, with one header."""
     header, read = True, [0] * len(files)

@@ -118,7 +118,7 @@ def as_decimals(similarity: int) -> bytes:
 
 
 class Direct(Rule):
-    """Holds 16 bytes for each record: the rank of its reason, and the position of that."""
+    """--rule direct; for each record, 8 bytes for the rank of its reason and 8 for its position."""
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
@@ -207,7 +207,7 @@ def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 class WholeClusters(Rule):
-    """Holds 16 bytes for each record: its similarity to the kept one, and the position of that."""
+    """--rule cluster; for each record, 8 bytes for its similarity and 8 for a position."""
 
     components_first = True
 

@@ -15,6 +15,7 @@ from typing import IO, Callable
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
 from neardup.engines.pipe import input_blocks, list_of_files, with_files
+from neardup.options.command_parser import CommandParser
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
 from neardup.reading import blocks
@@ -22,7 +23,7 @@ from neardup.reading.blocks import Block
 from neardup.reading.input_files import InputFile, task_place
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import STDOUT, bare_parser, run, write_all
+from neardup.runtime.program import STDOUT, run, write_all
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import decision
 from neardup.stages.phases import keys_in_blocks, share_blocks
@@ -40,19 +41,16 @@ Each has a --help of its own.
 """
 COUNT = """Count in how many records each token is, for the schemes that ask how rare a token is.
 
-Two map-reduce steps, and then mapper.py and reducer.py take the file:
+Two map-reduce steps; mapper.py and reducer.py take their result:
 
     cat FILE | ./step.py count map | LC_ALL=C sort | ./step.py count sum \\
              | LC_ALL=C sort | ./step.py count order > counts.tsv
     cat FILE | ./mapper.py --counts counts.tsv … | LC_ALL=C sort | ./reducer.py …
 
-run_local.sh, run_hadoop.sh and job.py do this by themselves where a scheme asks for it.
+The options of map are those of mapper.py.  run_local.sh, run_hadoop.sh and job.py do all this by
+themselves where a scheme asks for it.
 """
-COUNT_STEPS = """steps:
-  map [OPTIONS] [FILE …]  record lines to partial counts; takes the options of mapper.py
-  sum                     sorted partial counts to sums
-  order                   sorted sums to counts: all sizes, and the million most frequent tokens
-"""
+
 
 SHARE = """Find the keys that two records share, so that mapper.py writes lines for these alone.
 
@@ -61,12 +59,10 @@ The first of two rounds; the second is mapper.py and reducer.py with the same op
     cat FILE | ./step.py share map | LC_ALL=C sort | ./step.py share reduce > shared
     cat FILE | ./mapper.py --shared-keys shared | LC_ALL=C sort | ./reducer.py
 
+The options of both steps are those of mapper.py, and the result is a filter of bounded size.
 run_hadoop.sh does this by itself where it is worth a second job.
 """
-SHARE_STEPS = """steps:
-  map [OPTIONS] [FILE …]  record lines to blocks of keys; takes the options of mapper.py
-  reduce [OPTIONS]        sorted blocks to the shared keys, as a filter of bounded size
-"""
+
 
 DECIDE = """Decide which records are removed, or find the clusters.
 
@@ -102,16 +98,15 @@ def step() -> int:
 
 def _refuse() -> None:
     """Print the help, or refuse the name."""
-    asked = bare_parser("step.py", STEP)
+    asked = CommandParser("step.py", STEP)
     asked.usage = "step.py NAME ..."
     asked.add_argument("step", metavar="NAME", choices=STEPS, help=SUPPRESS)
     asked.parse_args(sys.argv[1:] or ["--help"])
 
 
 def count() -> None:
-    asked = bare_parser("step.py count", COUNT)
+    asked = CommandParser("step.py count", COUNT)
     asked.usage = "step.py count map [OPTIONS] [FILE ...] | sum | order"
-    asked.epilog = COUNT_STEPS
     asked.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
     step = asked.parse_args(sys.argv[1:2]).step
     if step == "map":
@@ -123,9 +118,8 @@ def count() -> None:
 
 
 def share() -> None:
-    asked = bare_parser("step.py share", SHARE)
+    asked = CommandParser("step.py share", SHARE)
     asked.usage = "step.py share map [OPTIONS] [FILE ...] | reduce [OPTIONS]"
-    asked.epilog = SHARE_STEPS
     asked.add_argument("step", choices=["map", "reduce"], help=SUPPRESS)
     if asked.parse_args(sys.argv[1:2]).step == "map":
         _map(parser("step.py share map", SHARE), keys_in_blocks, "keys")

@@ -1,8 +1,8 @@
 """MergeOpt: merge whole postings lists, the longest ones last (Sarawagi, Kirpal, SIGMOD 2004).
 
-A partner of y shares T = ⌈t·|y|⌉ tokens with it or more.  T-1 of y's lists cannot make a pair by
-themselves.  So the longest ones are set aside and the others merged; only the records found there
-are looked up in the long lists, the shortest first, while the overlap can still be reached.
+A partner of y shares T = ⌈t·|y|⌉ tokens with it or more, so T-1 of y's lists cannot make a pair by
+themselves.  The longest ones are set aside and the others merged; only the records found there are
+looked up in the long lists, the shortest first, while the overlap can still be reached.
 
 With weights, a list counts by the most that its token can add, given its weight in y and the
 heaviest one in the list.  What is added up:
@@ -15,9 +15,8 @@ heaviest one in the list.  What is added up:
 All are Python's integers, which cannot overflow.  u_i is rounded up to a multiple of 2^-32, so the
 sum of products is an upper bound; the weights themselves decide: (Σ x_i·y_i)² ≥ t²·Σx_i²·Σy_i².
 
-Letters: t the threshold; x and y two records, x_i and y_i the weights of token i in them.  Cost: a
-table adds up, where the paper merges by a heap, with one step for each posting of the short lists;
-a doubling search for each lookup in a long one.
+Letters: t the threshold; x and y two records, x_i and y_i the weights of token i in them.  Cost:
+one step for each posting of the short lists, and a doubling search for each lookup in a long one.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ class SharedMinima:
 
 
 class SharedProducts(SharedMinima):
-    """The same records for cosine, with weights divided by their length.
+    """Records for cosine: their weights are divided by their length.
 
     >>> rows = Ragged(np.array([5, 7, 7], np.uint64), np.array([0, 2, 3]), np.array([3, 4, 8]))
     >>> sums = SharedProducts(rows, Threshold.parse("0.8"))

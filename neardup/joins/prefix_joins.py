@@ -6,8 +6,8 @@ rarest first.  A record asks the index for each token of its prefix, is compared
 finds, and then puts the same tokens into the index.
 
 PPJoin (Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near Duplicate Detection, WWW 2008) adds
-the positional filter, and a shorter prefix in the index.  The position of a token in x, and in y,
-bounds how many tokens both can still share:
+the positional filter, and a shorter prefix in the index.  The positions of a common token bound how
+many tokens both can still share:
 
     x   a c d │ f g h i j         both have a, then d: 2 tokens, and at most 4 more follow
     y   a b d │ f g h i
@@ -42,12 +42,7 @@ SUFFIX_DEPTH = 2  # cuts each suffix in four
 
 
 def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs of rows whose resemblance reaches the threshold.
-
-    >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
-    >>> all_pairs(rows, Threshold.parse("0.9")).candidates
-    {'all': 3, 'length': 3, 'prefix': 1, 'pairs': 1}
-    """
+    """Return the pairs of rows whose resemblance reaches the threshold."""
     records = Ordered.of(rows)
     first = records.first_partner(threshold)
     counts = {**records.counts(first), "prefix": 0}
@@ -68,12 +63,7 @@ def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs of rows whose resemblance reaches the threshold.
-
-    >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
-    >>> ppjoin(rows, Threshold.parse("0.9")).candidates
-    {'all': 3, 'length': 3, 'prefix': 1, 'positional': 1, 'pairs': 1}
-    """
+    """Return the pairs of rows whose resemblance reaches the threshold."""
     records = Ordered.of(rows)
     first = records.first_partner(threshold)
     counts = {**records.counts(first), "prefix": 0, "positional": 0}

@@ -89,11 +89,7 @@ def place_in_text(word: _Places) -> _Places:
 
 
 def bit_in_word(bit: np.ndarray) -> np.ndarray:
-    """Return words (uint64) with one bit of the 48 each (int64, 0 … 47).
-
-    >>> [hex(word) for word in bit_in_word(np.array([0, 5, 6, 47])).tolist()]
-    ['0x1', '0x20', '0x100', '0x2000000000000000']
-    """
+    """Return words (uint64), each with one bit of the 48 (int64, 0 … 47): 6 is 0x100."""
     return np.uint64(1) << (bit + bit // 6 * 2).astype(np.uint64)
 
 

@@ -10,10 +10,9 @@ Near-copies share a dozen keys, and one is enough.  No pair is lost: it is print
 key that its records share, and a key is left out only if a smaller one has the same records.  A
 group of records is known by the sum of their hashes (`group_hashes`).
 
-`key_pruning` of run_local.sh knows records by number, and chooses keys record by record, across all
-partitions.  Here, for a cluster, a record is known by a hash of all its keys: records with the same
-keys are together at each of them, and two different groups share 48 bits once in 2^48.  Keys of
-other partitions are not known, so with many partitions fewer are left out.
+A record is known by a hash of all its keys: records with the same keys are together at each of
+them, and two different groups share 48 bits once in 2^48.  Keys of other partitions are not known,
+so with many partitions fewer are left out.
 """
 
 from collections.abc import Iterable, Iterator

@@ -5,7 +5,7 @@
             …            └─ a hot key     ── streamed, as it was written
 
 A row is a key and a value, both uint64: a key and a record that has it, or a token and its count.
-Rows are written to partitions by their lowest bits (`PartitionWriter`).  A partition is read in
+Rows are written to partitions by their lowest bits (`write_rows`).  A partition is read in
 ranges of keys (`key_ranges`), as even as a count of 65,536 parts allows, and one range at a time is
 sorted.  Only a *hot* key may be larger: one that is in so many rows that they alone do not fit.
 """
@@ -46,20 +46,14 @@ def partitions_for(input_bytes: int) -> int:
     return min(1 << (input_bytes // PARTITION_BYTES).bit_length(), MOST_PARTITIONS)
 
 
-class PartitionWriter:
-    """Writes rows to files, a power of two of them, by the lowest bits of their keys."""
-
-    def __init__(self, files: Sequence[IO[bytes]]):
-        self.files = files
-
-    def add(self, rows: np.ndarray) -> None:
-        """Write rows (uint64 (n, 2)); the order within a file is kept."""
-        parts = (rows[:, 0] & np.uint64(len(self.files) - 1)).astype(np.uint8)
-        order = np.argsort(parts, kind="stable")
-        bounds = np.searchsorted(parts[order], np.arange(len(self.files) + 1)).tolist()
-        rows = rows[order]  # at once: of many files each gets few
-        for file, low, high in zip(self.files, bounds, bounds[1:]):
-            file.write(rows[low:high].data)
+def write_rows(rows: np.ndarray, files: Sequence[IO[bytes]]) -> None:
+    """Write rows (uint64 (n, 2)) in order to files, a power of two, by the lowest bits of keys."""
+    parts = (rows[:, 0] & np.uint64(len(files) - 1)).astype(np.uint8)
+    order = np.argsort(parts, kind="stable")
+    bounds = np.searchsorted(parts[order], np.arange(len(files) + 1)).tolist()
+    rows = rows[order]  # at once: each of many files gets few
+    for file, low, high in zip(files, bounds, bounds[1:]):
+        file.write(rows[low:high].data)
 
 
 def pieces_of(source: Source) -> Iterator[np.ndarray]:
@@ -160,12 +154,12 @@ def grouped(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
             if count > ROWS_AT_ONCE:
                 while len(files) < STREAM_PARTITIONS:
                     files.append(stack.enter_context(tempfile.TemporaryFile()))
-                PartitionWriter(files).add(np.concatenate(held))
+                write_rows(np.concatenate(held), files)
                 held, count = [NO_ROWS], 0
         if not files:
             yield by_key(np.concatenate(held))
             return
-        PartitionWriter(files).add(np.concatenate(held))
+        write_rows(np.concatenate(held), files)
         held = []
         for file in files:
             for keys in key_ranges([file], WORD_BITS):

@@ -135,31 +135,30 @@ def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
     return words.view(">u8").astype(np.uint64)
 
 
-class KeyBlocks:
-    """Gathers the rows of a mapper into blocks for each partition."""
+def blocks_of_keys(
+    pieces: Iterable[np.ndarray], partitions: int, options: bytes = b""
+) -> Iterator[tuple[int, bytes]]:
+    """Yield (partition, block) of rows; all rows of a record are in one piece.
 
-    def __init__(self, partitions: int, options: bytes = b""):
-        self.partitions = partitions
-        self.options = options
-        self.held: list[np.ndarray] = []
-        self.count = 0
+    There is at least an empty block for each partition, so that none gets lost unnoticed.
+    """
+    held, count = [NO_ROWS], 0
+    for rows in pieces:
+        held.append(rows)
+        count += len(rows)
+        if count > HELD_ROWS:
+            yield from _in_blocks(np.concatenate(held), partitions, options)
+            held, count = [NO_ROWS], 0
+    yield from _in_blocks(np.concatenate(held), partitions, options)
 
-    def add(self, rows: np.ndarray) -> Iterator[tuple[int, bytes]]:
-        """Yield (partition, block) when much is held; rows of a record come at once."""
-        self.held.append(rows)
-        self.count += len(rows)
-        if self.count > HELD_ROWS:
-            yield from self.rest()
 
-    def rest(self) -> Iterator[tuple[int, bytes]]:
-        """Yield all blocks, at least an empty one for each partition: none gets lost unnoticed."""
-        rows = at_most_twice(by_key(np.concatenate([NO_ROWS, *self.held])))
-        self.held, self.count = [], 0
-        part = partition_of(digests_of(rows[:, 0]), self.partitions)
-        part = part.astype(np.min_scalar_type(self.partitions))  # short numbers are sorted faster
-        order = np.argsort(part, kind="stable")
-        rows, part = rows[order], part[order]
-        bounds = np.searchsorted(part, np.arange(self.partitions + 1)).tolist()
-        for number, (low, high) in enumerate(zip(bounds, bounds[1:])):
-            for start in range(low, max(high, low + 1), BLOCK_ROWS):
-                yield number, pack(rows[start : min(high, start + BLOCK_ROWS)], self.options)
+def _in_blocks(rows: np.ndarray, partitions: int, options: bytes) -> Iterator[tuple[int, bytes]]:
+    rows = at_most_twice(by_key(rows))
+    part = partition_of(digests_of(rows[:, 0]), partitions)
+    part = part.astype(np.min_scalar_type(partitions))  # short numbers are sorted faster
+    order = np.argsort(part, kind="stable")
+    rows, part = rows[order], part[order]
+    bounds = np.searchsorted(part, np.arange(partitions + 1)).tolist()
+    for number, (low, high) in enumerate(zip(bounds, bounds[1:])):
+        for start in range(low, max(high, low + 1), BLOCK_ROWS):
+            yield number, pack(rows[start : min(high, start + BLOCK_ROWS)], options)

@@ -222,11 +222,11 @@ def decide_edges(
     counters: Counters,
     empty_file: Callable[[], IO[bytes]] = tempfile.TemporaryFile,
 ) -> Iterator[bytes]:
-    """Edge lines in order of records → decided lines in order of priority, or members of clusters,
-    CLUSTER TAB ID, in order of ids.
+    """Edge lines in order of records → decided lines in order of priority, or members of clusters.
 
-    All edges go through one such stage, which writes them to an empty file, which may be in memory
-    (io.BytesIO).  Otherwise it holds 28 bytes for each record that is in a pair.
+    The latter are CLUSTER TAB ID, in order of ids.  All edges go through one such stage, which
+    writes them to an empty file, which may be in memory (io.BytesIO).  Otherwise it holds 28 bytes
+    for each record that is in a pair.
     """
     counters.promise = settings.promise
     tag = settings.tag

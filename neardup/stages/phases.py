@@ -5,10 +5,9 @@
     records → blocks of lines  ~ shuffle ~ lines in order → pairs
               send_lines                   reduce_blocks
 
-Most keys belong to one record, and all that is ever done with their lines is to carry them.  So the
-first phase sends the keys alone, and the second the lines of candidate keys (`candidate_keys`).  No
-pair is lost or printed twice: a key has lines of all its records or of none, and the smallest key
-that two records share has them.
+Most keys belong to one record, and sending their lines is wasted.  So the first phase sends the
+keys alone, and the second the lines of candidate keys (`candidate_keys`).  A key has lines of all
+its records or of none, so no pair is lost or printed twice.
 
 Hadoop Streaming carries each block as a line of text (`key_blocks`).  Its tasks know the number of
 reducers; elsewhere all blocks are of one partition.
@@ -42,9 +41,8 @@ def send_keys(
     blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int
 ) -> Iterator[tuple[int, bytes]]:
     """Record lines → (partition, block of keys); at least one block for each partition."""
-    gather = key_blocks.KeyBlocks(partitions, _options(settings))
     rows = (rows_of(keys) for _, keys in keyed(blocks, settings, counters))
-    for part, block in chain(chain.from_iterable(map(gather.add, rows)), gather.rest()):
+    for part, block in key_blocks.blocks_of_keys(rows, partitions, _options(settings)):
         counters.add(SHUFFLED, len(block))
         yield part, block
 

@@ -169,15 +169,6 @@ class BucketBatch:
     def old_records(self) -> np.ndarray:
         return np.array([sum(map(is_old, ids)) for ids in self.ids], dtype=np.int64)
 
-    @cached_property
-    def has_old(self) -> np.ndarray:
-        """True for sets of an old record; ids are tagged, and old ones come first."""
-        return np.array([is_old(ids[0]) for ids in self.ids], dtype=bool)
-
-    @cached_property
-    def has_new(self) -> np.ndarray:
-        return np.array([not is_old(ids[-1]) for ids in self.ids], dtype=bool)
-
     def beside(self, later: BucketBatch) -> BucketBatch:
         """Return two pieces of one bucket as one batch, to compare the first with the second."""
         return BucketBatch(

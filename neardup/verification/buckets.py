@@ -15,8 +15,7 @@ set; then copies follow the first line of their set, and only one set at a time 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, compress
-from operator import eq, le, ne
+from itertools import chain
 from typing import IO, NamedTuple
 
 import numpy as np
@@ -82,13 +81,12 @@ def shared_lines(
         if scan.large:
             import tempfile  # as most inputs have no such bucket
 
-            with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
-                count, rest, in_order = _spill(unfinished, source, unsorted, counters, line_number)
-                if not in_order:
-                    sort_lines(unsorted, sorted_, counters, ["-u"])
-                file = unsorted if in_order else sorted_
+            with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
+                count, rest = _spill(unfinished, source, unsorted, counters, line_number)
+                # Hadoop sorts by keys alone.  An equal line is the same record.
+                sort_lines(unsorted, lines, counters, ["-u"])
                 counters.add(SHARED_BUCKETS, 1)
-                yield SpilledBucket(file, bucket_bytes // 2)
+                yield SpilledBucket(lines, bucket_bytes // 2)
             line_number += count
             if rest and rest < unfinished:
                 raise _out_of_order(line_number)
@@ -156,13 +154,12 @@ def _out_of_order(line_number: int) -> StageError:
 
 def _spill(
     start: bytes, source: Iterator[bytes], file: IO[bytes], counters: Counters, line_number: int
-) -> tuple[int, bytes, bool]:
+) -> tuple[int, bytes]:
     """Write the bucket that begins with `start`, from line `line_number` on, to `file`.
 
-    Returns its number of lines, what follows it in the last block read, and whether its lines
-    came in byte order, as from `sort` or a secondary sort.
+    Returns its number of lines, and what follows it in the last block read.
     """
-    count, before, in_order = 0, b"", True
+    count = 0
     for block in chain([start], source):
         _, ends, high, low = lines_of(block, line_number + count)  # raises where they are damaged
         if not count:
@@ -170,19 +167,12 @@ def _spill(
         others = np.flatnonzero((high != key[0]) | (low != key[1]))
         mine = int(others[0]) if len(others) else len(ends)
         end = int(ends[mine - 1]) + 1 if mine else 0
-        lines = block[:end].splitlines(keepends=True)
-        earlier = [before, *lines]
-        in_order = in_order and all(map(le, earlier, lines))
-        if any(map(eq, earlier, lines)):  # an equal line is the same record
-            file.writelines(compress(lines, map(ne, earlier, lines)))
-        else:
-            file.write(block[:end])
-        before = earlier[-1]
+        file.write(block[:end])
         count += mine
         counters.add("keyed lines", mine)
         if end < len(block):
-            return count, block[end:], in_order
-    return count, b"", in_order
+            return count, block[end:]
+    return count, b""
 
 
 def sort_lines(

@@ -9,9 +9,9 @@ another owner key connects here without being written: the bucket of that key co
 order of keys, and has edges enough to connect the two.
 
 `EdgeJoin` writes all pairs, as a decision needs them, but for dense clusters.  A *dense cluster* is
-a tree of more than `DENSE` similar sets in one bucket: a thousand near-copies make half a million
-pairs, of which a decision needs those with the few records that are kept.  So its sets are sent on
-as they are, at about n comparisons and n lines.  No two sets of different trees are similar.
+a tree of more than `DENSE` similar sets in one bucket, of whose pairs a decision needs those with
+the few records that are kept.  So its sets are sent on as they are, at about n comparisons and n
+lines.  No two sets of different trees are similar.
 """
 
 import tempfile

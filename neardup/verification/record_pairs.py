@@ -45,7 +45,7 @@ class EveryPair:
         """Return those pairs of sets that have a pair of records."""
         if not self.across:
             return left, right
-        old, new = batch.has_old, batch.has_new
+        old, new = batch.old_records > 0, batch.old_records < batch.records
         chosen = (old[left] & new[right]) | (new[left] & old[right])
         if not self.between:
             chosen |= new[left] & new[right]
@@ -89,7 +89,8 @@ class FirstPair(EveryPair):
     def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
         if self.between or not self.across:
             return super().wanted(batch, left, right)
-        chosen = ~(batch.has_old[left] & batch.has_old[right])
+        old = batch.old_records > 0
+        chosen = ~(old[left] & old[right])
         return left[chosen], right[chosen]
 
     def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:

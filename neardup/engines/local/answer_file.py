@@ -39,7 +39,7 @@ STDOUT_NAME = "-"
 
 
 class Answer(NamedTuple):
-    """Where the answer goes."""
+    """The destination of the answer."""
 
     name: str = ""  # for messages; "" is standard output
     folder: str = ""  # for a file for each input, until all are whole; "" where there is one answer

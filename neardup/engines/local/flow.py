@@ -8,8 +8,8 @@
               or  decide   write which records are removed, from the sorted edges
                   keep     sort them by place, and write the lines that are kept
 
-The steps of the first two run in all workers at once, and are functions of the plan and the
-worker's number.  Those of the last are one process each, which reads what `sort` writes.
+The steps of the first two are functions of the plan and the worker's number, and run in all workers
+at once.  Those of the last are one process each, which reads what `sort` writes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ import numpy as np
 from neardup.decisions.kept_lines import keep_file, keep_in_one
 from neardup.engines.local import key_pruning
 from neardup.engines.local import plan as plans
-from neardup.engines.local.key_pruning import SharedKeys, numbers
+from neardup.engines.local.key_pruning import SharedKeys, numbers, segment_records
 from neardup.engines.local.plan import Plan, Source, everywhere, sort_to, sorted_through
-from neardup.engines.local.spilled_buckets import BucketWriter, buckets_of
-from neardup.engines.local.token_tally import counted
+from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
 from neardup.engines.local.workers import Workers, total_size
 from neardup.lines.answer_lines import removed_line
 from neardup.options.settings import Settings, counts_first
@@ -41,7 +40,7 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import write_to
 from neardup.runtime.summary import OLD_RECORDS, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
-from neardup.stages.external_group import ROW_BYTES, PartitionWriter
+from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, tagged, with_keys
 from neardup.stages.token_counting import settings_with_counts
 from neardup.verification.bucket_batch import BucketBatch
@@ -64,7 +63,7 @@ def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
     """
     source: Source = plans.new_records
     if counts_first(options):
-        settings = settings_with_counts(options, counted(workers, plan))
+        settings = settings_with_counts(options, plans.token_counts(workers, plan))
         plan, source = plan._replace(settings=settings), plans.kept_records
     write_postings(workers, plan, source)
     plan.unchanged.check()
@@ -99,13 +98,13 @@ def count(plan: Plan, k: int, source: Source) -> None:
     counters = plan.counters("count")
     with ExitStack() as stack:
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
-        postings = PartitionWriter([stack.enter_context(open(path, "wb")) for path in paths])
+        files = [stack.enter_context(open(path, "wb")) for path in paths]
         done = 0
         batches = source(plan, k, counters)
         for batch, keys in with_keys(batches, plan.settings, counters):
             end = done + len(batch.ids)
             records = numbers(np.arange(done, end), k, plan.sources)
-            postings.add(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
+            write_rows(np.column_stack((keys.values, np.repeat(records, keys.sizes))), files)
             done = end
             counters.add(SHUFFLED, ROW_BYTES * len(keys.values))
     counters.report()
@@ -145,23 +144,18 @@ def shared_files(plan: Plan, number: int) -> list[Path]:
 def send(plan: Plan, k: int) -> None:
     """Write a share of the records beside the keys that the pruning has kept."""
     counters = plan.counters("send")
-    segments = range(plan.jobs, plan.sources)
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
-        writer = BucketWriter([stack.enter_context(open(path, "wb")) for path in paths])
-        for batch, keys in chain(
-            own_records(plan, k, counters),
-            *(segment_records(plan, k, number, counters) for number in segments),
-        ):
-            writer.add(tagged(batch, plan.settings), keys)
-        writer.flush()
-        counters.add(SHUFFLED, writer.written)
+        files = [stack.enter_context(open(path, "wb")) for path in paths]
+        records = records_to_send(plan, k, counters)
+        with_tags = ((tagged(batch, plan.settings), keys) for batch, keys in records)
+        counters.add(SHUFFLED, write_buckets(with_tags, files))
     plan.path("records", k).unlink()
     counters.report()
 
 
-def own_records(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records of a mapper that have keys to send, and these keys."""
+def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
+    """Yield the records of a mapper, and a share of each segment's, that have keys to send."""
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in plans.kept_records(plan, k, counters):
@@ -170,19 +164,13 @@ def own_records(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch,
             done = end
             some = np.flatnonzero(keys.sizes)
             yield batch.take(some), keys.take(some)
-
-
-def segment_records(
-    plan: Plan, k: int, number: int, counters: Counters
-) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield a share of a segment's records that have keys to send, and these keys."""
-    segment = plan.segments[number - plan.jobs]
-    if k == 0:
-        counters.add("records", len(segment))
-        counters.add(OLD_RECORDS, len(segment))
-    with shared_keys(plan, number) as shared:
-        records = key_pruning.records_to_send(segment, shared, number, plan.sources, k, plan.jobs)
-        yield from plan.progress.followed(k, records, shared.position)
+    for number, segment in enumerate(plan.segments, plan.jobs):
+        if k == 0:
+            counters.add("records", len(segment))
+            counters.add(OLD_RECORDS, len(segment))
+        with shared_keys(plan, number) as shared:
+            records = segment_records(segment, shared, number, plan.sources, k, plan.jobs)
+            yield from plan.progress.followed(k, records, shared.position)
 
 
 def reduce(plan: Plan, k: int) -> None:

@@ -23,7 +23,6 @@ import numpy as np
 from neardup.engines.local import plan as plans
 from neardup.engines.local.flow import write_postings
 from neardup.engines.local.plan import Plan, Source, everywhere
-from neardup.engines.local.token_tally import counted
 from neardup.engines.local.workers import Workers, check_read_once, total_size, working_folder
 from neardup.lines.count_lines import format_all
 from neardup.lines.keyed_lines import encode_sets
@@ -174,7 +173,7 @@ def with_counts(workers: Workers, plan: Plan, options: Options, file: Path) -> P
 
     The counts are not the run's own: a token without a count may be in records to come.
     """
-    counts = replace(counted(workers, plan), own=False)
+    counts = replace(plans.token_counts(workers, plan), own=False)
     write_checked(file, format_all(counts))
     return plan._replace(settings=settings_with_counts(options, counts))
 

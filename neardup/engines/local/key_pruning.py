@@ -1,23 +1,17 @@
 """Candidate-key pruning: send a record only at keys where it may be in a pair.
 
-Most keys belong to one record, and all that is ever done with their lines is to carry them.  Many
-others bring the same records together again: near-copies share a dozen keys.  So run_local.sh
-first gathers bare *postings*, a key and the number of a record, sixteen bytes each, and beside
-them each record's size and bitmap:
+Most keys belong to one record, and many others bring the same records together again.  So
+run_local.sh first gathers bare *postings*, a key and the number of a record, sixteen bytes each,
+and beside them each record's size and bitmap:
 
     key     records
     000:a   1  7         sent
     001:b   9            not sent: no other record has this key
     002:c   1  7         not sent: the same group of records as at 000:a
-    003:d   1  7  9      sent
-    004:e   1  5         not sent, if sizes and bitmaps show that 1 and 5 are not a pair
+    003:d   1  5         not sent, if sizes and bitmaps show that 1 and 5 are not a pair
 
-With two collections, two old records are not a pair either.
-
-No pair is lost.  It is printed at the smallest key that its records share, where both have a
-partner; and a key is left out only if a smaller one has the same records with partners.  A group is
-known by the sum of its records' hashes: two of one record's groups have the same sum by accident
-once in 2^64.  `stages.candidate_keys` does the same for a cluster, where records have no numbers.
+No pair is lost, as `stages.candidate_keys` explains, which does the same for a cluster.  Here two
+different groups of one record have the same sum of hashes once in 2^64.
 
 Postings are on disk by key, as `external_group` describes.  Each worker holds one range of keys in
 memory at a time, but never the postings of a key that very many records share.
@@ -335,7 +329,7 @@ def _by_record(pieces: list[np.ndarray]) -> np.ndarray:
     return rows[np.argsort(rows[:, 1], kind="stable")]
 
 
-def records_to_send(
+def segment_records(
     segment: Segment, shared: SharedKeys, number: int, of: int, turn: int, turns: int
 ) -> Iterator[tuple[Batch, Ragged]]:
     """Yield the records of a segment that the pruning kept, and their keys; every Nth share."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Callable, NamedTuple
+from typing import IO, Any, BinaryIO, Callable, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,11 @@ from neardup.reading.input_files import NO_FILES, InputFile, Unchanged
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import cores, naming
 from neardup.runtime.summary import SHUFFLED
-from neardup.sets.ragged import Batch, Ragged
-from neardup.stages.external_group import ROW_BYTES, partitions_for
+from neardup.sets.hashing import mix, unmix
+from neardup.sets.ragged import Batch, Ragged, starts_of_runs
+from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts
+from neardup.stages import external_group
+from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import parsed, portions
 from neardup.stored.segment import Segment
 
@@ -76,7 +79,7 @@ class Plan(NamedTuple):
         size = total_size(files) + (PACKED - 1) * total_size(packed)
         jobs = workers_for(jobs, size)
         progress = Progress(program, steps, jobs)
-        shares = partitions_for(size), processes.turns()
+        shares = external_group.partitions_for(size), processes.turns()
         return cls(settings, files, names, places, jobs, *shares, folder, progress, **more)
 
     @property
@@ -204,3 +207,97 @@ def blocks_in_turn(plan: Plan, k: int) -> Iterator[Block]:
         others=bool(plan.segments) or plan.adds,
         passed=plan.progress.of(k),
     )
+
+
+# Token counts, for schemes that ask for them: `stages.token_counting` without lines and sorts.
+#
+#   records → postings of partition 0, 1 … ─┬─ worker 1 ─ its best million ─┬─ the best of these
+#                                           └─ worker 2 ─ its best million ─┘
+#                  partial counts                 sums                          TokenCounts
+#
+# A posting is a mixed token and a count; `external_group` brings those of a token together.
+
+Column = tuple[np.ndarray, np.ndarray]  # distinct values (uint64), ascending; their counts (int64)
+
+
+def token_counts(workers: Workers, plan: Plan) -> TokenCounts:
+    """Count the tokens of all records, which are parsed and kept on disk on the way."""
+
+    def sum_tokens(plan: Plan, k: int) -> None:
+        mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
+        sum_counts(mine, plan.path("best", k))
+
+    plan.progress.stage("tokens", total_size(plan.files), together=True)
+    everywhere(workers, plan, "mapper", count_tokens)
+    everywhere(workers, plan, "counts", sum_tokens)
+    counts = counts_of_all(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
+    plan.progress.clear()  # for what the scheme will cost
+    return counts
+
+
+def count_tokens(plan: Plan, k: int) -> None:
+    """Count the tokens of a share of the records."""
+    counters = plan.counters("tokens")
+    with ExitStack() as stack:
+        paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
+        tokens = [stack.enter_context(open(path, "wb")) for path in paths]
+        sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
+        sample = stack.enter_context(open(plan.path("sample", k), "wb"))
+        batches = (batch.sets for batch in new_records(plan, k, counters))
+        counters.add(SHUFFLED, write_counts(batches, tokens, sizes, sample))
+    counters.report()
+
+
+def write_counts(
+    batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
+) -> int:
+    """Write the partial counts of records, tokens to a file for each partition.
+
+    Returns the number of bytes.
+    """
+    sample, rows = Sample(), 0
+    for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
+        sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)
+        write_rows(np.column_stack((mix(token), frequency.astype(np.uint64))), tokens)
+        rows += len(size) + len(token)
+    pickle.dump((sample.hashes, sample.sets), drawn)
+    return ROW_BYTES * rows + drawn.tell()
+
+
+def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
+    """Write the most frequent tokens of some partitions, and remove their files, one per mapper."""
+    none = TokenCounts.empty()
+    best = none.tokens, none.frequencies
+    for sources in partitions:
+        for keys in external_group.key_ranges(sources, external_group.WORD_BITS):
+            mixed, frequencies = _summed(keys.rows(sources))
+            best = _best(best, (unmix(mixed), frequencies))
+        for path in sources:
+            path.unlink()
+    target.write_bytes(np.column_stack((best[0], best[1].astype(np.uint64))).data)
+
+
+def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> TokenCounts:
+    """Merge the counts of all workers."""
+    sample = Sample()
+    for path in drawn:
+        sample.draw(*pickle.loads(path.read_bytes()))
+    none = TokenCounts.empty()
+    best = none.tokens, none.frequencies
+    for path in tokens:
+        rows = np.fromfile(path, np.uint64).reshape(-1, 2)
+        best = _best(best, (rows[:, 0], rows[:, 1].astype(np.int64)))
+    rows = np.concatenate([np.fromfile(path, np.uint64) for path in sizes]).reshape(-1, 2)
+    size, holders = _summed(external_group.by_key(rows))
+    return TokenCounts(size.astype(np.int64), holders, *best, sample.sets)
+
+
+def _summed(rows: np.ndarray) -> Column:
+    """Return the distinct values, and the sum of each one's counts, of rows by value."""
+    starts = starts_of_runs(rows[:, 0])
+    return rows[starts, 0], np.add.reduceat(rows[:, 1], starts).astype(np.int64)
+
+
+def _best(some: Column, more: Column) -> Column:
+    """Return the most frequent tokens of both, by token."""
+    return most_frequent(*map(np.concatenate, zip(some, more)))

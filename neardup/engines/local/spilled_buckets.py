@@ -45,9 +45,8 @@ class Keyed(NamedTuple):
     def end_to_end(cls, parts: Iterable[Keyed]) -> Keyed:
         """Return all records, no longer in order of keys."""
         keys, ids, sets = zip(*parts)
-        return cls(
-            np.concatenate(keys), [id_ for some in ids for id_ in some], Ragged.end_to_end([*sets])
-        )
+        all_ids = [id_ for some in ids for id_ in some]
+        return cls(np.concatenate(keys), all_ids, Ragged.end_to_end([*sets]))
 
 
 def write_run(file: BinaryIO, records: Keyed) -> int:
@@ -62,17 +61,15 @@ def write_run(file: BinaryIO, records: Keyed) -> int:
 
 
 class Run(NamedTuple):
-    """keys: uint64 (n,), ascending; sizes: uint32 (n,), of the sets; lengths: uint32 (n,), of ids
-    in bytes; kind: of tokens; weighted: whether there are weights; start: where the head ends.
-    """
+    """A run of n records in a file."""
 
     file: BinaryIO
-    keys: np.ndarray
-    sizes: np.ndarray
-    lengths: np.ndarray
-    kind: np.dtype
+    keys: np.ndarray  # uint64 (n,), ascending
+    sizes: np.ndarray  # uint32 (n,), of the sets
+    lengths: np.ndarray  # uint32 (n,), of the ids in bytes
+    kind: np.dtype  # of tokens
     weighted: bool
-    start: int
+    start: int  # the end of the head
 
     @classmethod
     def all_of(cls, file: BinaryIO) -> Iterator[Run]:
@@ -99,7 +96,10 @@ class Run(NamedTuple):
         low, high = np.searchsorted(self.keys, np.array([first, last + 1], np.uint64)).tolist()
         if low == high:
             return None
-        offsets, bounds = (_ends(each[low:high]) for each in (self.sizes, self.lengths))
+        offsets, bounds = (
+            np.append(0, np.cumsum(each[low:high], dtype=np.int64))
+            for each in (self.sizes, self.lengths)
+        )
         before, count = _sum(self.sizes[:low]), int(offsets[-1])
         values = self._column(self.start, self.kind, before, count).astype(np.uint64)
         weights = None
@@ -119,10 +119,6 @@ def _sum(counts: np.ndarray) -> int:
     return int(counts.sum(dtype=np.int64))
 
 
-def _ends(counts: np.ndarray) -> np.ndarray:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
-
-
 def files_for(partitions: int, jobs: int) -> int:
     """Return how many files each mapper writes: a power of two, and several a reducer.
 
@@ -136,48 +132,40 @@ def files_for(partitions: int, jobs: int) -> int:
     return min(max(FILES * partitions, 1 << (2 * jobs - 1).bit_length()), most)
 
 
-class BucketWriter:
-    """Writes the records of one mapper, a file for each partition of the keys.
+def write_buckets(records: Iterable[tuple[Batch, Ragged]], files: Sequence[BinaryIO]) -> int:
+    """Write records at each of their keys (rows), a file for each partition; return the bytes."""
+    held: list[tuple[Batch, Ragged]] = []
+    size = written = 0
+    for batch, keys in records:
+        held.append((batch, keys))
+        size += int(np.dot(record_bytes(batch.sets.sizes, lengths_of(batch.ids)), keys.sizes))
+        if size >= RUN_BYTES:
+            written += _write_runs(held, files)
+            size = 0
+    return written + (_write_runs(held, files) if held else 0)
 
-    written: bytes of records so far.
-    """
 
-    def __init__(self, files: Sequence[BinaryIO]):
-        self.files = files
-        self.written = 0
-        self._held: list[tuple[Batch, Ragged]] = []
-        self._size = 0
-
-    def add(self, batch: Batch, keys: Ragged) -> None:
-        """Add each record at each of its keys (a row of `keys`)."""
-        self._held.append((batch, keys))
-        self._size += int(np.dot(record_bytes(batch.sets.sizes, lengths_of(batch.ids)), keys.sizes))
-        if self._size >= RUN_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what is held."""
-        if not self._held:
-            return
-        ids = [id_ for batch, _ in self._held for id_ in batch.ids]
-        sets = Ragged.end_to_end([batch.sets for batch, _ in self._held])
-        keys = Ragged.end_to_end([keys for _, keys in self._held])
-        weights = record_bytes(sets.sizes, lengths_of(ids))
-        narrowest = np.min_scalar_type(int(sets.values.max(initial=0)))
-        sets = Ragged(sets.values.astype(narrowest), sets.offsets, sets.weights)
-        self._held, self._size = [], 0
-        owner = np.repeat(np.arange(len(keys)), keys.sizes)
-        parts = keys.values & np.uint64(len(self.files) - 1)
-        order = np.lexsort((keys.values, parts))
-        bounds = np.searchsorted(parts[order], np.arange(len(self.files) + 1)).tolist()
-        for file, start, stop in zip(self.files, bounds, bounds[1:]):
-            mine = order[start:stop]
-            for low, high in chunks(weights[owner[mine]], RUN_BYTES):
-                some = mine[low:high]
-                records = owner[some]
-                names = [ids[i] for i in records.tolist()]
-                run = Keyed(keys.values[some], names, sets.take(records))
-                self.written += write_run(file, run)
+def _write_runs(held: list[tuple[Batch, Ragged]], files: Sequence[BinaryIO]) -> int:
+    ids = [id_ for batch, _ in held for id_ in batch.ids]
+    sets = Ragged.end_to_end([batch.sets for batch, _ in held])
+    keys = Ragged.end_to_end([keys for _, keys in held])
+    held.clear()
+    weights = record_bytes(sets.sizes, lengths_of(ids))
+    narrowest = np.min_scalar_type(int(sets.values.max(initial=0)))
+    sets = Ragged(sets.values.astype(narrowest), sets.offsets, sets.weights)
+    owner = np.repeat(np.arange(len(keys)), keys.sizes)
+    parts = keys.values & np.uint64(len(files) - 1)
+    order = np.lexsort((keys.values, parts))
+    bounds = np.searchsorted(parts[order], np.arange(len(files) + 1)).tolist()
+    written = 0
+    for file, start, stop in zip(files, bounds, bounds[1:]):
+        mine = order[start:stop]
+        for low, high in chunks(weights[owner[mine]], RUN_BYTES):
+            some = mine[low:high]
+            rows = owner[some]
+            run = Keyed(keys.values[some], [ids[i] for i in rows.tolist()], sets.take(rows))
+            written += write_run(file, run)
+    return written
 
 
 def buckets_of(
