@@ -26,8 +26,7 @@ from itertools import chain, count, islice
 from neardup.evaluation.exact_answers import add_option
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
-from neardup.runtime.errors import UsageError
-from neardup.runtime.program import run, write_all
+from neardup.runtime.program import UsageError, run, write_all
 from neardup.sets.hashing import random_words
 
 NAME = "neardup videos"

@@ -15,8 +15,7 @@ from neardup.options.table import Options, parser
 from neardup.reading.blocks import Block, check_inputs, file_places, in_task, lines_of_stage
 from neardup.reading.input_files import task_blocks
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import UsageError
-from neardup.runtime.program import run, write_all
+from neardup.runtime.program import UsageError, run, write_all
 from neardup.stages.pairs import dedup_pairs, map_records
 from neardup.stages.phases import lines_in_blocks, read_shared_keys, reduce_either
 from neardup.stages.token_counting import with_cost_printed

@@ -22,8 +22,7 @@ from neardup.reading import blocks
 from neardup.reading.blocks import Block
 from neardup.reading.input_files import InputFile, task_place
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import UsageError
-from neardup.runtime.program import STDOUT, run, write_all
+from neardup.runtime.program import STDOUT, UsageError, run, write_all
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import decision
 from neardup.stages.phases import keys_in_blocks, share_blocks

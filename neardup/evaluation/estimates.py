@@ -21,7 +21,7 @@ import numpy as np
 from neardup.evaluation.line_sample import LineSample, as_block
 from neardup.joins.inverted_index import Index
 from neardup.reading.input_check import LOOKED_AT, Parser, look_of
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.runtime.summary import BAD, LIKE, MAX_BAD, judged
 from neardup.sets.ragged import Batch, Ragged, distinct
 from neardup.sets.token_counts import TokenCounts

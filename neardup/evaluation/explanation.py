@@ -22,7 +22,7 @@ from neardup.lines.keyed_lines import encode_sets, encoded_size, format_keys
 from neardup.options.settings import Settings
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import shown
+from neardup.runtime.program import shown
 from neardup.schemes import SCHEMES
 from neardup.schemes.bit_keys import EqualBits
 from neardup.schemes.scheme import Scheme

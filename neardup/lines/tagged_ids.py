@@ -21,7 +21,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS
 from neardup.reading.blocks import NEW
-from neardup.runtime.errors import WireError, shown
+from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Batch
 
 OLD = b"0"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import IO, Any, Callable
 
-from neardup.runtime.errors import StageError, UsageError, piped, typed_with
+from neardup.runtime.program import StageError, UsageError, piped, typed_with
 
 READ_BYTES = 1 << 18
 ZSTD = ("compression.zstd", "backports.zstd")  # from Python 3.14 on, and for older ones

@@ -20,7 +20,7 @@ from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import Fields, Record, Text
-from neardup.runtime.errors import NUMBER_ROWS, UsageError, not_one_of
+from neardup.runtime.program import NUMBER_ROWS, UsageError, not_one_of
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bagged, counted
 

@@ -25,7 +25,7 @@ from neardup.reading.blocks import Block
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.shingle_lines import MOST
 from neardup.reading.shingling import Shingler
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Batch, Ragged
 
 DEFAULT_ID, DEFAULT_TEXT = "id", "text"

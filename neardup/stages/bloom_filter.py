@@ -40,7 +40,7 @@ from zlib import crc32
 
 import numpy as np
 
-from neardup.runtime.errors import StageError, shown
+from neardup.runtime.program import StageError, shown
 from neardup.sets.hashing import mix
 from neardup.stages.candidate_keys import digests_of, partition_of
 

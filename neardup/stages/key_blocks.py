@@ -20,7 +20,7 @@ from zlib import crc32
 import numpy as np
 
 from neardup.lines.keyed_lines import KEY_BITS
-from neardup.runtime.errors import StageError, shown
+from neardup.runtime.program import StageError, shown
 from neardup.stages.candidate_keys import HASH_BITS, at_most_twice, digests_of, partition_of
 from neardup.stages.external_group import NO_ROWS, by_key
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.stages import bloom_filter
 from neardup.stages.bloom_filter import (
     HEAD_BYTES,

@@ -33,8 +33,7 @@ from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in, summarize
-from neardup.runtime.errors import UsageError
-from neardup.runtime.program import run
+from neardup.runtime.program import UsageError, run
 from neardup.runtime.summary import judged, total
 from neardup.stages.token_counting import first_settings
 from neardup.stored import index_manifest
