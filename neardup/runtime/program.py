@@ -69,7 +69,8 @@ def nearest(word: str, names: Iterable[str]) -> str:
 
 
 def not_one_of(word: str, names: Iterable[str]) -> str:
-    """
+    """Return what is wrong with a word that is none of the names.
+
     >>> not_one_of("json", ["text", "jsonl"])
     "'json' is not one of text, jsonl; did you mean jsonl?"
     """
