@@ -1,10 +1,10 @@
 """Near-duplicate search in collections too large to compare pair by pair.
 
-A *scheme* gives each record its keys; two records are a candidate pair exactly when they share a
-key.  The reducer turns the records of one key, a bucket, into pairs whose similarity it has
-verified exactly.  Start reading at `neardup/stages/pairs.py`: the whole flow on one screen.
+A *scheme* gives each record its keys; two records are a candidate pair if they share a key.  The
+reducer turns the records of one key, a bucket, into verified pairs.  Start reading at
+`neardup/stages/pairs.py`: the whole flow on one screen.
 
-A room of this house imports only from those before it, and its docstring says from which:
+A folder imports only from those before it; its docstring lists them:
 
     runtime, sets
     reading, similarity
@@ -20,9 +20,8 @@ A room of this house imports only from those before it, and its docstring says f
     report
     commands
 
-What it offers to other programs is `pairs`, `clusters` and `deduplicate`, from the room `library`.
-They come with their first use, since a script of a cluster imports this before it knows that numpy
-is there.
+For other programs there are `pairs`, `clusters` and `deduplicate`.  They are imported on first use:
+scripts on a cluster import this package before they know that numpy is installed.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,9 +1,7 @@
-"""`neardup COMMAND …`, and `python3 -m neardup COMMAND …`: the job, and the tools around it.
-
-`--help` lists them in the order in which one uses them.
-"""
+"""`neardup COMMAND …`, or `python3 -m neardup COMMAND …`: the job, and the tools around it."""
 
 import os
+import shlex
 import sys
 from importlib import import_module
 
@@ -14,24 +12,24 @@ from neardup.runtime.interpreter import require
 
 require("numpy", name="neardup", module="neardup")
 
-from neardup.runtime import VERSION
-from neardup.runtime.errors import UsageError
+from neardup.runtime import VERSION, errors
+from neardup.runtime.errors import UsageError, as_called, nearest
 from neardup.runtime.program import run
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {
     "videos": "synthetic records, as many as wanted, to try everything on",
     "curve": "what a setting finds: the probability to share a key, for each similarity",
-    "tune": "which setting suits a file: what each would find and cost, from a sample",
+    "tune": "the setting that suits a file: what each would find and cost, from a sample",
     "evaluate": "precision and recall of a run, against the exact answer",
     "truth": "the exact answer: all pairs, with all records in memory",
     "audit": "precision and recall of a run, from a sample of a file of any size",
-    "index": "old records, kept so that a run against them need not read them again",
+    "index": "old records, kept so that runs against them need not read them again",
     "convert": "tables and texts as JSON lines, which clusters read line by line",
     "sketch": "a small sample of each record, in a file",
     "similar": "pairs whose sketches are similar, with an interval",
     "report": "a page to look at: what was found, with texts side by side",
-    "why": "why two records are a pair, or are not: what they share, and at which keys",
+    "why": "why two records are a pair or not: what they share, and at which keys",
 }
 # The job: its program, and what it does.
 JOBS = {
@@ -46,60 +44,58 @@ The job, on this machine or a cluster, and tools around it.
 
 {commands}
 
-After `pip install`, `neardup` is short for `python3 -m neardup`.  In the order in which one uses
-them:
+After `pip install`, `neardup` is short for `python3 -m neardup`.  In order of use:
 
-0.  Try.  Records to play with:
+0.  Try: records to play with.
 
         python3 -m neardup videos --records 1000 > synthetic.txt
 
-1.  Choose.  `curve` shows what threshold and recall promise, before anything is read:
+1.  Choose: `curve` shows what threshold and recall promise; `tune` reads a sample of a file, and
+    recommends a setting for it.
 
         python3 -m neardup curve --threshold 0.8 --recall 0.999
-
-    `tune` reads a sample of a file, and recommends a setting for it:
-
         python3 -m neardup tune --threshold 0.8 --recall 0.999 videos.txt
 
-2.  Run the job, with the same options:
+2.  Run the job, with the same options.
 
         python3 -m neardup run --threshold 0.8 --recall 0.999 videos.txt > pairs.tsv
 
-3.  Check.  Where all records fit into memory, against the exact answer; else by a sample:
+3.  Check, against the exact answer if all records fit into memory, or else by a sample.
 
         python3 -m neardup truth --threshold 0.8 videos.txt > truth.tsv
         python3 -m neardup evaluate pairs.tsv truth.tsv
         python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
 
-4.  Look.  At all of it, with texts side by side, in a browser:
+4.  Look at all of it, with texts side by side, in a browser.
 
         python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
 
-5.  Ask.  Of any two records, such as a pair that was missed, with the options of the job:
+5.  Ask about any two records, such as a pair that was missed, with the options of the job.
 
         python3 -m neardup why --threshold 0.8 --recall 0.999 videos.txt VIDEO_1 VIDEO_3
 
-6.  Go on.  Where new records come again and again, keep what a run needs of the old ones:
+6.  Go on: if new records come again and again, keep what a run needs of the old ones.
 
         python3 -m neardup index videos.txt --to videos.index
         python3 -m neardup run --against videos.index new.txt > pairs.tsv
         python3 -m neardup index new.txt --to videos.index --add
 
-7.  Estimate.  Where sets are large, or will not be there any more, keep a sketch of each:
+7.  Estimate: if sets are large, or will not be kept, keep a sketch of each.
 
         python3 -m neardup sketch videos.txt --to videos.sketches
         python3 -m neardup similar videos.sketches > estimates.tsv
 
-Each command has a --help of its own.  Exit codes: 0 done, 1 the input does not allow to go on,
-2 wrong options, 130 interrupted.
+Each command has a --help of its own.  Exit codes: 0 done, 1 cannot go on with this input, 2 wrong
+options, 130 interrupted.
 """
 
 
 def main() -> int:
+    installed = os.path.basename(sys.argv[0]) == errors.AS_COMMAND
     command, *rest = sys.argv[1:] or ["--help"]
+    sys.argv = [f"{errors.AS_COMMAND if installed else errors.AS_MODULE} {command}", *rest]
     if command not in {**JOBS, **COMMANDS}:
-        return run("neardup", lambda: _about(command))
-    sys.argv = [f"neardup {command}", *rest]
+        return run(errors.AS_COMMAND, lambda: _about(command))
     if command in COMMANDS:
         return import_module(f"neardup.commands.{command}").main()
     if command == "run":  # as run_local.sh does, before numpy is loaded
@@ -114,9 +110,14 @@ def _about(word: str) -> None:
     elif word in ("-h", "--help"):
         purposes = {**{name: purpose for name, (_, purpose) in JOBS.items()}, **COMMANDS}
         listed = (f"    {name:10}{purpose}" for name, purpose in purposes.items())
-        print(HELP.format(commands="\n".join(listed)), end="")
+        print(as_called(HELP.format(commands="\n".join(listed))), end="")
+    elif os.path.exists(word):
+        raise UsageError(f"{word!r} is a file; type: python3 -m neardup run {shlex.quote(word)}")
     else:
-        raise UsageError(f"{word!r} is not a command; python3 -m neardup --help lists them")
+        meant = nearest(word, [*JOBS, *COMMANDS])
+        raise UsageError(
+            f"{word!r} is not a command{meant}; python3 -m neardup --help lists the commands"
+        )
 
 
 if __name__ == "__main__":

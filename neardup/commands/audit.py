@@ -1,14 +1,12 @@
 """`audit`: estimate precision and recall of a run from a sample, however large the file is.
 
-N ids are drawn by a hash while records stream by (bottom-k sampling), so that all records of an id
-are in the sample or none, and each set of N ids is as likely as any other.  Each of their records
-is compared exactly with each record of the file, and the result with those lines of PAIRS that name
-one of these ids.
+N ids are drawn by a hash while records stream by (bottom-k sampling): all records of an id are in
+the sample or none, and each set of N ids is equally likely.  Their records are compared exactly
+with all records of the file, and the result with the lines of PAIRS that have one of these ids.
 
-Every pair of the file has the same chance to be looked at.  What the intervals assume (Clopper,
-Pearson 1934: exact for independent trials) is that the pairs looked at are right or wrong
-independently of each other.  Pairs of one dense cluster of copies are not: there the true interval
-is wider, and it helps to draw more ids.
+All pairs of the file are equally likely to be drawn.  The intervals assume that pairs are right or
+wrong independently (Clopper, Pearson 1934).  Those of one dense cluster are not: there the true
+interval is wider, and more ids help.
 
 In memory: the records of 2N ids, a block of the file, and the pairs of the sampled ids; for idf
 weights the distinct tokens, too.  FILE is read twice.
@@ -16,7 +14,7 @@ weights the distinct tokens, too.  FILE is read twice.
 
 import argparse
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -24,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.evaluation import exact_answers
-from neardup.evaluation.exact_answers import interval, pair_lines, ratio, read_pairs, row
+from neardup.evaluation.exact_answers import SHARED, add_option, interval, pair_lines, ratio, row
 from neardup.joins.inverted_index import Index
-from neardup.lines.answer_lines import parse_pair
+from neardup.lines.answer_lines import exact_pair
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
@@ -41,33 +39,22 @@ from neardup.stages.pairs import parsed
 NAME = "neardup audit"
 MOST_IDS = 10**6
 SHOWN = 10
-DESCRIPTION = """Estimate precision and recall of a run by a sample, where truth needs too much.
+DESCRIPTION = """Estimate precision and recall of a run from a sample, where truth takes too long.
 
-The records of some ids, drawn at random, are compared with all records of the file, exactly, and
-the result with the pairs that were written.  FILE is read twice, PAIRS once, block by block.
+The records of some ids, drawn at random, are compared exactly with all records of the file, and the
+result with the pairs that were written.  FILE is read twice, PAIRS once, block by block.
 
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
 """
-# Options that mean to `why` what they mean here.
-SAME = (
-    "--threshold",
-    "--measure",
-    "--input",
-    "--id",
-    "--text",
-    "--clean",
-    "--shingle",
-    "--weights",
-)
-DEFAULTS = ("jaccard", "shingles", "one")
+DEFAULTS = (None, "jaccard", "shingles", "one")
 Pair = tuple[bytes, bytes]
 
 
 class Compared(NamedTuple):
-    """Pairs with a sampled id, and their similarities.
+    """Pairs with a sampled id, and their similarities, as printed for `right` and `wrong`.
 
-    true: those that are; right: those that were printed, as printed; wrong: printed, but not true.
+    true: all pairs; right: those that were printed; wrong: printed, but not true.
     """
 
     true: dict[Pair, bytes]
@@ -87,10 +74,10 @@ class IdSample:
 
     def __init__(self, size: int, seed: int):
         self.size = size
-        self.whole = True  # whether it has all ids
+        self.whole = True  # it has all ids
         self._secret = seed.to_bytes(8, "little")
         self._bound = (1 << 64) - 1  # no larger hash can be among the smallest
-        self._enough = 2 * size  # records to hold before those that are too many go
+        self._enough = 2 * size  # records to hold before the sample is cut
         self._hashes = np.empty(0, np.uint64)
         self._held: list[Batch] = []
 
@@ -101,22 +88,17 @@ class IdSample:
         self._hashes = np.append(self._hashes, hashes[mine])
         self._held.append(batch.take(mine))
         if len(self._hashes) > self._enough:
-            self._choose()
+            self.records()
 
     def records(self) -> Batch:
-        self._choose()
-        return exact_answers.gathered(self._held)
-
-    def _choose(self) -> None:
         distinct = np.unique(self._hashes)
         if len(distinct) > self.size:
             self._bound, self.whole = int(distinct[self.size - 1]), False
         mine = np.flatnonzero(self._hashes <= self._bound)
-        self._held, self._hashes = (
-            [exact_answers.gathered(self._held).take(mine)],
-            self._hashes[mine],
-        )
+        records = exact_answers.gathered(self._held).take(mine)
+        self._held, self._hashes = [records], self._hashes[mine]
         self._enough = 2 * max(self.size, len(mine))
+        return records
 
 
 def main() -> int:
@@ -132,7 +114,10 @@ def _audit() -> None:
     confidence = exact_answers.share("--confidence", args.confidence)
     size = integer("--sample", args.sample, 1, MOST_IDS)
     sample = IdSample(size, integer("--seed", args.seed, 0, 2**64 - 1))
-    _check(args)
+    exact_answers.check_files([*args.files, args.pairs])
+    for name in args.files:
+        if not Path(name).is_file():
+            raise StageError(f"{name}: must be read twice, and is not a plain file")
     counters = Counters("audit", progress="records")
     counter = TokenCounter()
     unchanged = Unchanged(args.files)
@@ -145,57 +130,33 @@ def _audit() -> None:
         measure = weighted_measure(args.measure, settings.threshold, weights)
     drawn = sample.records()
     again = parsed(settings.blocks(args.files), settings, _Silent("audit"))
-    true = _true_pairs(again, drawn, measure)
+    compared = _compared(args.pairs, _true_pairs(again, drawn, measure), set(drawn.ids))
     unchanged.check()
-    compared = Compared(true, *_printed(args.pairs, set(drawn.ids), true))
-    for line in _report(len(set(drawn.ids)), sample.whole, compared, confidence):
-        print(line)
-    for line in _examples(compared, options, args.files):
-        print(line)
+    lines = _report(len(set(drawn.ids)), sample.whole, compared, confidence)
+    print(*lines, *_examples(compared, options, args.files), sep="\n")
     counters.report()
 
 
 def _command_line() -> argparse.Namespace:
     parser = exact_answers.exact_parser(NAME, DESCRIPTION)
-    exact_answers.take_weights(parser)
-    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or compressed")
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written; - is stdin")
-    parser.add_argument(
-        "--sample", metavar="N", default="1000", help="ids that are drawn (default: 1000)"
-    )
-    parser.add_argument(
-        "--seed", metavar="N", default="0", help="draws the ids, 0 to 2^64-1 (default: 0)"
-    )
-    parser.add_argument(
-        "--confidence", metavar="P", default="0.95", help="of the intervals (default: 0.95)"
-    )
+    add_option(parser, "--sample", "N", "1000", "number of ids that are drawn")
+    add_option(parser, "--seed", "N", "0", "draws the ids, 0 to 2^64-1")
+    add_option(parser, "--confidence", "P", "0.95", "of the intervals")
     return parser.parse_intermixed_args()
 
 
-def _check(args: argparse.Namespace) -> None:
-    exact_answers.check_files([*args.files, args.pairs])
-    for name in args.files:
-        if not Path(name).is_file():
-            raise StageError(f"{name}: is no plain file, and it has to be read twice")
-
-
 class _Silent(Counters):
-    """Counters for reading a file again: its bad lines have been shown."""
+    """Counters for the second reading of a file: its bad lines have been shown."""
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
         pass
 
 
 def _true_pairs(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> dict[Pair, bytes]:
-    """All pairs with a sampled id, and their similarities."""
+    """Return all pairs with a sampled id, and their similarities."""
     true: dict[Pair, bytes] = {}
-    for line in _true_lines(batches, drawn, measure):
-        a, b, similarity, _ = parse_pair(line)
-        true[a, b] = max(similarity, true.get((a, b), b""))
-    return true
-
-
-def _true_lines(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Iterator[bytes]:
     index, unused = Index.of(drawn.sets), Counters("")
     for batch in batches:
         for asking, holder, common in index.overlaps(batch.sets):
@@ -204,19 +165,19 @@ def _true_lines(batches: Iterable[Batch], drawn: Batch, measure: Measure) -> Ite
             if good.any():
                 both = Batch(batch.ids + drawn.ids, batch.sets.beside(drawn.sets))
                 left, right = asking[good], len(batch.ids) + holder[good]
-                yield from pair_lines(both, measure, left, right, unused)
+                for line in pair_lines(both, measure, left, right, unused):
+                    a, b, similarity = exact_pair(line)
+                    true[a, b] = max(similarity, true.get((a, b), b""))
+    return true
 
 
-def _printed(
-    file: str, ids: set[bytes], true: dict[Pair, bytes]
-) -> tuple[dict[Pair, bytes], dict[Pair, bytes]]:
-    """(right, wrong): the pairs of a file that have a sampled id, with their similarities."""
-    right: dict[Pair, bytes] = {}
-    wrong: dict[Pair, bytes] = {}
-    for a, b, similarity in read_pairs(file):
+def _compared(file: str, true: dict[Pair, bytes], ids: set[bytes]) -> Compared:
+    """Compare the printed pairs that have a sampled id with the true ones."""
+    compared = Compared(true, {}, {})
+    for a, b, similarity in exact_answers.parsed_lines([file], exact_pair):
         if a in ids or b in ids:
-            (right if (a, b) in true else wrong)[a, b] = similarity
-    return right, wrong
+            (compared.right if (a, b) in true else compared.wrong)[a, b] = similarity
+    return compared
 
 
 def _report(ids: int, whole: bool, compared: Compared, confidence: float) -> list[str]:
@@ -238,32 +199,25 @@ def _report(ids: int, whole: bool, compared: Compared, confidence: float) -> lis
 
 
 def _examples(compared: Compared, options: Options, files: list[str]) -> list[str]:
-    """Pairs that are missed or wrong, and the command that explains one."""
-    missed = {pair: compared.true[pair] for pair in compared.true.keys() - compared.right.keys()}
-    if not (missed or compared.wrong):
-        return []
-    pair = min(missed or compared.wrong)
-    hint = [
-        "",
-        "Ask why, with the options of the job:",
-        f"    {_why(options, files, *map(_text, pair))}",
-    ]
-    return [*_first("missed", missed), *_first("printed, but no pair", compared.wrong), *hint]
-
-
-def _first(what: str, pairs: dict[Pair, bytes]) -> list[str]:
-    """The first ten, as pair lines."""
-    if not pairs:
-        return []
-    more = f" (the first {SHOWN} of {len(pairs):,})" if len(pairs) > SHOWN else ""
-    lines = [b"%b\t%b\t%b" % (*pair, pairs[pair]) for pair in sorted(pairs)[:SHOWN]]
-    return ["", f"{what}{more}:", *map(_text, lines)]
+    """Return pairs that are missed or wrong, and the command that explains one."""
+    true, right, wrong = compared
+    missed = {pair: true[pair] for pair in true.keys() - right.keys()}
+    lines = []
+    for what, pairs in ("missed", missed), ("printed, but no pair", wrong):
+        if pairs:
+            more = f" (the first {SHOWN} of {len(pairs):,})" if len(pairs) > SHOWN else ""
+            lines += ["", f"{what}{more}:"]
+            lines += [_text(b"\t".join((*pair, pairs[pair]))) for pair in sorted(pairs)[:SHOWN]]
+    if lines:
+        command = _why(options, files, *map(_text, min(missed or wrong)))
+        lines += ["", "Ask why, with the options of the job:", f"    {command}"]
+    return lines
 
 
 def _why(options: Options, files: list[str], a: str, b: str) -> str:
-    """The command that explains a pair."""
-    given = {flag: options.value(flag) for flag in SAME}
-    flags = [f"{flag}={value}" for flag, value in given.items() if value not in (None, *DEFAULTS)]
+    """Return the command that explains a pair."""
+    given = {flag: options.value(flag) for flag in (*SHARED, "--measure", "--weights")}
+    flags = [f"{flag}={value}" for flag, value in given.items() if value not in DEFAULTS]
     if exact_answers.asked_kind(options) and options.measure == "cosine":
         flags.append("--scheme=projection")  # the one that promises it
     return shlex.join(["python3", "-m", "neardup", "why", *flags, *files, a, b])

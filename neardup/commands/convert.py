@@ -1,4 +1,4 @@
-"""`convert`: tables and texts as JSON lines, which every engine reads line by line."""
+"""`convert`: tables and texts as JSON lines, which every engine can read line by line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from neardup.evaluation.exact_answers import check_files
+from neardup.evaluation.exact_answers import add_files, check_files
 from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.options.table import Options
@@ -24,9 +24,8 @@ NAME = "neardup convert"
 FLAGS = ("--input", "--id", "--text", "--max-line", "--max-bad", "--strict")
 DESCRIPTION = """Write the rows of CSV, TSV and Parquet files, or lines of text, as JSON lines.
 
-All columns are written, or of a table without a header those that --id and --text tell by number; a
-row without an id gets its number, as a run on this machine counts it.
-Then a cluster reads it, a line at a time:
+All columns are written, or those that --id and --text name by number in a table without a header.
+A row without an id gets its number, as in a run on this machine.  A cluster can read the result:
 
     python3 -m neardup convert corpus.parquet > corpus.jsonl
     ./run_hadoop.sh --input jsonl corpus.jsonl /data/pairs
@@ -39,13 +38,13 @@ def main() -> int:
 
 def _convert() -> None:
     parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
-    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed; - is stdin")
+    add_files(parser)
     args = parser.parse_args()
     settings = Settings.of(Options.of(args))
     if settings.form.shingle is None:
         raise UsageError(
-            "lines of shingles are read line by line everywhere; convert is for files that are "
-            "csv, tsv, parquet or jsonl by their names, or with --input text"
+            "lines of shingles need no conversion; convert is for files whose extension is csv, "
+            "tsv, parquet or jsonl, or with --input text"
         )
     check_files(args.files)
     counters = Counters("convert", progress="records")
@@ -61,7 +60,7 @@ def _convert() -> None:
 
 
 def _rows(block: Block, form: InputFormat, settings: Settings, counters: Counters) -> Iterator[Row]:
-    """The rows of a block, each with an id; bad lines are counted, or fatal with --strict."""
+    """Yield the rows of a block, each with an id; bad lines are counted, or fatal with --strict."""
     found: Iterable[Row | BadLine] = _of_rows(block, form) if form.fields else _of_text(block)
     for row in [BadLine(0, block.data, block.flaw)] if block.flaw else found:
         if isinstance(row, BadLine):
@@ -91,12 +90,12 @@ def _of_rows(block: Block, form: InputFormat) -> Iterator[Row | BadLine]:
         except text_rows.FlawError as flaw:
             yield BadLine(number, text_rows.json_line(line), str(flaw))
             continue
-        if fields.numbered:  # without a header: named as a run expects it unless told otherwise
+        if fields.numbered:  # no header: the default names
             text = "\n".join(row[name] for name in fields.texts)
             row = {DEFAULT_ID: row[id_field], DEFAULT_TEXT: text}
         yield row
 
 
 def _line(row: Row) -> bytes:
-    """Half a character, as \\ud83d, stays escaped."""
+    # A lone surrogate, such as \\ud83d, stays escaped.
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"

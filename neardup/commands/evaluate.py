@@ -1,26 +1,28 @@
 """`evaluate`: compare the pairs of a run with the exact answer.
 
-    precision = tp / (tp + fp)      of the printed pairs, how many are pairs
-    recall    = tp / (tp + fn)      of the pairs, how many were printed
-    F1        = 2·tp / (2·tp + fp + fn), their harmonic mean
+    precision = tp / (tp + fp)                 share of the printed pairs that are true
+    recall    = tp / (tp + fn)                 share of the true pairs that were printed
+    F1        = 2·tp / (2·tp + fp + fn)        harmonic mean of both
 
 The interval is of the probability with which the job finds a pair of this collection, over the
-draw of its hash functions, if pairs are found independently of each other; those that share a
-record, as in a dense cluster, are not, and then the true interval is wider.
+draw of its hash functions, if pairs are found independently.  Those of a dense cluster are not, and
+then the true interval is wider.
 
-A pair is the two ids of a line, in this order: the job writes a < b, and by containment both.  The
-pairs of both files are held in memory.
+A pair is the two ids of a line, in this order.  The pairs of both files are held in memory.
 """
 
 import sys
 
-from neardup.evaluation.exact_answers import check_files, interval, ratio, read_pairs, row, share
-from neardup.runtime.program import bare_parser, run
+from neardup.evaluation import exact_answers
+from neardup.evaluation.exact_answers import interval, parsed_lines, ratio, row
+from neardup.lines.answer_lines import exact_pair
+from neardup.options.command_parser import CommandParser
+from neardup.runtime.program import run
 
 NAME = "neardup evaluate"
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.
 
-Both files are pair lines, in any order, plain or packed; - is standard input.
+Both files are pair lines, in any order, plain or compressed; - is standard input.
 
     ./run_local.sh videos.txt | python3 -m neardup evaluate - truth.tsv
 """
@@ -31,22 +33,17 @@ def main() -> int:
 
 
 def _evaluate() -> None:
-    parser = bare_parser(f"python3 -m {NAME}", DESCRIPTION)
+    parser = CommandParser(f"python3 -m {NAME}", DESCRIPTION)
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written")
     parser.add_argument("truth", metavar="TRUTH", help="what `truth` has written")
-    parser.add_argument(
-        "--confidence",
-        metavar="P",
-        default="0.95",
-        help="of the interval of the recall (default: 0.95)",
-    )
+    exact_answers.add_option(parser, "--confidence", "P", "0.95", "of the interval of the recall")
     args = parser.parse_args()
-    confidence = share("--confidence", args.confidence)
-    check_files([args.pairs, args.truth])
-    truth = {(a, b): similarity for a, b, similarity in read_pairs(args.truth)}
+    confidence = exact_answers.share("--confidence", args.confidence)
+    exact_answers.check_files([args.pairs, args.truth])
+    truth = {(a, b): similarity for a, b, similarity in parsed_lines([args.truth], exact_pair)}
     printed: set[tuple[bytes, bytes]] = set()
     lines, differ = 0, 0
-    for a, b, similarity in read_pairs(args.pairs):
+    for a, b, similarity in parsed_lines([args.pairs], exact_pair):
         printed.add((a, b))
         lines += 1
         differ += truth.get((a, b), similarity) != similarity
@@ -59,7 +56,7 @@ def _evaluate() -> None:
 
 
 def table(both: int, printed: int, true: int, confidence: float) -> list[str]:
-    """The rows of the table, from the numbers of pairs that are printed, true, and both.
+    """Format the rows of the table, from the numbers of pairs that are printed, true, and both.
 
     >>> for line in table(788, 788, 790, 0.95): print(line)
     true positives                           788  printed, and true

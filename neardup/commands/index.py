@@ -4,6 +4,7 @@ import sys
 
 from neardup.engines.local.index_build import build
 from neardup.engines.local.run import plain_names
+from neardup.evaluation.exact_answers import add_files
 from neardup.options import table
 from neardup.runtime.program import cores, run
 from neardup.stored.index_manifest import OF_RUNS
@@ -27,12 +28,8 @@ def main() -> int:
 def _index() -> None:
     flags = [flag for flag in table.OPTIONS if flag not in OF_RUNS]
     parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, flags)
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="plain or compressed; - is standard input"
-    )
-    parser.add_argument(
-        "--to", metavar="FOLDER", required=True, help="the index: a folder, which is made"
-    )
+    add_files(parser)
+    parser.add_argument("--to", metavar="FOLDER", required=True, help="the index: a new folder")
     parser.add_argument(
         "--add", action="store_true", help="extend the index, which was made with the same options"
     )

@@ -1,7 +1,4 @@
-"""`report`: a page to look at, of what a run has found.
-
-It is made of the pairs, and of the records only where a text is shown: nothing is shingled again.
-"""
+"""`report`: an HTML page of what a run has found, made from its pairs and the texts it shows."""
 
 from __future__ import annotations
 
@@ -10,22 +7,21 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from neardup.evaluation.exact_answers import check_files
+from neardup.evaluation.exact_answers import check_files, parsed_lines
 from neardup.options import table
 from neardup.options.table import Options
 from neardup.report import material
-from neardup.report.facts import facts_of
+from neardup.report.facts import MILLION, PairGraph, facts_of, found_pair
 from neardup.report.page import check_jinja, page
-from neardup.report.pair_graph import MILLION, PairGraph, read_found
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.program import run, write_to
 
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 
-PAIRS is what the job has printed, or the folder that run_hadoop.sh has written.  Where the run's
-own file is beside it (run_local.sh -o PAIRS), its options are known; else give the options of the
-run.  The page is one file, which loads nothing.
+PAIRS is what the job has printed, or the folder that run_hadoop.sh has written.  Give the options
+of the run, unless its own file is beside PAIRS (run_local.sh -o PAIRS).  The page is one file,
+which loads nothing.
 
     ./run_local.sh --threshold 0.8 videos.txt > pairs.tsv
     python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
@@ -45,20 +41,16 @@ def _report() -> None:
     pairs = _files_of(args.pairs)
     own = material.file_of_run(args.pairs)
     asked = material.asked_of_run(own, options) if own else material.asked_of_options(options)
-    asked = replace(
-        asked,
-        files=args.records or asked.files,
-        old_files=args.against or asked.old_files,
-    )
+    files, old = args.records or asked.files, args.against or asked.old_files
+    asked = replace(asked, files=files, old_files=old)
     optional = [name for name in (args.removed, args.audit) if name is not None]
     inputs = [*pairs, *asked.files, *asked.old_files, *optional]
     check_files(inputs)
     if not asked.files:
         raise UsageError("name the input of the run, for its texts: --records FILE")
     with whole_or_not("-o", args.o, inputs) as file:
-        graph = PairGraph.of(read_found(pairs))
-        _check_threshold(graph, asked)
-        _check_count(graph, asked, own)
+        graph = PairGraph.of(parsed_lines(pairs, found_pair))
+        _check(graph, asked, own)
         removed = None if args.removed is None else material.read_removed(args.removed)
         audit = {} if args.audit is None else material.read_audit(args.audit)
         facts = facts_of(graph, asked.threshold)
@@ -88,7 +80,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def _files_of(name: str) -> list[str]:
-    """The file of this name, or the parts in the folder of this name."""
+    """Return the file of this name, or the parts in the folder of this name."""
     if not os.path.isdir(name):
         return [name]
     parts = sorted(str(path) for path in Path(name).glob("part-*") if path.is_file())
@@ -97,18 +89,15 @@ def _files_of(name: str) -> list[str]:
     return parts
 
 
-def _check_count(graph: PairGraph, asked: material.Asked, own: Path | None) -> None:
-    """Raise StageError if the run's own file belongs to another answer."""
-    count = asked.counts.get("unique pairs", len(graph.similarity))
-    if count != len(graph.similarity):
+def _check(graph: PairGraph, asked: material.Asked, own: Path | None) -> None:
+    """Refuse the file of another run, and another threshold than that of the run."""
+    found = len(graph.similarity)
+    count = asked.counts.get("unique pairs", found)
+    if count != found:
         raise StageError(
-            f"{own}: is of an answer of {count:,} pairs, and here are {len(graph.similarity):,}; "
-            "remove it, and give the options of the run"
+            f"{own}: belongs to an answer of {count:,} pairs, and here are {found:,}; remove it, "
+            "and give the options of the run"
         )
-
-
-def _check_threshold(graph: PairGraph, asked: material.Asked) -> None:
-    """Raise UsageError if there are pairs below it, since the run had another threshold."""
     least = min(graph.similarity.tolist(), default=MILLION)
     if asked.threshold is not None and least + 1 <= asked.threshold * MILLION:
         raise UsageError(

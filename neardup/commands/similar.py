@@ -2,16 +2,18 @@
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import cache
 
-from neardup.evaluation.exact_answers import share
+from neardup.evaluation.exact_answers import add_option, share
 from neardup.lines.answer_lines import format_estimate
-from neardup.options.table import DEFAULT_THRESHOLD
+from neardup.options.command_parser import CommandParser
+from neardup.options.table import DEFAULT_THRESHOLD, read
 from neardup.reading.blocks import check_inputs
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import bare_parser, run, write_all
+from neardup.runtime.program import run, write_all
 from neardup.similarity.measures import Threshold
 from neardup.stored.similar_pairs import CANDIDATES, Alike, Search, shown
 from neardup.stored.sketch_file import SketchFile, check_agreement
@@ -22,8 +24,8 @@ DESCRIPTION = """Write all pairs whose similarity, estimated from sketches, reac
 
     A TAB B TAB ~LOW..HIGH TAB ESTIMATE
 
-The exact similarity lies between LOW and HIGH with the confidence that is asked for; where sketches
-hold whole sets, all three are the exact one.  With two files A is of the first, B of the second.
+The exact similarity lies between LOW and HIGH with the confidence that is asked for; for sketches
+that hold whole sets, all three are exact.  With two files, A is of the first and B of the second.
 
     python3 -m neardup sketch videos.txt --to videos.sketches
     python3 -m neardup similar videos.sketches --threshold 0.8 > pairs.tsv
@@ -38,10 +40,7 @@ def main() -> int:
 def _similar() -> None:
     args = _command_line()
     alpha = 1 - Fraction(str(share("--confidence", args.confidence)))
-    try:
-        threshold = Threshold.parse(args.threshold)
-    except ValueError as error:
-        raise UsageError(f"--threshold: {error}") from None
+    threshold = read("--threshold", Threshold.parse, args.threshold)
     check_inputs([name for name in (args.sketches, args.more) if name is not None])
     file = SketchFile(args.sketches)
     other = SketchFile(args.more) if args.more is not None else None
@@ -64,25 +63,14 @@ def _similar() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = bare_parser(f"python3 -m {NAME}", DESCRIPTION)
+    parser = CommandParser(f"python3 -m {NAME}", DESCRIPTION)
     parser.add_argument("sketches", metavar="SKETCHES", help="what `sketch` has written")
     parser.add_argument("more", metavar="MORE", nargs="?", help="for pairs of one record of each")
-    parser.add_argument(
-        "--threshold",
-        metavar="T",
-        default=DEFAULT_THRESHOLD,
-        help="the least estimate of a pair, 0 < T <= 1, as 0.9 or 9/10 "
-        f"(default: {DEFAULT_THRESHOLD})",
-    )
-    parser.add_argument(
-        "--confidence", metavar="P", default="0.95", help="of each interval (default: 0.95)"
-    )
-    parser.add_argument(
-        "--measure",
-        metavar="NAME",
-        default=JACCARD,
-        help="jaccard, or, of sketches of --kind mod:M, containment of A in B (default: jaccard)",
-    )
+    least = "the least estimate of a pair, 0 < T <= 1, as 0.9 or 9/10"
+    measures = "jaccard, or, of sketches of --kind mod:M, containment of A in B"
+    add_option(parser, "--threshold", "T", DEFAULT_THRESHOLD, least)
+    add_option(parser, "--confidence", "P", "0.95", "of each interval")
+    add_option(parser, "--measure", "NAME", JACCARD, measures)
     parser.add_argument(
         "--of",
         metavar="ID",
@@ -95,22 +83,20 @@ def _command_line() -> argparse.Namespace:
 def _lines(search: Search, alpha: Fraction) -> Iterator[bytes]:
     file, other = search.file, search.other or search.file
     for alike in search.pairs():
-        lines = _lines_of(search, alike, file.ids(alike.asked), other.ids(alike.passing), alpha)
-        yield b"".join(lines)
+        ids = zip(file.ids(alike.asked), other.ids(alike.passing))
+        yield b"".join(_lines_of(search, alike, ids, alpha))
 
 
 def _lines_of(
-    search: Search, alike: Alike, asked: Sequence[bytes], passing: Sequence[bytes], alpha: Fraction
+    search: Search, alike: Alike, ids: Iterable[tuple[bytes, bytes]], alpha: Fraction
 ) -> Iterator[bytes]:
-    known_figures: dict[tuple[int, int, bool], tuple[int, int, int]] = {}
+    figures = cache(lambda part, whole, known: shown(search.kind, part, whole, known, alpha))
     numbers = zip(alike.part.tolist(), alike.whole.tolist(), alike.known.tolist())
-    for a, b, key in zip(asked, passing, numbers):
-        if key not in known_figures:
-            known_figures[key] = shown(search.kind, *key, alpha)
+    for (a, b), number in zip(ids, numbers):
         if search.other is None:
             if a == b:
                 search.counters.repeated_id(a)
                 continue
             if alike.swapped or (search.measure == JACCARD and b < a):
                 a, b = b, a
-        yield format_estimate(a, b, *known_figures[key])
+        yield format_estimate(a, b, *figures(*number))

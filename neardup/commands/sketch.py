@@ -1,19 +1,17 @@
 """`sketch`: write a sketch of some hundred bytes for each record."""
 
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from neardup.engines.local.workers import working_folder
-from neardup.evaluation.exact_answers import check_files
+from neardup.evaluation.exact_answers import add_files, add_option, check_files
 from neardup.options import table
 from neardup.options.settings import Settings
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS, Options
+from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS, Options, read
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run
-from neardup.sets.ragged import Batch
 from neardup.stages.pairs import parsed
 from neardup.stored.sketch_file import check_new, write_sketches
 from neardup.stored.sketch_kinds import kind_of
@@ -21,11 +19,14 @@ from neardup.stored.sketch_kinds import kind_of
 NAME = "neardup sketch"
 OF_PAIRS = {"--scheme", "--exact", "--measure", "--threshold", "--counts", "--own-counts"}
 FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS - SCHEME_OPTIONS.keys() - OF_PAIRS
-DEFAULT_KIND = "min:64"
-DESCRIPTION = """Write a sketch of each record: a small sample that tells how alike two records are.
+KINDS = (
+    "min:S, the S smallest hashes of a set; mod:M, those that M divides, for containment too; "
+    "signature:L, the smallest in L random orders; signature:L:B, B bits of each"
+)
+DESCRIPTION = """Write a sketch of each record: a small sample from which similarity is estimated.
 
 A million records take 400 MB with min:64, whatever their size.  Sketches of new records can be
-compared with those of old ones, which need not be there any more; make them with the same options.
+compared with those of old records that no longer exist; make them with the same options.
 
     python3 -m neardup sketch videos.txt --to videos.sketches
     python3 -m neardup similar videos.sketches > pairs.tsv
@@ -38,26 +39,12 @@ def main() -> int:
 
 def _sketch() -> None:
     parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="plain or packed; - is standard input"
-    )
-    parser.add_argument(
-        "--to", metavar="SKETCHES", required=True, help="the file of sketches, which is made"
-    )
-    parser.add_argument(
-        "--kind",
-        metavar="KIND",
-        default=DEFAULT_KIND,
-        help="min:S, the S smallest hashes of a set; mod:M, those that M divides, for containment "
-        "too; signature:L, the smallest in L random orders; signature:L:B, B bits of each "
-        f"(default: {DEFAULT_KIND})",
-    )
+    add_files(parser)
+    parser.add_argument("--to", metavar="SKETCHES", required=True, help="the new file of sketches")
+    add_option(parser, "--kind", "KIND", "min:64", KINDS)
     args = parser.parse_intermixed_args()
     settings = Settings.of(Options.of(args))
-    try:
-        kind = kind_of(args.kind)
-    except ValueError as error:
-        raise UsageError(f"--kind: {error}") from None
+    kind = read("--kind", kind_of, args.kind)
     if args.to in ("", "-"):
         raise UsageError(f"--to: expected the name of a file, got {args.to!r}")
     check_new(Path(args.to))
@@ -68,14 +55,9 @@ def _sketch() -> None:
         batches = parsed(settings.blocks(args.files), settings, counters)
         seed = int(settings.keys_of["--seed"])
         with half("--to", args.to) as path:
-            records = write_sketches(path, reported(batches, counters), kind, seed, options_of)
+            records = write_sketches(path, batches, kind, seed, options_of)
+            counters.report()
             size = path.stat().st_size
             check_new(Path(args.to))
     text = f"{args.to}: {kind.text} of {records:,} records in {size:,} bytes"
     print(f"{'sketches':33} {text}", file=sys.stderr)
-
-
-def reported(batches: Iterable[Batch], counters: Counters) -> Iterator[Batch]:
-    """Pass batches on, and report the counts at their end."""
-    yield from batches
-    counters.report()

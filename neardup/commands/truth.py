@@ -1,4 +1,4 @@
-"""`truth`: write every pair, exactly, with all records in memory."""
+"""`truth`: every pair, exactly, with all records in memory."""
 
 import argparse
 import sys
@@ -24,8 +24,8 @@ Join = Callable[[Ragged], Joined]
 FASTEST, FASTEST_WEIGHTED = "ppjoin_plus", "merge_opt"
 DESCRIPTION = """Write every pair, exactly: the answer by which a run of the job is judged.
 
-All records are held in memory.  The pairs are those lines that the job would write if it missed
-none; on stderr stands how many candidates each filter of the join has left.
+All records are held in memory.  The lines are those that the job would write if it missed no pair;
+stderr has the number of candidates that each filter of the join leaves.
 
     python3 -m neardup truth --threshold 0.8 videos.txt > truth.tsv
     python3 -m neardup evaluate pairs.tsv truth.tsv
@@ -62,10 +62,7 @@ def _truth() -> None:
 
 def _command_line() -> argparse.Namespace:
     parser = exact_answers.exact_parser(NAME, DESCRIPTION)
-    exact_answers.take_weights(parser)
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="plain or packed; - is standard input"
-    )
+    exact_answers.add_files(parser)
     parser.add_argument(
         "--join",
         metavar="NAME",
@@ -77,7 +74,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def _join(args: argparse.Namespace, measure: SetMeasure, weighted: bool) -> Join:
-    """The join from sets to the candidates that the measure decides about."""
+    """Return the join that finds candidates for the measure."""
     if args.join not in (None, *JOINS):
         raise UsageError(f"--join: {args.join!r} is not one of {', '.join(JOINS)}")
     if weighted:
@@ -100,7 +97,7 @@ def _join(args: argparse.Namespace, measure: SetMeasure, weighted: bool) -> Join
 
 
 def _steps(candidates: dict[str, int]) -> str:
-    """The pairs that each filter leaves, one after the other.
+    """Format the number of pairs that each filter leaves.
 
     >>> _steps({"all": 1999000, "length": 71000, "pairs": 790})
     '1,999,000 in all; left by length 71,000; pairs 790'

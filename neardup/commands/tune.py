@@ -1,17 +1,17 @@
-"""`tune`: which setting of the job suits a file, from a sample of it."""
+"""`tune`: the setting of the job that suits a file, from a sample of it."""
 
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from neardup.evaluation import choices
+from neardup.evaluation import choices, exact_answers
 from neardup.evaluation.estimates import Survey, check_readable
-from neardup.evaluation.exact_answers import check_files, exact_parser, exact_settings, row, share
+from neardup.evaluation.exact_answers import SHARED, add_option, exact_settings, row
 from neardup.evaluation.line_sample import LineSample, as_block, draw
 from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few_seen, in_words
 from neardup.options import table
-from neardup.options.table import Options
+from neardup.options.table import DEFAULT_THRESHOLD, Options
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import job_command, run
@@ -21,13 +21,12 @@ from neardup.schemes.scheme import shown
 NAME = "neardup tune"
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
 
-Reads a few mebibytes, whatever the size of the files: lines from all over them, each as likely as
-any other, and of packed files and pipes the start.  Every setting it compares keeps the promise.
-Of texts it also compares how long shingles may be, unless --shingle says it.
+Reads a few mebibytes of files of any size: lines from all over them, all equally likely, or the
+start of compressed files and pipes.  Every setting it compares keeps the promise.  For texts it
+also compares lengths of shingles, unless --shingle is given.
 
     python3 -m neardup tune --threshold 0.8 videos.txt
 """
-FLAGS = ("--threshold", "--input", "--id", "--text", "--clean", "--shingle")
 MOST_SAMPLED = 20_000
 SHOWN = 6  # bandings
 SIMILARITIES = [k / 10 for k in range(1, 10)]
@@ -37,9 +36,9 @@ HEADS = (
 )
 NOTES = """\
 recall of the pairs: {pairs}
-candidate pairs: share a key and have sizes that allow it; verified: bitmaps leave them
+candidate pairs: share a key, and their sizes allow a pair; verified: left by bitmaps
 shuffled: what mapper.py writes
-work: keys, candidate pairs, and tokens where a scheme counts them first
+work: keys, candidate pairs, and tokens if a scheme counts them first
 not compared, since they promise no recall at T: {others}"""
 OF_SEEN = "by the similarities of the {seen:,} in the sample"
 OF_MODEL = (
@@ -54,12 +53,12 @@ def main() -> int:
 
 def _tune() -> None:
     args = _command_line()
-    recall = share("--recall", args.recall)
-    options = replace(Options.of(args), own={})  # what follows is about similarity, not schemes
+    recall = exact_answers.share("--recall", args.recall)
+    options = replace(Options.of(args), own={})  # without options of schemes
     settings, measure = exact_settings(options)
     seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
     size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
-    check_files(args.files)
+    exact_answers.check_files(args.files)
     sample = draw(args.files, size, seed, settings.form)
     if settings.form.fields:
         check_rows(as_block(sample.lines), settings.form.fields, args.files[0])
@@ -73,7 +72,7 @@ def _tune() -> None:
     survey = Survey.of(sample, settings.parse, measure, seed)
     if settings.form.fields:
         if settings.form.input is None:
-            raise UsageError("files of several kinds; tune by those of one kind")
+            raise UsageError("files of several kinds; name those of one kind")
         options = replace(options, input=settings.form.input)
     asked = _asked(options)
     costs = [
@@ -82,39 +81,27 @@ def _tune() -> None:
     about, notes = _about(survey, sample), _notes(survey, args.measure)
     print("\n".join([*about, "", *_table(costs), "", notes, ""]))
     flags = [flag for each in (asked, choices.best(costs).choice.flags) for flag in each]
-    words = [word for flag in flags for word in flag.split("=", 1)]  # --rows 7, as people write it
+    words = [word for flag in flags for word in flag.split("=", 1)]
     command = shlex.join([*job_command(), *words, *args.files])
     few = few_seen(len(survey), "records")
     print(f"Recommended, by least work{few}:\n\n    {command}")
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_parser(NAME, DESCRIPTION, FLAGS)
-    parser.add_argument("files", nargs="+", metavar="FILE", help="plain or packed; - is stdin")
-    parser.add_argument(
-        "--recall",
-        metavar="P",
-        default=f"{DEFAULT_RECALL}",
-        help=f"the promise that every setting keeps (default: {DEFAULT_RECALL})",
-    )
-    parser.add_argument(
-        "--sample", metavar="N", default="3000", help="records at most (default: 3000)"
-    )
-    parser.add_argument(
-        "--seed", metavar="N", default="0", help="draws the sample, 0 to 2^64-1 (default: 0)"
-    )
+    parser = exact_answers.exact_parser(NAME, DESCRIPTION, SHARED, weights=False)
+    exact_answers.add_files(parser)
+    recall = "the promise that every setting keeps"
+    add_option(parser, "--recall", "P", str(DEFAULT_RECALL), recall)
+    add_option(parser, "--sample", "N", "3000", "the largest number of records")
+    add_option(parser, "--seed", "N", "0", "draws the sample, 0 to 2^64-1")
     return parser.parse_args()
 
 
 def _asked(options: Options) -> list[str]:
-    """The options that define a pair, as they are given; the threshold always."""
-    asked = [f"--threshold={options.threshold or '0.9'}"]
-    if options.measure != "jaccard":
-        asked.append(f"--measure={options.measure}")
-    for flag in ("--input", "--id", "--text", "--clean", "--shingle"):
-        if options.value(flag) is not None:
-            asked.append(f"{flag}={options.value(flag)}")
-    return asked
+    """Return the options that define a pair, as given; always with the threshold."""
+    options = replace(options, threshold=options.threshold or DEFAULT_THRESHOLD)
+    given = {flag: options.value(flag) for flag in ("--threshold", "--measure", *SHARED)}
+    return [f"{flag}={text}" for flag, text in given.items() if text not in (None, "jaccard")]
 
 
 def _about(survey: Survey, sample: LineSample) -> Iterator[str]:

@@ -3,30 +3,31 @@
     python3 -m neardup videos --records 2000 --seed 1 --cluster 30 > data/videos.txt
 
 A line is `VIDEO_000000001 4711 17 9 4711 …`: 50-256 different shingles below 20,000 (half of the
-records have 101 or fewer) in no order, one in ten of them given twice.
+records have 101 or fewer) in random order, one in ten of them given twice.
 
 A *family* is an original and its near-copies, none for most and 1-3 for some (`--copies`).  A
-copy lacks `removed` of its original's n shingles and has `added` new ones, so their resemblance
-is (n - removed) / (n + added):
+copy lacks `removed` of its original's n shingles and has `added` new ones: their resemblance is
+(n - removed) / (n + added):
 
     every fifth copy          1: the same set, in another order
     another fifth             0.9 exactly, unless the original is too small for that
     the others                0.8 … 1: removed + added is 0 … n/5, all equally likely
 
 Sets can be planted, at even distances over the whole file: a *cluster* (`--cluster`), any two of
-whose records have 0.923 or more, and a *hot* set (`--hot`), copied as it is.  A *long* record
+whose records have 0.923 or more, and a *hot* set (`--hot`), copied unchanged.  A *long* record
 (`--long`), the shingles from 0 upwards, comes last, in addition to the others.
 
 Same seed, same bytes, with any Python, numpy and machine.
 """
 
-import argparse
 from collections.abc import Collection, Iterator
 from itertools import chain, count, islice
 
+from neardup.evaluation.exact_answers import add_option
+from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import bare_parser, run, write_all
+from neardup.runtime.program import run, write_all
 from neardup.sets.hashing import random_words
 
 NAME = "neardup videos"
@@ -53,7 +54,17 @@ def main() -> int:
 
 
 def _videos() -> None:
-    args = _command_line()
+    parser = CommandParser(f"python3 -m {NAME}", DESCRIPTION)
+    for flag, metavar, default, about in (
+        ("--records", "N", "2000", "number of lines"),
+        ("--seed", "N", "1", "another seed gives other records; 0 to 2^64-1"),
+        ("--copies", "SHARE", "0.1", "share of the originals that have near-copies; 0 to 1"),
+        ("--cluster", "SIZE", "0", "number of records that are near-copies of one record"),
+        ("--hot", "SIZE", "0", "number of records that are copies of another record"),
+        ("--long", "SIZE", "0", "add one record of so many shingles, at most 5,000,000"),
+    ):
+        add_option(parser, flag, metavar, default, about)
+    args = parser.parse_args()
     records = integer("--records", args.records, 0, MOST_RECORDS)
     seed = integer("--seed", args.seed, 0, 2**64 - 1)
     cluster = integer("--cluster", args.cluster, 0, MOST_RECORDS)
@@ -63,22 +74,6 @@ def _videos() -> None:
         planted = f"--cluster {cluster} and --hot {hot}"
         raise UsageError(f"{planted} are more than --records {records}; ask for as many records")
     write_all(lines(records, seed, read("--copies", _share, args.copies), cluster, hot, long))
-
-
-def _command_line() -> argparse.Namespace:
-    parser = bare_parser(f"python3 -m {NAME}", DESCRIPTION)
-    for flag, metavar, default, help_ in (
-        ("--records", "N", "2000", "how many lines"),
-        ("--seed", "N", "1", "another seed gives other records; 0 to 2^64-1"),
-        ("--copies", "SHARE", "0.1", "share of the originals that have near-copies; 0 to 1"),
-        ("--cluster", "SIZE", "0", "number of records that are near-copies of one record"),
-        ("--hot", "SIZE", "0", "number of records that are copies of another record"),
-        ("--long", "SIZE", "0", "add one record of so many shingles, at most 5,000,000"),
-    ):
-        parser.add_argument(
-            flag, metavar=metavar, default=default, help=f"{help_} (default: {default})"
-        )
-    return parser.parse_args()
 
 
 def _share(text: str) -> float:
@@ -92,7 +87,7 @@ def _share(text: str) -> float:
 
 
 class RandomIntegers:
-    """Random integers from a seed, drawn one after the other."""
+    """Random integers from a seed."""
 
     def __init__(self, seed: int):
         blocks = (random_words(seed, 1 << 14, stream).tolist() for stream in count())
@@ -100,9 +95,6 @@ class RandomIntegers:
 
     def below(self, limit: int) -> int:
         return next(self._words) % limit
-
-    def many_below(self, limit: int, how_many: int) -> list[int]:
-        return [word % limit for word in islice(self._words, how_many)]
 
     def hits(self, chance: float) -> bool:
         return next(self._words) < chance * (1 << 64)
@@ -115,7 +107,7 @@ class RandomIntegers:
 def lines(
     records: int, seed: int, copies: float, cluster: int = 0, hot: int = 0, long: int = 0
 ) -> Iterator[bytes]:
-    """The lines of the file; `copies` is the share of originals that have near-copies.
+    """Yield the lines of the file; `copies` is the share of originals that have near-copies.
 
     >>> first = next(lines(records=10, seed=1, copies=0.1))
     >>> first[:24], len(set(first.split()[1:]))
@@ -138,7 +130,7 @@ def lines(
 def mixed_sets(
     records: int, copies: float, cluster: int, hot: int, dice: RandomIntegers
 ) -> Iterator[list[int]]:
-    """One family after the other, and the planted sets among them."""
+    """Yield one family after the other, and the planted sets among them."""
     families = chain.from_iterable(family(copies, dice) for _ in count())
     cluster_base = new_shingles(PLANTED_SIZE, (), dice)
     hot_base = new_shingles(PLANTED_SIZE, (), dice)
@@ -155,9 +147,9 @@ def mixed_sets(
 
 
 def family(copies: float, dice: RandomIntegers) -> Iterator[list[int]]:
-    """An original and its near-copies."""
+    """Yield an original and its near-copies."""
     u = dice.below(1 << 32)
-    size = SMALLEST + (u * u * (LARGEST + 1 - SMALLEST) >> 64)  # u² leans towards the small
+    size = SMALLEST + (u * u * (LARGEST + 1 - SMALLEST) >> 64)  # small ones are more likely
     original = new_shingles(size, (), dice)
     yield original
     if dice.hits(copies):
@@ -166,7 +158,7 @@ def family(copies: float, dice: RandomIntegers) -> Iterator[list[int]]:
 
 
 def removed_and_added(n: int, dice: RandomIntegers) -> tuple[int, int]:
-    """How a copy of an original of n shingles differs from it; its own size is in range too."""
+    """Draw the difference of a copy from an original of n shingles; its size is in range, too."""
     kind = dice.below(5)
     if kind == 0:
         return 0, 0
@@ -188,14 +180,14 @@ def changed(original: list[int], removed: int, added: int, dice: RandomIntegers)
 
 
 def new_shingles(how_many: int, taken: Collection[int], dice: RandomIntegers) -> list[int]:
-    """Different shingles in random order, none of which is in `taken`."""
-    found: dict[int, None] = {}  # keeps the order in which they came
+    """Draw different shingles that are not in `taken`."""
+    found: dict[int, None] = {}  # in the order of the draws
     while len(found) < how_many:
-        draws = dice.many_below(UNIVERSE, how_many - len(found))
+        draws = [dice.below(UNIVERSE) for _ in range(how_many - len(found))]
         found.update((shingle, None) for shingle in draws if shingle not in taken)
     return list(found)
 
 
 def with_repeats(shingles: list[int], dice: RandomIntegers) -> list[int]:
-    """The same set in another order, with one shingle in ten given twice."""
+    """Return the set in another order, with one shingle in ten given twice."""
     return dice.shuffled(shingles + shingles[: (len(shingles) + 5) // 10])

@@ -1,4 +1,4 @@
-"""`why`: why two records are a pair or not: what they share, and the keys that both have."""
+"""`why`: what two records share, and why they are a pair or not."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
-from neardup.evaluation.exact_answers import RUN, AskedRun, check_files, gathered
+from neardup.evaluation.exact_answers import RUN, AskedRun, add_files, check_files, gathered
 from neardup.evaluation.explanation import explained
 from neardup.evaluation.pair_elements import WIDTH, Texts, noting
 from neardup.options import table
@@ -27,19 +26,13 @@ from neardup.stages.pairs import parsed
 NAME = "neardup why"
 DESCRIPTION = """Explain two records: what they share, how similar they are, and whether they meet.
 
-Takes the options of the job, so that it makes the same keys, or with --run all of them from the
-run's own file.  Of texts it shows shingles in words, and the difference word by word.  Where a
-scheme asks how rare tokens are, all tokens of FILE are counted first, unless --counts has them.
+Takes the options of the job, to make the same keys, or with --run all of them from the run's own
+file.  For texts it shows shingles in words, and the difference word by word.  If a scheme asks how
+rare tokens are, all tokens of FILE are counted first, unless --counts has them.
 
     python3 -m neardup why --threshold 0.8 videos.txt VIDEO_1 VIDEO_3
     python3 -m neardup why --run pairs.tsv VIDEO_1 VIDEO_3
 """
-
-
-class Question(NamedTuple):
-    args: argparse.Namespace
-    run: AskedRun | None
-    ids: tuple[bytes, bytes]
 
 
 def main() -> int:
@@ -47,16 +40,20 @@ def main() -> int:
 
 
 def _why() -> None:
-    asked = _command_line()
-    args = asked.args
-    records, texts, settings = _read(asked)
-    for name, text in explained(records, asked.ids, settings, args.measure, settings.form, texts):
+    args, run_of = _command_line()
+    ids = os.fsencode(args.a), os.fsencode(args.b)
+    if ids[0] == ids[1]:
+        raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
+    records, texts, settings = _read(args, run_of, ids)
+    for name, text in explained(records, ids, settings, args.measure, settings.form, texts):
         print(f"{name:{WIDTH}}{text}")
 
 
-def _read(asked: Question) -> tuple[Batch, Texts, Settings]:
-    """The records of two ids, and their texts if they have some; StageError if one is missing."""
-    args, options = asked.args, Options.of(asked.args)
+def _read(
+    args: argparse.Namespace, run_of: AskedRun | None, ids: tuple[bytes, bytes]
+) -> tuple[Batch, Texts, Settings]:
+    """Return the records of two ids, and their texts, if any; StageError if one is missing."""
+    options = Options.of(args)
     counting = counts_first(options)
     settings = settings_before_counts(options)
     check_files(args.files)
@@ -64,62 +61,53 @@ def _read(asked: Question) -> tuple[Batch, Texts, Settings]:
     counters = Counters("why", progress="records")
     held: list[Batch] = []
     texts: Texts = {}
-    blocks = settings.blocks(args.files, others=bool(asked.run and asked.run.indexes))
+    blocks = settings.blocks(args.files, others=bool(run_of and run_of.indexes))
     if settings.form.shingle is not None:
-        blocks = noting(blocks, settings.form, asked.ids, texts)
+        blocks = noting(blocks, settings.form, ids, texts)
     for batch in parsed(blocks, settings, counters):
         if counting:
             counter.add(batch.sets)
-        mine = [i for i, id_ in enumerate(batch.ids) if id_ in asked.ids]
+        mine = [i for i, id_ in enumerate(batch.ids) if id_ in ids]
         held.append(batch.take(np.array(mine, dtype=np.int64)))
     records = gathered(held)
-    for id_ in asked.ids:
+    judged(counters.totals(), settings.max_bad)
+    for id_ in ids:
         if id_ not in records.ids:
-            judged(counters.totals(), settings.max_bad)
-            raise StageError(_missing(id_, counters.counts, asked.run))
+            raise StageError(_missing(id_, counters.counts, run_of))
     if counting:
         settings = Settings.of(options, counter.counts())
-    judged(counters.totals(), settings.max_bad)
     return records, texts, settings
 
 
 def _missing(id_: bytes, counts: Mapping[str, int], run: AskedRun | None) -> str:
-    """The message about an id that no record has; `counts` are of records and bad lines.
+    """Return the message about an id that no record has.
 
     >>> print(_missing(b"a", {"records": 1, "bad lines: no shingles": 5}, None).partition(";")[0])
-    none of 1 record is 'a', and 5 lines are bad
+    no record has the id 'a' (records: 1, bad lines: 5)
     """
     bad = sum(count for name, count in counts.items() if name.startswith(BAD))
-    records = counts["records"]
-    read = f"none of {records:,} record{'s' * (records != 1)} is {shown(id_)}, and "
-    read += f"{bad:,} line{' is' if bad == 1 else 's are'} bad"
+    read = f"no record has the id {shown(id_)} (records: {counts['records']:,}, bad lines: {bad:,})"
     if run and run.indexes:
-        return f"{read}; an index has no records to show: name what {run.indexes[0]} was made of"
+        return f"{read}; an index has no records to show: name the files of {run.indexes[0]}"
     if run:
         return f"{read}; have the files changed since the run of {run.name}?"
-    return (
-        f"{read}; why needs the options of the run, --input, --shingle and others: name them, or "
-        f"{RUN} PAIRS if the run had -o PAIRS"
-    )
+    return f"{read}; give the options of the run, as --input, or {RUN} PAIRS if it had -o PAIRS"
 
 
-def _command_line() -> Question:
-    """The question, with the options and files of the run if --run names it."""
+def _command_line() -> tuple[argparse.Namespace, AskedRun | None]:
+    """Read the command line, with the options and files of the run that --run names."""
     parser = _parser()
     args, run_of = parser.parse_intermixed_args(), None
     if args.run is not None:
         run_of = AskedRun.of(args.run)
         args = parser.parse_intermixed_args([*run_of.arguments(), *sys.argv[1:]])
         run_of.refuse_others(Options.of(args))
-    if run_of and not args.files:
-        run_of.check_files()
-        args.files = run_of.files
+        if not args.files:
+            run_of.check_files()
+            args.files = run_of.files
     if not args.files:
         parser.error("the following arguments are required: FILE")
-    ids = os.fsencode(args.a), os.fsencode(args.b)
-    if ids[0] == ids[1]:
-        raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
-    return Question(args, run_of, ids)
+    return args, run_of
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -128,11 +116,9 @@ def _parser() -> argparse.ArgumentParser:
         RUN,
         metavar="PAIRS",
         help="what run_local.sh -o PAIRS wrote: options and files are those of that run, from "
-        ".PAIRS.neardup.json beside it; FILE, where they are elsewhere by now",
+        ".PAIRS.neardup.json beside it; name FILE if they have been moved",
     )
-    parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="plain or packed; - is standard input"
-    )
+    add_files(parser, "*")
     parser.add_argument("a", metavar="A", help="an id")
     parser.add_argument("b", metavar="B", help="another one")
     return parser

@@ -9,13 +9,14 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 
+from neardup.options.command_parser import CommandParser
 from neardup.options.settings import Settings
 from neardup.options.table import Options, parser
 from neardup.reading.blocks import Block, check_inputs, file_places, in_task, lines_of_stage
 from neardup.reading.input_files import task_blocks
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import bare_parser, run, write_all
+from neardup.runtime.program import run, write_all
 from neardup.stages.pairs import dedup_pairs, map_records
 from neardup.stages.phases import lines_in_blocks, read_shared_keys, reduce_either
 from neardup.stages.token_counting import with_cost_printed
@@ -89,7 +90,7 @@ def dedup() -> int:
 
 
 def _dedup() -> None:
-    bare_parser("dedup_reducer.py", DEDUP).parse_args()
+    CommandParser("dedup_reducer.py", DEDUP).parse_args()
     counters = Counters("dedup")
     write_all(dedup_pairs(lines_of_stage(sys.stdin.buffer), counters))
     counters.report()

@@ -15,6 +15,7 @@ from typing import IO, Callable
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
 from neardup.engines.pipe import input_blocks, list_of_files, with_files
+from neardup.options.command_parser import CommandParser
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
 from neardup.reading import blocks
@@ -22,7 +23,7 @@ from neardup.reading.blocks import Block
 from neardup.reading.input_files import InputFile, task_place
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import STDOUT, bare_parser, run, write_all
+from neardup.runtime.program import STDOUT, run, write_all
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import decision
 from neardup.stages.phases import keys_in_blocks, share_blocks
@@ -97,14 +98,14 @@ def step() -> int:
 
 def _refuse() -> None:
     """Print the help, or refuse the name."""
-    asked = bare_parser("step.py", STEP)
+    asked = CommandParser("step.py", STEP)
     asked.usage = "step.py NAME ..."
     asked.add_argument("step", metavar="NAME", choices=STEPS, help=SUPPRESS)
     asked.parse_args(sys.argv[1:] or ["--help"])
 
 
 def count() -> None:
-    asked = bare_parser("step.py count", COUNT)
+    asked = CommandParser("step.py count", COUNT)
     asked.usage = "step.py count map [OPTIONS] [FILE ...] | sum | order"
     asked.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
     step = asked.parse_args(sys.argv[1:2]).step
@@ -117,7 +118,7 @@ def count() -> None:
 
 
 def share() -> None:
-    asked = bare_parser("step.py share", SHARE)
+    asked = CommandParser("step.py share", SHARE)
     asked.usage = "step.py share map [OPTIONS] [FILE ...] | reduce [OPTIONS]"
     asked.add_argument("step", choices=["map", "reduce"], help=SUPPRESS)
     if asked.parse_args(sys.argv[1:2]).step == "map":

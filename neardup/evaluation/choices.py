@@ -1,9 +1,8 @@
 """Settings of the job that keep a promise, and what each would find and cost, by a survey.
 
-What a setting costs is counted, and not timed: keys, candidate pairs, bytes sent.  Its *work* is
-the number of things that are handled one by one: keys that are made, sent and sorted, candidate
-pairs that are compared, and, where a scheme asks how rare tokens are, the tokens that are counted
-first.  The setting with the least work is recommended; of equal ones, the one that sends least.
+Costs are counted, not timed: keys, candidate pairs, bytes sent.  The *work* of a setting is its
+keys, its candidate pairs, and the tokens that are counted first, if a scheme asks for it.  The
+setting with the least work is recommended; of equal ones, the one that sends the fewest bytes.
 
 Letters: b bands, r rows.
 """
@@ -24,13 +23,13 @@ from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import SetMeasure
 
 MOST_BANDS = 64
-ENOUGH_CANDIDATES = 100  # pairs of the sample; with fewer, banding goes by the mean of all seeds
-ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, a model stands for them
+ENOUGH_CANDIDATES = 100  # pairs of the sample; with fewer, banding takes the mean of all seeds
+ENOUGH_SEEN = 20  # pairs at the threshold; with fewer, a model is used
 MODEL = 1000  # steps
 
 
 def number(value: float) -> str:
-    """A number with three significant digits.
+    """Format a number with three significant digits.
 
     >>> number(63096.66), number(2.345), number(0)
     ('63,100', '2.35', '0')
@@ -40,7 +39,7 @@ def number(value: float) -> str:
 
 
 def short(value: float) -> str:
-    """A number with three significant digits in little room.
+    """Format a number with three significant digits and a unit.
 
     >>> short(27_012_345), short(381.5), short(5.04e9)
     ('27M', '382', '5.04G')
@@ -62,9 +61,8 @@ class Choice(NamedTuple):
 class Cost(NamedTuple):
     """What a setting finds and costs in the whole input.
 
-    at_threshold, of_pairs: recall, of a pair at the threshold and of all that there are;
-    candidates, verified: pairs, see `CandidateCounts`; shuffled: bytes that mapper.py writes;
-    counted: tokens that are counted first.
+    at_threshold, of_pairs: recall of a pair at the threshold, and of all pairs; candidates,
+    verified: see `CandidateCounts`; shuffled: bytes that mapper.py writes; counted: tokens.
     """
 
     choice: Choice
@@ -83,12 +81,10 @@ class Cost(NamedTuple):
 
 
 def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
-    """All settings that promise this recall by a measure of this name.
+    """Yield all settings that promise this recall by a measure of this name.
 
-    >>> from neardup.similarity.measures import NINE_TENTHS
-    >>> from neardup.similarity.measures import Jaccard
-    >>> found = list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))
-    >>> found[2]
+    >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
+    >>> list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))[2]
     Choice(name='8 × 3', flags=['--bands=8', '--rows=3'])
     """
     least = measure.resemblance
@@ -106,11 +102,7 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
 
 
 def not_compared(name: str) -> list[str]:
-    """The schemes that have no such promise by a measure of this name.
-
-    >>> not_compared("jaccard")
-    ['supershingle', 'simhash', 'projection', 'imatch']
-    """
+    """Return the schemes that have no such promise by a measure of this name."""
     return [
         other
         for other, scheme in SCHEMES.items()
@@ -119,7 +111,7 @@ def not_compared(name: str) -> list[str]:
 
 
 def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:
-    """What a choice comes to, with the options that say what a pair is."""
+    """Estimate what a choice costs, with the options that say what a pair is."""
     options = Options.from_arguments([*asked, *choice.flags])
     part, counts = survey.counted() if counts_first(options) else (survey, None)
     scheme = Settings.of(options, counts).scheme
@@ -156,7 +148,7 @@ def _candidate_counts(survey: Survey, scheme: Scheme, keys: Ragged) -> Candidate
 
 
 def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
-    """The recall of a pair at the threshold, and of the pairs of the input."""
+    """Return the recall of a pair at the threshold, and of the pairs of the input."""
     least = survey.measure.resemblance
     if least is None:
         return scheme.recall(0.0), scheme.recall(0.0)
@@ -172,19 +164,18 @@ def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
 
 
 def best(costs: list[Cost]) -> Cost:
-    """The setting with the least work."""
+    """Return the setting with the least work."""
     return min(costs, key=lambda each: (each.work, each.shuffled))
 
 
 def worth_showing(costs: list[Cost], how_many: int, always: Cost) -> list[Cost]:
-    """In their order: those of least work that no other beats in keys and in pairs alike."""
-    front = [each for each in costs if not any(_beats(other, each) for other in costs)]
+    """Return the settings of least work that have the fewest pairs for their keys, in order."""
+    front = [
+        each
+        for each in costs
+        if not any(
+            other.keys <= each.keys and other.candidates < each.candidates for other in costs
+        )
+    ]
     least = sorted(front, key=lambda each: each.work)[:how_many]
     return [each for each in costs if each in least or each is always]
-
-
-def _beats(one: Cost, other: Cost) -> bool:
-    """More keys are worth it where they save a twentieth of the pairs."""
-    if one.keys == other.keys:
-        return one.candidates < other.candidates
-    return one.keys < other.keys and one.candidates <= 1.05 * other.candidates

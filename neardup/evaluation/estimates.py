@@ -1,10 +1,10 @@
-"""A survey: what a sample of lines says of all records of the input.
+"""A survey: estimates for all records of the input from a sample of lines.
 
-All pairs of the sample are compared, exactly, and kept as histograms of their resemblance.  Each
-stands for many pairs of the file (`line_sample`), so for banding the candidates in the whole file
-are the sum of P(s) = 1 - (1 - s^r)^b over a histogram, without bias, and as a mean of all seeds.
+All pairs of the sample are compared exactly, and kept as histograms of their resemblance.  Each
+stands for many pairs of the file (`line_sample`): for banding the candidates in the whole file are
+the sum of P(s) = 1 - (1 - s^r)^b over a histogram, without bias, as a mean of all seeds.
 `candidate_counts` counts the pairs of the sample that share a key, for any scheme and with the hash
-functions that the run will have; where many are seen, it is the better estimate.
+functions of the run; if there are many, it is the better estimate.
 
 Letters: n records in the sample (3,000), s resemblance, b bands, r rows.
 Cost: n²/2 pairs, and one addition for each token that two records share.
@@ -36,7 +36,7 @@ MOST_CANDIDATES = 1 << 24  # pairs that share a key, counted with repeats
 class Weights:
     """How many pairs of the files a pair of sampled records stands for.
 
-    cells: int64 (n,), where each record is from; within, between: the weight of a pair from one
+    cells: int64 (n,), the place of each record; within, between: the weight of a pair from one
     place and from two; records: how many records of the files one of the sample stands for.
     """
 
@@ -47,7 +47,7 @@ class Weights:
 
     @classmethod
     def of_sample(cls, sample: LineSample, good: np.ndarray) -> Weights:
-        """For those of its lines that are records (bool)."""
+        """Weigh those lines of a sample that are records (bool)."""
         lines = max(len(sample.lines), 1)
         return cls(sample.cells[good], sample.within, sample.between, sample.total / lines)
 
@@ -56,7 +56,7 @@ class Weights:
         return np.where(same, self.within, self.between)
 
     def take(self, some: np.ndarray) -> Weights:
-        """Of a random part of the sample (int64), which is to stand for all that it stands for."""
+        """Return weights with which a random part of the sample (int64) stands for all of it."""
         n, m = len(self.cells), len(some)
         scale = n * (n - 1) / max(m * (m - 1), 1)
         within, between = self.within * scale, self.between * scale
@@ -65,11 +65,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class Likeness:
-    """How many pairs of the files have which resemblance: float64 (BINS,) each.
+    """Histograms of the pairs of the files by resemblance, float64 (BINS,) each.
 
-    window: the pairs that the length filter leaves; possible: those that bitmaps leave too;
-    matches: those that reach the threshold; resemblance: the mean of a bin.  seen: how many pairs
-    of the sample reach the threshold.
+    window: left by the length filter; possible: left by bitmaps, too; matches: at the threshold or
+    above; resemblance: the mean of a bin.  seen: the number of matches in the sample.
     """
 
     window: np.ndarray
@@ -79,14 +78,14 @@ class Likeness:
     seen: int
 
     def sharing(self, pairs: np.ndarray, bands: int, rows: int) -> float:
-        """How many of the pairs in a histogram share a key, as a mean of all seeds."""
+        """Return how many pairs of a histogram share a key, as a mean of all seeds."""
         return float(pairs @ (1 - (1 - self.resemblance**rows) ** bands))
 
 
 @dataclass(frozen=True)
 class CandidateCounts:
-    """Pairs of the files that share a key: those that the length filter leaves, and of them those
-    that bitmaps leave, to be verified; seen: how many of them are in the sample."""
+    """Pairs of the files that share a key and are left by the length filter; of these, those left
+    by bitmaps, to be verified; and the number of candidates seen in the sample."""
 
     candidates: float
     verified: float
@@ -116,7 +115,7 @@ def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
 def _pairs_that_share(
     rows: Ragged, sizes: np.ndarray, measure: Measure
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(left, right, how many values both rows have) of records whose sizes allow a pair; int64."""
+    """Yield (left, right, number of common values), int64, for sizes that allow a pair."""
     for left, right, common in Index.of(rows).overlaps(rows):
         x, y = sizes[left], sizes[right]
         near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))
@@ -124,7 +123,7 @@ def _pairs_that_share(
 
 
 def comparable(sets: Ragged) -> int:
-    """How many of the records can be compared with each other in a few seconds."""
+    """Return how many of the records can be compared with each other in a few seconds."""
     _, holders = distinct(sets.values)
     shared = int(holders @ holders)
     return int(len(sets) * min(1.0, (MOST_SHARED / max(shared, 1)) ** 0.5))
@@ -133,7 +132,7 @@ def comparable(sets: Ragged) -> int:
 def candidate_counts(
     sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
 ) -> CandidateCounts | None:
-    """The pairs of records that share a key; None where they are too many to look at."""
+    """Count the pairs of records that share a key; None if there are too many to look at."""
     _, members = distinct(keys.values)
     if float(members @ (members - 1)) / 2 > MOST_CANDIDATES:
         return None
@@ -149,7 +148,7 @@ def candidate_counts(
 
 
 def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
-    """StageError where no line of a sample is a record, with what the lines look like."""
+    """StageError if no line of a sample is a record, with what the lines look like."""
     for lines in sample.lines[:LOOKED_AT], sample.lines:  # the first ones are mostly enough
         _, bad = parse(as_block(lines))
         if len(bad) < len(lines) or not bad:
@@ -158,7 +157,7 @@ def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
 
 
 def check_enough(records: int, sample: LineSample) -> None:
-    """StageError where a sample does not have two records."""
+    """StageError if a sample does not have two records."""
     if records < 2:
         what = "one record" if records else "no record"
         raise StageError(f"{what} in a sample of {len(sample.lines):,} lines; a pair takes two")
@@ -166,8 +165,8 @@ def check_enough(records: int, sample: LineSample) -> None:
 
 @dataclass(frozen=True)
 class Survey:
-    """batch: the records that were compared; weights: what they stand for; whole: whether these
-    are all; bad: lines of the sample that are not records."""
+    """The records that were compared, what they stand for, and whether they are all there are;
+    bad: the number of bad lines in the sample."""
 
     batch: Batch
     weights: Weights
@@ -178,14 +177,14 @@ class Survey:
 
     @classmethod
     def of(cls, sample: LineSample, parse: Parser, measure: SetMeasure, seed: int) -> Survey:
-        """StageError where there are not two records."""
+        """Parse and compare a sample; StageError if there are not two records."""
         batch, bad = parse(as_block(sample.lines))
         good = np.ones(len(sample.lines), dtype=bool)
         out = [*(line.number for line in bad), *batch.without_shingles]
         good[out] = False
         n = len(batch.ids)
         check_enough(n, sample)
-        # In random order, so that a part of them is a sample too.
+        # In random order: a part of them is a sample, too.
         order = np.random.default_rng(seed).permutation(n)[: max(2, comparable(batch.sets))]
         weights = Weights.of_sample(sample, good).take(order)
         batch = batch.take(order)
@@ -198,19 +197,19 @@ class Survey:
 
     @property
     def records(self) -> float:
-        """In the whole input."""
+        """The number of records in the whole input."""
         return len(self) * self.weights.records
 
     @property
     def tokens(self) -> float:
-        """In the sets of the whole input."""
+        """The number of tokens in the whole input."""
         return len(self.batch.sets.values) * self.weights.records
 
     def counted(self) -> tuple[Survey, TokenCounts]:
-        """For schemes that count tokens: some of the records, and the counts for them.
+        """Return some of the records, and token counts, for schemes that count tokens.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
-        compared.  Among records that were counted themselves, no token that two share looks rare.
+        compared.  In records that were counted, no token that two of them share would look rare.
         """
         sets = self.batch.sets
         if self.whole:
@@ -222,7 +221,7 @@ class Survey:
         every, _ = distinct(sets.values)
         seen = np.zeros(len(every))
         seen[np.searchsorted(every, tokens)] = known
-        # One that was not seen has some records all the same; the order is what counts.
+        # A token that was not seen is in some records, too; only the order matters.
         frequencies = np.maximum(2, (seen + 0.5) * scale).astype(np.int64)
         sizes, holders = distinct(sets.sizes)
         holders = np.maximum(1, holders * self.weights.records).astype(np.int64)

@@ -1,7 +1,4 @@
-"""What the commands share that compare records exactly: options, pairs, and rows of tables.
-
-Options are as they are given, or as a run had them.
-"""
+"""Options, pairs and rows of tables for the commands that compare records exactly."""
 
 from __future__ import annotations
 
@@ -10,17 +7,17 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from math import ceil, floor
-from typing import NamedTuple
+from typing import Callable, NamedTuple, TypeVar
 
 import numpy as np
 
-from neardup.lines.answer_lines import exact_pair, format_pair
+from neardup.lines.answer_lines import format_pair
 from neardup.options import table
 from neardup.options.settings import Settings
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.blocks import check_inputs, read_files
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError, UsageError, WireError
+from neardup.runtime.errors import StageError, UsageError, WireError, not_one_of
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.ragged import Batch, Ragged
@@ -31,50 +28,47 @@ from neardup.stored.index_manifest import is_index
 MAX_LINE = 64 << 20  # of two ids
 MILLION = 10**6
 WEIGHTED = ("jaccard", "dice", "cosine")
-EXACT = (
-    "--threshold",
-    "--input",
-    "--id",
-    "--text",
-    "--clean",
-    "--shingle",
-    "--max-line",
-    "--max-bad",
-    "--strict",
-)
+SHARED = ("--threshold", "--input", "--id", "--text", "--clean", "--shingle")
+EXACT = (*SHARED, "--max-line", "--max-bad", "--strict")
+Parsed = TypeVar("Parsed")
 
 
 def exact_parser(
-    name: str, description: str, flags: Collection[str] = EXACT
+    name: str, description: str, flags: Collection[str] = EXACT, weights: bool = True
 ) -> argparse.ArgumentParser:
-    """A parser of the options that say what a pair is, and not how it is found."""
+    """Return a parser of the options that say what a pair is, and not how it is found."""
     parser = table.parser(f"python3 -m {name}", description, flags)
-    parser.add_argument(
-        "--measure",
-        metavar="NAME",
-        default="jaccard",
-        help=f"how similar two records are: {', '.join(MEASURES)} (default: jaccard)",
-    )
+    about = f"how similar two records are: {', '.join(MEASURES)}"
+    add_option(parser, "--measure", "NAME", "jaccard", about)
+    if weights:
+        parser.add_argument(
+            WEIGHTS.flag,
+            metavar=WEIGHTS.metavar,
+            help=f"what a token weighs, as in the job: {', '.join(KINDS)}; idf and tfidf count the "
+            f"tokens of FILE (default: {ONE})",
+        )
     return parser
 
 
-def take_weights(parser: argparse.ArgumentParser) -> None:
-    """Add the option --weights."""
-    parser.add_argument(
-        WEIGHTS.flag,
-        metavar=WEIGHTS.metavar,
-        help=f"what a token weighs, as in the job: {', '.join(KINDS)}; idf and tfidf count the "
-        f"tokens of FILE (default: {ONE})",
-    )
+def add_files(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
+    about = "plain or compressed; - is standard input"
+    parser.add_argument("files", nargs=nargs, metavar="FILE", help=about)
+
+
+def add_option(
+    parser: argparse.ArgumentParser, flag: str, metavar: str, default: str, about: str
+) -> None:
+    about = f"{about} (default: {default})"
+    parser.add_argument(flag, metavar=metavar, default=default, help=about)
 
 
 def exact_settings(options: Options) -> tuple[Settings, SetMeasure]:
-    """The settings, whose scheme means nothing, and the measure of unweighted sets.
+    """Return the settings, whose scheme has no meaning, and the measure of unweighted sets.
 
     UsageError for anything wrong, in --weights too.
     """
     if options.measure not in MEASURES:
-        raise UsageError(f"--measure: {options.measure!r} is not one of {', '.join(MEASURES)}")
+        raise UsageError(f"--measure: {not_one_of(str(options.measure), MEASURES)}")
     kind = asked_kind(options)
     settings = Settings.of(replace(options, scheme="prefix", own={}))
     if kind:
@@ -83,14 +77,11 @@ def exact_settings(options: Options) -> tuple[Settings, SetMeasure]:
 
 
 def asked_kind(options: Options) -> Weighing | None:
-    """The kind of weights, or None where all tokens weigh the same; UsageError."""
+    """Return the kind of weights, or None if all tokens weigh the same; UsageError."""
     weights = options.own.get(WEIGHTS.flag, ONE)
     if weights == ONE:
         return None
-    try:
-        kind = KINDS[WEIGHTS.read(weights)]
-    except ValueError as error:
-        raise UsageError(f"{WEIGHTS.flag}: {error}") from None
+    kind = KINDS[table.read(WEIGHTS.flag, WEIGHTS.read, weights)]
     if options.measure not in WEIGHTED:
         raise UsageError(
             f"{WEIGHTS.flag} {weights} is for --measure {' or '.join(WEIGHTED)}, and "
@@ -111,14 +102,14 @@ def share(flag: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise UsageError(f"{flag}: {text!r} is no number") from None
+        raise UsageError(f"{flag}: {text!r} is not a number") from None
     if not (0 < value < 1 and 0 < 1 - value < 1):  # where 1 - P is 1, too
         raise UsageError(f"{flag}: {text} is outside 0 < P < 1, or too near an end")
     return value
 
 
 def gathered(batches: Iterable[Batch]) -> Batch:
-    """All records in one batch.
+    """Return all records in one batch.
 
     >>> one, two = (Batch([id_], Ragged.from_rows([[1, 2]])) for id_ in (b"a", b"b"))
     >>> records = gathered([one, two])
@@ -135,16 +126,16 @@ FREE = {"--strict", "--max-bad"}  # may differ from the run
 
 
 class AskedRun(NamedTuple):
-    """options: those of the run but for its output; files: the files it read."""
+    """A run: its options except those of its output, and the files that it read."""
 
-    name: str  # of the answer, or of its own file
+    name: str  # of the answer, or of the run's own file
     options: Options
     files: list[str]
-    indexes: list[str]  # of which there are no records to read
+    indexes: list[str]  # which have no records to read
 
     @classmethod
     def of(cls, name: str) -> AskedRun:
-        """Read the run's own file; StageError where it is missing, or damaged."""
+        """Read the run's own file; StageError if it is missing or damaged."""
         if not name:
             raise UsageError(f"{RUN}: expected the name of a file, got ''")
         run = RunFile.of(name)
@@ -158,29 +149,28 @@ class AskedRun(NamedTuple):
         return list(filter(_of_records, self.options.arguments()))
 
     def refuse_others(self, options: Options) -> None:
-        """UsageError for an option with another value than the run had."""
+        """UsageError for an option with another value than in the run."""
         for flag in filter(_of_records, OPTIONS):
-            mine, other = self.options.value(flag), options.value(flag)
+            mine, other = (_with(some.value(flag)) for some in (self.options, options))
             if mine != other and flag not in FREE:
                 raise UsageError(
-                    f"{flag}: {RUN} {self.name} was {_with(mine)}, and here is {_with(other)}; "
-                    f"leave {flag} out, or {RUN} out and tell all of: "
-                    f"{' '.join(self.arguments())}"
+                    f"{flag}: {RUN} {self.name} was {mine}, and here is {other}; leave {flag} out, "
+                    f"or replace {RUN} by: {' '.join(self.arguments())}"
                 )
 
     def check_files(self) -> None:
-        """StageError for a file that the run has read and that is not there any more."""
+        """StageError for a file of the run that cannot be read again."""
         for file in self.files:
-            gone = "was standard input" if file == "-" else "no such file any more"
-            if file == "-" or not os.path.isfile(file):
+            if not os.path.isfile(file):
+                gone = "was standard input" if file == "-" else "no longer exists"
                 raise StageError(
-                    f"{file}: {gone}, for {RUN} {self.name}; tell where its records are now: "
+                    f"{file}: {gone}, for {RUN} {self.name}; name the file that has its records: "
                     f"python3 -m neardup why {RUN} {self.name} FILE A B"
                 )
 
 
 def options_of(run: RunFile, name: str | os.PathLike[str]) -> Options:
-    """The options of a run; StageError where this version of neardup has not all of them."""
+    """Return the options of a run; StageError if this version does not have all of them."""
     try:
         return Options.from_arguments(run.options)
     except ValueError as error:
@@ -191,29 +181,22 @@ def options_of(run: RunFile, name: str | os.PathLike[str]) -> Options:
 
 
 def _of_records(word: str) -> bool:
-    """Whether an option is about records, and not about the answer."""
+    """Return True for an option that is not about the answer."""
     return word.partition("=")[0] not in OUTPUT_OPTIONS
 
 
 def _with(value: object) -> str:
-    """
-    >>> _with("0.8"), _with(None)
-    ('with 0.8', 'without')
-    """
     return "without" if value in (None, False) else "with" if value is True else f"with {value}"
 
 
 def pair_lines(
     records: Batch, measure: Measure, left: np.ndarray, right: np.ndarray, counters: Counters
 ) -> Iterator[bytes]:
-    r"""The lines of the pairs of rows (int64 arrays) that reach the threshold.
+    r"""Yield the lines of the pairs of rows (int64) that reach the threshold.
 
-    As in the job, an id is never paired with itself, and one that stands for several records may
-    form the same pair several times.
+    An id is never paired with itself; an id of several records may form a pair several times.
 
-    >>> from neardup.similarity.measures import Jaccard
-    >>> from neardup.similarity.measures import NINE_TENTHS
-    >>> from neardup.sets.ragged import Ragged
+    >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> records = Batch([b"b", b"a", b"c"], Ragged.from_rows([[1, 2], [1, 2], [3]]))
     >>> left, right = np.array([0, 0]), np.array([1, 2])
     >>> list(pair_lines(records, Jaccard(NINE_TENTHS), left, right, Counters("")))
@@ -229,20 +212,19 @@ def pair_lines(
             yield format_pair(a, b, similarity, measure.directed)
 
 
-def read_pairs(file: str) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """(a, b, similarity) of each line of a file, plain or packed; StageError for a damaged one."""
-    for block in read_files([file], MAX_LINE):
+def parsed_lines(files: list[str], parse: Callable[[bytes], Parsed]) -> Iterator[Parsed]:
+    """Parse each line of some files; StageError names the line of a WireError."""
+    for block in read_files(files, MAX_LINE):
         for number, line in enumerate(block.data.splitlines(), block.line):
-            if not line:
-                continue
-            try:
-                yield exact_pair(line)
-            except WireError as error:
-                raise StageError(f"{block.place}{number}: {error}") from None
+            if line:
+                try:
+                    yield parse(line)
+                except WireError as error:
+                    raise StageError(f"{block.place}{number}: {error}") from None
 
 
 def ratio(part: int, whole: int) -> str:
-    """Six decimals, rounded down: 1.000000 is exactly 1; "-" if the whole is 0.
+    """Format a ratio with six decimals, rounded down: 1.000000 is exactly 1; "-" if `whole` is 0.
 
     >>> ratio(9999999, 10000000), ratio(3, 3), ratio(0, 0)
     ('0.999999', '1.000000', '-')
@@ -251,12 +233,10 @@ def ratio(part: int, whole: int) -> str:
 
 
 def interval(hits: int, n: int, confidence: float) -> str:
-    """The Clopper-Pearson interval of the probability of a hit, rounded outwards.
+    """Format the Clopper-Pearson interval of the probability of a hit, rounded outwards.
 
     >>> interval(788, 790, 0.95)
     '0.990885 to 0.999694 with confidence 0.95'
-    >>> interval(0, 0, 0.95)
-    ''
     """
     if not n:
         return ""
@@ -266,7 +246,7 @@ def interval(hits: int, n: int, confidence: float) -> str:
 
 
 def row(name: str, value: int | str, note: str = "") -> str:
-    """A line of a table.
+    """Format a line of a table.
 
     >>> row("true pairs", 1790, "in the file")
     'true pairs                             1,790  in the file'

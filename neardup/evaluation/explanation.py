@@ -1,11 +1,8 @@
 """Explain two records for `why`: their similarity, and the keys that both have.
 
-A similarity is shown exactly: `9/11 = 0.818182`.
-
-The angle of two sets is estimated from how many bits of their vectors are equal.  Each of F bits is
-equal with probability a = 1 - θ/π (Charikar 2002), so θ is about π·(1 - share).  How many are equal
-is binomial: the exact interval of a gives one of θ, and one of the cosine.  To each side that of θ
-is about 2·π·√(a·(1 - a) / F) wide, for 95 %.
+The angle θ of two sets is estimated from the equal bits of their vectors.  Each of F bits is equal
+with probability a = 1 - θ/π (Charikar 2002), and their number is binomial: the exact interval of a
+gives one of θ and one of the cosine.
 
 Letters: F bits (384), of which 372 are equal: θ = 0.098, and the cosine 0.995.
 """
@@ -34,8 +31,8 @@ from neardup.sets.ragged import Batch, Ragged, shared
 from neardup.similarity import measures
 from neardup.similarity.intervals import clopper_pearson
 
-LEAST = measures.Threshold(1, measures.MAX_DENOMINATOR)  # that all but dissimilar records reach
-ALPHA = 0.05  # how often the interval of an angle may miss it
+LEAST = measures.Threshold(1, measures.MAX_DENOMINATOR)
+ALPHA = 0.05  # with which the interval of an angle may miss it
 FIRST, SECOND = np.array([0]), np.array([1])
 
 
@@ -45,12 +42,10 @@ class Similarity(NamedTuple):
 
 
 def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity:
-    """The similarity of sets 0 and 1 (containment: of set 0 in set 1) by a measure of this name.
+    """Return the similarity of sets 0 and 1 (containment: of set 0 in set 1) by this measure.
 
-    >>> from neardup.similarity.measures import MEASURES
     >>> sets = Ragged.from_rows([[1, 2, 3, 4], [1, 2]])
-    >>> for name in "jaccard", "cosine": similarity(MEASURES[name](LEAST), name, sets)
-    Similarity(text='2/4 = 0.500000', value=0.5)
+    >>> similarity(measures.MEASURES["cosine"](LEAST), "cosine", sets)
     Similarity(text='2/√(4·2) = 0.707107', value=0.707107)
     """
     if not isinstance(measure, measures.SetMeasure):
@@ -64,8 +59,8 @@ def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity
 
 
 def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
-    """The similarity by a measure that only its scheme has."""
-    if isinstance(measure, EqualBits):  # which otherwise finds nothing below its least
+    """Return the similarity by a measure that only its scheme has."""
+    if isinstance(measure, EqualBits):  # which finds nothing below `least`
         measure = replace(measure, least=0)
     found = measure.verified(sets, FIRST, SECOND)
     if not len(found.part):
@@ -75,7 +70,7 @@ def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
 
 
 def _decimals(part: int, whole: int) -> str:
-    columns = np.array([[part], [whole]], dtype=object)  # of weights, they may be very large
+    columns = np.array([[part], [whole]], dtype=object)  # weights may be very large
     return measures.six_decimals(*columns)[0].decode()
 
 
@@ -87,12 +82,9 @@ def explained(
     form: InputFormat,
     texts: Texts,
 ) -> Lines:
-    """All lines about two ids; `records` are theirs, `measure` is the one that was asked for.
-
-    `texts` are theirs too, where their lines have the form of texts.
-    """
+    """Return all lines about two ids, whose records and texts these are, by this measure."""
     scheme = settings.scheme
-    own = scheme.measures[0]  # by which it promises
+    own = scheme.measures[0]  # of its promise
     name = measure or own
     pair = _telling_pair(records, ids, settings)
     keys = scheme.keys(pair.sets)
@@ -120,7 +112,7 @@ def explained(
 
 
 def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
-    """The similarity by Jaccard, by the scheme's own measure, and by the one asked for."""
+    """Return the similarity by Jaccard, by the scheme's own measure, and by the one asked for."""
     lines: Lines = [("jaccard", similarity(measures.Jaccard(LEAST), "jaccard", sets.bare()).text)]
     for each in dict.fromkeys((scheme.measures[0], name)):
         measure = scheme.measure(each, LEAST)
@@ -136,10 +128,10 @@ def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
 
 
 def _equal_bits(settings: Settings, measure: EqualBits, name: str, sets: Ragged) -> Lines:
-    """How many bits must be equal, and the cosine that follows from those that are."""
+    """Return how many bits must be equal, and the cosine estimated from those that are."""
     least, bits = measure.least, measure.bits
     equal = round(similarity(measure, name, sets).value * bits)
-    cosine, low, high = angle(equal, bits, ALPHA).cosines
+    cosine, high, low = map(cos, angles(equal, bits, ALPHA))
     many = ", if tokens are many" if settings.scheme.weights is None else ""
     between = f"from {low:.6f} to {high:.6f} with {1 - ALPHA:.0%}"
     return [
@@ -149,7 +141,7 @@ def _equal_bits(settings: Settings, measure: EqualBits, name: str, sets: Ragged)
 
 
 def _head(letter: str, records: Batch, id_: bytes) -> tuple[str, str]:
-    """The record, or records, of an id."""
+    """Describe the record, or records, of an id."""
     rows = [i for i, other in enumerate(records.ids) if other == id_]
     sets = set(encode_sets(records.sets.take(np.array(rows))))
     sizes = ", ".join(f"{size:,}" for size in sorted(map(encoded_size, sets)))
@@ -163,13 +155,13 @@ def _head(letter: str, records: Batch, id_: bytes) -> tuple[str, str]:
 
 
 def _telling_pair(records: Batch, ids: tuple[bytes, bytes], settings: Settings) -> Batch:
-    """A record of A and one of B: if possible such as are printed, and else the most similar."""
+    """Choose a record of A and one of B: a pair that is printed, or else the most similar."""
     rows = [[i for i, other in enumerate(records.ids) if other == id_] for id_ in ids]
     left, right = np.array(list(product(*rows)), dtype=np.int64).T
     found = settings.measure.verified(records.sets, left, right)
     similar = dict.fromkeys(zip(left.tolist(), right.tolist()), 0.0)
     for i, j, value in zip(found.left, found.right, found.part / found.whole):
-        pair = (i, j) if (i, j) in similar else (j, i)  # of a measure with directions
+        pair = (i, j) if (i, j) in similar else (j, i)  # directed measures have both
         similar[pair] = max(similar[pair], float(value))
     meet = shared(settings.scheme.keys(records.sets), left, right).sizes > 0
     common = shared(records.sets, left, right).sizes
@@ -197,11 +189,11 @@ def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance
 
 
 def _advice(settings: Settings, name: str, chance: float) -> str:
-    """Options that would find a pair that was missed."""
+    """Return options that would find a pair that was missed."""
     if chance == 1:
-        return f"{'':{WIDTH}}which cannot be by the promise: please report it"
+        return f"{'':{WIDTH}}which contradicts the promise: please report it"
     advice = []
-    if isinstance(settings.measure, measures.SetMeasure):  # and not one that only this scheme has
+    if isinstance(settings.measure, measures.SetMeasure):  # other schemes have it, too
         exact = "--exact" if name in SCHEMES["exact"].measures else "--scheme prefix"
         advice += [f"{exact} finds every pair"]
     advice += [option.finds_more for option in settings.scheme.options if option.finds_more]
@@ -210,26 +202,11 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
     return "\n".join(f"{'':{WIDTH}}{line}" for line in advice)
 
 
-class Angle(NamedTuple):
-    """An angle in radians, and the ends of its interval."""
+def angles(equal: int, bits: int, alpha: float) -> tuple[float, float, float]:
+    """Estimate an angle in radians; return it and its interval, which misses with P ≤ alpha.
 
-    angle: float
-    smallest: float
-    largest: float
-
-    @property
-    def cosines(self) -> tuple[float, float, float]:
-        """The cosine of the angle, the least and the most."""
-        return cos(self.angle), cos(self.largest), cos(self.smallest)
-
-
-def angle(equal: int, bits: int, alpha: float) -> Angle:
-    """The angle by so many equal bits; the interval misses it with probability `alpha` at most.
-
-    >>> [round(each, 3) for each in angle(372, 384, 0.05)]
+    >>> [round(each, 3) for each in angles(372, 384, 0.05)]
     [0.098, 0.051, 0.169]
-    >>> [round(each, 3) for each in angle(372, 384, 0.05).cosines]
-    [0.995, 0.986, 0.999]
     """
     low, high = clopper_pearson(equal, bits, alpha)
-    return Angle(pi * (1 - equal / bits), pi * (1 - high), pi * (1 - low))
+    return pi * (1 - equal / bits), pi * (1 - high), pi * (1 - low)

@@ -1,18 +1,18 @@
-"""A sample of the lines of files, all equally likely, in bounded time whatever the files' size.
+"""A sample of the lines of files of any size, all equally likely, in bounded time.
 
-Plain files are thought of as cut into *cells* of 4 KiB.  A line belongs to the cell in which it
-begins, however long it is; so a cell drawn at random brings a long line no sooner than a short one:
+Plain files are divided into *cells* of 4 KiB, some of which are drawn.  A line belongs to the cell
+in which it begins, so long lines are no more likely than short ones:
 
     │ ine 1␊line 2␊lin │ e 3␊line 4␊a lo │ ng line that goes on │  and on␊line 6␊
                           └── drawn: line 4 and all of the long line, not the rest of line 3
 
-Neighbours in a file are often near-copies, and a cell brings them together.  A pair from one cell
-is seen with probability k/C, k cells drawn of C, and another one with about (k/C)²: `pairs` says
-how many pairs of the files a pair of the sample stands for (Horvitz, Thompson 1952).
+Neighbours in a file are often near-copies, and in one cell.  With k of C cells drawn, a pair of one
+cell is seen with probability k/C, and any other with about (k/C)²: `within` and `between` are how
+many pairs of the files each stands for (Horvitz, Thompson 1952).
 
-Compressed files and pipes can only be read from the start, and are, up to a limit.
+Compressed files and pipes are read from the start, up to a limit.
 
-Letters: C cells, k of them drawn (750 or more); N lines in the files, n in the sample (3,000).
+Letters: C cells, k of them drawn (750 or more); n lines in the sample (3,000).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,7 +37,7 @@ from neardup.runtime.errors import StageError
 from neardup.sets.ragged import distinct
 
 CELL_BYTES = 1 << 12  # nothing less is read from a disk
-LEAST_CELLS = 750  # so that short lines too come from all over the file
+LEAST_CELLS = 750  # so that short lines, too, come from all over the file
 MOST_BYTES = 16 << 20  # read in all
 MOST_LINE_BYTES = 1 << 20  # of one line
 OF_LINES = InputFormat.of("shingles", None, None)
@@ -46,12 +45,11 @@ OF_LINES = InputFormat.of("shingles", None, None)
 
 @dataclass(frozen=True)
 class LineSample:
-    """Lines, and what they stand for.
+    """Lines, and the pairs of the files that a pair of them stands for.
 
-    lines: each with its line end, none blank; cells: int64 (n,), the number of the cell of each;
-    total: the number of lines of the files, exact if `whole`, else estimated by bytes; too_long:
-    how many lines were left out; origin: where they come from, in words; within, between: how many
-    pairs of lines a pair from one cell and from two stands for.
+    lines: each with its line end, none blank; cells: int64 (n,), the cell of each; total: the
+    number of lines of the files, estimated unless `whole`; too_long: the number of lines that were
+    left out; origin: in words; within, between: pairs that one of one cell, and of two, stands for.
     """
 
     lines: list[bytes]
@@ -65,25 +63,27 @@ class LineSample:
 
 
 def as_block(lines: list[bytes]) -> Any:
-    """Some lines of a sample as a block, which a parser reads."""
+    """Return lines of a sample as a block for a parser."""
     return lines if any(isinstance(line, FlawedRow) for line in lines) else b"".join(lines)
 
 
 def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) -> LineSample:
-    """At most this many lines of all the files (`-` is stdin); of tables, their rows as JSON."""
+    """Draw at most this many lines of the files (`-` is stdin); of tables, rows as JSON."""
     dice = np.random.default_rng(seed)
-    in_cells = [name for name in files if _is_plain(name) and form.is_of_lines(name)]
+    in_cells = [
+        name
+        for name in files
+        if name != "-"
+        and Path(name).suffix not in OPENERS
+        and stat.S_ISREG(os.stat(name).st_mode)
+        and form.is_of_lines(name)
+    ]
     for name in in_cells:
         with open(name, "rb") as file:
             refuse_no_lines(file.read(MAGIC_BYTES), name)
     if len(in_cells) == len(files):
         return _from_cells(files, lines, dice)
     return _from_start(files, lines, dice, form)
-
-
-def _is_plain(name: str) -> bool:
-    plain = name != "-" and Path(name).suffix not in OPENERS
-    return plain and stat.S_ISREG(os.stat(name).st_mode)
 
 
 def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> LineSample:
@@ -93,9 +93,8 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
     found: list[bytes] = []
     cells: list[int] = []
     drawn = bytes_read = line_bytes = too_long = 0
-    for cell in _shuffled(count, dice):
-        enough = len(found) >= lines and drawn >= LEAST_CELLS
-        if enough or bytes_read >= MOST_BYTES:
+    for cell in dice.choice(count, min(count, MOST_BYTES // CELL_BYTES), replace=False).tolist():
+        if (len(found) >= lines and drawn >= LEAST_CELLS) or bytes_read >= MOST_BYTES:
             break
         file = int(np.searchsorted(ends, cell, side="right"))
         first = int(ends[file - 1]) if file else 0
@@ -109,7 +108,7 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
     whole = drawn == count
     if whole or not line_bytes:
         total = float(len(found))
-    elif too_long:  # whose bytes are unknown, so that the cells must tell
+    elif too_long:  # whose bytes are unknown
         total = len(found) * count / drawn
     else:
         total = len(found) * int(sizes.sum()) / line_bytes
@@ -120,36 +119,17 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
     in_one = int(_pairs(distinct(its_cells)[1]).sum())
     in_two = int(_pairs(len(kept))) - in_one
     scale = _pairs(total) / max(within * in_one + between * in_two, 1)
-    places = "everything was read" if whole else f"{drawn:,} places all over the input were read"
+    origin = "everything was read" if whole else f"{drawn:,} places all over the input were read"
+    some = [found[i] for i in kept.tolist()]
     return LineSample(
-        [found[i] for i in kept.tolist()],
-        its_cells,
-        total,
-        whole,
-        too_long,
-        places,
-        within * scale,
-        between * scale,
+        some, its_cells, total, whole, too_long, origin, within * scale, between * scale
     )
 
 
-def _shuffled(count: int, dice: np.random.Generator) -> Iterator[int]:
-    """0 … count-1 in random order, without holding all of them where they are many."""
-    if count <= 1 << 20:
-        yield from dice.permutation(count).tolist()
-        return
-    seen: set[int] = set()
-    while True:  # never a large share of them: the bytes are bounded
-        number = int(dice.integers(count))
-        if number not in seen:
-            seen.add(number)
-            yield number
-
-
 def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
-    """(the lines that begin in a cell, how many are too long, the bytes read)."""
+    """Return the lines that begin in a cell, how many are too long, and the bytes read."""
     with open(name, "rb", buffering=0) as file:
-        before = min(start, 1)  # the byte before tells whether a line begins with the cell
+        before = min(start, 1)  # a line end there begins a line with the cell
         file.seek(start - before)
         data = file.read(before + CELL_BYTES)
         limit = len(data)
@@ -176,7 +156,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
 def _from_start(
     files: list[str], lines: int, dice: np.random.Generator, form: InputFormat
 ) -> LineSample:
-    """A sample of the first lines of each file, as many bytes from each."""
+    """Sample the first lines of each file, as many bytes from each."""
     found: list[bytes] = []
     total, too_long = 0.0, 0
     shares = []
@@ -201,19 +181,17 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> tuple[list[bytes], int, float | None]:
-    """As `_first_lines`, for a table, whose rows come in pieces."""
+    """Return the same as `_first_lines`, for a table, whose rows come in pieces."""
     found: list[bytes] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0
     for piece in form.pieces(name, name, MOST_LINE_BYTES, Start(name, 1)):
         for part in () if piece.flaw else piece.parts():
             rows += len(part)
-            if held <= limit:  # a piece may be a hundred times as large as it is in the file
-                lines = [
-                    row if isinstance(row, FlawedRow) else json_line(row) + b"\n" for row in part
-                ]
-                found += lines
-                held += sum(map(len, lines))
+            for row in part if held <= limit else ():  # pieces may be very large
+                line = row if isinstance(row, FlawedRow) else json_line(row) + b"\n"
+                found.append(line)
+                held += len(line)
         if held > limit:
             behind = piece.behind * len(found) / rows
             return found, 0, behind / size if size and behind else None
@@ -221,7 +199,7 @@ def _first_rows(form: InputFormat, name: str, limit: int) -> tuple[list[bytes], 
 
 
 def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]:
-    """(lines, how many are too long, the share of the file that was read; None: nobody knows)."""
+    """Return lines, how many are too long, and the share of the file that was read, if known."""
     with open(sys.stdin.fileno() if name == "-" else name, "rb", closefd=name != "-") as raw:
         opener = OPENERS.get(Path(name).suffix)
         stream = opener(raw) if opener else raw
@@ -250,5 +228,4 @@ def _ended(line: bytes) -> bytes:
 
 
 def _pairs(n: Any) -> Any:
-    """The number of pairs of n lines."""
     return n * (n - 1) / 2

@@ -5,17 +5,16 @@
     only in B   2: 'to be seen', 'be seen again'
     difference  … or not to be {+seen again+}
 
-Texts are noted while blocks pass by, and nothing else is held.  A shingle of words is shown as its
-words, one of characters as its characters, a spot as the antecedent and its chain.  In a bag the
-second of equal ones has its number behind it: `to be #2`.
+Texts are noted while blocks pass by, and nothing else is held.  A shingle is shown as its words or
+characters, a spot as the antecedent and its chain, and the second of equal ones in a bag with its
+number: `to be #2`.
 
-The difference is word by word, as wdiff does it; in scripts without blanks between words each
-letter is a word (see reading/shingling.py).  The words that are the same are a longest common
-subsequence, found a row of the table at a time, each a long integer with a bit for each word of B
-(Hyyrö 2004). A bit is 0 where the row goes up by one.  Of n and m words it takes n·m bits and some
-n·m/64 steps: 0.2 s for 16,000 words each.  Longer texts are cut into pieces, as many of A as of B,
-so that no table has more than CELLS bits, and the first is compared with the first, and so on: 0.9
-s for 100,000 words each, in 32 MB.  That is a difference still, only not always the smallest.
+The difference is word by word, as in wdiff; in scripts without blanks between words each letter is
+a word (see reading/shingling.py).  Equal words are a longest common subsequence, found row by row
+of a table: a long integer with a bit for each word of B, 0 where the row increases (Hyyrö 2004).
+It takes n·m bits and some n·m/64 steps: 0.2 s for 16,000 words each.  Longer texts are cut into
+equal numbers of pieces, so that no table has more than CELLS bits; their difference may then not be
+the smallest.
 
 Letters: n, m words of A and B between their equal beginnings and ends (1,000).
 """
@@ -40,7 +39,7 @@ from neardup.sets.ragged import Batch
 
 Texts = dict[bytes, dict[str, None]]  # the different texts of each id, in order
 Units = TypeVar("Units", str, "list[str]")
-Lines = list[tuple[str, str]]  # a name, and what is shown behind it
+Lines = list[tuple[str, str]]  # a name and a text
 
 CELLS = 1 << 28  # bits: of two texts of 16,384 words
 SAME, ONLY_A, ONLY_B = "same", "only_a", "only_b"
@@ -49,15 +48,15 @@ WIDTH = 12  # of the names
 COLUMNS = 100  # of a difference
 SHOWN = 5  # shingles, and keys
 LETTERS = 60  # of a shingle, or a word
-AROUND = 4  # equal words beside what differs
-CHANGED = 8  # words at each end of what differs
-CHANGES = 20  # in which texts differ
+AROUND = 4  # equal words beside a change
+CHANGED = 8  # words at each end of a change
+CHANGES = 20  # changes that are shown
 
 
 @dataclass(frozen=True)
 class ShownRecords:
-    """count: all records that were read; texts: the first text of each id that was asked for;
-    repeated: ids with several records."""
+    """count: all records of the files; texts: the first text of each id; repeated: ids of several
+    records."""
 
     count: int
     texts: dict[bytes, str]
@@ -71,10 +70,7 @@ def shown_records(
     among: Sequence[str] = (),
     others: bool = False,
 ) -> ShownRecords:
-    """The texts of these ids, as far as they are in the files; of shingle lines the shingles.
-
-    `among` and `others` are as in `read_files`.
-    """
+    """Read the texts of these ids, or their shingles; `among` and `others` as in `read_files`."""
     count = 0
     texts: dict[bytes, str] = {}
     repeated: set[bytes] = set()
@@ -97,7 +93,7 @@ def noting(
     """Pass the blocks on, and put the different texts of these ids into `held`."""
     wanted = frozenset(ids)
     for block in blocks:
-        there = form.fields or any(id_ in block.data for id_ in wanted)  # rows may spell them
+        there = form.fields or any(id_ in block.data for id_ in wanted)  # rows may escape ids
         for id_, text in texts_of(block, form) if there else ():
             if id_ in wanted:
                 held.setdefault(id_, {})[text] = None
@@ -105,18 +101,14 @@ def noting(
 
 
 def texts_of(block: Block, form: InputFormat) -> Iterator[tuple[bytes, str]]:
-    r"""The id and the text of each record of a block.
-
-    >>> list(texts_of(Block("", 1, b"a 1\tto be\nb\tor not\n"), InputFormat.of("text", None, None)))
-    [(b'a 1', 'to be'), (b'b', 'or not')]
-    """
+    """Yield the id and the text of each record of a block."""
     if not block.flaw:
         for number, id_, text in form.texts(block.data):
             yield id_ or row_id(block, number), text
 
 
 def shingles_in_words(text: str, shingler: shingling.Shingler) -> dict[int, str]:
-    """Each shingle of a cleaned text in words, in the order of the text.
+    """Return each shingle of a cleaned text in words, in the order of the text.
 
     >>> bag = shingling.Shingler.parse("word:2:bag")
     >>> list(shingles_in_words("To be or not to be", bag).values())
@@ -124,9 +116,8 @@ def shingles_in_words(text: str, shingler: shingling.Shingler) -> dict[int, str]
     """
     width = shingler.width
     if shingler.unit == "spot":
-        shingles = list(
-            _spots(shingling.bare_words(shingling.canonical_words(text)), width, shingler.distance)
-        )
+        words = shingling.bare_words(shingling.canonical_words(text))
+        shingles = list(_spots(words, width, shingler.distance))
     elif shingler.unit == "char":
         shingles = _runs(shingling.canonical(text), width)
     else:
@@ -142,7 +133,7 @@ def _runs(units: Units, width: int) -> list[Units]:
 
 
 def _spots(words: Sequence[str], chain: int, distance: int) -> Iterator[str]:
-    """The spots one after the other; reading/shingling.py has them in arrays."""
+    """Yield the spots one by one; reading/shingling.py has them in arrays."""
     for start in range(len(words)):
         if words[start] in shingling.ANTECEDENTS:
             places = [start]
@@ -156,10 +147,6 @@ def _spots(words: Sequence[str], chain: int, distance: int) -> Iterator[str]:
 
 
 def _numbered(shingles: Iterable[str]) -> Iterator[str]:
-    """
-    >>> list(_numbered(["to", "be", "to"]))
-    ['to', 'be', 'to #2']
-    """
     seen: Counter[str] = Counter()
     for shingle in shingles:
         seen[shingle] += 1
@@ -167,15 +154,17 @@ def _numbered(shingles: Iterable[str]) -> Iterator[str]:
 
 
 def word_difference(a: str, b: str) -> list[tuple[str, str]]:
-    """Words as they are written, of A where both have them, compared in their canonical form.
+    """Compare texts word by word, in canonical form; equal words are shown as in A.
 
     >>> word_difference("To be or not  to be", "to be and TO be")
     [('same', 'To be'), ('only_a', 'or not'), ('only_b', 'and'), ('same', 'to be')]
     """
     ours, theirs = shingling.words(a), shingling.words(b)
+    forms = {word: shingling.canonical(word) for word in {*ours, *theirs}}
+    folded, other = ([forms[word] for word in some] for some in (ours, theirs))
     words: list[tuple[str, str]] = []
     i = j = 0
-    for p, q in [*_same(_folded(ours), _folded(theirs)), (len(ours), len(theirs))]:
+    for p, q in [*_same(folded, other), (len(ours), len(theirs))]:
         words += [(ONLY_A, word) for word in ours[i:p]]
         words += [(ONLY_B, word) for word in theirs[j:q]]
         words += [(SAME, word) for word in ours[p : p + 1]]
@@ -184,13 +173,8 @@ def word_difference(a: str, b: str) -> list[tuple[str, str]]:
     return [(kind, shingling.joined(word for _, word in run)) for kind, run in runs]
 
 
-def _folded(words: Sequence[str]) -> list[str]:
-    forms = {word: shingling.canonical(word) for word in set(words)}
-    return [forms[word] for word in words]
-
-
 def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The places (i, j), both ascending, of words that are the same."""
+    """Yield the places (i, j) of words that are the same, both ascending."""
     shorter = min(len(a), len(b))
     head = next((i for i in range(shorter) if a[i] != b[i]), shorter)
     rest = shorter - head
@@ -206,7 +190,7 @@ def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _common(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """The places of a longest common subsequence."""
+    """Return the places of a longest common subsequence."""
     at: dict[str, int] = defaultdict(int)  # a bit for each place of a word in b
     for j, word in enumerate(b):
         at[word] |= 1 << j
@@ -235,7 +219,7 @@ class ShownText(NamedTuple):
 
 
 def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
-    """The lines about two records of this form; `texts` are theirs, if it is a form of texts."""
+    """Return the lines about two records of this form; `texts` are theirs, if it has texts."""
     if form.shingle is None:
         a, b = pair.sets.row(0), pair.sets.row(1)
         only_a, only_b = np.setdiff1d(a, b).tolist(), np.setdiff1d(b, a).tolist()
@@ -251,7 +235,7 @@ def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
 
 
 def _shown_text(pair: Batch, row: int, form: InputFormat, texts: Texts) -> ShownText:
-    """The cleaned text of a record: of those of its id, the one with its shingles."""
+    """Return the cleaned text of a record, which may be one of several of its id."""
     assert form.shingle
     values = set(pair.sets.row(row).tolist())
     cleaned = [form.clean(text) for text in texts[pair.ids[row]]]
@@ -264,17 +248,13 @@ def _words_of(shingles: dict[int, str], hashes: set[int]) -> str:
 
 
 def _cut(text: str) -> str:
-    """Cut a text short, and escape its control characters.
-
-    >>> _cut("be\\x1b"), len(_cut("x" * 100))
-    ('be\\\\x1b', 61)
-    """
+    """Cut a text short, and escape its control characters."""
     clear = shown(text[:LETTERS].encode("utf-8", "backslashreplace"), limit=10 * LETTERS)[1:-1]
     return clear + "…" * (len(text) > LETTERS)
 
 
 def listed(values: Sequence[object]) -> str:
-    """The number of values, and the first few.
+    """Format the number of values, and the first few.
 
     >>> listed([1, 2, 3, 4, 5, 6]), listed([])
     ('6: 1, 2, 3, 4, 5 …', '0')
@@ -285,7 +265,7 @@ def listed(values: Sequence[object]) -> str:
 
 
 def difference(a: str, b: str) -> str:
-    """The difference as wdiff shows it, long parts cut short, in one line or several.
+    """Format the difference as wdiff does, long parts cut short, in one line or several.
 
     >>> difference("one two three four five six", "one two three four five SIX seven")
     '… three four five six {+seven+}'
@@ -295,12 +275,12 @@ def difference(a: str, b: str) -> str:
     if not changes:
         return "none: the same words in the same order"
     end = len(parts) if len(changes) <= CHANGES else changes[CHANGES]
-    words = [
-        MARKS[kind].format(
-            _shortened(kind, shingling.words(text), first=not i, last=i == len(parts) - 1)
-        )
-        for i, (kind, text) in enumerate(parts[:end])
-    ]
+    words = []
+    for i, (kind, text) in enumerate(parts[:end]):
+        before = after = CHANGED
+        if kind == SAME:  # only the words beside a change
+            before, after = AROUND * (i > 0), AROUND * (i < len(parts) - 1)
+        words.append(MARKS[kind].format(_shortened(shingling.words(text), before, after)))
     if end < len(parts):
         words.append(f"… and {len(changes) - CHANGES:,} more")
     width = COLUMNS - WIDTH
@@ -308,11 +288,8 @@ def difference(a: str, b: str) -> str:
     return f"\n{'':{WIDTH}}".join(lines)
 
 
-def _shortened(kind: str, words: list[str], first: bool, last: bool) -> str:
-    """The ends of a part of a difference; of equal words only those beside a change."""
-    before = after = CHANGED
-    if kind == SAME:
-        before, after = AROUND * (not first), AROUND * (not last)
+def _shortened(words: list[str], before: int, after: int) -> str:
+    """Keep so many words at both ends."""
     end = max(before, len(words) - after)
     left, between, right = words[:before], words[before:end], words[end:]
     if len(between) > 1:

@@ -61,11 +61,7 @@ OPENERS: dict[str, Callable[..., Any]] = {
 
 
 def suffix_of(name: str) -> str:
-    """Return the last extension.
-
-    >>> suffix_of("corpus.jsonl.gz"), suffix_of("part-00000"), suffix_of("a.b/.c")
-    ('.gz', '', '')
-    """
+    """Return the last extension: .gz of corpus.jsonl.gz."""
     return os.path.splitext(name.rstrip("/"))[1].rstrip(".")
 
 
@@ -106,10 +102,7 @@ def _damages() -> tuple[type[Exception], ...]:
 
 
 def unpacked(name: str, passed: Callable[[int], None] | None = None) -> Iterator[bytes]:
-    """Yield the bytes of a file in blocks, unpacked where it is compressed.
-
-    `passed` is called with how many bytes of the file on disk have been read.
-    """
+    """Yield the bytes of a file, unpacked; call `passed` with how many on disk have been read."""
     with opened(name, name) as stream:
         for data in iter(lambda: stream.read(READ_BYTES), b""):
             if passed:
@@ -140,11 +133,7 @@ def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 
 
 def kind_by_name(name: str) -> str | None:
-    """Return the kind of input that the extension names, if it names one.
-
-    >>> kind_by_name("c4.json.gz"), kind_by_name("a.csv"), kind_by_name("videos.txt")
-    ('jsonl', 'csv', None)
-    """
+    """Return the kind of input that the extension names, if any: jsonl for c4.json.gz."""
     return BY_SUFFIX.get(suffix_of(plain_name(name)).lower())
 
 
@@ -190,10 +179,7 @@ SIGNATURES = (
 
 
 def refuse_no_lines(start: bytes, name: str) -> None:
-    """StageError where a file begins (`start`) as one without lines does; `name` may be "-".
-
-    >>> refuse_no_lines(b"PAR1 7 8 9", "videos.txt")
-    """
+    """StageError where a file begins (`start`) as one without lines does; `name` may be "-"."""
     for signature, what, remedy in SIGNATURES:
         if re.match(signature, start):
             if remedy.startswith("--"):

@@ -20,7 +20,7 @@ from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import Fields, Record, Text
-from neardup.runtime.errors import NUMBER_ROWS, UsageError
+from neardup.runtime.errors import NUMBER_ROWS, UsageError, not_one_of
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bagged, counted
 
@@ -52,7 +52,7 @@ class InputFormat(NamedTuple):
     ) -> InputFormat:
         """Read the options; without `input_` the kind is inferred from the names of files."""
         if input_ not in (None, *INPUTS):
-            raise UsageError(f"--input: {input_!r} is not one of {', '.join(INPUTS)}")
+            raise UsageError(f"--input: {not_one_of(input_, INPUTS)}")
         check_names(input_, names)
         kinds = {kind_by_name(name) or DEFAULT_INPUT for name in names} or {DEFAULT_INPUT}
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)

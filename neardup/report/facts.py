@@ -1,32 +1,114 @@
-"""The figures of a graph of pairs: everything that the page says in numbers, as plain values.
+"""The graph of the pairs, and its figures: all that the page has in numbers, as plain values.
 
-A chain is in a cluster of which not every two members are a pair:
+A cluster has a chain if not every two members are a pair:
 
     A ~ B ~ C       A and B are a pair, and B and C, but not A and C
 
 In each such cluster a breadth-first search goes from its first record to the farthest one, and from
-there to the farthest again.  The path between these two is a shortest one, so no other pair of the
-graph is a short cut; in a tree it is the longest there is (and else at least half as long).
+there to the farthest again.  The path between these two is a shortest one: no other pair of the
+graph is a short cut.  In a tree it is the longest such path, and else at least half as long.
+
+In memory: the id of each record that is in a pair, and all pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from neardup.report.pair_graph import MILLION, Found, Node, PairGraph
+from neardup.lines.answer_lines import exact_pair
+from neardup.sets.union_find import Forest
 
+MILLION = 10**6
 SHOWN = 10  # clusters, and pairs of each kind
 MEMBERS = 4  # of a cluster that is shown
 SPARE = 50  # equal pairs, some of which may have other texts
 STEPS = (1000, 2000, 5000, 10000, 20000, 50000, 100000)  # of the histogram, in millionths
 MOST_STEPS = 12
 MOST_WALKED = 500_000  # pairs, in all searches: the largest clusters first
-Links = Mapping[int, Mapping[int, int]]  # record → each that it is a pair with → the pair's number
+Links = Mapping[int, Mapping[int, int]]  # record → partner → number of the pair
+
+
+class Node(NamedTuple):
+    """A record: its id, and whether it belongs to the old collection (--against)."""
+
+    id: bytes
+    old: bool = False
+
+
+class Found(NamedTuple):
+    """A pair line; the similarity in millionths."""
+
+    a: Node
+    b: Node
+    similarity: int
+
+
+@dataclass(frozen=True)
+class PairGraph:
+    """n records in bytewise order of their ids, and m pairs, each once, in order.
+
+    left, right: int64 (m,), left < right; similarity: int64 (m,), in millionths; roots: int64 (n,),
+    the first record of the cluster of each.
+    """
+
+    nodes: list[Node]
+    left: np.ndarray
+    right: np.ndarray
+    similarity: np.ndarray
+    roots: np.ndarray
+
+    @classmethod
+    def of(cls, found: Iterable[Found]) -> PairGraph:
+        """Make the graph; a pair that was found twice has the higher similarity.
+
+        >>> a, b, c = map(Node, (b"a", b"b", b"c"))
+        >>> graph = PairGraph.of([Found(c, b, 900000), Found(b, c, 950000), Found(a, a, 1)])
+        >>> graph.nodes == [a, b, c], graph.left.tolist(), graph.right.tolist()
+        (True, [1], [2])
+        >>> graph.similarity.tolist(), graph.roots.tolist()
+        ([950000], [0, 1, 1])
+        """
+        numbers: dict[Node, int] = {}
+        ends: list[int] = []
+        likeness: list[int] = []
+        for a, b, similarity in found:
+            ends += numbers.setdefault(a, len(numbers)), numbers.setdefault(b, len(numbers))
+            likeness.append(similarity)
+        nodes = sorted(numbers)
+        place = np.empty(len(nodes), np.int64)
+        place[[numbers[node] for node in nodes]] = np.arange(len(nodes))
+        couples = np.sort(place[np.array(ends, np.int64)].reshape(-1, 2), axis=1)
+        similarities = np.array(likeness, np.int64)
+        order = np.lexsort((-similarities, couples[:, 1], couples[:, 0]))
+        order = order[couples[order, 0] != couples[order, 1]]
+        couples = couples[order]
+        first = np.ones(len(order), bool)
+        first[1:] = (couples[1:] != couples[:-1]).any(axis=1)
+        left, right = couples[first].T
+        forest = Forest(len(nodes))
+        forest.join_all(left, right)
+        roots = forest.roots(np.arange(len(nodes))).astype(np.int64)
+        return cls(nodes, left, right, similarities[order[first]], roots)
+
+    def pair(self, number: int) -> Found:
+        a, b = self.nodes[self.left[number]], self.nodes[self.right[number]]
+        return Found(a, b, int(self.similarity[number]))
+
+
+def found_pair(line: bytes) -> Found:
+    r"""Parse a pair line.
+
+    >>> found_pair(b"a\tb\t0.912345\told")
+    Found(a=Node(id=b'a', old=False), b=Node(id=b'b', old=True), similarity=912345)
+    """
+    a, b, similarity = exact_pair(line)
+    old = line.split(b"\t")[3:4] == [b"old"]
+    return Found(Node(a), Node(b, old), int(similarity.replace(b".", b"")))
 
 
 @dataclass(frozen=True)
@@ -36,7 +118,7 @@ class Bar:
 
 
 class Cluster(NamedTuple):
-    """size: of its records; pairs: how many it has; members: the first ones."""
+    """The number of records and of pairs, and the first members."""
 
     size: int
     pairs: int
@@ -45,8 +127,8 @@ class Cluster(NamedTuple):
 
 @dataclass(frozen=True)
 class Chains:
-    """clusters: with a chain; couples: of members of one cluster; apart: those of them that are
-    not a pair; searched: clusters; longest: the pairs of the longest chain that was found."""
+    """clusters: with a chain; couples: of members of one cluster; apart: couples that are not a
+    pair; searched: clusters; longest: the pairs of the longest chain that was found."""
 
     clusters: int
     apart: int
@@ -57,11 +139,11 @@ class Chains:
 
 @dataclass(frozen=True)
 class Facts:
-    """The figures.  Lists have the first few pairs and clusters; counts are of all.
+    """The figures: counts of all, and the first few pairs and clusters.
 
-    equal: pairs of similarity 1; most, least: the most similar pairs below 1, and the least similar
-    ones, from different clusters if there are enough; same: some of the equal pairs; old: whether
-    there are old records, which are not compared with each other.
+    equal: pairs of similarity 1; same: some of them; most, least: the most similar pairs below 1,
+    and the least similar ones, from different clusters if possible; old: some records are old, and
+    these are not compared with each other.
     """
 
     pairs: int
@@ -105,7 +187,7 @@ def facts_of(graph: PairGraph, threshold: Fraction | None) -> Facts:
 
 
 def _first(graph: PairGraph, order: np.ndarray, count: int) -> list[Found]:
-    """The first pairs in this order: one of each cluster, then others if there are too few."""
+    """Return the first pairs in this order: one of each cluster, then others."""
     _, places = np.unique(graph.roots[graph.left[order]], return_index=True)
     places.sort()
     others = np.setdiff1d(np.arange(min(len(order), 2 * count)), places)
@@ -125,7 +207,7 @@ def _largest(graph: PairGraph, roots: np.ndarray, sizes: np.ndarray) -> list[Clu
 
 
 def _sizes(sizes: np.ndarray) -> list[Bar]:
-    """The histogram of the sizes of clusters: 2, 3, 4, and on in ranges that double.
+    """Make the histogram of the sizes of clusters: 2, 3, 4, and ranges that double.
 
     >>> _sizes(np.array([2, 2, 3, 9]))
     [Bar(label='2', count=2), Bar(label='3', count=1), Bar(label='4', count=0), \
@@ -140,7 +222,7 @@ Bar(label='5–8', count=0), Bar(label='9–16', count=1)]
 
 
 def _similarities(similarity: np.ndarray, threshold: Fraction | None) -> list[Bar]:
-    """The histogram of similarities from the threshold up; similarity 1 has its own bar.
+    """Make the histogram of similarities from the threshold up; similarity 1 has its own bar.
 
     >>> _similarities(np.array([900000, 951000, 1000000]), Fraction(19, 20))[-3:]
     [Bar(label='0.990–0.995', count=0), Bar(label='0.995–1', count=0), Bar(label='1', count=1)]
@@ -186,16 +268,15 @@ def _chains(graph: PairGraph) -> Chains:
 
 def _links(graph: PairGraph, wanted: np.ndarray) -> Links:
     links: dict[int, dict[int, int]] = {}
-    numbers = np.flatnonzero(wanted)
-    columns = numbers, graph.left[numbers], graph.right[numbers]
-    for number, a, b in zip(*(column.tolist() for column in columns)):
+    for number in np.flatnonzero(wanted).tolist():
+        a, b = int(graph.left[number]), int(graph.right[number])
         links.setdefault(a, {})[b] = number
         links.setdefault(b, {})[a] = number
     return links
 
 
 def _farthest(links: Links, start: int) -> Sequence[int]:
-    """The shortest path from `start` to the record farthest away.
+    """Return a shortest path from `start` to the record farthest away.
 
     >>> _farthest({1: {2: 0}, 2: {1: 0, 3: 1}, 3: {2: 1}}, 1)
     [1, 2, 3]

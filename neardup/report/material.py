@@ -1,21 +1,19 @@
-"""What the page is made of: what was asked, the audit, the removed records, the pairs and texts.
+"""The material of the page: what was asked, the audit, the removed records, the pairs and texts.
 
-What was asked is read from the run's own file beside its answer, or else taken from options; the
-page says of everything else that it is not known.  The rows of `audit` are read as they were
-printed: the report computes no interval of its own.
+What was asked is read from the run's own file beside its answer, or else taken from the options.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.evaluation.exact_answers import options_of
+from neardup.evaluation.exact_answers import options_of, parsed_lines
 from neardup.evaluation.pair_elements import shown_records, word_difference
 from neardup.lines.answer_lines import parse_removed
 from neardup.options.settings import form_of, settings_before_counts
@@ -23,20 +21,19 @@ from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.blocks import read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
-from neardup.report.facts import SHOWN, Facts
-from neardup.report.pair_graph import Found, Node, parsed_lines
+from neardup.report.facts import SHOWN, Facts, Found, Node
 from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.runtime.summary import BAD
 from neardup.stored.index_manifest import is_index
 
 FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
-NAMING = {"--against", "--counts"}  # files, which may be called otherwise from here
+NAMING = {"--against", "--counts"}  # files, whose names may differ from here
 ANSWERS = ("pairs", "links")
 NAME = "neardup report"
 Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has them
 AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `exact_answers.row` writes it
-AUDIT_NEEDS = ("ids looked at", "recall", "precision")
+AUDIT_NEEDS = {"ids looked at", "recall", "precision"}
 AUDIT_LINE = 1 << 20
 FIRST = 20  # removed records that are shown
 REASONS = 10
@@ -44,8 +41,11 @@ REASONS = 10
 
 @dataclass(frozen=True)
 class Asked:
-    """source: where this is known from; options: as they were given; form: the input format of the
-    records.  Anything "", None or empty is not known."""
+    """What was asked of the run; anything "", None or empty is not known.
+
+    source: where this is known from; options: as given; form: the input format of the records;
+    indexed: some old records are in an index.
+    """
 
     source: str
     options: list[str]
@@ -57,7 +57,7 @@ class Asked:
     files: list[str] = field(default_factory=list)
     old_files: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
-    indexed: bool = False  # whether there were old records in an index
+    indexed: bool = False
 
     def shown_options(self) -> list[str]:
         """The options without defaults."""
@@ -65,7 +65,7 @@ class Asked:
 
 
 def file_of_run(pairs: str) -> Path | None:
-    """The file that the run has left in the folder of pairs, or beside the file."""
+    """Return the run's own file, in the folder of pairs or beside the file of pairs."""
     path = Path(run_file_name(pairs))
     return path if pairs != "-" and path.is_file() else None
 
@@ -89,8 +89,7 @@ def asked_of_options(options: Options) -> Asked:
 
 
 def asked_of_run(path: Path, options: Options) -> Asked:
-    """Read what was asked from a run's own file; UsageError if the command line contradicts it,
-    StageError for the file of another version."""
+    """Read what was asked from a run's own file; UsageError if the command line contradicts it."""
     run = RunFile.of(path)
     _check_output(run.output, f"{path}: --output")
     for option in options.arguments():
@@ -107,7 +106,7 @@ def asked_of_run(path: Path, options: Options) -> Asked:
         run.promise,
         run.output == "links",
         run.files,
-        [name for name in given.against if not is_index(name)],  # which has no texts
+        [name for name in given.against if not is_index(name)],
         run.counts,
         any(map(is_index, given.against)),
     )
@@ -120,8 +119,8 @@ def _default(flag: str) -> str:
 def _check_output(output: str, flag: str) -> None:
     if output not in ANSWERS:
         raise UsageError(
-            f"{flag}={output}: the report is of pairs; run with --output pairs, and name what "
-            "--output removed, or --removed, has written by --removed FILE"
+            f"{flag}={output}: the report needs pairs; run with --output pairs, and name the "
+            "removed records by --removed FILE"
         )
 
 
@@ -131,12 +130,13 @@ class Audited(NamedTuple):
 
 
 def read_audit(file: str) -> dict[str, Audited]:
-    """The rows of the table that `audit` has printed, by name; StageError for any other file."""
-    lines: list[str] = []
+    """Read the rows of the table that `audit` has printed, by name; StageError."""
+    rows = {}
     for block in read_files([file], AUDIT_LINE):
-        lines += block.data.decode("utf-8", "replace").splitlines()
-    rows = audited(lines)
-    if not all(name in rows for name in AUDIT_NEEDS):
+        for line in block.data.decode("utf-8", "replace").splitlines():
+            if row := AUDIT_ROW.fullmatch(line):
+                rows[row[1]] = Audited(row[2], row[3] or "")
+    if not rows.keys() >= AUDIT_NEEDS:
         raise StageError(
             f"{file}: is not what `python3 -m neardup audit` prints; write that to a file, and "
             "name it by --audit"
@@ -144,18 +144,8 @@ def read_audit(file: str) -> dict[str, Audited]:
     return rows
 
 
-def audited(lines: Iterable[str]) -> dict[str, Audited]:
-    """Parse the rows of a table of `audit`.
-
-    >>> audited(["recall                              0.997468  0.990885 to 0.999694", "", "x:"])
-    {'recall': Audited(value='0.997468', note='0.990885 to 0.999694')}
-    """
-    rows = filter(None, map(AUDIT_ROW.fullmatch, lines))
-    return {row[1]: Audited(row[2], row[3] or "") for row in rows}
-
-
 class Gone(NamedTuple):
-    """A removed record, and the one it duplicates; similarity: as printed, `-` if only chained."""
+    """A removed record, the one it duplicates, and the similarity, `-` if only chained."""
 
     id: bytes
     kept: bytes
@@ -164,8 +154,8 @@ class Gone(NamedTuple):
 
 @dataclass(frozen=True)
 class RemovedRecords:
-    """count: of removed records; chained: of them by a chain alone; first: the first ones; kept:
-    the number of records that they duplicate; reasons: the most frequent of these, with counts."""
+    """count: of all; chained: by a chain alone; first: the first ones; kept: the number of records
+    that they duplicate; reasons: the most frequent of these, with counts."""
 
     count: int
     chained: int
@@ -189,7 +179,7 @@ def read_removed(file: str) -> RemovedRecords:
 
 
 def shingle_difference(a: str, b: str) -> Parts:
-    """Compare sets, which have no order: first what only one has, then what both have.
+    """Compare sets: first what only one has, then what both have.
 
     >>> shingle_difference("10 9 1", "1 2 9")
     [('only_a', '10'), ('only_b', '2'), ('same', '1 9')]
@@ -206,7 +196,7 @@ def shingle_difference(a: str, b: str) -> Parts:
 @dataclass(frozen=True)
 class Material:
     """pairs: the file or folder of the answer; texts: of the records that are shown; repeated:
-    records whose id other records have, too; records: how many there are."""
+    records that share their id with others; records: the number of all records."""
 
     pairs: str
     asked: Asked
@@ -224,7 +214,7 @@ class Material:
         return {name[len(BAD) :]: n for name, n in counts.items() if name.startswith(BAD)}
 
     def difference(self, a: Node, b: Node) -> Parts:
-        """Compare the texts of two records, or their shingles; [] where one is not known."""
+        """Compare the texts of two records, or their shingles; [] if one is not known."""
         if a not in self.texts or b not in self.texts:
             return []
         differ = shingle_difference if self.asked.form.shingle is None else word_difference
@@ -236,7 +226,7 @@ class Material:
         return self.difference(Node(gone.id), Node(gone.kept, old))
 
     def most_similar(self) -> list[Found]:
-        """Pairs below 1; if there are too few, those of similarity 1 with different texts, too."""
+        """Return pairs below 1; if there are too few, also equal ones with different texts."""
         known = (pair for pair in self.facts.same if {pair.a, pair.b} <= self.texts.keys())
         others = [pair for pair in known if words(self.texts[pair.a]) != words(self.texts[pair.b])]
         return (others[: SHOWN - len(self.facts.most)] + self.facts.most)[:SHOWN]
@@ -249,7 +239,7 @@ def gathered_material(
     removed: RemovedRecords | None,
     audit: Mapping[str, Audited],
 ) -> Material:
-    """Read the records once, for the texts of those that are shown."""
+    """Read the records, for the texts of those that are shown."""
     nodes = _shown_nodes(facts, removed)
     texts: dict[Node, str] = {}
     repeated: set[Node] = set()
@@ -266,7 +256,7 @@ def gathered_material(
 
 
 def _shown_nodes(facts: Facts, removed: RemovedRecords | None) -> set[Node]:
-    """The records that the page shows; one that a removed record duplicates may be old."""
+    """Return the records that the page shows; those that removed records duplicate may be old."""
     pairs = [*facts.most, *facts.least, *facts.same, *facts.chains.longest]
     nodes = {node for pair in pairs for node in (pair.a, pair.b)}
     nodes.update(node for cluster in facts.largest for node in cluster.members)

@@ -1,7 +1,7 @@
 """The page: one HTML document with its style inside, which loads nothing and runs nothing.
 
-`page.html.j2` has the words and elements, `page.css` the style, and this file the functions that
-the template calls.  Jinja escapes every value; `shown` also makes hidden letters visible.
+`page.html.j2` has the words and elements, and calls functions of this file.  Jinja escapes every
+value; `shown` also makes hidden letters visible.
 """
 
 import re
@@ -13,26 +13,24 @@ from typing import Any
 
 from neardup.reading.shingling import joined
 from neardup.reading.shingling import words as words_of
-from neardup.report.facts import Bar
+from neardup.report.facts import Bar, Found, Node
 from neardup.report.material import Material, Parts
-from neardup.report.pair_graph import Found, Node
 from neardup.runtime import VERSION
 from neardup.runtime.errors import StageError
 
-# Nothing but the style that is in it: whatever a text might smuggle in would be refused.
+# Only its own style: anything that a text might smuggle in is refused.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 MEMBER_ROOM, REMOVED_ROOM, LITTLE = 400, 160, 3  # letters of a text; words of context
 MOST_LINKS = 12  # of a chain
-LONGEST_ID = 80  # letters of one that is shown
-SLIVER = 0.6  # of a bar of a hundred: what is there can be seen
-# Differences, cut to the room of the page.
+LONGEST_ID = 80  # letters
+SLIVER = 0.6  # per cent: the shortest bar
 RUN = 40  # words of one difference
 WORD = 200  # letters of a word
-ROOM = 1200  # letters in all
+ROOM = 1200  # letters of all differences
 LEAST_GAP = 4  # words: fewer are shown
 GAP, DIFFERING = "gap", "differing"
 DIFFERENT = ("only_a", "only_b")
-# Control characters, marks of direction (which can make a text read as another one), surrogates.
+# Control characters, marks of direction (which can disguise a text), surrogates.
 UNSEEN = re.compile(
     "[\0-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
@@ -41,7 +39,7 @@ LINE_END_IN_TEXT = re.compile(r"(?<!>)\s*\n\s*|\s*\n\s*(?!<)")  # of the templat
 
 
 def check_jinja() -> None:
-    """Raise StageError where the package that fills the page in is missing."""
+    """StageError if the package jinja2 is missing."""
     try:
         import jinja2  # noqa: F401
     except ImportError:
@@ -78,24 +76,23 @@ def page(material: Material) -> str:
 
 
 def shown(value: Any) -> Any:
-    """Replace letters of a text that cannot be seen by their codes.
+    """Replace invisible letters of a text by their codes.
 
     >>> shown("<a>\\u202e\\0"), shown(7)
     ('<a>⟨U+202E⟩⟨U+0000⟩', 7)
     """
-    if type(value) is not str:  # a number, or what a macro has made
+    if type(value) is not str:  # a number, or made by a macro
         return value
     return UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", value)
 
 
 def id_text(id_: bytes) -> str:
-    """An id as text, cut where it is very long."""
     text = id_.decode("utf-8", "backslashreplace")
     return text if len(text) <= LONGEST_ID else text[: LONGEST_ID - 1] + "…"
 
 
 def names(files: list[str]) -> str:
-    """The name of the first file, and how many more there are.
+    """Name the first file, and the number of others.
 
     >>> names(["a/pairs.tsv"]), names(["x", "y", "z"])
     ('pairs.tsv', 'x and 2 more files')
@@ -109,7 +106,7 @@ def comma(count: int) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A count with its noun.
+    """Format a count with its noun.
 
     >>> counted(1, "pair"), counted(1200, "pair")
     ('1 pair', '1,200 pairs')
@@ -118,35 +115,22 @@ def counted(count: int, noun: str) -> str:
 
 
 def similar(count: int) -> str:
-    """The beginning of a sentence about so many pairs.
-
-    >>> similar(0), similar(1), similar(7)
-    ('No pair is', 'One pair is', '7 pairs are')
-    """
+    """Begin a sentence about so many pairs."""
     few = {0: "No pair is", 1: "One pair is"}
     return few.get(count, f"{count:,} pairs are")
 
 
 def percent(part: int, whole: int) -> str:
-    """A percentage in brackets; "" where the whole is not known.
-
-    >>> percent(1, 8), percent(1, 0)
-    (' (12.5 %)', '')
-    """
+    """Format a percentage in brackets; "" if the whole is not known."""
     return f" ({100 * part / whole:.1f} %)" if whole else ""
 
 
 def millionths(similarity: int) -> str:
-    """A similarity in decimals.
-
-    >>> millionths(912345), millionths(1000000)
-    ('0.912345', '1.000000')
-    """
     return "{}.{:06}".format(*divmod(similarity, 10**6))
 
 
 def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float]]:
-    """Each row with the length of its bar, 0 to 100; any count but 0 gets a bar to be seen.
+    """Yield each row with the length of its bar, 0 to 100; only a count of 0 has none.
 
     >>> [length for _, length in lengths([Bar("a", 5), Bar("b", 10), Bar("c", 0)], False)]
     [50.0, 100.0, 0.0]
@@ -162,12 +146,12 @@ def same(parts: Parts) -> bool:
 
 
 def distinct(pairs: Sequence[Found]) -> bool:
-    """Whether no record is in two of these pairs."""
+    """Return True if no record is in two of these pairs."""
     return len({node for pair in pairs for node in (pair.a, pair.b)}) == 2 * len(pairs)
 
 
 def along(links: Sequence[Found]) -> list[Node]:
-    """The records of a chain of two pairs or more, in order."""
+    """Return the records of a chain of two pairs or more, in order."""
     first, second = links[0], links[1]
     nodes = [first.a if first.b in (second.a, second.b) else first.b]
     for link in links:
@@ -176,11 +160,10 @@ def along(links: Sequence[Found]) -> list[Node]:
 
 
 def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
-    """Cut the parts that are the same to `context` words on either side of a difference, and all
-    parts together to `room` letters.
+    """Cut equal parts to `context` words beside a difference, and all parts to `room` letters.
 
-    A part of the kind `gap` is the number of words that are left out; at the end `differing`, if
-    there are differences among them.
+    A part of the kind `gap` is the number of words that are left out; the last one is `differing`
+    if there are differences among them.
 
     >>> passages([("same", "1 2 3 4 5 6 7 8 9 10 11 12"), ("only_a", "x"), ("same", "y")])
     [('gap', '4'), ('same', '5 6 7 8 9 10 11 12'), ('only_a', 'x'), ('same', 'y')]
@@ -203,26 +186,20 @@ def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
 
 
 def _fitting(words: Sequence[str], room: int) -> Sequence[str]:
-    """The first words, until the room (letters and blanks) is taken.
-
-    >>> _fitting(["a", "b", "c"], 3)
-    ['a', 'b']
-    """
+    """Return the first words, until the room (letters and blanks) is taken."""
     taken = accumulate((len(word) + 1 for word in words), initial=0)
     return [word for word, before in zip(words, taken) if before < room]
 
 
 def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
-    """The parts with gaps in place of words that are too far from a difference."""
+    """Yield the parts, with gaps in place of words that are too far from a difference."""
     last = len(parts) - 1
     for i, (kind, text) in enumerate(parts):
         words = words_of(text)
+        before, after = RUN, 0
         if kind == "same":
-            before = context if i else 0
-            after = context if i < last else 0
-        else:
-            before, after = RUN, 0
-        if not last:  # nothing differs: as much of the beginning as there is room for
+            before, after = context * (i > 0), context * (i < last)
+        if not last:  # nothing differs
             before = ROOM
         if len(words) - before - after < LEAST_GAP:
             yield kind, _short(words)
@@ -235,11 +212,7 @@ def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
 
 
 def _short(words: Sequence[str]) -> str:
-    """Words as text, each cut to WORD letters.
-
-    >>> _short(["a", "b" * 300])[-3:]
-    'bb…'
-    """
+    """Join words, each cut to WORD letters."""
     return joined(word if len(word) <= WORD else word[:WORD] + "…" for word in words)
 
 

@@ -1,8 +1,7 @@
 """What a stage counts, and how it reports that.
 
-stdout carries data only.  At its end a stage reports its counters: as Hadoop counters inside a
-Hadoop task; as a JSON file where `reports`, or `NEARDUP_REPORT`, names a folder, whose files
-`summarize` adds up; and else in words on stderr.
+stdout carries data only.  A stage reports its counts as Hadoop counters in a Hadoop task; as a JSON
+file where NEARDUP_REPORT names a folder, whose files `summarize` adds up; and else on stderr.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
@@ -27,9 +27,8 @@ STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silen
 class Counters:
     """Named counts, and the first bad lines.
 
-    `progress` names a count to show while the stage works: on stderr, if that is a terminal, or as
-    the status of a Hadoop task.  `reports` is the folder for a report, "" where the stage prints
-    its own summary; by default the environment names it.
+    progress: the count to show while the stage works, on a terminal or as a Hadoop task's status
+    reports: the folder for a report, "" to print a summary; by default that of the environment
     """
 
     def __init__(self, stage: str, progress: str = "", reports: str | None = None):
@@ -50,8 +49,8 @@ class Counters:
         self.bad_lines: list[tuple[str, int, str]] = []
         self.repeated = b""  # the smallest repeated id
         self.of_rows = False  # whether records are rows of a table, which can be numbered
-        self._usual_id: bytes | None = None  # the most frequent id of the first batch
-        self._of_usual_id = 0
+        self._one_id: bytes | None = None  # the most frequent id of the first batch
+        self._of_one_id = 0
 
     def add(self, name: str, count: int) -> None:
         self.counts[name] = self.counts.get(name, 0) + count
@@ -88,30 +87,18 @@ class Counters:
 
     def count_ids(self, ids: Sequence[bytes]) -> None:
         """Count the records of the most frequent id; b"" is that of rows without one."""
-        if self._usual_id is None and ids:
-            self._usual_id = Counter(ids).most_common(1)[0][0]
-        if self._usual_id:
-            self._of_usual_id += ids.count(self._usual_id)
-
-    @property
-    def one_id(self) -> str:
-        """The id that more than a quarter of the records of this stage have, or "".
-
-        The summary asks for half of all records: this process may have seen fewer of them.
-        """
-        if self._usual_id and 4 * self._of_usual_id > self.counts.get("records", 0):
-            return self._usual_id.decode("utf-8", "backslashreplace")
-        return ""
+        if self._one_id is None and ids:
+            self._one_id = Counter(ids).most_common(1)[0][0]
+        if self._one_id:
+            self._of_one_id += ids.count(self._one_id)
 
     def totals(self) -> dict[str, int]:
-        """Return all counts, by name."""
-        return {**self.counts, **({ONE_ID: self._of_usual_id} if self.one_id else {})}
+        """Return all counts; that of one id if a quarter of the records of this process have it."""
+        many = self._of_one_id and 4 * self._of_one_id > self.counts.get("records", 0)
+        return {**self.counts, **({ONE_ID: self._of_one_id} if many else {})}
 
     def report(self) -> None:
-        """Report what was counted; see the head of this file.
-
-        StageError, where the stage prints its own summary, if the input could not be read.
-        """
+        """Report what was counted; StageError where a stage by itself could not read its input."""
         if self._on_terminal:
             self._show("")
         if self._reports:
@@ -136,13 +123,15 @@ class Counters:
 
     def as_dict(self) -> dict[str, Any]:
         """Return a report, in plain JSON values."""
+        totals = self.totals()
+        one_id = (self._one_id or b"") if ONE_ID in totals else b""
         return {
             "stage": self.stage,
-            "counts": self.totals(),
+            "counts": totals,
             "bad_lines": self.bad_lines,
             "promise": self.promise,
             "repeated": self.repeated.decode("utf-8", "backslashreplace"),
-            "one_id": self.one_id,
+            "one_id": one_id.decode("utf-8", "backslashreplace"),
             "of_rows": self.of_rows,
             "started": self.started,
             "ended": time.time(),
@@ -155,12 +144,7 @@ class Counters:
 
 def reports_in(folder: str) -> list[dict[str, Any]]:
     """Return the reports that the stages of a run have written there."""
-    reports = []
-    for name in sorted(os.listdir(folder)):
-        if name.endswith(".json"):
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                reports.append(json.load(file))
-    return reports
+    return [json.loads(path.read_bytes()) for path in sorted(Path(folder).glob("*.json"))]
 
 
 def summarize(folder: str, whole: bool = True) -> str:

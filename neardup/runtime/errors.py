@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 ON_CLUSTER, ON_SPARK, COUNT_TOKENS = "./run_hadoop.sh", "./run_spark.sh", "./step.py count"
 JOB = "./job.py"
@@ -17,7 +17,7 @@ PROGRAMS = {
     "mapper.py": "./mapper.py",
     "step.py count": COUNT_TOKENS,
 }
-COMMAND = "neardup "  # and a name, as a command is called
+AS_MODULE, AS_COMMAND = "python3 -m neardup", "neardup"  # before the name of a command
 TASK = "mapreduce_map_input_file"
 LONGEST = 300  # of a longer line the options are easier to see alone
 
@@ -32,6 +32,32 @@ class UsageError(Exception):
 
 class WireError(StageError):
     """A line between two stages that no stage of this program wrote."""
+
+
+def as_called(text: str) -> str:
+    """Return a text that names commands, `python3 -m neardup why`, as the user calls them."""
+    return text.replace(AS_MODULE, AS_COMMAND) if sys.argv[0].startswith(AS_COMMAND) else text
+
+
+def nearest(word: str, names: Iterable[str]) -> str:
+    """Return "; did you mean …?", or "" where no name is like the word.
+
+    >>> nearest("--treshold", ["--threshold", "--recall"])
+    '; did you mean --threshold?'
+    """
+    import difflib
+
+    found = difflib.get_close_matches(word, names, n=1, cutoff=0.75)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def not_one_of(word: str, names: Iterable[str]) -> str:
+    """
+    >>> not_one_of("json", ["text", "jsonl"])
+    "'json' is not one of text, jsonl; did you mean jsonl?"
+    """
+    names = list(names)
+    return f"{word!r} is not one of {', '.join(names)}{nearest(word, names)}"
 
 
 def shown(line: bytes, limit: int = 60) -> str:
@@ -84,8 +110,8 @@ def _words() -> list[str]:
     if TASK in os.environ or not sys.argv:
         return []
     called, *words = sys.argv
-    if called.startswith(COMMAND):
-        return [f"python3 -m {called}", *words]
+    if called.startswith((f"{AS_MODULE} ", f"{AS_COMMAND} ")):
+        return [called, *words]
     program = PROGRAMS.get(os.path.basename(called))
     if program == COUNT_TOKENS and words:
         return [f"{program} {words[0]}", *words[1:]]

@@ -25,13 +25,7 @@ MARK = "neardup"  # the name of the version
 
 @dataclass(frozen=True)
 class RunFile:
-    """The options and counts of a run, in plain values.
-
-    >>> run = RunFile(["--threshold=0.8"], ["/data/a.txt"], "pairs", "4/5", "jaccard", "minhash",
-    ...     "15 bands …", {"records": 2000}, {"count": 0.1}, "run_local.sh", "0.1.0")
-    >>> RunFile.parse(run.format()) == run
-    True
-    """
+    """The options and counts of a run, in plain values."""
 
     options: list[str]  # of the table, as `Options.arguments` writes them
     files: list[str]  # absolute names; "-" is standard input
@@ -86,8 +80,6 @@ def run_file_name(path: str | os.PathLike[str]) -> str:
 
     >>> run_file_name("x/pairs.tsv"), run_file_name("x/.pairs.tsv.neardup.json")
     ('x/.pairs.tsv.neardup.json', 'x/.pairs.tsv.neardup.json')
-    >>> run_file_name("/"), run_file_name("new/")
-    ('/.neardup.json', 'new/.neardup.json')
     """
     name = os.fspath(path)
     if name.endswith("/") or os.path.isdir(name):
@@ -130,6 +122,6 @@ def _holds(kind: str, value: Any) -> bool:
     return isinstance(value, dict) and all(type(each) in (int, float) for each in value.values())
 
 
-def _is_threshold(value: str) -> bool:
+def _is_threshold(value: Any) -> bool:
     found = re.fullmatch("[1-9][0-9]{0,9}/[1-9][0-9]{0,9}", value)
     return found is not None and Fraction(value) <= 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import ctypes
 import gc
@@ -14,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Callable
+from typing import IO, Callable
 
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.errors import StageError, UsageError, as_called
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # malloc.h
 PR_SET_PDEATHSIG = 1  # sys/prctl.h
@@ -29,8 +28,7 @@ STANDARD_OUTPUT = "standard output"  # in messages
 def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
     """Run `main` and turn whatever ends it into a message on stderr and an exit code.
 
-    `reports` is the folder of a run, by default that of the environment: of the processes that
-    share it, one reports why the run fails.
+    Of the processes of a run, which share a folder of `reports`, one reports why it fails.
     """
     end = partial(_ended, os.environ.get(REPORTS, "") if reports is None else reports)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
@@ -111,7 +109,7 @@ def _ended(reports: str, code: int, message: str = "") -> int:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if message and _first_to_fail(reports):
         with contextlib.suppress(OSError):  # nobody reads stderr; there is still the exit code
-            print(message, file=sys.stderr)
+            print(as_called(message), file=sys.stderr)
     signal.signal(signal.SIGTERM, before)
     # What stdout, or stderr, could not take must not be tried again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
@@ -168,9 +166,7 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def job_command() -> list[str]:
@@ -220,28 +216,3 @@ def system_sort(
             raise
     if sort.returncode:
         raise StageError(f"cannot sort: sort ended with status {sort.returncode}")
-
-
-def bare_parser(name: str, description: str) -> argparse.ArgumentParser:
-    """Return a parser without options, which shows `description` as it is laid out."""
-    return _Parser(
-        prog=name,
-        description=description,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-
-class _Parser(argparse.ArgumentParser):
-    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """Keep the value of `--rows=--`, which Python before 3.13 takes away."""
-        alone = action.nargs is None and arg_strings == ["--"]
-        return "--" if alone else super()._get_values(action, arg_strings)
-
-    def parse_known_intermixed_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: Any = None
-    ) -> tuple[Any, list[str]]:
-        """Take nothing after `--` for an option; the same Pythons read it twice, and forget."""
-        given = sys.argv[1:] if args is None else list(args)
-        known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
-        return known(given, namespace)

@@ -1,9 +1,8 @@
 """The summary of a run in words, and whether its input was in the right format.
 
-`describe` adds up the reports of all stages and returns the lines of the summary.  `judged` is
-called once, at the end: where no line could be read, or more are bad than --max-bad allows, the run
-ends with one message and exit code 1, which names what the lines look like and the line to type.
-Two collections are judged separately.
+`describe` adds up the reports of all stages.  `judged` is called once, at the end: where no line
+could be read, or more are bad than --max-bad allows, the run ends with exit code 1 and a message of
+what the lines look like, and what to type.  Two collections are judged separately.
 """
 
 import sys
@@ -18,8 +17,8 @@ SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
 SHUFFLED = "bytes shuffled"  # what the mappers have written
 CANDIDATES, PAIRS = "candidate pairs", "pairs"  # of records: all of them
-# Where an output needs few of the pairs: pairs of sets that were verified, repeatedly if need be,
-# and the pairs of records from which it is made.  Copies are pairs that need no comparison.
+# Where an output needs few of the pairs: pairs of sets that were verified, and pairs of records
+# from which it is made.  Copies are pairs that need no comparison.
 COMPARISONS, USED = "comparisons", "pairs used"
 DENSE_MEMBERS = "members of dense clusters"  # among which the decision looks for pairs; not shown
 REPEATED = "repeated ids"
@@ -107,7 +106,7 @@ DOCUMENTS = "each line or row is a record; files that are one document each cann
 def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> str:
     """Return the summary of one stage, or of all stages of a run (`whole`).
 
-    `packed`: the engine compresses what is shuffled, so that fewer bytes are sent than counted.
+    `packed`: the engine compresses what is shuffled.
 
     >>> print(describe([{"stage": "mapper", "counts": {"records": 2000, "keys": 30000},
     ...     "bad_lines": [], "promise": "", "started": 0.0, "ended": 0.5}]))
@@ -173,15 +172,17 @@ def of_one_id(reports: list[dict], counts: Mapping[str, int]) -> list[str]:
     found, records = counts.get(ONE_ID, 0), counts.get("records", 0)
     if found <= FEW or 2 * found <= records:
         return []
-    ids = sorted({report["one_id"] for report in reports if report.get("one_id")})
+    named = [report for report in reports if report.get("one_id")]
+    ids = sorted((-report["counts"][ONE_ID], report["one_id"]) for report in named)
     if not ids:
         return [
             f"one id, or a few, are on {found:,} of {records:,} records as tasks have counted; "
             f"their logs name them, behind `{ONE_ID}`: yarn logs -applicationId …"
         ]
-    which = f"the id {shown(ids[0].encode(), 100)}" + (" or another" if len(ids) > 1 else "")
+    id_ = ids[0][1]
+    which = f"the id {shown(id_.encode(), 100)}" + " or another" * any(i != id_ for _, i in ids)
     on = f"{found:,}" if found == records else f"at least {found:,}"
-    if ids[0].startswith("{"):
+    if id_.startswith("{"):
         advice = f"for JSON lines type: {typed_with('--input', 'jsonl')}"
     elif any(report.get("of_rows") for report in reports):
         advice = f"name another field with --id, or number the rows; type: {typed_numbering()}"
@@ -192,21 +193,13 @@ def of_one_id(reports: list[dict], counts: Mapping[str, int]) -> list[str]:
 
 
 def first_repeated(id_: str, decided: bool = False) -> str:
-    """Return a remark on repeated ids, of which this is the smallest.
-
-    >>> first_repeated("VIDEO_7")
-    "the first: 'VIDEO_7'; records of one id form no pair"
-    """
+    """Return a remark on repeated ids, of which this is the smallest."""
     what = "each line is a record of its own" if decided else "records of one id form no pair"
     return f"the first: {shown(id_.encode())}; {what}"
 
 
 def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Return the sums of counts by name.
-
-    >>> total([{"pairs": 1}, {"pairs": 2, "keys": 5}])
-    {'pairs': 3, 'keys': 5}
-    """
+    """Return the sums of counts by name."""
     sums: dict[str, int] = {}
     for some in counts:
         for name, count in some.items():
@@ -233,13 +226,6 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
     """Raise StageError where too little of the input, or of the old records, could be read.
 
     Print a warning where it was read, but has a first line of another format.
-
-    >>> judged({"records": 1, "bad lines: no id": 1}, Fraction(1, 2))
-    >>> try:
-    ...     judged({"records": 0, "bad lines: no id": 7, "bad lines like text": 6}, Fraction(1))
-    ... except StageError as error:
-    ...     print(error)
-    no line of 7 could be read; they look like text; type: --input text
     """
     bad, old_bad = bad_lines(counts), counts.get(OLD_BAD, 0)
     old, records = counts.get(OLD_RECORDS, 0), counts.get("records", 0)
@@ -265,11 +251,7 @@ def bad_lines(counts: Mapping[str, int]) -> int:
 
 
 def in_words(share: Fraction) -> str:
-    """Return a share as a decimal number, or else as a fraction.
-
-    >>> in_words(Fraction("0.25")), in_words(Fraction("1/3"))
-    ('0.25', '1/3')
-    """
+    """Return a share as a decimal number, or else as a fraction: 0.25, 1/3."""
     decimal = f"{float(share):.9g}"
     return decimal if Fraction(decimal) == share else str(share)
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, ClassVar, NamedTuple
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.runtime.errors import not_one_of
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
@@ -111,7 +112,7 @@ def one_of(*kinds: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text in kinds:
             return text
-        raise ValueError(f"{text!r} is not {' or '.join(kinds)}")
+        raise ValueError(not_one_of(text, kinds))
 
     return read
 

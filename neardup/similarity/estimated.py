@@ -19,13 +19,8 @@ import numpy as np
 
 from neardup.sets.ragged import Ragged, in_rows
 from neardup.similarity.intervals import MILLION, exact_interval
-from neardup.similarity.measures import (
-    Threshold,
-    UnboundedMeasure,
-    Verified,
-    rounded_millionths,
-)
-from neardup.similarity.sketches import SAMPLE_BITS, min_s, sample_of_min_s, whole_in_min_s
+from neardup.similarity.measures import Threshold, UnboundedMeasure, Verified, rounded_millionths
+from neardup.similarity.sketches import SAMPLE_BITS, min_s, sample_of_min_s
 
 DEFAULT_SIZE, LEAST_SIZE, MOST_SIZE = 256, 16, 65536
 CONFIDENCE = Fraction(999, 1000)
@@ -99,8 +94,7 @@ class EstimatedJaccard(UnboundedMeasure):
         some, place = np.unique(np.concatenate((left, right)), return_inverse=True)
         samples = samples_of(sets.take(some))
         a, b = place.reshape(2, -1)
-        known = whole_in_min_s(samples, self.size, a, b)
-        both, all_ = sample_of_min_s(samples, self.size, a, b)
+        both, all_, known = sample_of_min_s(samples, self.size, a, b)
         good = np.where(known, self.threshold.reached(both, all_), True)
         low, high = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
         low[known] = high[known] = rounded_millionths(both[known], all_[known])

@@ -107,10 +107,11 @@ def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
 
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return (in both, in all) for the sample of each union, int64 (P,); or for the union itself,
-    if both sets have fewer than s elements."""
-    limit = np.where(whole_in_min_s(sketches, s, left, right), np.iinfo(np.int64).max, s)
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (in both, in all, whole), shape (P,): sizes in the sample of each union (int64), or in
+    the union itself, if both sets are `whole` in their sketches (bool)."""
+    whole = np.maximum(sketches.sizes[left], sketches.sizes[right]) < s
+    limit = np.where(whole, np.iinfo(np.int64).max, s)
     both, all_ = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
     weights = sketches.sizes[left] + sketches.sizes[right] + PAIR_HASHES
     for low, high in chunks(weights, PAIR_STEP):
@@ -125,12 +126,7 @@ def sample_of_min_s(
         sampled = rank < limit[low:high][pair]
         all_[low:high] = np.bincount(pair[sampled], minlength=high - low)
         both[low:high] = np.bincount(pair[sampled & twice], minlength=high - low)
-    return both, all_
-
-
-def whole_in_min_s(sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return for which pairs both sketches have the whole set (bool)."""
-    return np.maximum(sketches.sizes[left], sketches.sizes[right]) < s
+    return both, all_, whole
 
 
 def _hashed(sets: Ragged, seed: int) -> np.ndarray:

@@ -16,15 +16,7 @@ from neardup.options.settings import Settings, counts_first, stays_exact
 from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS, Options
 from neardup.reading.compressed import kind_by_name
 from neardup.runtime.errors import StageError, UsageError
-from neardup.stored.segment import (
-    COUNTS,
-    FILES,
-    SUMS,
-    Segment,
-    damaged,
-    differing,
-    refuse_differing,
-)
+from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, differing
 
 MANIFEST = "manifest.json"
 NAME_ITS_FILES = "which only run_local.sh reads; name the files that it was made of"
@@ -199,10 +191,13 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
 
 def check_alike(indexes: Sequence[Path]) -> None:
     """UsageError where two indexes were made with different options, which no run can have."""
-    first, *others = [(str(index), Manifest.of(index).options) for index in indexes]
-    remedy = "run against one of them, or make one again with the options of the other"
-    for other in others:
-        refuse_differing(*first, *other, remedy)
+    options = [Manifest.of(index).options for index in indexes]
+    for index, some in zip(indexes, options):
+        for _, first, other in differing(options[0], some):
+            raise UsageError(
+                f"{indexes[0]} was made {first}, and {index} {other}; run against one of them, or "
+                "make one again with the options of the other"
+            )
 
 
 def counts_in(index: Path) -> Path:

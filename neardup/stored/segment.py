@@ -19,7 +19,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import decode_sets
 from neardup.reading.blocks import first_place
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.errors import StageError
 from neardup.runtime.program import naming
 from neardup.sets.ragged import Batch, chunks, spans
 
@@ -77,14 +77,6 @@ def differing(mine: Mapping[str, str], yours: Mapping[str, str]) -> Iterator[tup
         )
         if first != second:
             yield flag, first, second
-
-
-def refuse_differing(
-    one: str, mine: Mapping[str, str], other: str, yours: Mapping[str, str], remedy: str
-) -> None:
-    """UsageError if two things were made with different options."""
-    for _, first, second in differing(mine, yours):
-        raise UsageError(f"{one} was made {first}, and {other} {second}; {remedy}")
 
 
 class CheckedFile:

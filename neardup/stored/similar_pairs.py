@@ -101,17 +101,9 @@ class SharedTokens:
 
     @property
     def apart(self) -> int:
-        """d, of signatures."""
+        """The largest number d of places in which two signatures at the threshold differ."""
         assert isinstance(self.kind, Signatures)
         return self.kind.length - self.kind.least_part(self.threshold, self.kind.length)
-
-    @property
-    def bands(self) -> list[tuple[int, int]]:
-        """The first place of each band of signatures, and the place behind its last."""
-        assert isinstance(self.kind, Signatures)
-        count = self.apart + 1
-        ends = [self.kind.length * i // count for i in range(count + 1)]
-        return list(zip(ends, ends[1:]))
 
     def first(self, sketches: Ragged) -> Ragged:
         """Return tokens of each sketch, of which every similar sketch has one."""
@@ -137,7 +129,7 @@ class SharedTokens:
 
     def _ordered(self, sketches: Ragged) -> np.ndarray:
         """Return the tokens of hashes, rare ones first in each sketch."""
-        hashes = hashes_of(self.kind, sketches)
+        hashes = self.kind.hashes(sketches)
         rare = self.rarity[(hashes & np.uint64(len(self.rarity) - 1)).astype(np.int64)]
         # Subtle: the rarity displaces the lowest bits: two hashes may become one token, and equal
         # hashes always do.
@@ -155,23 +147,17 @@ class SharedTokens:
 
     def _of_bands(self, sketches: Ragged) -> Ragged:
         assert isinstance(self.kind, Signatures)
-        values, bands = self.kind.values(sketches).astype(np.uint64).T, self.bands
-        words = np.empty((len(sketches), len(bands)), dtype=np.uint64)
-        for band, (low, high) in enumerate(bands):
-            words[:, band] = combine(values[low:high], seed=band)
+        values, bands = self.kind.values(sketches).astype(np.uint64).T, self.apart + 1
+        ends = [self.kind.length * i // bands for i in range(bands + 1)]
+        words = np.empty((len(sketches), bands), dtype=np.uint64)
+        for band in range(bands):
+            words[:, band] = combine(values[ends[band] : ends[band + 1]], seed=band)
         tokens = words.ravel() >> np.uint64(64 - SAMPLE_BITS)
-        return Ragged.from_unsorted(tokens, np.full(len(sketches), len(bands)))
+        return Ragged.from_unsorted(tokens, np.full(len(sketches), bands))
 
 
 def in_bands(kind: Kind) -> bool:
     return isinstance(kind, Signatures) and kind.bits < FEW_BITS
-
-
-def hashes_of(kind: Kind, sketches: Ragged) -> np.ndarray:
-    """Return random-looking numbers below 2^48 (uint64)."""
-    if isinstance(kind, Signatures):
-        return mix(sketches.values) >> np.uint64(64 - SAMPLE_BITS)
-    return sketches.values
 
 
 def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
@@ -181,7 +167,7 @@ def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
     bits = min(max(10, total.bit_length()), MOST_COUNTS)
     counts = np.zeros(1 << bits, dtype=np.uint32)
     for sketches in blocks:
-        slots, times = ragged.distinct(hashes_of(kind, sketches) & np.uint64(len(counts) - 1))
+        slots, times = ragged.distinct(kind.hashes(sketches) & np.uint64(len(counts) - 1))
         counts[slots.astype(np.int64)] += times.astype(np.uint32)
     rarity = np.empty(len(counts), dtype=np.uint8)
     for low in range(0, len(counts), ragged.PAIR_STEP):

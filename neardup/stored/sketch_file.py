@@ -28,7 +28,7 @@ from neardup.runtime.errors import StageError, UsageError, shown
 from neardup.runtime.program import naming
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Batch, Ragged, chunks, spans
-from neardup.stored.segment import SUM, CheckedFile, damaged, refuse_differing, write_checked
+from neardup.stored.segment import SUM, CheckedFile, damaged, differing, write_checked
 from neardup.stored.sketch_kinds import Kind, kind_of
 
 FORMAT = 1
@@ -162,7 +162,10 @@ class SketchFile:
 def check_agreement(one: SketchFile, other: SketchFile) -> None:
     """UsageError where sketches of two files cannot be compared."""
     mine, yours = ({"--kind": file.kind.text, **file.options} for file in (one, other))
-    refuse_differing(one.name, mine, other.name, yours, "make one of them again")
+    for _, first, second in differing(mine, yours):
+        raise UsageError(
+            f"{one.name} was made {first}, and {other.name} {second}; make one of them again"
+        )
 
 
 def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:

@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.intervals import MILLION, exact_interval
 from neardup.similarity.measures import Threshold
@@ -27,7 +28,6 @@ from neardup.similarity.sketches import (
     mod_m,
     sample_of_min_s,
     signatures,
-    whole_in_min_s,
 )
 
 HASH_BYTES = SAMPLE_BITS // 8
@@ -70,6 +70,10 @@ class Kind(ABC):
     def numbers(self, items: np.ndarray) -> np.ndarray:
         """Return how many numbers sketches of so many items have in memory (int64)."""
         return items
+
+    def hashes(self, sketches: Ragged) -> np.ndarray:
+        """Return random-looking numbers below 2^48 (uint64)."""
+        return sketches.values
 
     def packed(self, sketches: Ragged) -> tuple[np.ndarray, np.ndarray]:
         """Return sketches as on disk: bytes (uint8), and the number of items of each (int64)."""
@@ -127,8 +131,7 @@ class MinHashes(Kind):
     def counted(
         self, sketches: Ragged, left: np.ndarray, right: np.ndarray, measure: str
     ) -> Counted:
-        known = whole_in_min_s(sketches, self.s, left, right)
-        return Counted(*sample_of_min_s(sketches, self.s, left, right), known)
+        return Counted(*sample_of_min_s(sketches, self.s, left, right))
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,9 @@ class Signatures(Kind):
     @property
     def accidents(self) -> int:  # type: ignore[override]
         return 0 if self.bits == WHOLE_BITS else 1 << self.bits
+
+    def hashes(self, sketches: Ragged) -> np.ndarray:
+        return mix(sketches.values) >> np.uint64(64 - SAMPLE_BITS)
 
     def sketches(self, sets: Ragged, seed: int) -> Ragged:
         made = signatures(sets, self.length, seed)

@@ -218,7 +218,7 @@ def test_audit_reads_files_twice(tmp_path: Path) -> None:
         # As a process: its standard input is a pipe.
         result = run([*AUDIT, name, ANSWER], tmp_path, VIDEOS.read_bytes(), process=True)
         assert (result.code, result.out) == (1, b"")
-        message = "is no plain file, and it has to be read twice"
+        message = "must be read twice, and is not a plain file"
         assert result.err == f"neardup audit: {name}: {message}\n"
 
 

@@ -283,16 +283,13 @@ def test_a_pair_that_meets_comes_before_a_more_similar_one(tmp_path: Path) -> No
     assert rows_said["verdict"].endswith("the smallest key in both, as 'a  b  0.600000'")
 
 
-NEEDS = (
-    "why needs the options of the run, --input, --shingle and others: name them, or --run PAIRS if "
-    "the run had -o PAIRS"
-)
+NEEDS = "give the options of the run, as --input, or --run PAIRS if it had -o PAIRS"
 
 
 def test_ids_that_are_not_there(tmp_path: Path) -> None:
     for ids, code, message in [
-        (("one", "zwei"), 1, f"none of 8 records is 'zwei', and 0 lines are bad; {NEEDS}"),
-        (("eins", "zwei"), 1, f"none of 8 records is 'eins', and 0 lines are bad; {NEEDS}"),
+        (("one", "zwei"), 1, f"no record has the id 'zwei' (records: 8, bad lines: 0); {NEEDS}"),
+        (("eins", "zwei"), 1, f"no record has the id 'eins' (records: 8, bad lines: 0); {NEEDS}"),
         (("one", "one"), 2, "'one' twice: an id is never paired with itself"),
     ]:
         result = run([*WHY, "-", *ids], tmp_path, DEMO)
@@ -410,8 +407,8 @@ def test_options_and_files_of_the_run(answer: Path, tmp_path: Path) -> None:
     result = run(given, tmp_path)
     assert (result.code, result.out) == (1, b"")
     assert result.err == (
-        f"neardup why: {old}: no such file any more, for --run {answer}; tell where its records "
-        f"are now: python3 -m neardup why --run {answer} FILE A B\n"
+        f"neardup why: {old}: no longer exists, for --run {answer}; name the file that has its "
+        f"records: python3 -m neardup why --run {answer} FILE A B\n"
     )
     assert succeed([*given[:-2], moved, "b", "old"], tmp_path).out == expected
 
@@ -421,7 +418,10 @@ def test_options_and_files_of_the_run(answer: Path, tmp_path: Path) -> None:
     [
         ("--threshold=0.8", "--threshold: --run {} was with 0.7, and here is with 0.8; leave"),
         ("--input=shingles", "--input: --run {} was with text, and here is with shingles; leave"),
-        ("--exact", "--exact: --run {} was without, and here is with; leave --exact out, or --run"),
+        (
+            "--exact",
+            "--exact: --run {} was without, and here is with; leave --exact out, or replace",
+        ),
     ],
 )
 def test_other_options_than_those_of_the_run(
@@ -430,14 +430,14 @@ def test_other_options_than_those_of_the_run(
     result = run([*WHY, "--run", answer, flag, "b", "old"], tmp_path)
     assert (result.code, result.out) == (2, b"")
     assert result.err.startswith(f"neardup why: {message.format(answer)} ")
-    assert " out and tell all of: --threshold=0.7 --input=text --max-line=32\n" in result.err
+    assert " out, or replace --run by: --threshold=0.7 --input=text --max-line=32\n" in result.err
 
 
 def test_ids_that_the_run_has_not_seen(answer: Path, tmp_path: Path) -> None:
     result = run([*WHY, "--run", answer, "b", "d"], tmp_path)
     assert result.err == (
-        "neardup why: none of 5 records is 'd', and 0 lines are bad; have the files changed since "
-        f"the run of {answer}?\n"
+        "neardup why: no record has the id 'd' (records: 5, bad lines: 0); have the files changed "
+        f"since the run of {answer}?\n"
     )
     run_of(answer, [], [str(tmp_path / "texts.txt")])
     result = run([*WHY, "--run", answer, "b", "c"], tmp_path)
@@ -449,8 +449,8 @@ def test_ids_that_the_run_has_not_seen(answer: Path, tmp_path: Path) -> None:
     assert succeed([*WHY, "--run", other, "b", "c"], tmp_path).out
     result = run([*WHY, "--run", other, "b", "old"], tmp_path)
     assert result.err == (
-        "neardup why: none of 4 records is 'old', and 0 lines are bad; an index has no records to "
-        f"show: name what {index} was made of\n"
+        "neardup why: no record has the id 'old' (records: 4, bad lines: 0); an index has no "
+        f"records to show: name the files of {index}\n"
     )
 
 

@@ -108,11 +108,11 @@ FLAGS = ["exact", "sketch:64", "sketch"]
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--output=kept"], "--output kept needs exact pairs, and --verify sketch has estimates"),
+        (["--output=kept"], "--output kept needs exact pairs, not estimates"),
         (["--output=removed"], "--output removed needs exact pairs"),
         (["--output=clusters"], "--output clusters needs exact pairs"),
         (["--output=links"], "--output links needs exact pairs"),
-        (["--against=x"], "--against is for exact pairs, and --verify sketch has estimates"),
+        (["--against=x"], "--against needs exact pairs, not estimates"),
         (["--measure=dice"], "--verify sketch estimates --measure jaccard, and --measure is dice"),
         (["--scheme=simhash"], "and --measure is hamming; name --measure jaccard"),
         (["--exact"], "counts the tokens of all records first, and --verify sketch sends none"),

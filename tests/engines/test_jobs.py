@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.engines.hadoop import command_line, shipping
+from neardup.engines.hadoop import shipping, submit
 from tests.support.engines import RUN_HADOOP, program, run
 from tests.support.fake_hadoop import (
     FILE,
@@ -62,7 +62,7 @@ def test_numpy_for_this_python_and_for_another(
     asked: list[tuple[str, ...]] = []
     monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
     monkeypatch.setattr(shipping, "_run", lambda *command: asked.append(command))
-    args = command_line.read([flag, "in.txt", "out"])
+    args = submit.read([flag, "in.txt", "out"])
     assert (args.ship_numpy, args.inputs, args.answers) == (version, ["in.txt"], ["out"])
     (shipped,) = {shipping.numpy(args.ship_numpy), shipping.numpy(args.ship_numpy)}
     assert shipped.is_file()

@@ -9,8 +9,17 @@ from itertools import combinations
 import networkx as nx
 import pytest
 
-from neardup.report.facts import MEMBERS, SHOWN, SPARE, Facts, facts_of
-from neardup.report.pair_graph import MILLION, Found, Node, PairGraph
+from neardup.report.facts import (
+    MEMBERS,
+    MILLION,
+    SHOWN,
+    SPARE,
+    Facts,
+    Found,
+    Node,
+    PairGraph,
+    facts_of,
+)
 
 Pairs = list[Found]
 

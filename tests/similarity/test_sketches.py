@@ -56,7 +56,7 @@ def share(part, whole):
 
 
 def resemblance_of_min_s(sketches, s, left, right):
-    return share(*sample_of_min_s(sketches, s, left, right))
+    return share(*sample_of_min_s(sketches, s, left, right)[:2])
 
 
 def resemblance_of_mod_m(sketches, left, right, measure="jaccard"):

@@ -73,15 +73,6 @@ def sort_buffer(memory: int) -> int:
     return min(MOST_SORT, int(heap(memory) * SORT_SHARE))
 
 
-def map_memory(memory: int, mapped: int) -> int:
-    """Return the megabytes of a mapper's container, if Python maps files of so many bytes.
-
-    >>> map_memory(2048, 512 << 20), map_memory(2048, 2 << 30)
-    (2048, 3584)
-    """
-    return memory + max(0, -(-mapped >> 20) - int(memory * SPARE))
-
-
 def map_properties(memory: int) -> Properties:
     return {
         MAP_MEMORY: memory,
@@ -175,12 +166,3 @@ def reducers_for(lines: int) -> int:
     if needed > MANY_REDUCERS:
         needed = isqrt(needed * MANY_REDUCERS)
     return min(max(1, needed), MOST_REDUCERS)
-
-
-def key_reducers_for(lines: int, reducers: int) -> int:
-    """Return the number of reducers of a first round, if the second one has `reducers`.
-
-    >>> [key_reducers_for(lines, 8) for lines in (10**9, 10**11, 10**13)]
-    [1, 5, 8]
-    """
-    return min(max(1, -int(-lines * KEYS_ALONE // KEY_REDUCER_BYTES)), reducers)

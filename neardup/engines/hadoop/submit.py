@@ -1,12 +1,14 @@
 """run_hadoop.sh: run or show the Streaming jobs of `jobs`, and sum up their counters."""
 
 import os
+import secrets
 import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
@@ -15,16 +17,17 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_hadoop.sh")
 
-from neardup.engines.cluster import check_unchanged
-from neardup.engines.hadoop import command_line, folders, jobs, shipping, sizes
-from neardup.engines.hadoop.sizes import AUTO, MAP_MEMORY
+from neardup.engines.cluster import check_unchanged, checked, cluster_parser
+from neardup.engines.hadoop import folders, jobs, shipping, sizes
+from neardup.engines.hadoop.sizes import AUTO, DEFAULT_MEMORY, MAP_MEMORY
 from neardup.engines.hadoop.watching import Job, hadoop, say
 from neardup.lines.count_lines import read_counts
-from neardup.options.settings import counts_first, settings_before_counts
+from neardup.options.settings import counts_first, settings_before_counts, with_input
+from neardup.options.table import Options, integer
 from neardup.reading.input_files import format_input_files
 from neardup.runtime.atomic_write import LOCKED, swept_folder
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError
+from neardup.runtime.errors import StageError, UsageError, shown
 from neardup.runtime.program import end_on_signals, run
 from neardup.runtime.summary import REMOVED, SHUFFLED, describe, judged
 from neardup.sets.token_counts import TokenCounts
@@ -36,6 +39,86 @@ NAME = "run_hadoop.sh"
 SUMS, COUNTS, KEYS, PAIRS, DEDUP = "sums", "counts", "shared", "pairs", "dedup"
 DECISION, KEPT, GONE = "decided", "kept", "removed"
 
+DESCRIPTION = """Find the similar pairs of records in files on a Hadoop cluster.
+
+INPUT is a file, a folder or a pattern, plain, .gz or .bz2; OUTPUT a new folder for the pairs:
+A TAB B TAB SIMILARITY.
+
+    ./run_hadoop.sh /data/videos /data/pairs
+    ./run_hadoop.sh --input text --threshold 0.8 '/data/articles/*.txt.gz' /data/pairs
+    ./run_hadoop.sh --output kept --removed /data/removed /data/videos /data/clean
+
+With --output kept, each part of OUTPUT has the kept lines of one split of the input; records are in
+the order of file paths, and of lines within a file.
+
+Separate several INPUTs by blanks; a comma may be used in a pattern only, as in {jan,feb}.
+Data between several jobs is in _neardup-ID.OUTPUT beside OUTPUT.
+Ctrl-C also ends the job on the cluster, and removes what it has written.
+
+Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy.
+"""
+
+CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "--reducers": dict(
+        metavar="N",
+        default=AUTO,
+        help=f"number of reduce tasks; {AUTO}: by the size of the input (default: {AUTO})",
+    ),
+    "--rounds": dict(
+        metavar="N",
+        choices=[AUTO, "1", "2"],
+        default=AUTO,
+        help="2: a first job finds the keys that two records share, and only these get lines; "
+        "auto: 2 if the input is large enough (default: auto)",
+    ),
+    "--memory": dict(
+        metavar="MB",
+        default=str(DEFAULT_MEMORY),
+        help="memory of a task's container, shared by Hadoop's JVM and Python (default: "
+        f"{DEFAULT_MEMORY})",
+    ),
+    "--python": dict(metavar="PATH", help="the nodes' Python, with numpy (default: python3)"),
+    shipping.FLAG: shipping.OPTION,
+    "--ship-venv": dict(
+        action="store_true",
+        help="send a virtual environment with numpy along, to nodes with Python at the same path",
+    ),
+    "--dedup": dict(
+        action="store_true",
+        help="run a second job with dedup_reducer.py: each pair once, even if several records "
+        "have one id",
+    ),
+    "--removed": dict(
+        metavar="FOLDER",
+        help="with --output kept: write what --output removed prints to this new folder",
+    ),
+    "--overwrite": dict(
+        action="store_true",
+        help="remove OUTPUT first, if it has the mark of an earlier run, the file _neardup",
+    ),
+    "--detach": dict(
+        action="store_true",
+        help="on Ctrl-C, let the job go on, and print how to end it",
+    ),
+    "--show": dict(
+        action="store_true",
+        help="print the commands on stdout without running them",
+    ),
+    "--name": dict(default="near-duplicates", help="name of the job"),
+    "-D": dict(
+        dest="define",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a property for Hadoop; may be repeated, and takes precedence over the job's own",
+    ),
+}
+
+AS_GIVEN = (
+    *("inputs", "name", "reducers", "rounds", "python", "ship_numpy", "ship_venv"),
+    *("define", "dedup", "overwrite", "detach", "show"),
+)
+
 
 def command() -> int:
     """`neardup hadoop`; run_hadoop.sh runs this file instead."""
@@ -45,7 +128,7 @@ def command() -> int:
 
 def main(typed: str = f"./{NAME}") -> None:
     end_on_signals()
-    asked = command_line.read(sys.argv[1:], typed)
+    asked = read(sys.argv[1:], typed)
     with swept_folder(shipping.folder(), LOCKED) as temporary:
         look_at_inputs(asked, temporary)
         if asked.show:
@@ -62,6 +145,39 @@ def main(typed: str = f"./{NAME}") -> None:
                         f"{folder} already exists; --overwrite removes an earlier answer"
                     )
             carry_out(plan, asked)
+
+
+def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
+    """Read the options; UsageError for anything wrong or impossible."""
+    parser = cluster_parser("run_hadoop.sh", typed, DESCRIPTION, CLUSTER_OPTIONS)
+    args = parser.parse_intermixed_args(shipping.with_value(given))
+    no_xz = "Hadoop cannot decompress .xz; use .gz, .bz2 or .zst"
+    reducers = None if args.reducers == AUTO else args.reducers
+    settings = checked(args, no_xz, reducers, "-D", args.define)
+    decides = bool(settings.output.decides)
+    if args.dedup and decides:
+        raise UsageError(f"--dedup is for pairs, and --output is {args.output}")
+    if args.removed is not None and args.output != "kept":
+        raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
+    memory = integer("--memory", args.memory, 512, 999999)
+    shipping.check_version(args.ship_numpy)
+    if args.ship_venv and (args.python or args.ship_numpy is not None):
+        raise UsageError("--ship-venv brings its own Python and numpy")
+    for text in given:
+        if any("\udc80" <= letter <= "\udcff" for letter in text):
+            raise UsageError(f"{shown(os.fsencode(text))} is not UTF-8, as Hadoop's names are")
+    answers = [args.output_folder, *([] if args.removed is None else [args.removed])]
+    asked = jobs.Submission(
+        options=with_input(Options.of(args)),
+        answers=[folder.rstrip("/") or "/" for folder in answers],
+        memory=memory,
+        decides=decides,
+        tagged=settings.tag is not None,
+        **{name: getattr(args, name) for name in AS_GIVEN},
+    )
+    jobs.command(jobs.python(asked), *jobs.flags(asked))  # which may be refused
+    folders.check(args.inputs, asked.options.against, answers, args.overwrite)
+    return asked
 
 
 def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
@@ -86,7 +202,8 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
     asked.maps = sizes.maps_for(sent, asked.memory)
     if asked.reducers == AUTO:
         asked.reducers = str(sizes.reducers_for(sent))
-    asked.key_reducers = sizes.key_reducers_for(lines, int(asked.reducers))
+    for_keys = -int(-lines * sizes.KEYS_ALONE // sizes.KEY_REDUCER_BYTES)
+    asked.key_reducers = min(max(1, for_keys), int(asked.reducers))
 
 
 class Commands(NamedTuple):
@@ -118,7 +235,8 @@ def planned(asked: jobs.Submission) -> Commands:
     tokens_first, keys_first = counts_first(asked.options), asked.rounds == "2"
     kept = asked.options.output == "kept"
     several = tokens_first or keys_first or asked.dedup or asked.decides
-    between = folders.between(output) if several else ""
+    parent, slash, name = output.rpartition("/")
+    between = f"{parent}{slash}_neardup-{secrets.token_hex(8)}.{name}" if several else ""
     sums, counts, shared, pairs, decided = (
         f"{between}/{name}" for name in (SUMS, COUNTS, KEYS, PAIRS, DECISION)
     )

@@ -46,12 +46,6 @@ def fs(*words: str, program: Sequence[str] = ()) -> subprocess.CompletedProcess[
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
 
 
-def mapred() -> str:
-    """Return the mapred command, or hadoop, which used to have its commands."""
-    beside = os.path.dirname(hadoop())
-    return shutil.which("mapred", path=beside) or shutil.which("mapred") or hadoop()
-
-
 def streaming_jar() -> str:
     """Return HADOOP_STREAMING_JAR, or the jar where distributions of Hadoop keep it."""
     if named := os.environ.get("HADOOP_STREAMING_JAR"):
@@ -175,7 +169,11 @@ class Job:
         return bool(on_yarn) and not any(map(ENDED.search, self.said))
 
     def killing(self) -> list[str]:
-        return [*(self.program or [mapred()]), "job", "-kill", f"job_{self.number}"]
+        program = self.program
+        if not program:
+            beside = os.path.dirname(hadoop())
+            program = [shutil.which("mapred", path=beside) or shutil.which("mapred") or hadoop()]
+        return [*program, "job", "-kill", f"job_{self.number}"]
 
     def kill(self) -> bool:
         """End the job if it may still run; return whether it has surely ended."""
@@ -210,25 +208,15 @@ class Job:
         return for_nodes(said, "type --ship-numpy, or --python PATH of one that has it")
 
     def counters(self) -> dict[str, int]:
-        """Return our counters, summed over all tasks."""
-        return _counters(self.said)
+        """Return our counters, which Hadoop prints last for the job; before, maybe, for tasks."""
+        if "\tneardup" not in self.said:
+            return {}
+        last = len(self.said) - self.said[::-1].index("\tneardup")
+        ours = takewhile(lambda line: line.startswith("\t\t"), self.said[last:])
+        fields = (line.strip().rpartition("=") for line in ours)
+        return {name: int(value) for name, _, value in fields}
 
     def hadoop_counter(self, name: str) -> int:
         """Return one of Hadoop's own counters, or 0."""
         found = [line.rpartition("=") for line in self.said if line.startswith(f"\t\t{name}=")]
         return int(found[-1][2]) if found else 0
-
-
-def _counters(said: list[str]) -> dict[str, int]:
-    r"""Return our counters, which Hadoop prints last for the job; before, without YARN, for tasks.
-
-    >>> task, job = ["\tneardup", "\t\tkeys=10"], ["\tneardup", "\t\tkeys=30", "\t\trecords=2"]
-    >>> _counters([*task, *job, "\tFile Input Format Counters "])
-    {'keys': 30, 'records': 2}
-    """
-    if "\tneardup" not in said:
-        return {}
-    last = len(said) - said[::-1].index("\tneardup")
-    ours = takewhile(lambda line: line.startswith("\t\t"), said[last:])
-    fields = (line.strip().rpartition("=") for line in ours)
-    return {name: int(value) for name, _, value in fields}

@@ -42,10 +42,14 @@ from neardup.stored.index_manifest import is_index
 from neardup.stored.segment import Segment
 
 NAME = "run_local.sh"
-DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.
+DESCRIPTION = """Find the similar pairs of records in files, or remove near-duplicates.
 
-A record is a line: an id and its shingles (integers), or with --input text an id, a tab and a
-text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
+Clean a file of texts; each removed record is written with the one that it duplicates:
+
+    ./run_local.sh --output kept -o clean.jsonl --removed removed.tsv corpus.jsonl
+
+Print all pairs, A TAB B TAB SIMILARITY, sorted.  A record is a row of a table, or a line: an id and
+its shingles (integers), or with --input text an id, a tab and a text.
 
     ./run_local.sh data/videos.txt > pairs.tsv
     ./run_local.sh --input text --threshold 0.8 corpus/*.txt.gz > pairs.tsv
