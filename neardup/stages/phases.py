@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby
 from pathlib import Path
@@ -190,5 +191,8 @@ def read_shared_keys(path: str, settings: Settings) -> BloomFilter | None:
     if given.is_dir():
         files = [file for file in sorted(given.iterdir()) if file.name.startswith("part-")]
     elif given.exists() and not given.is_file():  # a pipe, which cannot be mapped
-        return shared_keys(given.read_bytes(), settings)
+        with given.open("rb") as pipe, tempfile.NamedTemporaryFile() as copy:
+            copy.writelines(blocks_of(pipe))
+            copy.flush()
+            return shared_keys(mapped([Path(copy.name)]), settings)
     return shared_keys(mapped(files), settings)
