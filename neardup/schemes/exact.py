@@ -99,7 +99,7 @@ class Partition(BySize):
 
 @dataclass(eq=False)
 class Prefix(Scheme):
-    """All keys are of band 0.
+    """First tokens as keys, all of band 0.
 
     >>> scheme = Prefix(Threshold.parse("0.8"), TokenCounts.of_sets(
     ...     Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [4, 7, 8], [4, 9]])))
@@ -190,7 +190,7 @@ class Auto(BySize):
 
 @dataclass(eq=False)
 class Exact(BySize):
-    """costs: those by which the ways were chosen; None without counts."""
+    """The cheapest way in each size group, by `costs`, which are None without counts."""
 
     costs: Costs | None = None
     counting = True
