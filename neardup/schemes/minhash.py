@@ -128,10 +128,8 @@ class Supers:
         if len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 9 for p in parts):
             raise ValueError(f"{text!r} is not M:S:B, such as 84:6:2")
         minima, number, agree = map(int, parts)
-        if not 1 <= minima <= MAX_MINIMA:
-            raise ValueError(f"{text}: {minima} minima are not from 1 to {MAX_MINIMA}")
-        if not 1 <= agree <= number <= minima:
-            raise ValueError(f"{text} is outside 1 <= B <= S <= M")
+        if not 1 <= agree <= number <= minima <= MAX_MINIMA:
+            raise ValueError(f"{text} is outside 1 <= B <= S <= M <= {MAX_MINIMA}")
         if minima % number:
             less = minima // number * number
             raise ValueError(
