@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """The same stages as one mrjob job: `./job.py -r inline|local|hadoop [OPTIONS] FILE...`.
 
-mrjob ships this file to its tasks and runs it there, too; neardup/engines/mrjob is what it does.
+mrjob also ships this file to its tasks and runs it there; the code is in neardup/engines/mrjob.
 """
 
 import os
 import sys
 
-# The package lies beside this file or, in a Hadoop task, beside the link to it; and it alone is
-# taken from there.
+# Import the package from beside this file or, in a Hadoop task, from beside the link to it; nothing
+# else is imported from there.
 sys.path[:0] = [os.path.dirname(of(__file__)) for of in (os.path.realpath, os.path.abspath)]
 try:
     import neardup.runtime  # noqa: F401

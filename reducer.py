@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The reducer: one bucket after another in, verified pairs out; `./reducer.py --help`."""
+"""The reducer: from buckets to verified pairs; see `./reducer.py --help`."""
 
 import os
 import sys
 
-# The package lies beside this file or, in a Hadoop task, beside the link to it; and it alone is
-# taken from there.
+# Import the package from beside this file or, in a Hadoop task, from beside the link to it; nothing
+# else is imported from there.
 sys.path[:0] = [os.path.dirname(of(__file__)) for of in (os.path.realpath, os.path.abspath)]
 try:
     import neardup.runtime  # noqa: F401

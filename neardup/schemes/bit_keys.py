@@ -126,7 +126,7 @@ class Blocks:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """uint64 (C(m, k), W)."""
+        """The masks, uint64 (C(m, k), W)."""
         ends = [self.bits * i // self.number for i in range(self.number + 1)]
         blocks = [(1 << high) - (1 << low) for low, high in zip(ends, ends[1:])]
         choices = combinations(blocks, self.number - self.distance)
@@ -160,7 +160,7 @@ class Drawn:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """uint64 (b, W): each mask has the bits with the smallest random words."""
+        """The masks, uint64 (b, W), each of the bits with the smallest random words."""
         draws = random_words(self.seed, self.number * self.bits, stream=5)
         order = np.argsort(draws.reshape(self.number, self.bits), axis=1, kind="stable")
         chosen = order[:, : self.width].tolist()
@@ -210,7 +210,7 @@ def _words(masks: list[int], bits: int) -> np.ndarray:
 
 
 def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
-    """The keys, by the masks low … high-1, of records with these vectors (uint64 (n, W))."""
+    """Return the keys by the masks low … high-1 for these vectors (uint64 (n, W))."""
     masks = ways.masks[low:high]
     words = np.empty((len(vectors), len(masks)), dtype=np.uint64)
     columns = np.ascontiguousarray(vectors.T)
@@ -237,7 +237,7 @@ class BitScheme(Scheme):
 
 @dataclass
 class SimHash(BitScheme):
-    """`seed` (0 … 2^64-1) draws the hyperplanes; `weights` are those of tokens.
+    """Fingerprints that differ in `distance` bits or fewer; `seed` (0 … 2^64-1) draws hyperplanes.
 
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
     >>> prints = SimHash(distance=3, blocks=5).vectors(sets)

@@ -104,7 +104,7 @@ def first_tokens(sets: Ragged, threshold: Threshold | None, counts: TokenCounts 
 
 @dataclass(eq=False)
 class Groups:
-    """highs: int64 (G,), the last size of each group, ascending; differ: int64 (G,), d of each.
+    """G size groups: their last sizes, `highs` (int64 (G,), ascending), and `differ`, d of each.
 
     >>> groups = groups_of(Threshold.parse("0.9"))
     >>> groups.highs[:5].tolist(), groups.differ[:5].tolist()
@@ -274,7 +274,7 @@ Way = Union[Parts, InAllGroups, All]
 
 @dataclass(eq=False)
 class BySize(Scheme):
-    """ways: those in use; choice: int64 (G,), the number of the way of each group."""
+    """A scheme with a way for each size group: `choice` (int64 (G,)) of `ways`."""
 
     groups: Groups
     ways: tuple[Way, ...]

@@ -50,6 +50,7 @@ from neardup.similarity.measures import Threshold
 TYPICAL = 100  # elements of a set, where nothing is known of the records
 MOST_BY_CHANCE = 1e-3  # how often dissimilar sets may share a part
 PARTS, TOKENS, ALL = 0, 1, 2
+PARTS_PROMISE = "exact: every pair is equal in one part of the universe"
 SAMPLED_TOKENS = 1 << 18  # compared for one group
 DEARER = 100  # times the work of the cheapest ways, from which a run prints a warning
 WORTH_SAYING = 10  # seconds
@@ -72,6 +73,7 @@ class Partition(BySize):
     """
 
     keeps_recall = True
+    promise = PARTS_PROMISE
 
     @classmethod
     def of(cls, request: Request) -> Partition:
@@ -80,10 +82,6 @@ class Partition(BySize):
         too_many = groups.differ >= by_size.MOST_BANDS
         seed = request.key_seed("partition")
         return cls(groups, (Parts(groups, seed), All(seed)), np.where(too_many, 1, 0))
-
-    @property
-    def promise(self) -> str:
-        return "exact: every pair is equal in one part of the universe"
 
     def cost(self) -> list[str]:
         group = self.groups.own(np.array([TYPICAL]))[0]
@@ -99,7 +97,7 @@ class Partition(BySize):
 
 @dataclass(eq=False)
 class Prefix(Scheme):
-    """All keys are of band 0.
+    """First tokens as keys, all of band 0.
 
     >>> scheme = Prefix(Threshold.parse("0.8"), TokenCounts.of_sets(
     ...     Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [4, 7, 8], [4, 9]])))
@@ -173,7 +171,7 @@ class Auto(BySize):
     def promise(self) -> str:
         long = np.flatnonzero(self.choice == 1)
         if not len(long):
-            return "exact: every pair is equal in one part of the universe"
+            return PARTS_PROMISE
         if not long[0]:
             return self.minhash.promise
         short = self.groups.highs[long[0] - 1]
@@ -190,11 +188,12 @@ class Auto(BySize):
 
 @dataclass(eq=False)
 class Exact(BySize):
-    """costs: those by which the ways were chosen; None without counts."""
+    """The cheapest way in each size group, by `costs`, which are None without counts."""
 
     costs: Costs | None = None
     counting = True
     keeps_recall = True
+    promise = "exact: every pair shares a part, a rare token or its size"
 
     @classmethod
     def of(cls, request: Request) -> Exact:
@@ -214,17 +213,13 @@ class Exact(BySize):
         rounded = np.round(np.log(np.maximum(seconds, 1e-9)), 3)
         return cls(groups, ways, np.argmin(rounded, axis=0), costs)
 
-    @property
-    def promise(self) -> str:
-        return "exact: every pair shares a part, a rare token or its size"
-
     def cost(self) -> list[str]:
         """Return a line for each run of sizes that have one way."""
-        if self.costs is None:
+        if self.costs is None or not self.costs.keys[ALL].any():
             return []
-        used = np.flatnonzero(self.costs.keys[ALL] > 0)
+        used = np.flatnonzero(self.costs.keys[ALL])
         lines = []
-        for run in np.split(used, np.flatnonzero(np.diff(self.choice[used])) + 1) * bool(len(used)):
+        for run in np.split(used, np.flatnonzero(np.diff(self.choice[used])) + 1):
             way = self.choice[run[0]]
             low = int(self.groups.highs[run[0] - 1]) + 1 if run[0] else 1
             keys, pairs = self.costs.keys[way, run].sum(), self.costs.pairs[way, run].sum()

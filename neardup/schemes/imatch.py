@@ -64,7 +64,7 @@ LEXICONS = Option(
 
 @dataclass(eq=False)
 class IMatch(Scheme):
-    """Keeps tokens of idf low … high, a share of the highest; `seed` draws the lexicons.
+    """Keys of the tokens of idf low … high, a share of the highest; `seed` draws the lexicons.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 4], [1, 3, 9], [1, 8]])
     >>> scheme = IMatch(TokenCounts.of_sets(sets), 0.1, 0.9)  # 2 and 3 are kept

@@ -128,10 +128,8 @@ class Supers:
         if len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 9 for p in parts):
             raise ValueError(f"{text!r} is not M:S:B, such as 84:6:2")
         minima, number, agree = map(int, parts)
-        if not 1 <= minima <= MAX_MINIMA:
-            raise ValueError(f"{text}: {minima} minima are not from 1 to {MAX_MINIMA}")
-        if not 1 <= agree <= number <= minima:
-            raise ValueError(f"{text} is outside 1 <= B <= S <= M")
+        if not 1 <= agree <= number <= minima <= MAX_MINIMA:
+            raise ValueError(f"{text} is outside 1 <= B <= S <= M <= {MAX_MINIMA}")
         if minima % number:
             less = minima // number * number
             raise ValueError(
@@ -154,7 +152,7 @@ class Supers:
 
     @cached_property
     def choices(self) -> np.ndarray:
-        """int64 (C(S, B), B), sorted by the last super-shingle: the first bands need few."""
+        """The choices, int64 (C(S, B), B), by the last super-shingle: the first bands need few."""
         choices = combinations(range(self.number), self.agree)
         return np.array(sorted(choices, key=lambda choice: choice[::-1]))
 
@@ -172,7 +170,7 @@ SUPERSHINGLES = Option(
 
 @dataclass
 class SuperShingle(Scheme):
-    """`seed` (0 … 2^64-1) draws the hash functions.
+    """Choices of super-shingles as keys; `seed` (0 … 2^64-1) draws the hash functions.
 
     >>> round(SuperShingle().recall(0.9), 3)
     0.415
@@ -223,10 +221,9 @@ class SuperShingle(Scheme):
 
 @dataclass(eq=False)
 class Sketched(Scheme):
-    """`inner` makes the keys; `size` hashes of each set are sent, drawn by `seed` (0 … 2^64-1).
+    """A scheme on samples: `size` hashes of each set, drawn by `seed`, and the keys of `inner`.
 
-    The keys of the whole set are sent with its sample, and reducers read them from there
-    (`similarity.estimated`).
+    Reducers read the keys of the whole set from its sample (`similarity.estimated`).
 
     >>> from neardup.similarity.measures import NINE_TENTHS
     >>> scheme = Sketched.of(Request(NINE_TENTHS, NINE_TENTHS))

@@ -52,7 +52,7 @@ MAX_BANDS_ASKED = 128
 
 @dataclass(eq=False)
 class AgreeingBits(bit_keys.BitScheme):
-    """`least` of the bits must agree; `seed` (0 … 2^64-1) draws the hyperplanes.
+    """Vectors that agree in `least` bits or more; `seed` (0 … 2^64-1) draws the hyperplanes.
 
     >>> scheme = AgreeingBits(least=372, ways=bit_keys.Blocks(bits=384, number=13, distance=12))
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])

@@ -41,7 +41,7 @@ class Option(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a run asks of a scheme.
+    """The request of a run to a scheme.
 
     threshold: the minimum similarity, by `measure`; resemblance: the minimum Jaccard similarity
     that follows from it, None where none does; threshold_given: whether it is the user's; seed:
@@ -179,7 +179,7 @@ def weighted_seed(request: Request) -> int:
 
 
 class Scheme(ABC):
-    """Gives each record of a batch its keys."""
+    """The base class of schemes, which give each record of a batch its keys."""
 
     measures: ClassVar[tuple[str, ...]] = ("jaccard", "dice", "cosine")
     """The measures that may verify its pairs; the first one is the default."""

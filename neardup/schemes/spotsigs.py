@@ -32,7 +32,7 @@ from neardup.similarity.measures import NINE_TENTHS, Threshold
 
 @dataclass(eq=False)
 class SpotSigs(Prefix):
-    """All keys are of band 0; `seed` (0 … 2^64-1) draws the hashes.
+    """Partitions with first tokens as keys, all of band 0.
 
     >>> sets = Ragged.from_rows([[*range(20)], [*range(22)], [*range(18)], [*range(50, 72)]])
     >>> keys = SpotSigs().keys(sets)

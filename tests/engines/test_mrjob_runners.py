@@ -15,7 +15,7 @@ from neardup.engines.mrjob import provide_dropped_modules
 provide_dropped_modules()
 from mrjob.hadoop import HadoopJobRunner
 from neardup.engines.hadoop.sizes import File
-from neardup.engines.mrjob.mrjob_runners import fit
+from neardup.engines.mrjob.mrjob_launcher import fit
 from neardup.options.table import OPTIONS, Options, parser
 from neardup.options.settings import settings_before_counts
 settings = settings_before_counts(Options.of(parser("job.py", "", set(OPTIONS)).parse_args([])))

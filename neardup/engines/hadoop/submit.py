@@ -302,7 +302,7 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
 
 
 def _check(ended: dict[str, Job], asked: jobs.Submission, counts: dict[str, int]) -> None:
-    """StageError unless all jobs have read the same records and lines."""
+    """Raise StageError unless all jobs have read the same records and lines."""
     if KEYS in ended:
         first = ended[KEYS].counters()
         again = {AGAIN[name]: count for name, count in first.items() if name in AGAIN}

@@ -20,7 +20,6 @@ from mrjob.parse import is_uri
 from mrjob.step import MRStep
 
 from neardup.engines.hadoop import shipping
-from neardup.engines.mrjob.mrjob_runners import with_plain_names
 from neardup.engines.pipe import input_blocks
 from neardup.options.settings import settings_before_counts, with_input
 from neardup.options.table import OPTIONS, Options, attribute
@@ -40,7 +39,7 @@ COUNT_TOKENS = "--count-tokens"
 
 
 class NearDuplicates(MRJob):
-    """Finds pairs in buckets, and then reduces them to distinct ones, if ids are repeated."""
+    """The job: a step that finds pairs in buckets, and a step that removes repeated ones."""
 
     SCRIPT = ""  # job.py and, if it is not a task, its function: see `mrjob_launcher`
     LAUNCH: Callable[[NearDuplicates], None]
@@ -162,3 +161,17 @@ class NearDuplicates(MRJob):
             counters.report()
         for name, count in counters.totals().items():
             self.increment_counter(GROUP, name.replace(*AS_HADOOP_SAYS), count)
+
+
+def with_plain_names(arguments: list[str]) -> list[str]:
+    """Turn the names after `--` into names that do not look like options.
+
+    From Python 3.7 to 3.12, `parse_intermixed_args` drops the `--`.
+
+    >>> with_plain_names(["-q", "--", "a", "-x", "-"])
+    ['-q', 'a', './-x', '-']
+    """
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    names = arguments[cut + 1 :]
+    plain = [f"./{name}" if name.startswith("-") and name != "-" else name for name in names]
+    return [*arguments[:cut], *plain]

@@ -1,33 +1,42 @@
 """The launcher of job.py: check the options, run the jobs, and print the summary.
 
-If the scheme needs token counts, another job counts them first.
+If the scheme needs token counts, another job counts them first.  mrjob's runners are adapted for
+decompression, signals, and properties of the cluster.
 """
 
+from __future__ import annotations
+
 import glob
+import importlib
+import logging
 import os
 import shlex
+import signal
 import sys
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Callable, NamedTuple
 
 from mrjob.step import StepFailedException
 
 from neardup.engines.cluster import check_unchanged
+from neardup.engines.hadoop import sizes
 from neardup.engines.hadoop.folders import claimed, kept_on_cluster
 from neardup.engines.hadoop.shipping import ARCHIVES, FLAG, check_version, numpy
-from neardup.engines.hadoop.sizes import File, listed
-from neardup.engines.hadoop.watching import first_message, for_nodes
+from neardup.engines.hadoop.sizes import DEFAULT_MEMORY, MAPS, REDUCERS, File, Properties
+from neardup.engines.hadoop.watching import SUBMITTED, Job, first_message, for_nodes
 from neardup.engines.local.workers import working_folder
-from neardup.engines.mrjob import mrjob_runners
 from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP, NearDuplicates
-from neardup.options.settings import counts_first
+from neardup.options.settings import Settings, counts_first
+from neardup.reading import blocks
+from neardup.reading.compressed import unpacked
 from neardup.reading.input_files import Unchanged, format_input_files
 from neardup.runtime.counters import Counters, counts_in, summarize
-from neardup.runtime.program import STANDARD_OUTPUT, StageError, UsageError, run, write_to
+from neardup.runtime.program import FAILED, STANDARD_OUTPUT, StageError, UsageError, run, write_to
 from neardup.runtime.summary import describe, judged, total
 from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
+from neardup.stored.index_manifest import refuse_indexes
 
 
 def main(script: str) -> int:
@@ -39,7 +48,7 @@ def main(script: str) -> int:
 
 class Launcher:
     def __init__(self, typed: NearDuplicates):
-        """`typed` has the options of the jobs to run, and is not run itself."""
+        """Prepare jobs with the options of `typed`, which is not run itself."""
         self.typed, self.how, self.settings = typed, typed.options, typed.settings
         self.on_cluster = typed.on_cluster()
         self.files: list[File] = []  # on a cluster
@@ -55,7 +64,7 @@ class Launcher:
                 message = "mrjob takes it as a pattern; set TMPDIR to another folder"
                 raise StageError(f"{how.local_tmp_dir}: {message}")
             old, new = how.against or [], how.args or ["-"]
-            given = mrjob_runners.Given.of(old, new, self.typed.elsewhere)
+            given = Given.of(old, new, self.typed.elsewhere)
             self.given = given.with_copy(self.typed.stdin, self.working_file("stdin"))
             self.unchanged = Unchanged(self.names(elsewhere=False))
             if self.on_cluster:
@@ -108,7 +117,7 @@ class Launcher:
         """Return all files with their sizes."""
         here = [File(name, os.path.getsize(name)) for name in self.names(elsewhere=False)]
         with self.typed.make_runner() as runner:
-            return [*here, *listed(self.names(elsewhere=True), runner.get_hadoop_bin())]
+            return [*here, *sizes.listed(self.names(elsewhere=True), runner.get_hadoop_bin())]
 
     def on_this_machine(self) -> Mapping[str, int]:
         """Run the jobs; their tasks write reports and messages below the folder of the run."""
@@ -116,7 +125,7 @@ class Launcher:
         os.environ["NEARDUP_REPORT"] = folder
         path = f"{os.path.dirname(self.typed.SCRIPT)}:{os.environ.get('PYTHONPATH', '')}"
         os.environ["PYTHONPATH"] = path.rstrip(":")
-        mrjob_runners.adapt_local_runners()
+        adapt_local_runners()
         self.run_all()
         self.say(summarize(folder))
         return counts_in(folder)
@@ -175,14 +184,14 @@ class Launcher:
         with job.make_runner() as runner:
             self.runners.append(runner)
             if self.on_cluster:
-                mrjob_runners.fit(runner, job.settings, self.files)
+                fit(runner, job.settings, self.files)
             if job.options.input_files:
                 seen = (
                     [one for n in names for one in self.seen(runner, n)] for names in self.given
                 )
                 Path(job.options.input_files).write_bytes(format_input_files(*seen))
             try:
-                with mrjob_runners.ending_its_job(runner) if self.on_cluster else nullcontext():
+                with ending_its_job(runner) if self.on_cluster else nullcontext():
                     runner.run()
             except StepFailedException as error:
                 raise StageError(self.why_it_failed(runner) or str(error)) from None
@@ -197,9 +206,134 @@ class Launcher:
 
     def why_it_failed(self, runner: Any) -> str:
         if not self.on_cluster:
-            return mrjob_runners.message_of_a_task(self.how.local_tmp_dir)
+            return message_of_a_task(self.how.local_tmp_dir)
         steps = [log.get("step", {}) for log in runner._log_interpretations]
         application = steps[-1].get("application_id", "") if steps else ""
         reason = first_message(application, runner.get_hadoop_bin()[0])
         reason = for_nodes(reason, "type --ship-numpy, or --python-bin PATH of one that has it")
         return reason.removeprefix("job.py: ") or "the job failed; see Hadoop's messages above"
+
+
+def adapt_local_runners() -> None:
+    """Decompress files in blocks, and end tasks with their workers.
+
+    mrjob itself reads only the first part of a compressed file, truncates a damaged one silently,
+    and takes any amount of memory.  Its local runner ends workers by SIGTERM; a worker that exits
+    by an exception kills the task that it waits for.  Ctrl-C is left to the launcher.
+    """
+    simulated_hadoop: Any = importlib.import_module("mrjob.sim")
+    simulated_hadoop.decompress = lambda _, path: unpacked(path)
+
+    def end(*_: object) -> None:
+        sys.exit(FAILED)
+
+    def in_a_worker() -> None:
+        signal.signal(signal.SIGTERM, end)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+
+    os.register_at_fork(after_in_child=in_a_worker)
+
+
+def message_of_a_task(folder: str) -> str:
+    """Return the message of a failed task, from the `stderr` files below a folder.
+
+    It is the line that `runtime.program` writes, or else everything but counters.
+    """
+    said = []
+    for path in sorted(Path(folder).rglob("stderr")):
+        for line in path.read_text("utf-8", "backslashreplace").splitlines():
+            if line.startswith("job.py: "):
+                return line[len("job.py: ") :]
+            if not line.startswith("reporter:"):
+                said.append(line)
+    return "\n".join(said)
+
+
+def fit(runner: Any, settings: Settings, files: list[File]) -> None:
+    """Set the properties of a HadoopJobRunner that neither -D nor mrjob.conf sets."""
+    compat: Any = importlib.import_module("mrjob.compat")
+    given = runner._opts["jobconf"]
+    lines = sizes.line_bytes(files, settings)
+    wanted: Properties = {
+        **sizes.map_properties(DEFAULT_MEMORY),
+        **sizes.reduce_properties(DEFAULT_MEMORY),
+        MAPS: sizes.maps_for(lines, DEFAULT_MEMORY),
+        REDUCERS: sizes.reducers_for(lines),
+    }
+    runner._opts["jobconf"] = {
+        # Some have other names in other versions of Hadoop.
+        **{name: wanted[name] for name in wanted if compat.jobconf_from_dict(given, name) is None},
+        **given,
+    }
+
+
+@contextmanager
+def ending_its_job(runner: Any) -> Iterator[None]:
+    """Kill the job on the cluster if the block fails; mrjob would let it go on."""
+    job = Job([], runner.get_hadoop_bin())
+
+    class Hear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            line = record.getMessage()
+            if SUBMITTED.search(line):
+                job.said.clear()  # of the step before
+            job.said.append(line)
+
+    log, hear = logging.getLogger("mrjob"), Hear()
+    if not log.isEnabledFor(logging.INFO):  # with --quiet
+        log.setLevel(logging.INFO)
+    log.addHandler(hear)
+    try:
+        yield
+    except BaseException:
+        job.kill()
+        raise
+    finally:
+        log.removeHandler(hear)
+
+
+class Given(NamedTuple):
+    """The names of old files and of new ones."""
+
+    old: list[str]
+    new: list[str]
+
+    @classmethod
+    def of(cls, old: Sequence[str], new: Sequence[str], elsewhere: Callable[[str], bool]) -> Given:
+        """Make absolute names, without patterns, of all but `-` and names that are `elsewhere`.
+
+        A file that is named twice gets two names, as /data/a.txt and /data/./a.txt.  UsageError or
+        StageError for what cannot be read.
+        """
+        refuse_indexes([*old, *new])
+        if [*old, *new].count("-") > 1:
+            raise UsageError("-: standard input can be read only once")
+        seen: set[str] = set()
+
+        def distinct(name: str) -> str:
+            if name == "-" or elsewhere(name):
+                return name
+            if not os.path.isfile(name):
+                raise StageError(f"{name}: not a regular file; name - and redirect it")
+            name = os.path.abspath(name)
+            while name in seen:
+                name = f"{os.path.dirname(name)}/./{os.path.basename(name)}"
+            seen.add(name)
+            return name
+
+        def found(names: Sequence[str]) -> list[str]:
+            some = ([name] if elsewhere(name) else blocks.files_named([name]) for name in names)
+            return [distinct(name) for each in some for name in each]
+
+        return cls(found(old), found(new))
+
+    def with_copy(self, stdin: IO[bytes], copy: Path) -> Given:
+        """Replace `-` by a copy of standard input, which jobs can read several times."""
+        if "-" not in [*self.old, *self.new]:
+            return self
+        with open(copy, "wb") as file:
+            pieces = iter(lambda: stdin.read(blocks.BLOCK_BYTES), b"")
+            file.writelines(blocks.with_line_ends(pieces, "standard input: "))
+        os.environ[blocks.STDIN_COPY] = str(copy)
+        return Given(*([str(copy) if name == "-" else name for name in names] for names in self))
