@@ -89,11 +89,7 @@ def _threshold(measure: str | None, axis: str, threshold: Threshold) -> float | 
 
 
 def table_row(similarity: float, chance: float, marked: bool) -> str:
-    """Format a row of the table.
-
-    >>> print(table_row(0.9, 0.5, True))
-    0.9         0.500000  ####################                      <- the threshold
-    """
+    """Format a row of the table."""
     bar = "#" * round(chance * BAR)
     note = f"{bar:{BAR}}  <- the threshold" if marked else bar
     return f"{similarity:<10.6g}  {shown(chance)}  {note}".rstrip()
@@ -132,11 +128,7 @@ class Areas(NamedTuple):
 
 
 def areas(recall: Callable[[float], float], threshold: float) -> Areas:
-    """Integrate the curve on both sides of the threshold.
-
-    >>> [round(area, 12) for area in areas(lambda s: s**2, 0.5)]
-    [0.208333333333, 0.041666666667]
-    """
+    """Integrate the curve on both sides of the threshold."""
     missed = integral(lambda s: 1 - recall(s), threshold, 1)
     return Areas(missed, integral(recall, 0, threshold))
 
@@ -161,11 +153,7 @@ def _by_gauss(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def shown_area(area: float) -> str:
-    """Format an area with three digits, rounded up.
-
-    >>> shown_area(0.26806), shown_area(4.80823e-7), shown_area(1e-17)
-    ('0.269', '4.81e-7', 'below 1e-12')
-    """
+    """Format an area with three digits, rounded up."""
     if area < KNOWN:
         return "below 1e-12"
     return str(UP.create_decimal(f"{area:.12g}")).replace("E", "e")  # 0.25 may be a hair above

@@ -109,13 +109,7 @@ def share(flag: str, text: str) -> float:
 
 
 def gathered(batches: Iterable[Batch]) -> Batch:
-    """Return all records in one batch.
-
-    >>> one, two = (Batch([id_], Ragged.from_rows([[1, 2]])) for id_ in (b"a", b"b"))
-    >>> records = gathered([one, two])
-    >>> records.ids, records.sets.offsets.tolist()
-    ([b'a', b'b'], [0, 2, 4])
-    """
+    """Return all records in one batch."""
     held = list(batches)
     ids = [id_ for batch in held for id_ in batch.ids]
     return Batch(ids, Ragged.end_to_end([batch.sets for batch in held]))
@@ -246,10 +240,6 @@ def interval(hits: int, n: int, confidence: float) -> str:
 
 
 def row(name: str, value: int | str, note: str = "") -> str:
-    """Format a line of a table.
-
-    >>> row("true pairs", 1790, "in the file")
-    'true pairs                             1,790  in the file'
-    """
+    """Format a line of a table."""
     shown = value if isinstance(value, str) else f"{value:,}"
     return f"{name:33} {shown:>10}  {note}".rstrip()

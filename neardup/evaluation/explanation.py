@@ -146,11 +146,10 @@ def _head(letter: str, records: Batch, id_: bytes) -> tuple[str, str]:
     sets = set(encode_sets(records.sets.take(np.array(rows))))
     sizes = ", ".join(f"{size:,}" for size in sorted(map(encoded_size, sets)))
     text = f"{shown(id_)} of {sizes} shingles"
-    times = records.ids.count(id_)
-    if times > 1 and len(sets) == 1:
-        text += f"; the same record {times} times, which counts as one"
-    elif times > 1:
+    if len(sets) > 1:
         text += f"; {len(sets)} different records, of which the most telling is shown"
+    elif len(rows) > 1:
+        text += f"; the same record {len(rows)} times, which counts as one"
     return letter, text
 
 

@@ -245,9 +245,10 @@ class Search:
             return np.ones(len(x), dtype=bool)
         if self.of is None:
             return x < y if self.measure == JACCARD else x != y
+        again = np.isin(y, self.of)
         if self.measure == JACCARD:
-            return (x < y) | ((x > y) & ~np.isin(y, self.of))
-        return (x != y) & ~(swapped & np.isin(y, self.of))
+            return (x < y) | ((x > y) & ~again)
+        return (x != y) & ~(swapped & again)
 
     def _alike(
         self, x: np.ndarray, y: np.ndarray, first: int, block: Ragged, swapped: bool
@@ -288,12 +289,7 @@ def postings_of(
 
 
 def shown(kind: Kind, part: int, whole: int, known: bool, alpha: Fraction) -> tuple[int, int, int]:
-    """Return (low, high, estimate) in millionths, all the same if the similarity is known.
-
-    >>> from neardup.stored.sketch_kinds import kind_of
-    >>> shown(kind_of("min:64"), 60, 64, False, Fraction("0.05"))
-    (847636, 982710, 937500)
-    """
+    """Return (low, high, estimate) in millionths, all the same if the similarity is known."""
     estimate = round(kind.estimate(part, whole) * 10**6)
     if known:
         return estimate, estimate, estimate
