@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run help test coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick cluster-bench lint format clean
+.PHONY: run help test coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick cluster-bench docs lint format clean
 run: .venv/.run ## the near-duplicates of data/videos.txt, as pairs on stdout
 	@./run_local.sh data/videos.txt
 
@@ -39,7 +39,7 @@ hadoop-up hadoop-down hadoop-status: hadoop-%:
 	@$(PYTHON) cluster/cluster.py $*
 
 # The other libraries are large; OPTIONS are those of bench.run: make bench OPTIONS='--rounds 3'.
-bench: .venv/.bench ## all of docs/benchmarks.md on one machine, with the other programs
+bench: .venv/.bench ## bench/results/one-machine.md, with the other programs
 	$(VENV) -m bench.run $(OPTIONS)
 	$(VENV) -m bench.report.tables
 
@@ -48,6 +48,9 @@ bench-quick: .venv/.run ## answers, and bytes shuffled, in a minute
 
 cluster-bench: .venv/.run .venv/.spark ## the benchmark on Hadoop and Spark
 	$(VENV) cluster/cluster.py run $(VENV) -m bench.compare_clusters
+
+docs: .venv/.docs ## the documents as a searchable site, in .site/
+	$(VENV) -m mkdocs build --strict --quiet
 
 lint: .venv/.lint ## style and types
 	$(VENV) -m ruff check .
@@ -60,7 +63,7 @@ format: .venv/.lint ## repair what can be repaired of the style
 
 clean: ## remove all that the others have made
 	$(PYTHON) cluster/cluster.py down
-	rm -rf .venv .hadoop .ship .bench .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info build dist
+	rm -rf .venv .hadoop .ship .bench .site .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage *.egg-info build dist
 
 # What the set-up says goes to stderr: `make run > FILE` writes pairs and nothing else.
 PIP_INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --editable
@@ -71,6 +74,6 @@ PIP_INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --edita
 	@exec >&2; set -ex; $(PYTHON) -m venv .venv; $(PIP_INSTALL) '.[mrjob,report]'
 	@touch $@
 
-.venv/.test .venv/.lint .venv/.bench .venv/.spark: .venv/.run
+.venv/.test .venv/.lint .venv/.bench .venv/.spark .venv/.docs: .venv/.run
 	@exec >&2; set -ex; $(PIP_INSTALL) '.[$(patsubst .venv/.%,%,$@)]'
 	@touch $@

@@ -2,7 +2,7 @@
 
     python3 -m bench.compare_schemes --rounds 3
 
-prints the tables of docs/choosing.md, one for each data set.
+prints the tables of bench/results/schemes.md, one for each data set.
 Each scheme runs by run_local.sh with its default options, and some with others; seconds are
 medians.  *compared* are the pairs that bitmaps do not rule out; recall is that of the pairs with
 Jaccard similarity 0.9.

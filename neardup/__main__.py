@@ -1,6 +1,7 @@
 """`neardup COMMAND …`, or `python3 -m neardup COMMAND …`: the job, and the tools around it."""
 
 import os
+import shlex
 import sys
 from importlib import import_module
 
@@ -11,8 +12,8 @@ from neardup.runtime.interpreter import require
 
 require("numpy", name="neardup", module="neardup")
 
-from neardup.runtime import VERSION
-from neardup.runtime.errors import UsageError
+from neardup.runtime import VERSION, errors
+from neardup.runtime.errors import UsageError, as_called, nearest
 from neardup.runtime.program import run
 
 # A command is one file in neardup/commands with a `main`, and one line here.
@@ -82,10 +83,11 @@ options, 130 interrupted.
 
 
 def main() -> int:
+    installed = os.path.basename(sys.argv[0]) == errors.AS_COMMAND
     command, *rest = sys.argv[1:] or ["--help"]
+    sys.argv = [f"{errors.AS_COMMAND if installed else errors.AS_MODULE} {command}", *rest]
     if command not in {**JOBS, **COMMANDS}:
-        return run("neardup", lambda: _about(command))
-    sys.argv = [f"neardup {command}", *rest]
+        return run(errors.AS_COMMAND, lambda: _about(command))
     if command in COMMANDS:
         return import_module(f"neardup.commands.{command}").main()
     if command == "run":  # as run_local.sh does, before numpy is loaded
@@ -100,9 +102,14 @@ def _about(word: str) -> None:
     elif word in ("-h", "--help"):
         purposes = {**{name: purpose for name, (_, purpose) in JOBS.items()}, **COMMANDS}
         listed = (f"    {name:10}{purpose}" for name, purpose in purposes.items())
-        print(HELP.format(commands="\n".join(listed)), end="")
+        print(as_called(HELP.format(commands="\n".join(listed))), end="")
+    elif os.path.exists(word):
+        raise UsageError(f"{word!r} is a file; type: python3 -m neardup run {shlex.quote(word)}")
     else:
-        raise UsageError(f"{word!r} is not a command; python3 -m neardup --help lists them")
+        meant = nearest(word, [*JOBS, *COMMANDS])
+        raise UsageError(
+            f"{word!r} is not a command{meant}; python3 -m neardup --help lists the commands"
+        )
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 A peer reads a well-formed file, in one process, by the fastest way that was found: what stands
 behind the ids of a block of lines goes into one `np.fromstring`.  Nothing is sorted or compared
-before it has to be, since many peers take a set in any order, with repeats (docs/tried.md).
+before it has to be, since many peers take a set in any order, with repeats (bench/NOTES.md).
 """
 
 from __future__ import annotations

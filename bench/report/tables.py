@@ -1,10 +1,10 @@
-"""From .bench/results.json to the tables of docs/benchmarks.md and the plots beside them.
+"""Write bench/results/one-machine.md, and the plots in docs/, from .bench/results.json.
 
     python3 -m bench.report.tables
     python3 -m bench.report.tables --results .bench/results.quick.json --print
 
-The tables go between the two marker lines; the text around them stays.  Seconds and CPU seconds
-are medians over the rounds, ratios are ratios of medians, and memory is the most of all rounds.
+Seconds and CPU seconds are medians over the rounds, ratios are ratios of medians, and memory is the
+largest of all rounds.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ from neardup.evaluation.exact_answers import ratio
 from neardup.schemes.banding import recall as promised
 from neardup.schemes.scheme import shown
 
-DOCUMENT = ROOT / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+DOCUMENT = ROOT / "bench" / "results" / "one-machine.md"
+OPENING = """# On one machine
+
+Written by `make bench` from .bench/results.json; [docs/benchmarks.md](../../docs/benchmarks.md) has
+the method, one table, and what neardup loses."""
 HEAD = (
     "contestant|banding|runs|seconds|ratio|CPU s|peak MiB|shuffled / input|pairs|recall|precision"
 )
@@ -41,13 +44,13 @@ PLOTS = {
 
 
 def tables(results: dict, plots: Mapping[str, str] = MappingProxyType({})) -> str:
-    """All that goes between the markers; plots: name → where it lies."""
+    """Return the whole document; plots: name → path from the document."""
     of = figures(results)
-    parts = [about(results), "### Targets\n\n" + target_table(of)]
+    parts = [OPENING, about(results), "## Targets\n\n" + target_table(of)]
     for workload in results["workloads"]:
         table = of.get(workload["name"])
         if table and workload["kind"] not in ("growth", "curve"):
-            parts.append(f"### {title(workload)}\n\n{workload_table(table)}")
+            parts.append(f"## {title(workload)}\n\n{workload_table(table)}")
     parts += [growth_table(of, results), curve_table(results)]
     parts += [f"![{PLOTS[name]}]({place})" for name, place in plots.items()]
     if results["skipped"]:
@@ -157,7 +160,7 @@ def growth_table(of: dict[str, Table], results: dict) -> str:
         known = dict(points)
         rows.append([name, *(seconds(known[n]) if n in known else NONE for n in sizes)])
     head = ["seconds on W1", *(f"{records:,}" for records in sizes)]
-    return "### Time against the number of records\n\n" + markdown(head, rows)
+    return "## Time against the number of records\n\n" + markdown(head, rows)
 
 
 def curve_table(results: dict) -> str:
@@ -169,20 +172,7 @@ def curve_table(results: dict) -> str:
         for s, found, there in points
     ]
     head = ["similarity", f"promised by {BANDS}×{ROWS}", f"found of {points[0][2]:,} pairs"]
-    return "### The S-curve\n\n" + markdown(head, rows)
-
-
-def between_markers(document: str, tables: str) -> str:
-    """The document with new tables.
-
-    >>> between_markers(f"a\\n{BEGIN}\\nold\\n{END}\\nb", "new").splitlines()[3]
-    'new'
-    """
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"bench.report.tables: the document lacks the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{tables}\n\n{END}{after}"
+    return "## The S-curve\n\n" + markdown(head, rows)
 
 
 def main() -> int:
@@ -191,7 +181,7 @@ def main() -> int:
     )
     parser.add_argument("--results", type=Path, default=FOLDER / "results.json")
     parser.add_argument("--into", type=Path, default=DOCUMENT, metavar="FILE")
-    parser.add_argument("--plots", type=Path, default=DOCUMENT.parent, metavar="FOLDER")
+    parser.add_argument("--plots", type=Path, default=ROOT / "docs", metavar="FOLDER")
     parser.add_argument("--print", action="store_true", help="to stdout, and no plots")
     args = parser.parse_args()
     try:
@@ -205,7 +195,7 @@ def main() -> int:
         name: os.path.relpath(file, args.into.parent)
         for name, file in draw(results, args.plots).items()
     }
-    args.into.write_text(between_markers(args.into.read_text(), tables(results, plots)))
+    args.into.write_text(tables(results, plots) + "\n")
     return 0
 
 

@@ -16,7 +16,8 @@ import sys
 from neardup.evaluation import exact_answers
 from neardup.evaluation.exact_answers import interval, parsed_lines, ratio, row
 from neardup.lines.answer_lines import exact_pair
-from neardup.runtime.program import bare_parser, run
+from neardup.options.command_parser import CommandParser
+from neardup.runtime.program import run
 
 NAME = "neardup evaluate"
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.
@@ -32,7 +33,7 @@ def main() -> int:
 
 
 def _evaluate() -> None:
-    parser = bare_parser(f"python3 -m {NAME}", DESCRIPTION)
+    parser = CommandParser(f"python3 -m {NAME}", DESCRIPTION)
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written")
     parser.add_argument("truth", metavar="TRUTH", help="what `truth` has written")
     exact_answers.add_option(parser, "--confidence", "P", "0.95", "of the interval of the recall")

@@ -8,11 +8,12 @@ from functools import cache
 
 from neardup.evaluation.exact_answers import add_option, share
 from neardup.lines.answer_lines import format_estimate
+from neardup.options.command_parser import CommandParser
 from neardup.options.table import DEFAULT_THRESHOLD, read
 from neardup.reading.blocks import check_inputs
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import bare_parser, run, write_all
+from neardup.runtime.program import run, write_all
 from neardup.similarity.measures import Threshold
 from neardup.stored.similar_pairs import CANDIDATES, Alike, Search, shown
 from neardup.stored.sketch_file import SketchFile, check_agreement
@@ -62,7 +63,7 @@ def _similar() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = bare_parser(f"python3 -m {NAME}", DESCRIPTION)
+    parser = CommandParser(f"python3 -m {NAME}", DESCRIPTION)
     parser.add_argument("sketches", metavar="SKETCHES", help="what `sketch` has written")
     parser.add_argument("more", metavar="MORE", nargs="?", help="for pairs of one record of each")
     least = "the least estimate of a pair, 0 < T <= 1, as 0.9 or 9/10"

@@ -24,9 +24,10 @@ from collections.abc import Collection, Iterator
 from itertools import chain, count, islice
 
 from neardup.evaluation.exact_answers import add_option
+from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import bare_parser, run, write_all
+from neardup.runtime.program import run, write_all
 from neardup.sets.hashing import random_words
 
 NAME = "neardup videos"
@@ -53,7 +54,7 @@ def main() -> int:
 
 
 def _videos() -> None:
-    parser = bare_parser(f"python3 -m {NAME}", DESCRIPTION)
+    parser = CommandParser(f"python3 -m {NAME}", DESCRIPTION)
     for flag, metavar, default, about in (
         ("--records", "N", "2000", "number of lines"),
         ("--seed", "N", "1", "another seed gives other records; 0 to 2^64-1"),

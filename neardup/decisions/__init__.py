@@ -1,7 +1,7 @@
 """Pairs → a decision: which records are kept, and for which of them the others are removed.
 
 In: edge lines in order of records, which is the order of priority.
-Out: a line for each removed record, with its reason; or each member of each cluster.
+Out: a line for each removed record and its reason, or for each member of each cluster.
 May import: runtime, sets, reading, similarity, lines.
 
 A rule is a class in `rules.py` and one line in `RULES`.

@@ -1,10 +1,9 @@
 """Decisions: which records are removed, or the members of each cluster, from edges on disk.
 
-Subtle is a *dense cluster* (`verification.edge_join`): many similar sets of one bucket, whose pairs
-are not among the edges.  There are n²/2 of them, and a record is decided by those with the few that
-are kept.  So the members come in order of priority, a batch at a time, and are compared with those
-that are kept so far, and within the batch with those that may be kept.  The sets are read from disk
-when they are needed.
+A *dense cluster* (`verification.edge_join`) has many similar sets of one bucket, whose n²/2 pairs
+are not among the edges; a decision needs only those with the few records that are kept.  So its
+members come in order of priority, a batch at a time, and are compared with the members kept so far,
+and within the batch with those that may be kept.  Their sets are read from disk when needed.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ class DenseClusters:
         self._removed: dict[bytes, array[int]] = defaultdict(partial(array, "q"))
 
     def with_edges(self, heads: list[Head], rule: Rule) -> None:
-        """Add to the members of a batch the edges to kept ones, and to those that may be kept."""
+        """Add the edges of a batch's members to kept records, and to those that may be kept."""
         members = [head for head in heads if head.clusters]
         if not members:
             return
         self._compare((head, line) for head in members for line in _lines(head, self._kept))
         open_ = [head for head in members if rule.may_be_kept(head)]
-        # A kept one may be a better reason for the copies of those that were removed before it.
+        # A record kept now may be a better reason for the copies of members removed before it.
         self._compare((head, line) for head in open_ for line in _lines(head, self._removed))
         self._compare(_among(members, {head.number for head in open_}))
 
@@ -87,14 +86,15 @@ def _among(members: list[Head], open_: set[int]) -> Iterator[tuple[Head, int]]:
     """Yield the pairs in a batch with an open record: the later one, and the earlier one's line."""
     earlier: dict[bytes, list[Head]] = defaultdict(list)
     for head in members:
-        lines = set()
-        for member in head.clusters:
-            for other in earlier[member.cluster]:
-                if other.number in open_ or head.number in open_:
-                    lines.add(other.clusters[0].line)
+        near = [other for member in head.clusters for other in earlier[member.cluster]]
+        for line in {
+            other.clusters[0].line
+            for other in near
+            if other.number in open_ or head.number in open_
+        }:
+            yield head, line
         for member in head.clusters:
             earlier[member.cluster].append(head)
-        yield from ((head, line) for line in lines)
 
 
 def decided(
@@ -106,7 +106,7 @@ def decided(
 ) -> Iterator[tuple[list[bytes], list[Reason]]]:
     """Yield the tagged ids of removed records in order of priority, and the reasons; many at once.
 
-    `collections`: whether there are two.
+    collections: there are two, as with --against.
     """
     known_first = rule_kind.components_first
     components = Components(edges, known_first)
@@ -125,29 +125,29 @@ def decided(
             dense.with_edges([opened[i] for i in some], rule)
             reasons.update((i, rule.decide(opened[i])) for i in some)
             dense.decided([opened[i] for i in some], rule)
-        for i in _of_own_id(edges.tag, heads, opened):
-            counters.repeated_id(edges.tag.id_of(heads.records[i]))
+        _count_own_ids(edges.tag, heads, opened, counters)
         removed = sorted((i, reason) for i, reason in reasons.items() if reason)
         count += len(removed)
         chained += sum(reason.similarity == NO_PAIR for _, reason in removed)
         yield [heads.records[i] for i, _ in removed], [reason for _, reason in removed]
-    del rule, dense  # what is counted now takes room, too
+    del rule, dense  # the sizes of components need the memory
     if not known_first:
-        chained = components.would_be_removed() - count
+        # One of each cluster, and all old records, would be kept; an old one is a cluster's root.
+        chained = edges.count - edges.old - components.count_from(edges.old) - count
     counters.add(summary.REMOVED, count)
-    counters.add(summary.CHAINED if not known_first else summary.CHAINED_AWAY, chained)
-    if not collections:  # of two, only edges to new records are known
+    counters.add(summary.CHAINED_AWAY if known_first else summary.CHAINED, chained)
+    if not collections:  # else edges between old records are not known
         counters.add(summary.LARGEST, components.largest())
 
 
 def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (the first record of a cluster, a record of it), tagged ids, in order of records."""
+    """Yield (first record of its cluster, record), tagged ids, in order of records."""
     components = Components(edges, complete=True)
-    first = np.full(edges.count, NOBODY)  # where it is, of the component of this number
+    first = np.full(edges.count, NOBODY)  # its position, by the number of the component
     for heads in edges.batches():
         counters.alive()
         component = components.forest.roots(heads.numbers)
-        new = np.flatnonzero(first[component] == NOBODY)[::-1]  # so that the first one is the last
+        new = np.flatnonzero(first[component] == NOBODY)[::-1]  # the first one is assigned last
         first[component[new]] = heads.positions[new]
         names = map(edges.record_at, first[component].tolist())
         yield from zip(names, heads.records)
@@ -156,11 +156,12 @@ def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes
     counters.add(summary.LARGEST, components.largest())
 
 
-def _of_own_id(tag: Tag, heads: Heads, opened: dict[int, Head]) -> set[int]:
-    """Return which of these records have an edge to a record with the same id."""
+def _count_own_ids(tag: Tag, heads: Heads, opened: dict[int, Head], counters: Counters) -> None:
+    """Count the records with an edge to a record of the same id."""
     ids, near = tag.ids_of(heads.records), tag.ids_of(heads.near_records)
     found = {i for i, id_ in zip(heads.owners().tolist(), near) if ids[i] == id_}
     for i, head in opened.items():
         if head.clusters and any(tag.id_of(near.record) == ids[i] for near in head.edges):
             found.add(i)
-    return found
+    for i in found:
+        counters.repeated_id(ids[i])

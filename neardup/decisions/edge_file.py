@@ -1,8 +1,8 @@
 """The edges of a decision on disk, and numbers for the records in them.
 
-A number is the rank of a record by its place in the input, old records first.  An edge is in the
-lines of the later record in the order of the decision.  Held in memory: eight bytes, the place, for
-each record that is in a pair.
+A number is the rank of a record by its place in the input, old records first.  An edge is a line
+of the record that is later in the order of the decision.  Held in memory: eight bytes, the place,
+for each record that is in a pair.
 """
 
 from array import array
@@ -62,37 +62,32 @@ class Heads(NamedTuple):
     records: list[bytes]
     positions: np.ndarray
     bounds: np.ndarray  # of n+1: record i has the edges from bounds[i] to bounds[i+1]
-    near: np.ndarray  # of E, in order of the earlier records of each: what `Near` has
+    near: np.ndarray  # of E: numbers, and so on as in `Near`
     near_records: list[bytes]
     near_positions: np.ndarray
     similarity: np.ndarray
     same: np.ndarray  # bool
-    clusters: dict[bytes, list[Membership]]  # of each record that has any
+    clusters: dict[bytes, list[Membership]]  # by record
 
     def one_by_one(self, chosen: list[int]) -> list[Head]:
-        """Return these of the records as rows."""
+        """Return the chosen records as rows."""
         columns = self.near, self.near_positions, self.similarity, self.same
         edges = [self.near_records, *(column.tolist() for column in columns)]
-        numbers, positions, bounds = (
-            column.tolist() for column in (self.numbers, self.positions, self.bounds)
-        )
-        return [
-            Head(
-                numbers[i],
-                self.records[i],
-                positions[i],
-                list(map(Near, *(column[bounds[i] : bounds[i + 1]] for column in edges))),
-                self.clusters.get(self.records[i], []),
-            )
-            for i in chosen
-        ]
+        columns_of_heads = self.numbers, self.positions, self.bounds
+        numbers, positions, bounds = (column.tolist() for column in columns_of_heads)
+        heads = []
+        for i in chosen:
+            near = list(map(Near, *(column[bounds[i] : bounds[i + 1]] for column in edges)))
+            clusters = self.clusters.get(self.records[i], [])
+            heads.append(Head(numbers[i], self.records[i], positions[i], near, clusters))
+        return heads
 
     def alone(self) -> np.ndarray:
-        """Return True for records that are not a member of a dense cluster."""
+        """Return True for each record that is in no dense cluster."""
         return np.array([record not in self.clusters for record in self.records], bool)
 
     def owners(self) -> np.ndarray:
-        """Return the place of each edge's record among these."""
+        """Return the index of each edge's record (int64)."""
         return np.repeat(np.arange(len(self.records)), np.diff(self.bounds))
 
 
@@ -100,14 +95,13 @@ class EdgeFile:
     """Edge lines, read in order of records or from a position; `count` records begin a line."""
 
     def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
-        """Put `blocks` of whole lines into an empty file, which stays open as long as this is used.
+        """Write `blocks` of whole lines to an empty file, which stays open while this is used.
 
-        StageError where the lines are not in order, or no edges.
+        StageError where the lines are not in order, or not edges.
         """
         self.tag = tag
         self.file = file
-        # Returns the tagged id that begins at a position.
-        self.record_at = lru_cache(READ_AGAIN)(partial(self._read, end=b"\t"))
+        self.record_at = lru_cache(READ_AGAIN)(partial(self._read, end=b"\t"))  # by position
         places = array("Q")
         before = b""
         for block in blocks:
@@ -121,7 +115,7 @@ class EdgeFile:
                 try:
                     places.frombytes(tag.places(heads).tobytes())
                 except WireError:
-                    answer_lines.parse_edge_line(block.partition(b"\n")[0])  # may say more
+                    answer_lines.parse_edge_line(block.partition(b"\n")[0])  # may know more
                     raise
                 before = heads[-1]
         self.file.flush()
@@ -129,9 +123,9 @@ class EdgeFile:
         self.places.sort()
         if (self.places[1:] == self.places[:-1]).any():
             raise StageError(
-                "two records have one place in the input: --keep is another one than mapper.py "
-                "had, or several mappers have read standard input, and each calls its first line "
-                "the first; name the files to one mapper.py"
+                "two records have the same place in the input: --keep differs from that of "
+                "mapper.py, or several mappers have read standard input, each from line 1; name "
+                "the files to one mapper.py"
             )
 
     @property
@@ -164,17 +158,16 @@ class EdgeFile:
         return Near(record, int(self._numbers([record])[0]), line, 0), member.set_text
 
     def _read(self, position: int, end: bytes) -> bytes:
-        """Return the bytes from there to before the first `end`."""
+        """Return the bytes from a position to before the next `end`."""
         data = b""
         while end not in data:
             more = self._at(position + len(data), READ_BYTES)
             if not more:
-                raise WireError("a line of an edge was cut short")
+                raise WireError("an edge line was cut short")
             data += more
         return data.partition(end)[0]
 
     def _at(self, position: int, count: int) -> bytes:
-        """Return so many bytes of the file, which may be one in memory."""
         self.file.seek(position)
         return self.file.read(count)
 
@@ -188,20 +181,15 @@ class EdgeFile:
         records = [some[0] for some in fields]
         first = [i for i, (a, b) in enumerate(zip(records, [b"", *records])) if a != b]
         heads = [records[i] for i in first]
-        edges = np.array(
-            [i for i, some in enumerate(fields) if len(some) == answer_lines.EDGE], np.int64
-        )
-        of_edges = [some for some in fields if len(some) == answer_lines.EDGE]
-        near = [earlier for _, earlier, _ in of_edges]
+        edges = [i for i, some in enumerate(fields) if len(some) == answer_lines.EDGE]
+        near, texts = [fields[i][1] for i in edges], [fields[i][2] for i in edges]
         numbers = self._numbers(heads + near)
-        texts = [text for _, _, text in of_edges]
         numbers_of = {text: as_number(text) for text in set(texts)}
         clusters: dict[bytes, list[Membership]] = {}
         for some, start in zip(fields, starts.tolist()):
             if len(some) == answer_lines.MEMBER:
-                clusters.setdefault(some[0], []).append(
-                    Membership(*answer_lines.member(some), start)
-                )
+                member = Membership(*answer_lines.member(some), start)
+                clusters.setdefault(some[0], []).append(member)
         return Heads(
             numbers[: len(heads)],
             heads,
@@ -209,7 +197,7 @@ class EdgeFile:
             np.searchsorted(edges, [*first, len(lines)]),
             numbers[len(heads) :],
             near,
-            starts[edges] + np.array([len(record) + 1 for record, _, _ in of_edges], np.int64),
+            np.array([starts[i] + len(records[i]) + 1 for i in edges], np.int64),
             np.array([numbers_of[text] for text in texts], np.int64),
             np.array([text == answer_lines.SAME_SET for text in texts], bool),
             clusters,
@@ -234,9 +222,9 @@ def as_number(similarity: bytes) -> int:
 
 
 def _start_of(data: bytes, record: bytes, end: int) -> int:
-    """Return where the lines of this record begin, the last ones before `end`.
+    r"""Return where the lines of this record begin, which end at `end`.
 
-    >>> _start_of(b"a\\tx\\nb\\t.\\nb\\ta\\t=\\n", b"b", 14)
+    >>> _start_of(b"a\tx\nb\t.\nb\ta\t=\n", b"b", 14)
     4
     """
     mark = record + b"\t"

@@ -1,7 +1,7 @@
 """Write the kept records of a file in its own form: lines, rows and their header, or Parquet.
 
-Blank lines, bad ones and records without keys are kept as they are.  Every line ends with LF here,
-since a task of Hadoop cannot know how it ended.  A line may be of any length: it is not held.
+Blank lines, bad ones and records without keys are kept.  Every line ends with LF, since a task of
+Hadoop cannot know how it ended.  A line may be of any length: it is not held in memory.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import codecs
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import IO, Callable
 
 import numpy as np
@@ -27,7 +28,7 @@ from neardup.runtime.program import STDOUT
 LF = ord("\n")
 FILE_PLACES = 1 << LINE_BITS  # from one file to the next
 AGAIN = "name the same files in the same order, or run all of it again"
-MOST_BYTES = 130 << 20  # of a decided line, which has two ids; what has no line end has none, too
+MOST_BYTES = 130 << 20  # of a decided line, which has two ids
 
 
 def kept_lines(
@@ -39,7 +40,7 @@ def kept_lines(
 ) -> Iterator[bytes]:
     r"""Yield the bytes of a file, or a part of it, without the lines at places `gone` (ascending).
 
-    `first` is the place of the first line; places before it, or after the last one, are of others.
+    `first` is the place of the first line; places that are not in this part are ignored.
     `check` is called with each removed line that is whole in a chunk.
 
     >>> b"".join(kept_lines([b"a\r", b"\nb\nc", b"d\n\ne"], 7, [3, 8, 11]))
@@ -50,7 +51,7 @@ def kept_lines(
     last, whole = LF, True  # whether a line begins with the chunk
     for chunk in _with_line_feeds(chunks, of_file):
         start = 0
-        if next_gone is not None:  # after the last one that goes, no line needs to be found
+        if next_gone is not None:
             ends = np.flatnonzero(np.frombuffer(chunk, dtype=np.uint8) == LF)
             while next_gone is not None and next_gone <= first + len(ends):
                 line = next_gone - first
@@ -77,7 +78,7 @@ def kept_lines(
 
 
 def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
-    """Yield chunks in which lines end with LF, without a byte order mark at the start of a file."""
+    """Yield chunks with LF for line ends, and without the byte order mark of a file."""
     held = b""  # a CR, after which an LF may come, or what may become a byte order mark
     for chunk in chunks:
         chunk = held + chunk
@@ -92,15 +93,10 @@ def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
     yield b"\n" if held == b"\r" else held
 
 
-def places_from(file: IO[bytes], place: int) -> Iterator[int]:
-    """Yield the places on decided lines, from this one on; see `records_from`."""
-    return (found for found, _ in records_from(file, place))
-
-
 def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
     """Yield (place, id) of decided lines, from this place on, of a file in order of places.
 
-    A binary search, so that each task of many reads only what is of its own lines.
+    It begins with a binary search, so that each of many tasks reads only its own lines.
     """
     low, high = 0, os.fstat(file.fileno()).st_size  # the first such line begins in between
     while low < high:
@@ -112,24 +108,20 @@ def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
             high = middle
     file.seek(_line_after(file, low)[0])
     before = 0
-    for line in iter(lambda: file.readline(MOST_BYTES), b""):  # and not by blocks
+    for line in iter(lambda: file.readline(MOST_BYTES), b""):
         found, id_ = parse_decided(line)
         if found < before:
-            raise StageError("the records that go are not in order; put LC_ALL=C sort in front")
+            raise StageError("removed records are not in order; put LC_ALL=C sort in front")
         before = found
         yield found, id_
 
 
 def _line_after(file: IO[bytes], position: int) -> tuple[int, bytes]:
-    """Return the first line that begins at this position or after it, and where it does."""
+    """Return the first line that begins at this position or after it, and where it begins."""
     file.seek(max(0, position - 1))
     if position:
         file.readline(MOST_BYTES)
     return file.tell(), file.readline(MOST_BYTES)
-
-
-def nothing(_: int) -> None:
-    """Ignore progress."""
 
 
 def keep_file(
@@ -139,16 +131,16 @@ def keep_file(
     decided: IO[bytes],
     sink: IO[bytes],
     with_header: bool = True,
-    passed: Callable[[int], None] = nothing,
+    passed: Callable[[int], None] = lambda _: None,
 ) -> bool:
     """Write the kept records of a file; `decided` has the lines of removed ones in order of places.
 
-    Returns whether that was anything: an empty file has no header, which the next one has then.
+    Returns False if that was nothing: an empty file has no header, and the next file gets it.
     `max_line` and `passed` are as in `read_files`.
     """
     kind, (path, name, first) = form.kind_of(file.name), file
     places = Places(decided, first)
-    gone: Iterator[int] = places
+    gone = iter(places)
     written = 0
     if kind == "parquet":
         kept_parquet(path, name, first, gone, sink, passed)
@@ -161,7 +153,7 @@ def keep_file(
                 written += sink.write(rows)
                 passed(position(stream))
     else:
-        if kind == "tsv" and form.has_header:  # it stands before the first record
+        if kind == "tsv" and form.has_header:  # before the first record
             first -= 1
             gone = gone if with_header else itertools.chain([first], gone)
         check = places.check_line if kind in LINES else None
@@ -172,38 +164,31 @@ def keep_file(
 
 
 class Places:
-    """The places of the removed records of one file, in order."""
+    """The places of the removed records of one file, in order; to iterate over once."""
 
     def __init__(self, decided: IO[bytes], first: int):
-        end = first + FILE_PLACES
-        records = records_from(decided, first)
+        end, records = first + FILE_PLACES, records_from(decided, first)
         self._left = itertools.takewhile(lambda record: record[0] < end, records)
-        self._given = self._ended = False
+        self._open = False  # until the next place is asked for
         self._id = b""
 
     def __iter__(self) -> Iterator[int]:
-        return self
-
-    def __next__(self) -> int:
-        found = next(self._left, None)
-        if found is None:
-            self._ended = True
-            raise StopIteration
-        self._given = True
-        place, self._id = found
-        return place
+        for place, id_ in self._left:
+            self._open, self._id = True, id_
+            yield place
+            self._open = False
 
     def check_line(self, line: bytes) -> None:
         """StageError unless the line at the last place is that of the removed record."""
         if not line.lstrip().startswith(self._id):
             raise StageError(
-                f"expected a line of {shown(self._id)}, got {shown(line.rstrip())}: this is "
-                f"another file than that which was decided on; {AGAIN}"
+                f"expected a line of {shown(self._id)}, got {shown(line.rstrip())}: this is not "
+                f"the file that was decided on; {AGAIN}"
             )
 
     def check(self, name: str) -> None:
-        """StageError if a line was not found: the next place was not asked for."""
-        if not self._ended and (self._given or next(self, None) is not None):
+        """StageError unless the lines at all places were found."""
+        if self._open or next(self._left, None):
             raise StageError(f"{name}: is shorter than the file that was decided on; {AGAIN}")
 
 
@@ -213,26 +198,24 @@ def keep_in_one(
     max_line: int,
     decided: IO[bytes],
     sink: IO[bytes],
-    passed: Callable[[int], None] = nothing,
+    passed: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Write the kept records of several files, one after the other, with one header."""
-    header, before, done = True, 0, 0
+    header, read = True, [0] * len(files)
 
-    def in_all(of_file: int) -> None:
-        nonlocal done
-        done = of_file
-        passed(before + done)
+    def in_all(i: int, of_file: int) -> None:
+        read[i] = of_file
+        passed(sum(read))
 
-    for file in files:
-        header = not keep_file(form, file, max_line, decided, sink, header, in_all) and header
-        before, done = before + done, 0
+    for i, file in enumerate(files):
+        more = partial(in_all, i)
+        header = not keep_file(form, file, max_line, decided, sink, header, more) and header
     for _ in records_from(decided, files[-1].first + FILE_PLACES):
         raise StageError(f"more files were decided on than these; {AGAIN}")
 
 
 def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
-    """UsageError where the kept records of several files cannot be one file, or are not text and
-    stdout is a terminal."""
+    """UsageError where the kept records of several files cannot be one file, or one for stdout."""
     instead = "write a file for each of them: -o FOLDER/"
     kinds = {form.kind_of(name) for _, name, _ in files}
     if len(files) > 1 and "parquet" in kinds:
@@ -251,4 +234,4 @@ def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
                 header = header_of(form.kind_of(name), stream, name)
             first = first or ((name, header) if header else None)
             if first and header and header != first[1]:
-                raise UsageError(f"{first[0]} and {name} have other columns; {instead}")
+                raise UsageError(f"{first[0]} and {name} differ in their columns; {instead}")

@@ -1,17 +1,17 @@
 """Rules: which records are kept, from the edges between them.
 
 --rule direct: the lexicographically first maximal independent set.  In order of priority a record
-is kept unless it is similar to one that is kept before it.  Else it is removed, and its reason is
-the most similar one of these; ties go to the best priority.  An old record is always kept, and is a
+is kept unless it is similar to one that is kept before it.  Otherwise it is removed, and its reason
+is the most similar of these; ties go to the best priority.  An old record is always kept, and is a
 better reason than a new one.
 
-Copies of a set are tied to the first of them, and to nothing else.  If that is kept, they are
-removed because of it.  If it is removed, so are they: for its reason, or for a better one that has
-come since.  So what is held of a removed record is its best reason so far.
+Copies of a set have an edge to the first of them only.  If that is kept, it is their reason.  If it
+is removed, they are removed for its reason, or for a better one that has come since.  So what is
+held for a removed record is its best reason so far.
 
 --rule cluster: the first record of each connected component is kept.  The others are removed
-because of it, also those that are not similar to it: they are only *chained* to it, and their line
-has `-` for the similarity.
+because of it, including those that are only *chained* to it, not similar: their line has `-` for
+the similarity.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from neardup.sets.union_find import Forest
 
 AT_ONCE = 1 << 16
 KEPT, COPY, OPEN = -1, -2, 0  # instead of a rank, in `Direct`
-OLD_FIRST = 2 * IDENTICAL
+OLD_FIRST = 2 * IDENTICAL  # added to the rank of an old record
 NOBODY, SMALLEST, UNKNOWN = -1, -1, -2  # in `WholeClusters`
 NO_PAIR = b"-"
 
@@ -35,12 +35,11 @@ NO_PAIR = b"-"
 class Components:
     """The clusters of the records of an `EdgeFile`; four bytes are held for each record.
 
-    `complete`: connect all records now.
+    complete: connect all records now.
     """
 
     def __init__(self, edges: EdgeFile, complete: bool):
         self.forest = Forest(edges.count)
-        self.old = edges.old
         self._in_dense: dict[bytes, int] = {}  # a member of each dense cluster
         for heads in edges.batches() if complete else ():
             self.connect(heads)
@@ -55,25 +54,20 @@ class Components:
     def largest(self) -> int:
         """Return the number of records of the largest cluster."""
         sizes = np.zeros_like(self.forest.parents)
-        for numbers in self._pieces(0):
-            np.add.at(sizes, self.forest.roots(numbers), 1)
+        for _, roots in self._roots(0):
+            np.add.at(sizes, roots, 1)
         return int(sizes.max(initial=0))
 
-    def would_be_removed(self) -> int:
-        """Return how many new records are removed if one of each cluster and old ones are kept."""
-        # The root of a cluster is its first record: one that has an old record has an old root.
-        return len(self.forest.parents) - self.old - self.count_from(self.old)
-
     def count_from(self, number: int) -> int:
-        """Return how many records from this one on are the root of a cluster."""
-        roots = (self.forest.roots(numbers) == numbers for numbers in self._pieces(number))
-        return sum(int(np.count_nonzero(some)) for some in roots)
+        """Return how many clusters have their first record from this one on."""
+        return sum(int((numbers == roots).sum()) for numbers, roots in self._roots(number))
 
-    def _pieces(self, number: int) -> Iterator[np.ndarray]:
-        """Yield the numbers of all records from this one on, some at a time."""
+    def _roots(self, number: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the numbers from this one on, and their roots: the first record of each cluster."""
         count = len(self.forest.parents)
         for low in range(number, count, AT_ONCE):
-            yield np.arange(low, min(low + AT_ONCE, count))
+            numbers = np.arange(low, min(low + AT_ONCE, count))
+            yield numbers, self.forest.roots(numbers)
 
 
 class Reason(NamedTuple):
@@ -89,18 +83,17 @@ class Rule:
     components_first = False  # whether they must be complete before the first record
 
     def __init__(self, edges: EdgeFile, components: Components):
-        self.edges = edges
-        self.components = components
+        self.edges, self.components, self.old = edges, components, edges.old
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Decide those of these records whose fate follows from what is decided by now.
+        """Decide those of these records that follow from what is decided by now.
 
-        Returns the reasons, or None for kept records, by their places among these.
+        Returns the reasons, or None for kept records, by their positions among these.
         """
         raise NotImplementedError
 
     def may_be_kept(self, head: Head) -> bool:
-        """Return False if what is known by now rules out that this record is kept."""
+        """Return False if the decisions so far rule out that this record is kept."""
         raise NotImplementedError
 
     def decide(self, head: Head) -> Reason | None:
@@ -125,14 +118,13 @@ def as_decimals(similarity: int) -> bytes:
 
 
 class Direct(Rule):
-    """Holds 16 bytes for each record: the rank of its reason, and the position of that."""
+    """--rule direct; for each record, 8 bytes for the rank of its reason and 8 for its position."""
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
         self.ranks = np.full(edges.count, OPEN, np.int64)  # or KEPT, or COPY
         self.places = np.zeros(edges.count, np.int64)  # or of a COPY, the number of the first one
         self.rank, self.where = self.ranks.data, self.places.data  # whose items are read faster
-        self.old = edges.old
 
     def is_kept(self, number: int) -> bool:
         return self.rank[number] == KEPT
@@ -143,9 +135,8 @@ class Direct(Rule):
         )
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Keep records without edges.  Remove those with an edge to a kept record, if what their
-        other edges lead to is decided too, and has another set.
-        """
+        # Records without edges are kept.  Others are removed here if they have an edge to a kept
+        # record, and all other edges lead to decided records with other sets.
         edges = np.diff(heads.bounds)
         alone = heads.alone()
         without_edges = np.flatnonzero(alone & (edges == 0))
@@ -172,7 +163,7 @@ class Direct(Rule):
                 place, record = near.position, near.record
                 found = self._rank(near.similarity, near.number)
             elif near.same:
-                copy_of = self._first(near.number)
+                copy_of = self._first_copy(near.number)
                 found, place = self.rank[copy_of], self.where[copy_of]
                 record = self.edges.record_at(place)
             else:
@@ -188,24 +179,23 @@ class Direct(Rule):
 
     def _keep(self, head: Head) -> None:
         self.rank[head.number] = KEPT
-        # All its partners are removed, and their copies to come may have a better reason now.
+        # Its partners are removed, and copies of them that are still to come have a better reason.
         for near in head.edges:
-            first = self._first(near.number)
+            first = self._first_copy(near.number)
             rank = self._rank(near.similarity, head.number)
             if 0 < self.rank[first] < rank:
                 self.rank[first], self.where[first] = rank, head.position
 
-    def _first(self, number: int) -> int:
-        """Return the first of the copies of a set."""
+    def _first_copy(self, number: int) -> int:
         return self.where[number] if self.rank[number] == COPY else number
 
     def _rank(self, similarity: Any, kept: Any) -> Any:
-        """Return what makes a reason better, for one or many (arrays)."""
+        """Return a number, or an array, that is larger for a better reason."""
         return similarity + OLD_FIRST * (kept < self.old)
 
 
 def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return where the first maximum is in each run that begins at `starts`, and the maximum.
+    """Return the first maximum of each run that begins at `starts`: its index, and its value.
 
     >>> [column.tolist() for column in _best(np.array([3, 7, 7, 5]), np.array([0, 3]))]
     [[1, 3], [7, 5]]
@@ -217,14 +207,14 @@ def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 class WholeClusters(Rule):
-    """Holds 16 bytes for each record: its similarity to the kept one, and the position of that."""
+    """--rule cluster; for each record, 8 bytes for its similarity and 8 for a position."""
 
     components_first = True
 
     def __init__(self, edges: EdgeFile, components: Components):
         super().__init__(edges, components)
-        self.similarity = np.full(edges.count, UNKNOWN, np.int64)  # 0 if they are no pair
-        self.kept = np.full(edges.count, NOBODY, np.int64)  # of the component of this number
+        self.similarity = np.full(edges.count, UNKNOWN, np.int64)  # 0 if they are not a pair
+        self.kept = np.full(edges.count, NOBODY, np.int64)  # by the number of the component
 
     def is_kept(self, number: int) -> bool:
         return bool(self.similarity[number] == SMALLEST)
@@ -233,7 +223,7 @@ class WholeClusters(Rule):
         return bool(self.kept[self.components.forest.root(head.number)] == NOBODY)
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Decide all records, but for dense clusters and copies of records that are among these."""
+        # All but components with members of dense clusters, and copies of records among these.
         component = self.components.forest.roots(heads.numbers)
         alone = ~np.isin(component, component[~heads.alone()])
         new = np.flatnonzero(alone & (self.kept[component] == NOBODY))

@@ -19,9 +19,8 @@ from neardup.stored.index_manifest import refuse_indexes
 def cluster_parser(
     script: str, typed: str, about: str, options: Mapping[str, Mapping[str, Any]]
 ) -> ArgumentParser:
-    """The parser of `script`, which a user has called as `typed`, with options of its own."""
-    # The list of the input files is made by the program, and not given.
-    flags = set(table.OPTIONS) - {"--input-files"}
+    """Return the parser of `script`, called as `typed`, with options of its own."""
+    flags = set(table.OPTIONS) - {"--input-files"}  # the program makes this list itself
     about = about.replace(f"./{script}", typed)
     parser = table.parser(typed.removeprefix("./"), about, flags)
     parser.add_argument("inputs", nargs="+", metavar="INPUT")
@@ -34,10 +33,10 @@ def cluster_parser(
 def checked(
     args: Namespace, no_xz: str, reducers: str | None, flag: str, given: list[str]
 ) -> Settings:
-    """The settings, as far as they are known before tokens are counted; UsageError.
+    """Return the settings before tokens are counted; UsageError for anything wrong.
 
-    `no_xz` is why .xz files cannot be read, `reducers` the number of these where it is given, and
-    `given` the properties of the cluster that `flag` sets.
+    `no_xz`: why .xz files cannot be read; `reducers`: their number, if given; `given`: the
+    properties of the cluster that `flag` sets.
     """
     options = Options.of(args)
     settings = settings_before_counts(options)

@@ -9,13 +9,14 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 
+from neardup.options.command_parser import CommandParser
 from neardup.options.settings import Settings
 from neardup.options.table import Options, parser
 from neardup.reading.blocks import Block, check_inputs, file_places, in_task, lines_of_stage
 from neardup.reading.input_files import task_blocks
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import bare_parser, run, write_all
+from neardup.runtime.program import run, write_all
 from neardup.stages.pairs import dedup_pairs, map_records
 from neardup.stages.phases import lines_in_blocks, read_shared_keys, reduce_either
 from neardup.stages.token_counting import with_cost_printed
@@ -89,7 +90,7 @@ def dedup() -> int:
 
 
 def _dedup() -> None:
-    bare_parser("dedup_reducer.py", DEDUP).parse_args()
+    CommandParser("dedup_reducer.py", DEDUP).parse_args()
     counters = Counters("dedup")
     write_all(dedup_pairs(lines_of_stage(sys.stdin.buffer), counters))
     counters.report()
@@ -103,7 +104,7 @@ def with_files(parser: ArgumentParser) -> ArgumentParser:
 def input_blocks(
     old: Sequence[str] | None, files: Sequence[str] | None, settings: Settings
 ) -> Iterator[Block]:
-    """The blocks of old files and of new ones, or of standard input; of a task, those of its part.
+    """Return the blocks of old and new files, or of standard input; in a task, those of its part.
 
     UsageError, StageError or OSError for what cannot be read, before the first block.
     """
@@ -120,10 +121,10 @@ def input_blocks(
 
 
 def list_of_files(input_files: str | None) -> str:
-    """The name of a task's list of all input files; UsageError where it was given none."""
+    """Return the name of a task's list of all input files; UsageError if it was given none."""
     if input_files is None:
         raise UsageError(
-            "a task does not know where its part of the input stands; give it --input-files, as "
+            "a task does not know the place of its part in the input; give it --input-files, as "
             "run_hadoop.sh and job.py do"
         )
     return input_files

@@ -13,8 +13,9 @@ from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterator, Sequence
 from typing import IO, Callable
 
-from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, places_from
+from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
 from neardup.engines.pipe import input_blocks, list_of_files, with_files
+from neardup.options.command_parser import CommandParser
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
 from neardup.reading import blocks
@@ -22,7 +23,7 @@ from neardup.reading.blocks import Block
 from neardup.reading.input_files import InputFile, task_place
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import STDOUT, bare_parser, run, write_all
+from neardup.runtime.program import STDOUT, run, write_all
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import decision
 from neardup.stages.phases import keys_in_blocks, share_blocks
@@ -40,23 +41,17 @@ Each has a --help of its own.
 """
 COUNT = """Count in how many records each token is, for the schemes that ask how rare a token is.
 
-Two map-reduce steps, and then mapper.py and reducer.py take the file:
+Two map-reduce steps; mapper.py and reducer.py take their result:
 
     cat FILE | ./step.py count map | LC_ALL=C sort | ./step.py count sum \\
              | LC_ALL=C sort | ./step.py count order > counts.tsv
     cat FILE | ./mapper.py --counts counts.tsv … | LC_ALL=C sort | ./reducer.py …
 
-run_local.sh, run_hadoop.sh and job.py do this by themselves where a scheme asks for it.
+The options of map are those of mapper.py.  run_local.sh, run_hadoop.sh and job.py do all this by
+themselves where a scheme asks for it.
 """
-COUNT_STEPS = """steps:
-  map [OPTIONS] [FILE …]  record lines to partial counts; takes the options of mapper.py
-  sum                     sorted partial counts to sums
-  order                   sorted sums to counts: all sizes, and the million most frequent tokens
-"""
-COUNT_MAP = """Count the tokens and sizes of some records: the first step of step.py count.
 
-Takes the options of mapper.py, of which those that say what a line is matter here.
-"""
+
 SHARE = """Find the keys that two records share, so that mapper.py writes lines for these alone.
 
 The first of two rounds; the second is mapper.py and reducer.py with the same options:
@@ -64,35 +59,25 @@ The first of two rounds; the second is mapper.py and reducer.py with the same op
     cat FILE | ./step.py share map | LC_ALL=C sort | ./step.py share reduce > shared
     cat FILE | ./mapper.py --shared-keys shared | LC_ALL=C sort | ./reducer.py
 
+The options of both steps are those of mapper.py, and the result is a filter of bounded size.
 run_hadoop.sh does this by itself where it is worth a second job.
 """
-SHARE_STEPS = """steps:
-  map [OPTIONS] [FILE …]  record lines to blocks of keys; takes the options of mapper.py
-  reduce [OPTIONS]        sorted blocks to the shared keys, as a filter of bounded size
-"""
-SHARE_MAP = """Write the keys of some records, in blocks: the first step of step.py share.
 
-Takes the options of mapper.py.
-"""
-SHARE_REDUCE = """Write the keys that two records share: the second step of step.py share.
 
-Takes the options of mapper.py, of which those that keys depend on matter here.
-"""
-DECIDE = """Decide which records go, or find the clusters.
+DECIDE = """Decide which records are removed, or find the clusters.
 
 Reads sorted edges, the output of reducer.py, and takes the same options as it:
 
     ./mapper.py --output removed FILE… | LC_ALL=C sort | ./reducer.py --output removed \\
         | LC_ALL=C sort | ./step.py decide --output removed > removed.tsv
 
-With --output kept it writes what step.py keep takes: the same lines, and in front of each the
-record's place in the input.  All edges go to one such process, which holds 28 bytes for each record
-that is in a pair.
+With --output kept it writes what step.py keep takes: the same lines, each behind the record's place
+in the input.  All edges go to one such process, which holds 28 bytes for each record that is in a
+pair.
 """
-KEEP = """Write the lines of an input without those of the records that go.
+KEEP = """Write the lines of an input without those of removed records.
 
-Takes what step.py decide wrote with --output kept, and the files that mapper.py was given, in
-the same order:
+Takes what step.py decide wrote with --output kept, and the files of mapper.py in the same order:
 
     ./mapper.py --output kept FILE… | LC_ALL=C sort | ./reducer.py --output kept \\
         | LC_ALL=C sort | ./step.py decide --output kept > decided.tsv
@@ -112,36 +97,34 @@ def step() -> int:
 
 
 def _refuse() -> None:
-    """Print the help, or what is wrong with the name."""
-    asked = bare_parser("step.py", STEP)
+    """Print the help, or refuse the name."""
+    asked = CommandParser("step.py", STEP)
     asked.usage = "step.py NAME ..."
     asked.add_argument("step", metavar="NAME", choices=STEPS, help=SUPPRESS)
     asked.parse_args(sys.argv[1:] or ["--help"])
 
 
 def count() -> None:
-    asked = bare_parser("step.py count", COUNT)
+    asked = CommandParser("step.py count", COUNT)
     asked.usage = "step.py count map [OPTIONS] [FILE ...] | sum | order"
-    asked.epilog = COUNT_STEPS
     asked.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
     step = asked.parse_args(sys.argv[1:2]).step
     if step == "map":
-        _map(parser("step.py count map", COUNT_MAP), map_counts, "tokens", TokenCounts.empty())
+        _map(parser("step.py count map", COUNT), map_counts, "tokens", TokenCounts.empty())
         return
-    asked.parse_args()  # which refuses what else there is
+    asked.parse_args()  # refuses more arguments
     sums = sum_counts if step == "sum" else order_counts
     write_all(sums(blocks.lines_of_stage(sys.stdin.buffer)))
 
 
 def share() -> None:
-    asked = bare_parser("step.py share", SHARE)
+    asked = CommandParser("step.py share", SHARE)
     asked.usage = "step.py share map [OPTIONS] [FILE ...] | reduce [OPTIONS]"
-    asked.epilog = SHARE_STEPS
     asked.add_argument("step", choices=["map", "reduce"], help=SUPPRESS)
     if asked.parse_args(sys.argv[1:2]).step == "map":
-        _map(parser("step.py share map", SHARE_MAP), keys_in_blocks, "keys")
+        _map(parser("step.py share map", SHARE), keys_in_blocks, "keys")
         return
-    args = parser("step.py share reduce", SHARE_REDUCE).parse_args(sys.argv[2:])
+    args = parser("step.py share reduce", SHARE).parse_args(sys.argv[2:])
     write_all(share_blocks(blocks.lines_of_stage(sys.stdin.buffer), Settings.of(Options.of(args))))
 
 
@@ -177,16 +160,13 @@ def keep() -> None:
     blocks.check_inputs([args.decided])
     with open(args.decided, "rb") as decided:
         if blocks.in_task():
-            write_all(_kept_of_task(decided, list_of_files(args.input_files)))
+            first = task_place(list_of_files(args.input_files))
+            pieces = iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b"")
+            gone = (place for place, _ in records_from(decided, first))
+            whole = blocks.start_of_split().of_file
+            write_all(kept_lines(blocks.with_line_ends(pieces), first, gone, whole))
         else:
             _keep_of_files(decided, Options.of(args), args.files or ["-"])
-
-
-def _kept_of_task(decided: IO[bytes], input_files: str) -> Iterator[bytes]:
-    """The kept lines of a task's part of the input."""
-    first = task_place(input_files)
-    chunks = blocks.with_line_ends(iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b""))
-    return kept_lines(chunks, first, places_from(decided, first), blocks.start_of_split().of_file)
 
 
 def _keep_of_files(decided: IO[bytes], options: Options, files: Sequence[str]) -> None:

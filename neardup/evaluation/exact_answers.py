@@ -17,7 +17,7 @@ from neardup.options.settings import Settings
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.blocks import check_inputs, read_files
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError, UsageError, WireError
+from neardup.runtime.errors import StageError, UsageError, WireError, not_one_of
 from neardup.runtime.manifest import RunFile, run_file_name
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.ragged import Batch, Ragged
@@ -68,7 +68,7 @@ def exact_settings(options: Options) -> tuple[Settings, SetMeasure]:
     UsageError for anything wrong, in --weights too.
     """
     if options.measure not in MEASURES:
-        raise UsageError(f"--measure: {options.measure!r} is not one of {', '.join(MEASURES)}")
+        raise UsageError(f"--measure: {not_one_of(str(options.measure), MEASURES)}")
     kind = asked_kind(options)
     settings = Settings.of(replace(options, scheme="prefix", own={}))
     if kind:

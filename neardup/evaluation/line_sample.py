@@ -80,7 +80,7 @@ def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) 
     ]
     for name in in_cells:
         with open(name, "rb") as file:
-            refuse_no_lines(file.read(MAGIC_BYTES), name, OPENERS)
+            refuse_no_lines(file.read(MAGIC_BYTES), name)
     if len(in_cells) == len(files):
         return _from_cells(files, lines, dice)
     return _from_start(files, lines, dice, form)
@@ -212,7 +212,7 @@ def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]
             raise StageError(f"{name}: damaged: {error}") from error
         status = os.fstat(raw.fileno())
         known = stat.S_ISREG(status.st_mode) and raw.tell() / max(status.st_size, 1)
-    refuse_no_lines(data[:MAGIC_BYTES], name, OPENERS)
+    refuse_no_lines(data[:MAGIC_BYTES], name)
     lines = data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
     if more:
         lines = lines[:-1]  # which may have no end yet

@@ -1,11 +1,11 @@
-"""Exact joins in memory: from rows to all pairs whose resemblance reaches a threshold.
+"""Exact joins in memory: all pairs of rows whose resemblance reaches a threshold.
 
-All give the same pairs.  Simplest first: read them in the order of the table.  `ppjoin_plus` is
-the one to use; the others show, each in a few lines, what a filter is and what it saves.  JOINS
-ignore weights; WEIGHTED_JOINS give the pairs of weighted rows by a weighted measure.
+All give the same pairs.  Read them in the order of the table, simplest first; use `ppjoin_plus`.
+The others show, each in a few lines, what a filter is and what it saves.  JOINS ignore weights;
+WEIGHTED_JOINS compare weighted rows by a weighted measure.
 
 In: rows of tokens, and a threshold.
-Out: pairs of rows, with what they have in common.
+Out: pairs of rows, with their overlaps.
 May import: sets, similarity.
 """
 

@@ -2,15 +2,11 @@
 
     length       a partner of y has at least ⌈t·y⌉ tokens
     prefix       two sets with an overlap of α share a token in their first x-α+1 and y-α+1
-    positional   what they share so far, and all that is left of the shorter, must come to α
-    suffix       what is left of both must not differ in more tokens than α allows
+    positional   the tokens shared so far, and the rest of the shorter set, must add up to α
+    suffix       the rests of both must not differ in more tokens than α allows
 
 All but the last take plain integers or int64 arrays, element by element.  No floats: ⌈t·n⌉ of a
-float is wrong for some t and n.  The suffix filter is of Xiao, Wang, Lin, Yu (WWW 2008).
-
-`Ordered` has small records first, and in each its rare tokens first.  A token is a shingle's rank
-by document frequency (ties: by a hash of the shingle), so the first tokens of a record are those
-that it shares with few others.  Cost: two sorts of one word for each token.
+float is wrong for some t and n.  The suffix filter is by Xiao, Wang, Lin, Yu (WWW 2008).
 
 Letters: t the threshold; x, y the sizes of two sets, such as 9 and 10; α the overlap that they
 need, ⌈t/(1+t)·(x+y)⌉: 9 at t = 0.9.
@@ -27,10 +23,11 @@ from neardup.sets.ragged import Ragged, first_of_run
 from neardup.similarity.measures import Size, Threshold
 
 BLOCK = 1 << 15  # values hashed at once: they stay in the cache
+Parts = tuple[np.ndarray, np.ndarray]  # from, to: positions among the keys (int64), for each pair
 
 
 def probing_prefix(t: Threshold, size: Size) -> Size:
-    """Prefix: the number of first tokens by which a set finds each partner, whatever its size.
+    """Return the number of first tokens by which a set finds each partner, whatever its size.
 
     >>> probing_prefix(Threshold.parse("0.9"), 35)
     4
@@ -39,7 +36,7 @@ def probing_prefix(t: Threshold, size: Size) -> Size:
 
 
 def indexing_prefix(t: Threshold, size: Size) -> Size:
-    """Prefix: the number of first tokens for a set that only sets of its size or above ask for.
+    """Return the number of first tokens by which a set is found by sets of its size or above.
 
     >>> indexing_prefix(Threshold.parse("0.9"), 35)
     2
@@ -48,7 +45,7 @@ def indexing_prefix(t: Threshold, size: Size) -> Size:
 
 
 def overlap_needed(t: Threshold, x: Size, y: Size) -> Size:
-    """α: the least overlap of a pair of these sizes.
+    """Return α, the least overlap of a pair of these sizes.
 
     >>> overlap_needed(Threshold.parse("0.9"), 9, 10)
     9
@@ -57,7 +54,7 @@ def overlap_needed(t: Threshold, x: Size, y: Size) -> Size:
 
 
 def most_common(x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
-    """Positional: the largest overlap, if the first i and j tokens of two sets share `common`.
+    """Return the largest overlap of two sets whose first i and j tokens share `common`.
 
     >>> int(most_common(10, 9, 4, 2, 1))
     7
@@ -66,9 +63,7 @@ def most_common(x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
 
 
 def most_apart(t: Threshold, x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
-    """H_max: the most tokens in which a pair differs after its first i and j, which share `common`.
-
-    A pair differs in x+y-2α tokens at most, and i+j-2·common of them are among the first.
+    """Return H_max: in how many tokens a pair may differ after its first i and j, sharing `common`.
 
     >>> most_apart(Threshold.parse("0.8"), 10, 10, 2, 1, 1)
     1
@@ -76,18 +71,15 @@ def most_apart(t: Threshold, x: Size, y: Size, i: Size, j: Size, common: Size) -
     return x + y - 2 * overlap_needed(t, x, y) - (i + j - 2 * common)
 
 
-Parts = tuple[np.ndarray, np.ndarray]  # from, to: positions among the keys (int64), for each pair
-
-
 def least_apart(keys: np.ndarray, step: np.ndarray, x: Parts, y: Parts, depth: int) -> np.ndarray:
-    """Suffix: a lower bound of the tokens in which the parts x and y of two records differ.
+    """Return a lower bound of the tokens in which the parts x and y of two records differ.
 
     keys: record·2^k + token for all records, ascending (uint64); step: the record of x minus that
-    of y, times 2^k (uint64, wrapping).  Depth 0 compares lengths.  Else the middle token of y cuts
-    both parts in two, and what differs on either side of it adds up:
+    of y, times 2^k (uint64, wrapping).  Depth 0 compares lengths.  Otherwise the middle token of y
+    cuts both parts in two, and the differences on either side add up:
 
-        y   2 3 4 [6] 7 8 9             of 7 tokens each: they may be equal
-        x       5 [6] 7 8 9 10 11       left of 6 are 3 and 1, right of it 3 and 5: 4 differ
+        y   2 3 4 [6] 7 8 9             7 tokens each: they may be equal
+        x       5 [6] 7 8 9 10 11       3 and 1 to the left of 6, 3 and 5 to the right: 4 differ
 
     >>> y, x = [2, 3, 4, 6, 7, 8, 9], [5, 6, 7, 8, 9, 10, 11]
     >>> keys = np.array(y + [16 + token for token in x], np.uint64)
@@ -113,8 +105,10 @@ def least_apart(keys: np.ndarray, step: np.ndarray, x: Parts, y: Parts, depth: i
 class Ordered:
     """The rows that are not empty as records 0 … n-1, by size (ties: by row number).
 
-    keys: uint64 array of shape (T,), record · 2^bits + token, ascending: all records end to end.
-    offsets: int64 array of shape (n+1,), as in Ragged; row: the row number of each record.
+    A token is the rank of a value by frequency, so the first tokens of a record are the rarest.
+
+    keys: uint64 (T,), record · 2^bits + token, ascending: all records end to end; offsets: int64
+    (n+1,), as in Ragged; row: the row number of each record.
 
     >>> records = Ordered.of(Ragged.from_rows([[7, 8, 9], [], [7, 9], [9]]))
     >>> records.row.tolist(), records.tokens()
@@ -138,24 +132,24 @@ class Ordered:
         keys = np.repeat(record << np.uint64(bits), sizes)
         keys |= tokens
         keys.sort()
-        return cls(keys, bits, offsets_of(sizes[row]), row)
+        return cls(keys, bits, np.append(0, np.cumsum(sizes[row])), row)
 
     def __len__(self) -> int:
         return len(self.row)
 
     @property
     def sizes(self) -> np.ndarray:
-        """int64 array of shape (n,), ascending."""
+        """int64 (n,), ascending."""
         return np.diff(self.offsets)
 
     def tokens(self) -> list[list[int]]:
-        """The tokens of each record, rare first."""
+        """Return the tokens of each record, rarest first."""
         tokens = token_of(self.keys, self.bits).tolist()
         ends = self.offsets.tolist()
         return [tokens[low:high] for low, high in zip(ends, ends[1:])]
 
     def first_partner(self, t: Threshold) -> np.ndarray:
-        """The length filter: as partners of record y, records first[y] … y-1 are large enough.
+        """Return, for each record y, the first record that the length filter leaves as its partner.
 
         >>> records = Ordered.of(Ragged.from_rows([[1], [1, 2], [1, 2, 3]]))
         >>> records.first_partner(Threshold.parse("0.6")).tolist()
@@ -164,7 +158,7 @@ class Ordered:
         return np.searchsorted(self.sizes, t.smallest_partner(self.sizes))
 
     def counts(self, first: np.ndarray) -> dict[str, int]:
-        """The number of pairs, and how many of them the length filter leaves."""
+        """Return the number of pairs, and of those that the length filter leaves."""
         n = len(self)
         return {"all": n * (n - 1) // 2, "length": int((np.arange(n) - first).sum())}
 
@@ -173,17 +167,8 @@ def token_of(keys: np.ndarray, bits: int) -> np.ndarray:
     return keys & np.uint64((1 << bits) - 1)
 
 
-def offsets_of(sizes: np.ndarray) -> np.ndarray:
-    """Where rows of these sizes begin, laid end to end, and where the last one ends.
-
-    >>> offsets_of(np.array([3, 2])).tolist()
-    [0, 3, 5]
-    """
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-
-
 def ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """The rank of each value (uint64), those that come rarely first, and how many are distinct.
+    """Return the rank of each value (uint64), the rarest first, and the number of distinct values.
 
     >>> tokens, distinct = ranks(np.array([7, 8, 9, 7, 9, 9], np.uint64))
     >>> tokens.tolist(), distinct
@@ -199,10 +184,10 @@ def ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An order in which equal values are neighbours, and where in it each value begins.
+    """Return an order that brings equal values together, and where in it each value begins.
 
     Subtle: a hash and a position in one word make a plain sort an argsort, in a third of the time.
-    Should two values share the bits of the hash that are left, argsort itself decides.
+    If two values share those bits of the hash that are left, argsort itself decides.
     """
     bits = np.uint64(len(values).bit_length())
     packed = np.arange(len(values), dtype=np.uint64)

@@ -1,11 +1,10 @@
 """The nested loop, which is the definition of a join, and an inverted index in vector steps.
 
-The nested loop compares every two rows, n·(n-1)/2 of them, and is the oracle of the tests.  The
-index holds *postings*, a token and a set that has it, and counts how many tokens a set that asks
-shares with each set in the index.
+The nested loop compares every two rows and is the oracle of the tests.  The index holds *postings*,
+a token and a set that has it, and counts the tokens that an asking set shares with each other set.
 
-Letters: n sets that ask, m sets in the index.  A *hit* is a posting with a token that asks.  Cost:
-two binary searches for each token that asks, and some nanoseconds for each hit.  A step holds STEP
+Letters: n asking sets, m indexed sets.  A *hit* is a posting with a token that is asked for.  Cost:
+two binary searches for each asking token, and some nanoseconds for each hit.  A step holds STEP
 hits and cells, or those of one set.
 """
 
@@ -38,10 +37,9 @@ DEFINITIONS: dict[str, tuple[Similarity, int, Callable[..., int]]] = {
 class Joined:
     """Pairs of row numbers, ascending, and their overlaps.
 
-    left, right, common: int64 arrays of shape (P,), left < right; for weighted rows `common` is a
-    sum of weights, Python's integers (object).
-    candidates: filter → how many pairs it leaves, in the order of the filters; "all" pairs without
-    an empty row come first, and "pairs", which is P, last.
+    left, right, common: int64 (P,), left < right; for weighted rows `common` is a sum of weights,
+    Python's integers (object).  candidates: filter → how many pairs it leaves, in order; the first
+    is "all", the pairs without an empty row, and the last "pairs", which is P.
     """
 
     left: np.ndarray
@@ -56,9 +54,7 @@ class Joined:
         found: np.ndarray | Sequence[tuple[int, int, int]],
         candidates: dict[str, int],
     ) -> Joined:
-        """From (x, y, overlap) of records that are numbered in another order.
-
-        row: the row number of each record (int64); found: shape (P, 3), int64 or object.
+        """Make it of (x, y, overlap) of records, shape (P, 3), whose row numbers are `row` (int64).
 
         >>> joined = Joined.of(np.array([5, 9, 7]), [(1, 2, 30), (0, 2, 40)], {"all": 3})
         >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist()
@@ -77,7 +73,7 @@ class Joined:
 
 
 def nested_loop(rows: Ragged, threshold: Threshold) -> Joined:
-    """The pairs of rows whose resemblance reaches the threshold; an empty row is in none.
+    """Return the pairs of rows whose resemblance reaches the threshold; an empty row is in none.
 
     >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)], []])
     >>> joined = nested_loop(rows, Threshold.parse("0.9"))
@@ -95,7 +91,7 @@ def nested_loop(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Joined:
-    """The pairs of weighted rows by a measure: jaccard, dice or cosine.
+    """Return the pairs of weighted rows by a measure: jaccard, dice or cosine.
 
     >>> tokens, weights = np.array([5, 7, 5, 7], np.uint64), np.array([1, 9, 2, 8])
     >>> rows = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -140,34 +136,32 @@ class Index:
         return cls(len(sets), sets.values[order], holders[order])
 
     def overlaps(self, asking: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """(row, holder, common): which sets share tokens, and how many, in order of rows; int64."""
+        """Yield (row, holder, common), in order of rows: which sets share how many tokens."""
         order = np.argsort(asking.values)  # each search begins near where the last one ended
         asked = asking.values[order]
         starts, hits = np.empty_like(order), np.empty_like(order)
         starts[order] = np.searchsorted(self.tokens, asked)
         hits[order] = np.searchsorted(self.tokens, asked, side="right")
         hits -= starts
-        until = np.concatenate((np.zeros(1, np.int64), np.cumsum(hits)))[asking.offsets]
-        of_rows = np.diff(until)
+        of_rows = np.diff(np.append(0, np.cumsum(hits))[asking.offsets])
         for low, high in chunks(of_rows + np.minimum(self.m, SPARSE * of_rows), STEP):
             some = slice(asking.offsets[low], asking.offsets[high])
             row = np.repeat(np.arange(high - low), of_rows[low:high])
             holder = self.holders[spans(starts[some], hits[some])]
             cells = row * self.m + holder
             if (high - low) * self.m > SPARSE * len(cells):
-                met, common = distinct(cells)
+                found, common = distinct(cells)
             else:
                 common = np.bincount(cells)
-                met = np.flatnonzero(common)
-                common = common[met]
-            yield low + met // self.m, met % self.m, common
+                found = np.flatnonzero(common)
+                common = common[found]
+            yield low + found // self.m, found % self.m, common
 
 
 def all_against_all(sets: Ragged, measure: SetMeasure) -> Joined:
-    """The pairs of rows that may reach the threshold by a measure that bounds no resemblance.
+    """Return the pairs of rows that may reach the threshold, by a measure without a size filter.
 
-    >>> from neardup.similarity.measures import Containment
-    >>> from neardup.similarity.measures import NINE_TENTHS
+    >>> from neardup.similarity.measures import NINE_TENTHS, Containment
     >>> sets = Ragged.from_rows([[1, 2], [*range(50)], [2, 99]])
     >>> joined = all_against_all(sets, Containment(NINE_TENTHS))
     >>> joined.left.tolist(), joined.right.tolist(), joined.candidates

@@ -1,27 +1,22 @@
 """MergeOpt: merge whole postings lists, the longest ones last (Sarawagi, Kirpal, SIGMOD 2004).
 
-A partner of y shares T = ⌈t·|y|⌉ tokens with it or more.  Of the lists of y's tokens, T-1 long ones
-cannot make a pair by themselves.  So the short ones are merged, and only the records found there
-are looked up in the long ones, from the shortest list on, as long as the overlap can still be
-reached.  It leaves out prefixes and positions.
+A partner of y shares T = ⌈t·|y|⌉ tokens with it or more, so T-1 of y's lists cannot make a pair by
+themselves.  The longest ones are set aside and the others merged; only the records found there are
+looked up in the long lists, the shortest first, while the overlap can still be reached.
 
-With weights a list counts by the most that its token can add: by what it weighs in y and, at most,
-in the records of the list.  The longest lists are set aside while these bounds add up to less than
-T, the least that a partner of y shares with it; and a lookup goes on while what was found, and the
-bounds of the lists that are left, can still come to what that pair needs.  What is added up:
+With weights, a list counts by the most that its token can add, given its weight in y and the
+heaviest one in the list.  What is added up:
 
     SharedMinima     Σ min(x_i, y_i); a pair has t/(1+t)·(Σx_i + Σy_i): that is Jaccard.
-                     No partner of y has a total below t·Σy_i.  Where all weigh 1, that is of sets.
-    SharedProducts   Σ u_i·v_i, of u_i = x_i/|x| and v_i = y_i/|y|; a pair has t: that is cosine.
+                     No partner of y has a total below t·Σy_i.  With weights of 1: sets.
+    SharedProducts   Σ u_i·v_i, with u_i = x_i/|x| and v_i = y_i/|y|; a pair has t: that is cosine.
                      No partner of y has only tokens with u_i < t/Σv_i.
 
-All are Python's integers, which have no end.  u_i is rounded up to a multiple of 2^-32, so the sum
-of products is a bound that no pair is below; the weights themselves decide which records reach it,
-(Σ x_i·y_i)² ≥ t²·Σx_i²·Σy_i².
+All are Python's integers, which cannot overflow.  u_i is rounded up to a multiple of 2^-32, so the
+sum of products is an upper bound; the weights themselves decide: (Σ x_i·y_i)² ≥ t²·Σx_i²·Σy_i².
 
 Letters: t the threshold; x and y two records, x_i and y_i the weights of token i in them.  Cost:
-where the paper merges by a heap, a table adds up, by a look for each posting of the short lists; a
-doubling search for each lookup in a long one.
+one step for each posting of the short lists, and a doubling search for each lookup in a long one.
 """
 
 from __future__ import annotations
@@ -43,8 +38,8 @@ BITS = 32
 class SharedMinima:
     """The rows that are not empty as records 0 … n-1, in an order in which partners are near.
 
-    row: int64 (n,), the row number of each record; tokens, weights: of each record, weights as they
-    go into the sum; first: records first[y] … y-1 may be partners of y, by `filter`.
+    row: int64 (n,), the row number of each record; tokens, weights: of each record, as they are
+    added up; first: records first[y] … y-1 may be partners of y, by `filter`.
 
     >>> rows = Ragged(np.array([5, 7, 7], np.uint64), np.array([0, 2, 3]), np.array([1, 9, 8]))
     >>> sums = SharedMinima(rows, Threshold.parse("0.8"))
@@ -61,7 +56,7 @@ class SharedMinima:
         self.first = [bisect_left(self._totals, self.least(y)) for y in range(len(self.row))]
 
     def _set_order(self, rows: Ragged, weights: list[list[int]], totals: list[int]) -> None:
-        """Records by ascending totals (ties: the first first), without those of 0."""
+        """Number the records by ascending totals (ties: by row), without those of 0."""
         some = sorted((i for i, total in enumerate(totals) if total), key=totals.__getitem__)
         self.row = np.array(some, dtype=np.int64)
         self.tokens = [rows.row(i).tolist() for i in some]
@@ -69,31 +64,32 @@ class SharedMinima:
         self._totals = [totals[i] for i in some]
 
     def term(self, one: int, other: int) -> int:
-        """What a token adds; no more with a smaller weight."""
+        """Return what a token with these two weights adds; it grows with either."""
         return one if one < other else other
 
     def terms(self, weights: Sequence[int], own: int, heaviest: int) -> Sequence[int]:
-        """What a token adds with each of these weights, none of which is above the heaviest."""
+        """Return what a token adds with each of these weights; none is above the heaviest."""
         if heaviest <= own:
             return weights
         return [weight if weight < own else own for weight in weights]
 
     def least(self, y: int) -> int:
-        """No pair of y and a record before it has less."""
+        """Return a lower bound of the sums of all pairs of y and a record before it."""
         return self._t.smallest_partner(self._totals[y])
 
     def needed(self, x: int, y: int) -> int:
-        """The least sum of a pair of these two."""
+        """Return the least sum of a pair of these two."""
         both = self._totals[x] + self._totals[y]
         return -(-both * self._t.num // (self._t.num + self._t.den))
 
     def exactly(self, x: int, y: int, total: int) -> int | None:
-        """The sum of the original weights, if two records with a total of `needed` are a pair."""
+        """Return the sum of the original weights; None if two records of this total are no pair."""
         return total
 
 
 class SharedProducts(SharedMinima):
-    """
+    """Records for cosine: their weights are divided by their length.
+
     >>> rows = Ragged(np.array([5, 7, 7], np.uint64), np.array([0, 2, 3]), np.array([3, 4, 8]))
     >>> sums = SharedProducts(rows, Threshold.parse("0.8"))
     >>> sums.tokens, sums.first, sums.exactly(0, 1, 0)
@@ -132,45 +128,38 @@ class SharedProducts(SharedMinima):
         return dot if (dot * self._t.den) ** 2 >= squares * self._t.num**2 else None
 
 
-def _dice(rows: Ragged, threshold: Threshold) -> SharedMinima:
-    """Dice reaches t exactly where Jaccard reaches t / (2 - t)."""
-    return SharedMinima(rows, Threshold(threshold.num, 2 * threshold.den - threshold.num))
-
-
 SUMS: dict[str, Callable[[Ragged, Threshold], SharedMinima]] = {
     "jaccard": SharedMinima,
-    "dice": _dice,
+    # Dice reaches t exactly where Jaccard reaches t / (2 - t).
+    "dice": lambda rows, t: SharedMinima(rows, Threshold(t.num, 2 * t.den - t.num)),
     "cosine": SharedProducts,
 }
 
 
 def _lists(rows: Ragged, flat: np.ndarray) -> list[list[int]]:
-    """The numbers of each row, as lists."""
     numbers, ends = flat.tolist(), rows.offsets.tolist()
     return [numbers[low:high] for low, high in zip(ends, ends[1:])]
 
 
 def _unit(weights: list[int]) -> list[int]:
-    """The weights divided by their length, in steps of 2^-32, rounded up."""
+    """Return the weights divided by their length, in steps of 2^-32, rounded up."""
     square = sum(weight * weight for weight in weights)
     return [1 + isqrt((weight * weight << 2 * BITS) // square) for weight in weights]
 
 
 def merge_opt(rows: Ragged, threshold: Threshold) -> Joined:
-    """The pairs of rows whose resemblance reaches the threshold.
+    """Return the pairs of rows whose resemblance reaches the threshold.
 
     >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
     >>> joined = merge_opt(rows, Threshold.parse("0.9"))
     >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist(), joined.candidates
     ([0], [1], [9], {'all': 3, 'length': 3, 'merged': 1, 'pairs': 1})
     """
-    sums = SharedMinima(rows.bare(), threshold)
-    found, counts = _pairs(sums)
-    return Joined.of(sums.row, found, counts)
+    return _joined(SharedMinima(rows.bare(), threshold), np.int64)
 
 
 def weighted_merge_opt(rows: Ragged, measure: str, threshold: Threshold) -> Joined:
-    """The pairs of weighted rows by a measure: jaccard, dice or cosine.
+    """Return the pairs of weighted rows by a measure: jaccard, dice or cosine.
 
     >>> tokens, weights = np.array([5, 7, 5, 7], np.uint64), np.array([1, 9, 2, 8])
     >>> rows = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -178,15 +167,11 @@ def weighted_merge_opt(rows: Ragged, measure: str, threshold: Threshold) -> Join
     >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist()
     ([0], [1], [9])
     """
-    sums = SUMS[measure](rows, threshold)
-    found, counts = _pairs(sums)
-    return Joined.of(sums.row, np.array(found, dtype=object), counts)
+    return _joined(SUMS[measure](rows, threshold), object)
 
 
 class Postings:
     """The records that have a token, ascending, its weight in each, and the heaviest weight."""
-
-    __slots__ = ("heaviest", "records", "weights")
 
     def __init__(self) -> None:
         self.records: list[int] = []
@@ -197,8 +182,7 @@ class Postings:
 Lists = list[tuple[Postings, int]]  # each with the weight of its token in the record that asks
 
 
-def _pairs(sums: SharedMinima) -> tuple[list[tuple[int, int, int]], dict[str, int]]:
-    """(x, y, what they share) of records, and how many pairs each filter leaves."""
+def _joined(sums: SharedMinima, kind: type) -> Joined:
     n = len(sums.row)
     near = sum(y - first for y, first in enumerate(sums.first))
     counts = {"all": n * (n - 1) // 2, sums.filter: near, "merged": 0}
@@ -229,11 +213,11 @@ def _pairs(sums: SharedMinima) -> tuple[list[tuple[int, int, int]], dict[str, in
             list_.records.append(y)
             list_.weights.append(own)
             list_.heaviest = max(list_.heaviest, own)
-    return found, counts
+    return Joined.of(sums.row, np.array(found, dtype=kind), counts)
 
 
 def _set_aside(lists: Lists, sums: SharedMinima, least: int) -> tuple[Lists, Lists, list[int]]:
-    """The lists to merge, those set aside (shortest first), and what these add from each on."""
+    """Return the lists to merge, those set aside (shortest first), and what these can still add."""
     lists = sorted(lists, key=lambda each: len(each[0].records))
     cut, most, rest = len(lists), 0, []
     for list_, own in reversed(lists):
@@ -246,7 +230,7 @@ def _set_aside(lists: Lists, sums: SharedMinima, least: int) -> tuple[Lists, Lis
 
 
 def doubling_search(numbers: Sequence[int], wanted: int, start: int) -> int:
-    """The first place from `start` on with a number ≥ `wanted`, which is probably near.
+    """Return the first place from `start` on with a number ≥ `wanted`, which is probably near.
 
     >>> doubling_search([10, 20, 30, 40, 50, 60], 50, 1), doubling_search([10, 20], 99, 0)
     (4, 2)

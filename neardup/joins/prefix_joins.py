@@ -1,26 +1,25 @@
 """All-Pairs, PPJoin and PPJoin+: each adds a filter to the one before.
 
 All-Pairs (Bayardo, Ma, Srikant: Scaling Up All Pairs Similarity Search, WWW 2007, for sets) adds to
-the nested loop an index of prefixes, and the length filter.  Records come by size, and their tokens
-rare first.  A record asks the index for each token of its prefix, is compared with the records it
+the nested loop an index of prefixes and the length filter.  Records come by size, their tokens
+rarest first.  A record asks the index for each token of its prefix, is compared with the records it
 finds, and then puts the same tokens into the index.
 
 PPJoin (Xiao, Wang, Lin, Yu: Efficient Similarity Joins for Near Duplicate Detection, WWW 2008) adds
-the positional filter, and a shorter prefix in the index.  The index knows the position of a token
-in x.  Where it finds the token in y, too, that bounds how many tokens both can still share:
+the positional filter, and a shorter prefix in the index.  The positions of a common token bound how
+many tokens both can still share:
 
-    x   a c d │ f g h i j         both have a, then d: 2 tokens, and what follows is
-    y   a b d │ f g h i           at most 4 more
+    x   a c d │ f g h i j         both have a, then d: 2 tokens, and at most 4 more follow
+    y   a b d │ f g h i
 
 PPJoin+ (the same paper) adds the suffix filter, and here takes all records at once, in vector
-steps. A *posting* is a token in the indexing prefix of a record x, a *probe* one in the probing
+steps.  A *posting* is a token in the indexing prefix of a record x, a *probe* one in the probing
 prefix of a record y, and a *collision* is both with the same token, x before y.  The filters look
 at the last collision of a pair, where their bounds are tightest.
 
-Letters: x < y records; i, j how many tokens of x and y there are up to the last collision; common
-how many collisions.  Cost of PPJoin+: sorts of one word for each token, posting, probe and
-collision.  In memory: a few words for each token, and STEP collisions at a time, or those of one
-record.
+Letters: x < y records; i, j the positions in x and y of the last collision; common the number of
+collisions.  Cost of PPJoin+: sorts of one word for each token, posting, probe and collision.  In
+memory: a few words for each token, and STEP collisions at a time, or those of one record.
 """
 
 from __future__ import annotations
@@ -32,15 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.joins import filters
-from neardup.joins.filters import (
-    Ordered,
-    indexing_prefix,
-    most_common,
-    offsets_of,
-    overlap_needed,
-    probing_prefix,
-    token_of,
-)
+from neardup.joins.filters import Ordered, indexing_prefix, overlap_needed, probing_prefix, token_of
 from neardup.joins.inverted_index import Joined
 from neardup.sets.ragged import PAIR_STEP, Ragged, chunks, spans, starts_of_runs
 from neardup.similarity.measures import Threshold
@@ -51,13 +42,7 @@ SUFFIX_DEPTH = 2  # cuts each suffix in four
 
 
 def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
-    """The pairs of rows whose resemblance reaches the threshold.
-
-    >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
-    >>> joined = all_pairs(rows, Threshold.parse("0.9"))
-    >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist(), joined.candidates
-    ([0], [1], [9], {'all': 3, 'length': 3, 'prefix': 1, 'pairs': 1})
-    """
+    """Return the pairs of rows whose resemblance reaches the threshold."""
     records = Ordered.of(rows)
     first = records.first_partner(threshold)
     counts = {**records.counts(first), "prefix": 0}
@@ -78,13 +63,7 @@ def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
-    """The pairs of rows whose resemblance reaches the threshold.
-
-    >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
-    >>> joined = ppjoin(rows, Threshold.parse("0.9"))
-    >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist(), joined.candidates
-    ([0], [1], [9], {'all': 3, 'length': 3, 'prefix': 1, 'positional': 1, 'pairs': 1})
-    """
+    """Return the pairs of rows whose resemblance reaches the threshold."""
     records = Ordered.of(rows)
     first = records.first_partner(threshold)
     counts = {**records.counts(first), "prefix": 0, "positional": 0}
@@ -97,7 +76,7 @@ def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
         for j, token in enumerate(tokens[: probing_prefix(threshold, size)], 1):
             for x, i in index[token]:
                 if x >= first[y] and shared.get(x) != DROPPED:
-                    most = most_common(len(sets[x]), size, i, j, shared.get(x, 0) + 1)
+                    most = filters.most_common(len(sets[x]), size, i, j, shared.get(x, 0) + 1)
                     needed = overlap_needed(threshold, len(sets[x]), size)
                     shared[x] = shared.get(x, 0) + 1 if most >= needed else DROPPED
         possible = [x for x in shared if shared[x] != DROPPED]
@@ -113,7 +92,7 @@ def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
-    """The pairs of rows whose resemblance reaches the threshold.
+    """Return the pairs of rows whose resemblance reaches the threshold.
 
     >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
     >>> joined = ppjoin_plus(rows, Threshold.parse("0.9"))
@@ -128,16 +107,18 @@ def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
     found = [np.empty((0, 3), np.int64)]
     for candidates in _candidates(records, threshold, first):
         counts["prefix"] += len(candidates.x)
-        candidates = _positional(records, threshold, candidates)
+        x_size, y_size = records.sizes[candidates.x], records.sizes[candidates.y]
+        most = filters.most_common(x_size, y_size, *candidates[2:])
+        candidates = candidates.only(most >= overlap_needed(threshold, x_size, y_size))
         counts["positional"] += len(candidates.x)
-        candidates = _suffix(records, threshold, candidates)
+        candidates = _after_suffix_filter(records, threshold, candidates)
         counts["suffix"] += len(candidates.x)
-        found.append(_verified(records, threshold, candidates))
+        found.append(_overlapping(records, threshold, candidates))
     return Joined.of(records.row, np.concatenate(found), counts)
 
 
 class Candidates(NamedTuple):
-    """Pairs of records x and y, and where they last collide.  int64 arrays, all of one shape."""
+    """Pairs of records x and y, and where they last collide: int64 arrays of one shape."""
 
     x: np.ndarray
     y: np.ndarray
@@ -150,7 +131,7 @@ class Candidates(NamedTuple):
 
 
 def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[Candidates]:
-    """The pairs that collide, within the length filter, for some records y at a time.
+    """Yield the pairs that collide, within the length filter, for some records y at a time.
 
     In order of token, then record, the postings that a probe finds are side by side:
 
@@ -176,8 +157,8 @@ def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[C
     low[order] = np.searchsorted(postings, probes)
 
     collisions = high - low
-    ends = offsets_of(probing)
-    for here, there in chunks(np.diff(offsets_of(collisions)[ends]), STEP):
+    ends = np.append(0, np.cumsum(probing))
+    for here, there in chunks(np.diff(np.append(0, np.cumsum(collisions))[ends]), STEP):
         some = slice(ends[here], ends[there])
         posting = spans(low[some], collisions[some])
         probe = np.repeat(np.arange(ends[here], ends[there]), collisions[some])
@@ -185,7 +166,7 @@ def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[C
 
 
 def _by_token(records: Ordered, places: np.ndarray) -> np.ndarray:
-    """The keys at `places` with token and record exchanged."""
+    """Return the keys at `places` with token and record exchanged."""
     keys = records.keys[places]
     high = token_of(keys, records.bits) << np.uint64(len(records).bit_length())
     return high | keys >> np.uint64(records.bits)
@@ -194,7 +175,7 @@ def _by_token(records: Ordered, places: np.ndarray) -> np.ndarray:
 def _together(
     records: Ordered, x: np.ndarray, y: np.ndarray, x_place: np.ndarray, y_place: np.ndarray
 ) -> Candidates:
-    """All collisions of a pair as one candidate; those of one y are in the order of its tokens."""
+    """Return the collisions of each pair as one candidate; y's are in the order of its tokens."""
     pair = (y - y[:1]) << len(records).bit_length() | x
     order = np.argsort(pair)
     first = starts_of_runs(pair[order])
@@ -205,13 +186,7 @@ def _together(
     return Candidates(x, y, i, j, common)
 
 
-def _positional(records: Ordered, t: Threshold, c: Candidates) -> Candidates:
-    x_size, y_size = records.sizes[c.x], records.sizes[c.y]
-    most = filters.most_common(x_size, y_size, c.i, c.j, c.common)
-    return c.only(most >= overlap_needed(t, x_size, y_size))
-
-
-def _suffix(records: Ordered, t: Threshold, c: Candidates) -> Candidates:
+def _after_suffix_filter(records: Ordered, t: Threshold, c: Candidates) -> Candidates:
     most = filters.most_apart(t, records.sizes[c.x], records.sizes[c.y], c.i, c.j, c.common)
     step = (c.x - c.y).astype(np.uint64) << np.uint64(records.bits)
     x, y = _rest(records, c.x, c.i), _rest(records, c.y, c.j)
@@ -219,26 +194,24 @@ def _suffix(records: Ordered, t: Threshold, c: Candidates) -> Candidates:
 
 
 def _rest(records: Ordered, record: np.ndarray, seen: np.ndarray) -> filters.Parts:
-    """The places among the keys of the tokens after the first `seen` of each record."""
+    """Return the places among the keys of the tokens after the first `seen` of each record."""
     return records.offsets[record] + seen, records.offsets[record + 1]
 
 
-def _verified(records: Ordered, t: Threshold, c: Candidates) -> np.ndarray:
-    """(x, y, overlap) of the pairs among the candidates, shape (P, 3)."""
+def _overlapping(records: Ordered, t: Threshold, c: Candidates) -> np.ndarray:
+    """Return (x, y, overlap) of the pairs among the candidates, shape (P, 3)."""
     x, y = _rest(records, c.x, c.i), _rest(records, c.y, c.j)
-    common = c.common.copy()
+    bits, common = np.uint64(records.bits), c.common.copy()
     for low, high in chunks(x[1] - x[0] + y[1] - y[0], PAIR_STEP):
         some = slice(low, high)
-        both = np.concatenate([_of_pairs(records, start[some], end[some]) for start, end in (x, y)])
+        pair = np.arange(high - low, dtype=np.uint64) << bits
+        sides = []
+        for start, end in ((start[some], end[some]) for start, end in (x, y)):
+            tokens = token_of(records.keys[spans(start, end - start)], records.bits)
+            sides.append(np.repeat(pair, end - start) | tokens)
+        both = np.concatenate(sides)
         both.sort()
-        pair = both[1:][both[1:] == both[:-1]] >> np.uint64(records.bits)
-        common[some] += np.bincount(pair.astype(np.int64), minlength=high - low)
+        owner = both[1:][both[1:] == both[:-1]] >> bits
+        common[some] += np.bincount(owner.astype(np.int64), minlength=high - low)
     good = t.reached(common, records.sizes[c.x] + records.sizes[c.y] - common)
     return np.stack((c.x, c.y, common), axis=1)[good]
-
-
-def _of_pairs(records: Ordered, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """pair · 2^bits + token, for the keys from start to end of pairs 0, 1, …"""
-    pair = np.arange(len(start), dtype=np.uint64) << np.uint64(records.bits)
-    tokens = token_of(records.keys[spans(start, end - start)], records.bits)
-    return np.repeat(pair, end - start) | tokens

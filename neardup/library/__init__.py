@@ -1,11 +1,10 @@
 """The Python API: the same answers from records in memory, in the same process.
 
 In: texts or sets, with ids or without.
-Out: pairs, clusters, or which records to keep, as named tuples; ValueError for anything wrong.
+Out: pairs, clusters, or the records to keep, as named tuples; ValueError for anything wrong.
 May import: everything before.
 
-No process is forked, no file is written, and nothing is printed: `calls` joins the stages,
-and holds all records at once.
+It holds all records in memory, forks no process, writes no file and prints nothing.
 """
 
 from neardup.runtime.program import interrupts_held

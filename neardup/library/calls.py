@@ -1,10 +1,9 @@
 """`pairs`, `clusters` and `deduplicate`: near-duplicates among records in memory.
 
 Records are texts, or sets or lists of hashables, or (id, record) tuples of these; also a column of
-pandas, polars or Arrow.  Without ids, positions stand for them.  The threshold is 0.9 unless given.
-Answers hold ids as they were given, or positions, and exact similarities.
+pandas, polars or Arrow.  Answers have the given ids, or else positions.
 
-`_Run` is the engine: the stages of run_local.sh in one process, without files or output.
+`_Run` has the stages of run_local.sh in one process, without files or output:
 
     records ── keys ── the keys that two records share ── batches of buckets ── pairs, or edges
              with_keys           pruned                   in_batches           a join
@@ -41,15 +40,15 @@ from neardup.similarity.weighted_measures import TokenWeights
 from neardup.stages.pairs import decide_edges, portions, tagged, with_keys
 from neardup.verification.bucket_batch import in_batches
 
-if TYPE_CHECKING:  # only 3.12 and later have it in typing
+if TYPE_CHECKING:  # typing has it from Python 3.12 on
     from typing_extensions import Unpack
 
 
 class Pair(NamedTuple):
     """Two records that are near-duplicates, a before b.
 
-    With the measure containment, a is contained in b, and a pair may be there in both directions.
-    The cosine is rounded to millionths; all others are exact.
+    With the measure containment, a is contained in b, and both directions may be returned.  The
+    cosine is rounded to millionths; other similarities are exact.
     """
 
     a: Any
@@ -58,8 +57,10 @@ class Pair(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """A removed record, and the one that is kept in its place; with the rule "cluster" the two may
-    not be a pair, and then there is no similarity."""
+    """A removed record, and the record that is kept in its place.
+
+    With the rule "cluster" the two may not be a pair, and then there is no similarity.
+    """
 
     id: Any
     because: Any
@@ -77,7 +78,7 @@ class Deduplicated(NamedTuple):
 def pairs(
     records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
 ) -> list[Pair]:
-    """All pairs at the threshold (0.9) or above, in the order of their ids; a comes before b.
+    """Return all pairs at the threshold (0.9) or above, in the order of ids; a comes before b.
 
     >>> pairs(["to be or not to be", "or not", "To be, or not to be"], 0.8, shingle="word:1")
     [Pair(a=0, b=2, similarity=Fraction(4, 5))]
@@ -86,7 +87,7 @@ def pairs(
     """
     with keywords.as_value_errors():
         run = _Run("pairs", records, threshold, options)
-        # A measure with a direction may give both.
+        # A directed measure may find a pair twice.
         both = {tuple(sorted(map(int, line.split(b"\t", 2)[:2]))) for line in run.lines()}
         found = run.similarities(np.array(sorted(both), np.int64).reshape(-1, 2))
     number = run.numbers.tolist()
@@ -102,7 +103,7 @@ def pairs(
 def clusters(
     records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
 ) -> list[list[Any]]:
-    """The records that pairs connect, each cluster in the order of ids; others are in none.
+    """Return the clusters of records that pairs connect, each in the order of ids.
 
     >>> clusters(["a b c d", "e f", "a b c d", "a b c d e", "g h"], 0.5)
     [[0, 2, 3]]
@@ -120,10 +121,10 @@ def clusters(
 def deduplicate(
     records: Iterable[Any], threshold: Value = None, **options: Unpack[DecisionKeywords]
 ) -> Deduplicated:
-    """The records to keep, and for each removed one the record that is kept in its place.
+    """Return the records to keep, and each removed record with the one it duplicates.
 
-    In order of priority (keep="first", "longest" or "smallest") a record is kept unless it is a
-    pair with one that is kept before it.
+    In order of priority (keep="first", "longest" or "smallest"), a record is kept unless it forms a
+    pair with a record already kept.
 
     >>> answer = deduplicate(["a b c d", "", "A b c  d", "e f"])
     >>> answer.kept
@@ -152,9 +153,9 @@ def deduplicate(
 class _Run:
     """The stages on records in memory, of which n have shingles.
 
-    settings: what was asked; position: of the record of each number, and numbers (int64) the
-    reverse: records are numbered in the order of their ids, and have these numbers on lines.
-    sets: n rows; places: uint64 (n,); keys: n rows, those at which records may form pairs.
+    Records are numbered in the order of ids, and have these numbers on lines.  position: of each
+    number's record; numbers (int64): of each position; sets: n rows; places: uint64 (n,); keys: n
+    rows, only the keys at which records may form pairs.
     """
 
     def __init__(
@@ -202,36 +203,36 @@ class _Run:
         self.keys = key_pruning.one_key_a_group(rows, np.arange(done + 1, dtype=np.uint64))
 
     def id(self, position: int) -> Any:
-        """The id that was given for the record at this position."""
+        """Return the given id of the record at this position."""
         return position if self.given.ids is None else self.given.ids[position]
 
     def lines(self) -> list[bytes]:
-        """The lines that the output's join writes for all buckets, sorted; ids are numbers."""
+        """Return the sorted lines of the output's join for all buckets; ids are numbers."""
         join = self.settings.join(_counters())
         some = np.flatnonzero(self.keys.sizes)
         ids = [b"%010d" % number for number in self.numbers[self._positions[some]].tolist()]
-        batch = Batch(ids, self.sets.take(some), places=self.places[some])
-        batch = tagged(batch, self.settings)
+        sets = self.sets.take(some)
+        batch = tagged(Batch(ids, sets, places=self.places[some]), self.settings)
         keys = self.keys.take(some)
         owner = np.repeat(np.arange(len(some)), keys.sizes)
         found = map(join, in_batches(keys.values, owner, batch.ids, batch.sets))
         return sorted(b"".join(chain.from_iterable(found)).splitlines(keepends=True))
 
     def decided(self) -> list[bytes]:
-        """The lines of a decision; ids are numbers."""
+        """Return the lines of a decision; ids are numbers."""
         edges = [b"".join(self.lines())]
         return list(decide_edges(edges, self.settings, _counters(), io.BytesIO))
 
     def similarities(self, numbers: np.ndarray) -> dict[tuple[int, int], Fraction]:
-        """The similarities of pairs (numbers, int64 (p, 2)) that reach the threshold, by positions.
+        """Return the similarities of pairs (numbers, int64 (p, 2)) at the threshold, by positions.
 
-        A measure with a direction gives both directions that reach it.
+        A directed measure may return both directions.
         """
         row_of = np.full(len(self.numbers), -1)  # of each number; -1 without shingles
         row_of[self.numbers[self._positions]] = np.arange(len(self.places))
         rows, place = np.unique(row_of[numbers].ravel(), return_inverse=True)
         sets = self.sets.take(rows)
-        first: dict[bytes, int] = {}  # of equal sets: a thousand copies are compared once
+        first: dict[bytes, int] = {}  # equal sets: a thousand copies are compared once
         same = np.array([first.setdefault(t, i) for i, t in enumerate(encode_sets(sets))], np.int64)
         pairs = list(zip(*same[place].reshape(-1, 2).T.tolist()))
         left, right = np.array(sorted(set(pairs)), dtype=np.int64).reshape(-1, 2).T
@@ -249,19 +250,19 @@ class _Run:
 
     @property
     def _positions(self) -> np.ndarray:
-        """The positions of the n records."""
+        """Positions of the n records."""
         return (self.places - np.uint64(NEW)).astype(np.int64)
 
 
 def _counters() -> Counters:
-    """Counts that nobody reports."""
+    """Return counters without reports."""
     return Counters("library", reports="nowhere")
 
 
 def _in_order(given: UserRecords) -> list[int]:
-    """The positions of the records in the order of ids, and of equal ids in the order given.
+    """Return the positions of the records, stably sorted by ids.
 
-    Strings are ordered by their bytes in UTF-8, numbers by value, all others as they are given.
+    Strings are ordered by code points, numbers by value, and all others as they are given.
     """
     if given.ids is None:
         return list(range(len(given)))

@@ -1,7 +1,6 @@
-"""Keyword arguments of the library: their names and types, and the options that they stand for.
+"""Keyword arguments of the library: the options of the command line, with underscores.
 
-They are the options of the command line, with underscores: ``shingle="char:5"``, ``exact=True``.
-Refusals are those of the command line, translated into Python.
+As in ``shingle="char:5"`` and ``exact=True``.  Refusals are those of the command line, too.
 """
 
 from __future__ import annotations
@@ -15,11 +14,8 @@ from fractions import Fraction
 from numbers import Real
 from typing import Any, Callable, TypedDict, TypeVar, Union
 
-from neardup.decisions import RULES
-from neardup.lines.tagged_ids import PRIORITIES
-from neardup.options.table import OPTIONS, Options, attribute, measures
+from neardup.options.table import OPTIONS, Options, attribute
 from neardup.runtime.errors import StageError, UsageError
-from neardup.schemes import SCHEMES
 
 Value = Union[str, int, float, Fraction, Decimal, None]
 
@@ -52,11 +48,11 @@ class DecisionKeywords(Keywords, total=False):
     keep: str | None  # first, longest or smallest
 
 
-FOR_FILES = "is for files and programs; the library has its records in memory"
+FOR_FILES = "is for files; the library has its records in memory"
 ABSENT = {
-    "--input": "records are texts where they are str, and sets of shingles where they are not",
+    "--input": "records that are str are texts, and others are sets of shingles",
     "--output": "call neardup.pairs, neardup.clusters or neardup.deduplicate",
-    "--counts": "the library counts the tokens of the records itself, where a scheme asks for it",
+    "--counts": "the library counts the tokens of the records itself if a scheme needs it",
     "--own-counts": "the library counts the tokens of the records itself",
     "--verify": "sketches give estimates, and the library is exact; ./run_local.sh has --verify",
     "--against": "the library has one collection; ./run_local.sh has --against",
@@ -69,28 +65,13 @@ ABSENT = {
     "--strict": "the library always stops at the first bad record",
 }
 OWN_WEIGHTS = "weights='own': an element of a set has no weight here; ./run_local.sh takes a file"
-CALLS = {"clusters": "clusters", "kept": "deduplicate", "removed": "deduplicate"}  # by output
-
-# Parts of messages about options.
-_NAMES = "|".join([*SCHEMES, *measures(), *RULES, *PRIORITIES, "bag", "none"])
-_TYPED = r"(?:word|char|spot)(?::\w+)+|\d[\d./:]*(?<=\d)|one|own|tfidf|tf|idf"
-_VALUE = rf"(?:{_NAMES}|{_TYPED})\b(?![-_])"
 _ANY = "|".join(sorted(OPTIONS, key=len, reverse=True))
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_QUOTED = re.compile(r"^(\w+=)'(-?[\d.]+)'")
-_OUTPUT_IS = re.compile(r"--output is (\w+)")
-_OUTPUT = re.compile(r"--output (\w+)(?: or \w+)*")
-_AT_FRONT = re.compile(rf"^({_ANY}): (?=['\d.+-])")
-_FLAG = re.compile(rf"({_ANY})(?![\w-])(?: ({_VALUE}))?")
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def with_keywords(kind: type) -> Callable[[Call], Call]:
-    """Give a call the signature that `help` and editors show, with each keyword by its name.
-
-    Type checkers read the keywords from `kind` itself.
-    """
+    """Add all keywords of `kind` to a call's signature, for `help` and editors."""
 
     def named(call: Call) -> Call:
         shown = inspect.signature(call)
@@ -114,7 +95,7 @@ def with_keywords(kind: type) -> Callable[[Call], Call]:
 
 
 def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
-    """The options that these keyword arguments stand for; ValueError for an unknown one.
+    """Return the options for these keyword arguments; ValueError for an unknown one.
 
     >>> options_of("pairs", True, {"threshold": 0.9, "shingle": "char:5", "seed": 7})
     Options(threshold='0.9', seed='7', input='text', shingle='char:5')
@@ -122,11 +103,13 @@ def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
     values: dict[str, str | bool] = {}
     for name, value in given.items():
         flag = "--" + name.replace("_", "-")
-        if flag not in OPTIONS or "-" in name:  # which would be set, and never read
+        if flag not in OPTIONS or "-" in name:
             known = (attribute(known) for known in OPTIONS if known not in ABSENT)
             raise ValueError(f"{name}: no such option; there are {', '.join(known)}")
         if flag in ABSENT:
             raise ValueError(f"{name}: {ABSENT[flag]}")
+        if name in ("rule", "keep") and output != "removed":
+            raise ValueError(f"{name} is for neardup.deduplicate")
         if value is None:
             continue
         if OPTIONS[flag].get("action") != "store_true":
@@ -141,14 +124,14 @@ def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
 
 
 def _text(name: str, value: Any) -> str:
-    """The value as it would be typed; ValueError."""
+    """Return the value as it would be typed; ValueError."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
         raise ValueError(f"{name}: expected text or a number, got {value!r}")
     if isinstance(value, (int, Fraction)):
         return str(value)
-    if isinstance(value, float):  # of numpy, too, whose repr is longer
+    if isinstance(value, float):  # also numpy's, whose repr is longer
         value = float(value)
     text = str(value)  # the shortest decimals that are this number
     return format(Decimal(text), "f") if "e" in text.lower() else text
@@ -156,7 +139,7 @@ def _text(name: str, value: Any) -> str:
 
 @contextmanager
 def as_value_errors() -> Iterator[None]:
-    """Raise the errors that end a program as ValueError."""
+    """Turn errors that would end a program into ValueError."""
     try:
         yield
     except (UsageError, StageError) as error:
@@ -166,28 +149,10 @@ def as_value_errors() -> Iterator[None]:
 def in_python(message: str) -> str:
     """Translate a message about options into one about keyword arguments.
 
-    >>> in_python("--threshold: 90 is outside 0 < T <= 1")
-    'threshold=90 is outside 0 < T <= 1'
+    >>> in_python("--threshold: 90 is outside 0 < t <= 1")
+    'threshold=90 is outside 0 < t <= 1'
     >>> in_python("--scheme minhash cannot promise --measure overlap; use --scheme exact")
-    "scheme='minhash' cannot promise measure='overlap'; use scheme='exact'"
-    >>> in_python("--keep is for --output kept or removed, and --output is pairs")
-    'keep is for neardup.deduplicate, and this is neardup.pairs'
+    'scheme minhash cannot promise measure overlap; use scheme exact'
     """
-    message = _OUTPUT_IS.sub(lambda found: f"this is {_call(found[1])}", message)
-    message = _OUTPUT.sub(lambda found: _call(found[1]), message)
-    message = _AT_FRONT.sub(lambda found: f"{attribute(found[1])}=", message)
-    message = _QUOTED.sub(r"\1\2", message)
-    return _FLAG.sub(_in_python, message)
-
-
-def _call(output: str) -> str:
-    return f"neardup.{CALLS.get(output, 'pairs')}"
-
-
-def _in_python(found: re.Match[str]) -> str:
-    name, value = attribute(found[1]), found[2]
-    if OPTIONS[found[1]].get("action") == "store_true":
-        return f"{name}=True" + (f" {value}" if value else "")
-    if value is None:
-        return name
-    return f"{name}={value if _NUMBER.fullmatch(value) else repr(value)}"
+    message = re.sub(rf"^({_ANY}): (?=['\d.+-])", r"\1=", message)
+    return re.sub(rf"({_ANY})(?![\w-])", lambda found: attribute(found[1]), message)

@@ -1,9 +1,8 @@
-"""Near-duplicates in Spark's notebooks: a DataFrame in, a DataFrame of pairs out.
+"""Near-duplicates in notebooks of Spark: from a DataFrame to a DataFrame of pairs.
 
     pairs = spark.pairs(articles, id="url", text="body", threshold=0.8, shingle="word:3")
 
-Options are those of the command line, with underscores.  The stages and the promise are those of
-run_spark.sh, which works on files.
+The stages and the promise are those of run_spark.sh, which works on files.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ def pairs(
     rounds: int = 2,
     **options: Unpack[Keywords],
 ) -> DataFrame:
-    """DataFrame(a, b, similarity): all pairs at the threshold (0.9) or above, each once.
+    """Return DataFrame(a, b, similarity): all pairs at the threshold (0.9) or above, each once.
 
-    `id` names a column of strings or integers, of which a and b have the type; `text` one of
-    strings, or of arrays of integers, which are shingles.  a comes before b, as strings.
-    ValueError for anything wrong with what is asked, and where the executors' Python lacks numpy or
-    pyarrow; a row without an id or a text ends the job.
+    `id` names a column of strings or integers, and a and b have its type; `text` one of strings, or
+    of arrays of integers, which are shingles.  a comes before b, as strings.  ValueError for wrong
+    options, and if the executors' Python lacks numpy or pyarrow; a row without an id or a text ends
+    the job.
 
-    With two rounds the first one is carried out in this call, so `df` is read twice, and must be
-    the same both times: cache() what is drawn at random, or dear.
+    With two rounds, this call carries out the first one, so `df` is read twice: cache() it if it is
+    random or expensive.
     """
     try:
         from neardup.engines.spark.spark_flow import check_python, id_and_text, pairs_of

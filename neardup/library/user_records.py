@@ -1,10 +1,10 @@
-"""Records as a program gives them: texts or sets, with ids or without; errors name a position.
+"""Records in memory: texts or sets, with ids or without; errors name a position.
 
-Columns of pandas, polars and Arrow, and arrays, are known by their methods; none of these packages
-is needed, or imported.  Elements of sets become shingles:
+Columns of pandas, polars and Arrow, and arrays, are recognized by their methods, without importing
+these packages.  Elements of sets become shingles:
 
-    0 … 2^64-1      themselves, as on a line of shingles; 7.0 is 7, as in Python
-    strings         hashed as a word of a text is with --shingle word:1
+    0 … 2^64-1      unchanged, as on a line of shingles; 7.0 is 7, as in Python
+    strings         hashed as the words of a text with --shingle word:1
     tuples          hashed by their elements
     all others      numbered in the order given: equal elements of one call are one shingle
 """
@@ -31,14 +31,10 @@ from neardup.sets.ragged import Batch, Ragged, chunks
 AS_LIST = ("to_pylist", "to_list", "tolist")  # Arrow; pandas and polars; numpy
 AT_ONCE = BLOCK_BYTES >> 3  # elements; or eight times as many characters
 EXPECTED = "a text, or a set or list of hashables"
-HINTS: list[tuple[type | tuple[type, ...], str]] = [
-    ((bytes, bytearray), "; bytes are not text: bytes.decode('utf-8') makes it"),
-    (Mapping, "; for a dict, list(…) gives the keys, and list(….items()) both"),
-]
 
 
 class Elements(dict[Hashable, int]):
-    """Element → shingle, for one call.
+    """A mapping of elements to shingles, for one call.
 
     >>> elements = Elements()
     >>> elements.of([7, 7.0, True]).tolist()
@@ -51,7 +47,7 @@ class Elements(dict[Hashable, int]):
         self._words = WordHashes()
 
     def of(self, elements: list[Any]) -> np.ndarray:
-        """Their shingles, uint64; TypeError or ValueError where one cannot be in a set."""
+        """Return their shingles, uint64; TypeError or ValueError if one cannot be in a set."""
         kinds = set(map(type, elements))
         if kinds == {str}:
             return self._of_words(elements)
@@ -79,7 +75,7 @@ class Elements(dict[Hashable, int]):
                 whole = int(element)  # type: ignore[call-overload]
                 if whole == element and 0 <= whole < WORD:
                     return whole
-            except (TypeError, ValueError, OverflowError):  # a complex number, or infinity
+            except (TypeError, ValueError, OverflowError):  # complex or infinite
                 pass
         return _hash(b"other", b"%d" % len(self))
 
@@ -90,7 +86,7 @@ def _hash(kind: bytes, data: bytes) -> int:
 
 @dataclass(frozen=True)
 class UserRecords:
-    """n records: their ids (None: their positions), and texts, or lists of elements."""
+    """n records: their ids (None: positions), and texts or lists of elements."""
 
     ids: list[Hashable] | None
     texts: bool
@@ -98,7 +94,7 @@ class UserRecords:
 
     @classmethod
     def of(cls, records: Iterable[Any]) -> UserRecords:
-        """Check what was given; ValueError where they are not records.
+        """Check the given records; ValueError.
 
         >>> UserRecords.of([("a", "to be"), ("b", "or not")])
         UserRecords(ids=['a', 'b'], texts=True, records=['to be', 'or not'])
@@ -121,14 +117,17 @@ class UserRecords:
     def batches_of_texts(
         self, shingler: Shingler, clean: Cleaning, gather: Gather
     ) -> Iterator[Batch]:
-        """Shingle the texts; places are those of the lines of one file."""
+        """Shingle the texts, with places as for the lines of one file."""
         sizes = np.array([len(text) for text in self.records], dtype=np.int64)
         for low, high in chunks(sizes + 1, BLOCK_BYTES):
             texts = [Text(NEW + i, b"", self.records[i]) for i in range(low, high)]
             try:
                 yield batch_of_texts(texts, shingler, clean, gather)
             except UnicodeEncodeError:
-                raise _not_utf8(texts) from None
+                bad = next(t for t in texts if any("\ud800" <= c <= "\udfff" for c in t.text))
+                raise ValueError(
+                    f"record {bad.number - NEW}: half a surrogate pair is not text"
+                ) from None
 
     def batches_of_sets(self, gather: Gather) -> Iterator[Batch]:
         """Make sets of the lists of elements, without empty ones."""
@@ -139,7 +138,7 @@ class UserRecords:
             try:
                 values = elements.of(list(chain.from_iterable(some)))
             except (TypeError, ValueError):
-                raise _no_set(some, low, elements) from None
+                raise _not_a_set(some, low, elements) from None
             full = np.flatnonzero(sizes[low:high])
             sets: Ragged = gather(values, sizes[low:high][full])
             yield Batch(
@@ -148,7 +147,7 @@ class UserRecords:
 
 
 def _listed(records: Any) -> list[Any]:
-    """The records of a list, a column or another iterable; ValueError for anything else."""
+    """Return the records of a list, a column or another iterable; ValueError for others."""
     kind = type(records)
     if isinstance(records, (str, bytes, bytearray)):
         raise ValueError(f"records: expected an iterable of records, got one {kind.__name__}")
@@ -163,12 +162,12 @@ def _listed(records: Any) -> list[Any]:
 
 
 def _as_list(values: Any) -> list[Any] | None:
-    """The values as a list; None where they are not iterable."""
+    """Return the values as a list, or None if they are not iterable."""
     for name in AS_LIST:
         if callable(method := getattr(values, name, None)):
             values = method()
             break
-    if isinstance(values, Iterable) and not isinstance(values, Sequence):  # may fill one buffer
+    if isinstance(values, Iterable) and not isinstance(values, Sequence):  # may reuse a buffer
         return list(map(_copied, values))
     return list(values) if isinstance(values, Iterable) else None
 
@@ -187,8 +186,8 @@ def _apart(records: list[Any]) -> tuple[list[Hashable], list[Any]]:
             raise ValueError(f"record {i} is not a tuple, (id, record), and record 0 is")
         if len(record) != 2:
             raise ValueError(
-                f"record {i}: a tuple is (id, record), and this one has {len(record)} parts; make "
-                "a list of it if these are the elements of a set"
+                f"record {i}: a tuple is (id, record), and this one has {len(record)} parts; use a "
+                "list for the elements of a set"
             )
         if record[0] is None or record[0] != record[0]:
             raise ValueError(f"record {i}: {record[0]} cannot be an id")
@@ -201,14 +200,15 @@ def _apart(records: list[Any]) -> tuple[list[Hashable], list[Any]]:
 
 
 def _checked(position: int, record: Any, texts: bool) -> Any:
-    """A text, or a list of elements; ValueError where it is not what record 0 is."""
+    """Return a text or a list of elements; ValueError unless it is of record 0's kind."""
     if isinstance(record, str):
         if not texts:
             raise ValueError(f"record {position} is a text, and record 0 is not")
         return record
-    for kind, hint in HINTS:
-        if isinstance(record, kind):
-            raise ValueError(f"record {position}: expected {EXPECTED}{hint}")
+    if isinstance(record, (bytes, bytearray)):
+        raise ValueError(f"record {position}: expected {EXPECTED}; decode bytes to text")
+    if isinstance(record, Mapping):
+        raise ValueError(f"record {position}: expected {EXPECTED}; make a list of a dict")
     elements = _as_list(record)
     if elements is None:
         raise ValueError(f"record {position}: expected {EXPECTED}, got {record}")
@@ -217,14 +217,8 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
     return elements
 
 
-def _not_utf8(texts: list[Text]) -> ValueError:
-    """Name the first text with a lone surrogate."""
-    bad = next(text for text in texts if any("\ud800" <= c <= "\udfff" for c in text.text))
-    return ValueError(f"record {bad.number - NEW}: half a surrogate pair is not text")
-
-
-def _no_set(records: list[Any], first: int, elements: Elements) -> ValueError:
-    """Name the first record with an element that cannot be in a set."""
+def _not_a_set(records: list[Any], first: int, elements: Elements) -> ValueError:
+    """Return an error that names the first record with an element that cannot be in a set."""
     for position, record in enumerate(records, first):
         for element in record:
             try:

@@ -2,10 +2,12 @@
 
 partial count   t0…042 TAB 1                        of a token, and s0…035 of a size
                 r5…077 TAB 34o8                     a set of the sample, behind its hash
-sum             999999999982:t0…042 TAB 17          first what is left to 10^12 - 1: the most
+sum             999999999982:t0…042 TAB 17          begins with 10^12 - 1 less the count: the most
                 000000000000:s0…035 TAB 1200        frequent tokens come first
 count           t0…042 TAB 17                       what a file of counts consists of
 """
+
+from __future__ import annotations
 
 import re
 from collections.abc import Iterator
@@ -20,7 +22,6 @@ from neardup.sets.token_counts import MOST, TokenCounts
 TOKEN_WIDTH = 20  # digits of 2^64 - 1
 ROWS_AT_ONCE = 1 << 16
 _FIELDS = rb"(?:([st][0-9]{20})\t([1-9][0-9]{0,11})|(r[0-9]{20})\t([0-o]+))\t?\n?"
-_SUMMED = rb"[0-9]{12}:" + _FIELDS
 _LARGEST = b"%020d" % ((1 << 64) - 1)
 
 
@@ -39,25 +40,19 @@ def read_counts(path: str, own: bool = False) -> TokenCounts:
         if not all(len(fields) == 2 and fields[0].startswith(b"r") for fields in sets):
             raise ValueError
         sample = decode_sets([fields[1] for fields in sets])
-        sizes, holders = _columns(data[to_sizes:to_tokens], b"s")
+        sizes, holders = _columns(data[to_sizes:to_tokens], b"s").astype(np.int64)
         tokens, frequencies = _columns(data[to_tokens:], b"t")
     except (ValueError, OverflowError, StageError):  # StageError: no line end, as in /dev/zero
         raise StageError(
             f"{path}: is not a file of token counts; step.py count order writes them"
         ) from None
     order = np.argsort(tokens)
-    return TokenCounts(
-        sizes.astype(np.int64),
-        holders.astype(np.int64),
-        tokens[order],
-        frequencies[order].astype(np.int64),
-        sample,
-        own,
-    )
+    frequencies = frequencies[order].astype(np.int64)
+    return TokenCounts(sizes, holders, tokens[order], frequencies, sample, own)
 
 
 def _columns(data: bytes, kind: bytes) -> np.ndarray:
-    """The two columns (uint64) of lines that all begin with `kind`."""
+    """Return the two columns (uint64) of lines that all begin with `kind`; ValueError."""
     lines = data.count(b"\n")
     numbers = data.replace(kind, b"").split()
     if data.count(kind) != lines or len(numbers) != 2 * lines:
@@ -68,30 +63,28 @@ def _columns(data: bytes, kind: bytes) -> np.ndarray:
 
 
 def parse_partial(line: bytes) -> tuple[bytes, bytes]:
-    """(key, value) of a partial count."""
-    found = re.fullmatch(_FIELDS, line)
-    if found:
-        key, value = filter(None, found.groups())
-        if _possible(key, value):
-            return key, value
-    raise WireError(f"expected TOKEN COUNT, as step.py count map writes them, got {shown(line)}")
+    """Return (key, value) of a partial count."""
+    fields = _fields(line)
+    if not fields:
+        raise WireError(
+            f"expected TOKEN COUNT, as step.py count map writes them, got {shown(line)}"
+        )
+    return fields
 
 
 def parse_sum(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """(the key with its place in front, the key, the value) of a sum."""
-    found = re.fullmatch(_SUMMED, line)
-    if found:
-        key, value = filter(None, found.groups())
-        place = place_of_sum(key, value)
-        if line.startswith(place) and _possible(key, value):
-            return place, key, value
-    raise WireError(
-        f"expected ORDER:TOKEN COUNT, as step.py count sum writes them, got {shown(line)}"
-    )
+    """Return (the key behind its place in the order, the key, the value) of a sum."""
+    fields = _fields(line.partition(b":")[2])
+    place = place_of_sum(*fields) if fields else b""
+    if not fields or not line.startswith(place):
+        raise WireError(
+            f"expected ORDER:TOKEN COUNT, as step.py count sum writes them, got {shown(line)}"
+        )
+    return place, *fields
 
 
 def place_of_sum(key: bytes, value: bytes) -> bytes:
-    """The key of a sum with its place in front.
+    """Return the key of a sum behind its place in the order.
 
     >>> place_of_sum(b"t00000000000000000042", b"17")
     b'999999999982:t00000000000000000042'
@@ -99,20 +92,22 @@ def place_of_sum(key: bytes, value: bytes) -> bytes:
     return b"%012d:%b" % (MOST - int(value) if key.startswith(b"t") else 0, key)
 
 
-def _possible(key: bytes, value: bytes) -> bool:
-    """Whether the number is one of 64 bits, and a set can be read."""
-    if key[1:] > _LARGEST:
-        return False
-    if key.startswith(b"r"):
-        try:
+def _fields(line: bytes) -> tuple[bytes, bytes] | None:
+    """Return (key, value) where the number has 64 bits at most, and a set can be decoded."""
+    found = re.fullmatch(_FIELDS, line)
+    if not found:
+        return None
+    key, value = filter(None, found.groups())
+    try:
+        if key.startswith(b"r"):
             decode_sets([value])
-        except WireError:
-            return False
-    return True
+    except WireError:
+        return None
+    return (key, value) if key[1:] <= _LARGEST else None
 
 
 def format_all(counts: TokenCounts) -> Iterator[bytes]:
-    """What `read_counts` reads; sets of the sample are numbered, since their hashes are known."""
+    """Yield what `read_counts` reads; sets of the sample are numbered in place of their hashes."""
     for number, text in enumerate(encode_sets(counts.sample)):
         yield b"r%020d\t%b\n" % (number, text)
     yield from format_counts(b"s", counts.sizes.astype(np.uint64), counts.holders)
@@ -120,10 +115,7 @@ def format_all(counts: TokenCounts) -> Iterator[bytes]:
 
 
 def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterator[bytes]:
-    r"""The lines of a column, some at a time.
-
-    Each part is a table of characters, of which the leading zeros of the counts (1 and more) are
-    left out.
+    r"""Yield the lines of a column, some at a time; counts are 1 and more.
 
     >>> list(format_counts(b"t", np.array([42, 2**64 - 1], np.uint64), np.array([7, 12])))
     [b't00000000000000000042\t7\nt18446744073709551615\t12\n']
@@ -138,13 +130,13 @@ def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterat
         text[:, first - 1] = ord("\t")
         text[:, first:-1] = _decimal(count[some].astype(np.uint64), width)
         text[:, -1] = ord("\n")
-        wanted = np.ones(text.shape, dtype=bool)
+        wanted = np.ones(text.shape, dtype=bool)  # but for leading zeros of the counts
         np.logical_or.accumulate(text[:, first:-1] > ord("0"), axis=1, out=wanted[:, first:-1])
         yield text[wanted].tobytes()
 
 
 def _decimal(numbers: np.ndarray, width: int) -> np.ndarray:
-    """The last `width` digits of each number (uint64), as characters."""
+    """Return the last `width` digits of each number (uint64), as characters."""
     text = np.empty((len(numbers), width), dtype=np.uint8)
     for place in reversed(range(width)):
         tenth = numbers // np.uint64(10)

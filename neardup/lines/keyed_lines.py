@@ -3,19 +3,18 @@ r"""Keyed lines, from mapper to reducer: parse beside format.
     KEY TAB SIZE TAB ID TAB SHINGLES          002:00000000ff 00000003 v1 34o8
 
 KEY is one integer, the number of its band (12 bits) above a hash (40 bits), as `band:hash` in
-hexadecimal: fixed in width, so that the order of integers is that of the keys on lines, and one
-field, since every engine groups by the first field.  SIZE (eight digits) lets a sort bring a
-bucket's records in order of size.
+hexadecimal.  Its width is fixed, so that keys on lines sort as integers do, and it is one field,
+since every engine groups by the first field.  SIZE has eight digits: sorted lines of a bucket are
+in order of size.
 
-SHINGLES are the differences of the sorted shingles, each as base-32 digits, highest first, in the
-64 printable characters from `0` to `o`: 32 of them end a number and 32 continue one.  So equal sets
-have equal bytes, a typical set takes a third of its decimal digits, and there is no blank, tab or
-line end in it.
+SHINGLES are the differences of the sorted shingles, each in base 32, highest digit first, in the 64
+printable characters from `0` to `o`: 32 of them end a number and 32 continue one.  Equal sets have
+equal bytes, and a typical set takes a third of its decimal digits.
 
     {3, 7, 1007}  →  differences 3, 4, 1000  →  "3", "4", "o8"       (1000 = 31·32 + 8)
 
-A weight above 1 stands before its difference, between two `P`, a zero with which no number begins.
-Its digits are bijective base 31, 1 to 31, so that none of them is a `P`:
+A weight above 1 precedes its difference, between two `P`, a zero with which no number begins.  Its
+digits are bijective base 31, 1 to 31, so that none of them is a `P`:
 
     {3, 7: weight 40}  →  "3", "PQYP4"                               (40 = 1·31 + 9)
 """
@@ -53,7 +52,7 @@ MOST_DIGITS, MOST_LEADING = 13, 16  # of 5 bits: 64 bits have 13, the first one 
 
 
 def format_keys(keys: np.ndarray) -> np.ndarray:
-    """Keys (uint64 below 2^52) as `band:hash`, an array of 14-byte strings."""
+    """Return keys (uint64 below 2^52) as `band:hash`, an array of 14-byte strings."""
     text = np.full((len(keys), KEY_WIDTH), ord(":"), dtype=np.uint8)
     for column, shift in enumerate(_KEY_SHIFTS):
         if shift is not None:
@@ -62,11 +61,7 @@ def format_keys(keys: np.ndarray) -> np.ndarray:
 
 
 def parse_keys(texts: list[bytes]) -> np.ndarray:
-    """The inverse of `format_keys`: uint64 (n,); WireError where a text is no key.
-
-    >>> parse_keys([b"002:0000000001"]).tolist() == [(2 << 40) + 1]
-    True
-    """
+    """Invert `format_keys`: uint64 (n,); WireError for a text that is not a key."""
     wrong = [text for text in texts if not re.fullmatch(_KEY, text)]
     if wrong:
         raise WireError(f"expected a key such as 00a:0123456789, got {shown(wrong[0])}")
@@ -79,7 +74,7 @@ def parse_keys(texts: list[bytes]) -> np.ndarray:
 
 
 def encode_sets(sets: Ragged) -> list[bytes]:
-    """Each row of `sets` as text; see the head of this file."""
+    """Return the text of each row; see the head of this file."""
     steps = sets.values.copy()
     steps[1:] -= sets.values[:-1]
     firsts = sets.offsets[:-1][sets.sizes > 0]
@@ -94,7 +89,7 @@ def encode_sets(sets: Ragged) -> list[bytes]:
 
 
 def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The digits of these numbers (uint64) as characters (uint8), and how many each has (int64)."""
+    """Return the digits of numbers (uint64) as characters (uint8), and each one's count (int64)."""
     longest = max(1, -(-int(steps.max(initial=0)).bit_length() // 5))
     digits = np.empty((len(steps), longest), dtype=np.uint8)
     needed = np.ones((len(steps), longest), dtype=bool)
@@ -114,10 +109,13 @@ def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _with_weights(
     digits: np.ndarray, widths: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same characters with the weights (int64) above 1 before their numbers; and where each
-    number ends (int64)."""
+    """Put weights (int64) above 1 before their numbers; return also where numbers end (int64)."""
     heavy = np.flatnonzero(weights > 1)
-    columns = _weight_digits(weights[heavy])
+    columns, left = [], weights[heavy]  # lowest digits first: 1 to 31, and 0 behind the highest
+    while left.any():
+        digit = np.where(left > 0, (left - 1) % WEIGHT_BASE + 1, 0)
+        columns.append(digit.astype(np.uint8))
+        left = (left - digit) // WEIGHT_BASE
     before = np.zeros(len(widths), dtype=np.int64)  # what a weight takes
     before[heavy] = 2
     for column in columns:
@@ -132,16 +130,12 @@ def _with_weights(
 
 
 def encoded_size(text: bytes) -> int:
-    """How many elements an encoded set has.
-
-    >>> encoded_size(b"34o8")
-    3
-    """
+    """Return the number of elements of an encoded set."""
     return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) < ZERO + CONTINUED))
 
 
 def decode_sets(texts: list[bytes]) -> Ragged:
-    """The inverse of `encode_sets`; WireError where a text is no set.
+    """Invert `encode_sets`; WireError for a text that is not a set.
 
     >>> text = encode_sets(Ragged(np.array([3, 7], np.uint64), np.array([0, 2]), np.array([1, 40])))
     >>> text, decode_sets(text).weights.tolist()
@@ -178,20 +172,10 @@ def decode_sets(texts: list[bytes]) -> Ragged:
     return sets
 
 
-def _weight_digits(weights: np.ndarray) -> list[np.ndarray]:
-    """Bijective base 31, lowest first: 1 to 31 each (uint8), and 0 behind the highest."""
-    columns, left = [], weights.copy()
-    while left.any():
-        digit = np.where(left > 0, (left - 1) % WEIGHT_BASE + 1, 0)
-        columns.append(digit.astype(np.uint8))
-        left = (left - digit) // WEIGHT_BASE
-    return columns
-
-
 def _weights(
     digits: np.ndarray, starts: np.ndarray, ends: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The weights of elements at [starts, ends) that begin with a zero, and what they take."""
+    """Return the weights of elements at [starts, ends) that have one, and their widths."""
     zeros = np.append(np.flatnonzero(digits == CONTINUED), len(digits))
     closing = zeros[np.searchsorted(zeros, starts) + 1]
     widths = closing - starts - 1
@@ -204,14 +188,14 @@ def _weights(
         live = np.flatnonzero(widths > i)
         weights[live] = weights[live] * WEIGHT_BASE + digits[starts[live] + 1 + i] - CONTINUED
     if weights.min() == 1:
-        raise WireError("expected no weight of 1, which goes without saying, got one")
+        raise WireError("expected weights above 1, got one of 1")
     return weights, widths + 2
 
 
 def _numbers(digits: np.ndarray, ends: np.ndarray, widths: np.ndarray) -> np.ndarray:
-    """The numbers (uint64) of `widths` digits that end before `ends`.
+    """Return the numbers (uint64) of `widths` digits that end before `ends`.
 
-    Eight digits at a time, from the right, as `reading.decimals` reads decimal numbers.
+    Eight digits are read at a time, from the right, as in `shingle_lines.decimals`.
     """
     padded = np.concatenate((np.zeros(16, np.uint8), digits))
     windows = np.ndarray((len(padded) - 7,), "<u8", padded, strides=(1,))[8:]  # the 8 before each
@@ -227,7 +211,7 @@ def _numbers(digits: np.ndarray, ends: np.ndarray, widths: np.ndarray) -> np.nda
 
 
 def _eight_digits(words: np.ndarray, widths: np.ndarray) -> np.ndarray:
-    """The last min(width, 8) digits of each word, five bits each, as one number."""
+    """Return the last min(width, 8) digits of each word, five bits each, as one number."""
     outside = np.maximum(8 - widths, 0).view(np.uint64)
     outside <<= np.uint64(3)  # bits
     digits = words & np.uint64(0x1F1F1F1F1F1F1F1F)
@@ -245,11 +229,10 @@ def _eight_digits(words: np.ndarray, widths: np.ndarray) -> np.ndarray:
 def format_keyed_lines(
     batch: Batch, keys: Ragged, partitions: int = 1, mark: int = 0
 ) -> Iterator[tuple[int, bytes]]:
-    r"""(partition, keyed lines) for all keys of a batch, some mebibytes at a time.
+    r"""Yield (partition, keyed lines) for all keys of a batch, some mebibytes at a time.
 
-    A key's partition follows from its hash alone, so every mapper sends a key the same way.  The
-    lines of a partition come in order of keys, which saves the engine's sort a third of its work.
-    The hashes on lines are exclusively ored with `mark` (40 bits), see `tagged_ids.Travel`.
+    A key's partition depends on its hash alone.  The lines of a partition are in order of keys,
+    which saves the engine's sort a third of its work.  `mark` (40 bits): see `tagged_ids.Travel`.
 
     >>> batch = Batch([b"v1"], Ragged.from_rows([[3, 7, 1007]]))
     >>> list(format_keyed_lines(batch, Ragged.from_rows([[255, (2 << 40) + 1]])))
@@ -277,7 +260,7 @@ def format_keyed_lines(
 
 
 def parse_keyed_lines(lines: list[bytes]) -> list[list[bytes]]:
-    """[KEY, SIZE, ID, SHINGLES] of each line (without its line end)."""
+    """Return [KEY, SIZE, ID, SHINGLES] of each line (without its line end)."""
     fields = [line.split(b"\t") for line in lines]
     if set(map(len, fields)) - {4}:
         wrong = next(line for line in lines if line.count(b"\t") != 3)
@@ -286,21 +269,18 @@ def parse_keyed_lines(lines: list[bytes]) -> list[list[bytes]]:
 
 
 class Lines(NamedTuple):
-    """Where the n lines of a block start and end (int64), and their keys in two words (uint64).
+    """The n lines of a block, in columns."""
 
-    The words compare as the keys do: eight characters, and then six.
-    """
-
-    starts: np.ndarray
+    starts: np.ndarray  # int64
     ends: np.ndarray
-    high: np.ndarray
-    low: np.ndarray
+    high: np.ndarray  # uint64: the first eight characters of keys, which compare as keys do
+    low: np.ndarray  # the other six
 
 
 def lines_of(block: bytes, number: int) -> Lines:
-    r"""The lines of a block, each of which has the form of a keyed line.
+    r"""Return where the keyed lines of a block are; StageError for a line of another form.
 
-    `number` is that of the first one, for the StageError if one has not.
+    `number` is that of the first line, for the message.
 
     >>> lines = lines_of(b"000:00000000ff\t00000003\tv1\t34o8\n" * 2, 1)
     >>> lines.starts.tolist(), lines.ends.tolist()
@@ -314,9 +294,9 @@ def lines_of(block: bytes, number: int) -> Lines:
 
 
 def _well_formed(block: np.ndarray) -> Lines | None:
-    """The lines of a block (uint8) if `flaw_in_line` finds none; a few passes for all of them."""
-    # Keys, sizes and shingles consist of characters from 0 to o: what is left are separators, and
-    # the rest of the ids.  So the last tab of a line is next to the line's end here.
+    """Return the lines of a block (uint8), or None where `flaw_in_line` finds a flaw."""
+    # Keys, sizes and shingles consist of characters from 0 to o.  All others are separators, or
+    # part of an id, so that `rest` has the last tab of a line just before its end.
     places = np.flatnonzero(block - np.uint8(ZERO) >= 2 * CONTINUED)
     rest = block[places]
     line_ends, tabs = np.flatnonzero(rest == ord("\n")), rest == ord("\t")
@@ -328,7 +308,7 @@ def _well_formed(block: np.ndarray) -> Lines | None:
         return None
     if (rest == 0).any() or (rest == ord("\r")).any():
         return None
-    if rest.max() > 127:  # there may be anything but ASCII in `rest` only
+    if rest.max() > 127:
         try:
             block.tobytes().decode("utf-8")
         except UnicodeDecodeError:
@@ -342,7 +322,7 @@ def _well_formed(block: np.ndarray) -> Lines | None:
 
 
 def _are_heads(heads: np.ndarray) -> bool:
-    """Whether the first bytes of each line (n, 24) are a key, a size, and a tab behind each."""
+    """Return whether the first bytes of each line (n, 24) are a key, a tab, a size and a tab."""
     digits = heads - np.uint8(ord("0")) < 10
     letters = (heads - np.uint8(ord("a")) < 6)[:, :KEY_WIDTH]
     separators = heads[:, _COLON] == ord(":")
@@ -353,7 +333,7 @@ def _are_heads(heads: np.ndarray) -> bool:
 
 
 def _agree(sizes: np.ndarray, block: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> bool:
-    """Whether so many (int64) numbers may end in each encoded set, as `flaw_in_line` asks."""
+    """Return whether the numbers of elements (int64) agree with the encoded sets."""
     # Subtle: bytes add up three times as fast as wider integers, and so modulo 256.
     last_digits = (block < ZERO + CONTINUED).view(np.uint8)
     sets_and_heads = np.stack((starts, ends), axis=1).ravel()
@@ -362,7 +342,7 @@ def _agree(sizes: np.ndarray, block: np.ndarray, starts: np.ndarray, ends: np.nd
 
 
 def flaw_in_line(line: bytes) -> str:
-    r"""Why this is no keyed line (without its line end); "" if it is one.
+    r"""Return why this is not a keyed line (without its line end), or "".
 
     >>> flaw_in_line(b"000:00000000ff\t00000003\tv1\t34o8"), flaw_in_line(b"v1 3 7 1007")
     ('', "expected KEY SIZE ID SHINGLES, as mapper.py writes them, got 'v1 3 7 1007'")

@@ -1,7 +1,6 @@
-r"""Tagged ids: the order of decisions as bytes; parse beside format.
+r"""Tagged ids, whose byte order is the order of priority in decisions; parse beside format.
 
-Where a decision is asked for, an id travels with a tag, so that tagged ids, compared byte by byte,
-are in order of priority.  Old records (see --against) come before all new ones.
+Old records (--against) come before all new ones.
 
     --keep first      1 PLACE ID
     --keep longest    1 SIZE PLACE ID
@@ -9,8 +8,8 @@ are in order of priority.  Old records (see --against) come before all new ones.
     pairs             1 ID
                       └ 0 for an old record
 
-PLACE has sixteen hexadecimal digits (`reading.blocks`), SIZE eight, of 2^32-1 less the number of
-shingles.  A \1 in an id becomes \1 DEL, so that shorter ids still come first.
+PLACE (`reading.blocks`) has sixteen hexadecimal digits.  SIZE is 2^32-1 less the number of
+shingles, in eight.  A \1 in an id becomes \1 DEL, so that shorter ids still come first.
 """
 
 import re
@@ -33,7 +32,7 @@ _END, _ESCAPED = b"\1", b"\1\x7f"
 
 
 class Tag(NamedTuple):
-    """How ids are tagged: the bounds of PLACE and ID in a tagged one."""
+    """A form of tagged ids: where PLACE and ID are."""
 
     help: str
     place: slice
@@ -41,7 +40,7 @@ class Tag(NamedTuple):
     escaped: bool = False
 
     def tagged(self, batch: Batch) -> Batch:
-        """The same records under tagged ids."""
+        """Return the records under tagged ids."""
         places = batch.places.tolist()
         if self.escaped:
             ids = [
@@ -60,24 +59,19 @@ class Tag(NamedTuple):
         return Batch(ids, batch.sets, places=batch.places)
 
     def id_of(self, tagged: bytes) -> bytes:
-        """The id without its tag.
+        """Return the id without its tag.
 
-        >>> from neardup.sets.ragged import Ragged
-        >>> batch = Batch([b"v\\1"], Ragged.from_rows([[3, 4]]), places=np.array([7], np.uint64))
-        >>> ids = [tag.tagged(batch).ids[0] for tag in (*PRIORITIES.values(), COLLECTION)]
-        >>> {tag.id_of(id_) for tag, id_ in zip((*PRIORITIES.values(), COLLECTION), ids)}
-        {b'v\\x01'}
+        >>> PRIORITIES["first"].id_of(b"18000000000000007v1")
+        b'v1'
         """
         id_ = tagged[self.id]
         return id_.replace(_ESCAPED, _END) if self.escaped else id_
 
     def ids_of(self, tagged: list[bytes]) -> list[bytes]:
-        """The same of many."""
         return list(map(self.id_of, tagged)) if self.escaped else [id_[self.id] for id_ in tagged]
 
     def places(self, tagged: list[bytes]) -> np.ndarray:
-        """uint64: the places of tagged ids; WireError where one has none, or one that is not of its
-        collection."""
+        """Return the places (uint64); WireError for an id without one, or of other options."""
         digits = [id_[self.place] for id_ in tagged]
         together = b"".join(digits)
         if together.translate(None, _HEXADECIMAL) or len(together) < PLACE_DIGITS * len(digits):
@@ -107,23 +101,19 @@ PRIORITIES = {
         "the one with the smallest id, compared byte by byte", slice(-16, None), slice(1, -17), True
     ),
 }
-COLLECTION = Tag("which collection it is of", slice(0, 0), slice(1, None))
+COLLECTION = Tag("the collection of the record", slice(0, 0), slice(1, None))
 
 
 class Travel(NamedTuple):
-    """What mapper and reducer must agree on beside keys: how ids are tagged, and why.
+    """What mapper and reducer must agree on beside keys."""
 
-    decides: as in `verification.Output`; keep: for records, else ""; between: needs two
-    collections.
-    """
-
-    decides: str = ""
-    keep: str = ""
+    decides: str = ""  # as in `verification.Output`
+    keep: str = ""  # "" where no records are decided on
     against: bool = False
     between: bool = False
 
     def __str__(self) -> str:
-        """Return the options that ask for it."""
+        """Return the options of the command line."""
         output = {"": "pairs", "records": "kept (or removed)"}.get(self.decides, self.decides)
         flags = [f"--output {output}", self.keep and f"--keep {self.keep}"]
         flags += ["--against FILE"] * self.against + ["--between"] * self.between
@@ -131,8 +121,10 @@ class Travel(NamedTuple):
 
     @property
     def mark(self) -> int:
-        """40 bits that the keys on lines are exclusively ored with, so that a reducer with other
-        options finds no key that is its own; 0 for plain pairs."""
+        """Return 40 bits to xor the keys on lines with; 0 for plain pairs.
+
+        A reducer with other options finds no key that is its own.
+        """
         digest = blake2b(repr(tuple(self)).encode(), digest_size=HASH_BITS // 8).digest()
         return int.from_bytes(digest, "big") if any(self) else 0
 
@@ -150,7 +142,7 @@ def all_ways() -> Iterator[Travel]:
 
 
 def is_old(tagged: bytes) -> bool:
-    """Return whether a tagged id is of an old record; WireError where it has no tag."""
+    """Return whether a tagged id is that of an old record; WireError for an id without a tag."""
     if tagged[:1] not in (OLD, b"1"):
         raise WireError(
             f"expected a record of one of two collections, as mapper.py writes them where it takes "

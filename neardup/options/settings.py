@@ -1,7 +1,4 @@
-"""`Settings`: the options, parsed and checked before the first line is read.
-
-All refusals come from here, and each names the line to type instead.
-"""
+"""`Settings`: the options, parsed and checked before the first line is read."""
 
 from __future__ import annotations
 
@@ -17,12 +14,11 @@ from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, Travel
 from neardup.options import table
 from neardup.options.table import Options, read
 from neardup.reading.blocks import Block, Pieces, read_files
-from neardup.reading.compressed import INPUTS
 from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import UsageError
+from neardup.runtime.errors import UsageError, not_one_of
 from neardup.runtime.summary import MAX_BAD
 from neardup.schemes import SCHEMES
 from neardup.schemes.minhash import Sketched
@@ -35,7 +31,7 @@ from neardup.verification.pair_join import PairJoin
 
 
 class Settings(NamedTuple):
-    """What the stages use of the options: scheme, measure, input format and output."""
+    """The scheme, measure, input format and output that follow from the options."""
 
     threshold: Threshold
     measure: Measure
@@ -43,8 +39,8 @@ class Settings(NamedTuple):
     form: InputFormat
     parse: Parser
     output: Output
-    tag: Tag | None  # with which ids are sent, if with one
-    way: Travel  # in which records are sent
+    tag: Tag | None  # sent with ids
+    way: Travel  # how records are sent
     rule: RuleKind
     against: bool
     between: bool
@@ -52,11 +48,11 @@ class Settings(NamedTuple):
     max_line: int  # bytes
     strict: bool
     max_bad: Fraction  # of all lines
-    keys_of: Mapping[str, str]  # all that keys depend on, by flag; "" where it is not given
+    keys_of: Mapping[str, str]  # the options that keys depend on, by flag; "" if not given
 
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
-        """UsageError for anything wrong or impossible; `counts` replace --counts."""
+        """Parse the options; UsageError.  `counts` replace --counts."""
         for flag in ("--counts", "--against", "--input-files"):
             if (name := options.value(flag)) == "" or (isinstance(name, tuple) and "" in name):
                 raise UsageError(f"{flag}: expected the name of a file, got ''")
@@ -111,12 +107,12 @@ class Settings(NamedTuple):
         )
 
     def blocks(self, files: Sequence[str], **how: Any) -> Iterator[Block]:
-        """Blocks of these files for `parse`; see `reading.blocks.read_files`."""
+        """Read blocks of these files for `parse`; see `reading.blocks.read_files`."""
         return read_files(list(files), self.max_line, pieces=self.pieces, **how)
 
     @property
     def pieces(self) -> Pieces:
-        """What reads a file: it refuses rows without the fields, unless most lines may be bad."""
+        """The reader of a file, which refuses rows without the fields unless most may be bad."""
         return self.form.pieces if self.max_bad <= MAX_BAD else self.form.pieces_of_any
 
     def join(self, counters: Counters) -> PairJoin:
@@ -132,72 +128,58 @@ class Settings(NamedTuple):
         return self.scheme.promise
 
     def unsuited(self) -> list[str]:
-        """Warnings: files of unknown extensions, and a --shingle that the scheme was not made for.
-
-        Spots of any length suit a scheme that was made for spots.
-        """
-        lines = [
-            f"{suffix} is not a known extension: the file is read as lines of shingles; "
-            f"--input names another kind: {', '.join(INPUTS)}"
-            for suffix in self.form.unknown
-        ]
+        """Return a warning about a --shingle that the scheme was not made for, except spots."""
         text, suits = self.keys_of["--shingle"], self.scheme.suits_shingle
         if not text or suits is None:
-            return lines
+            return []
         given, made_for = Shingler.parse(text), Shingler.parse(suits)
         if given == made_for or given.unit == made_for.unit == "spot":
-            return lines
+            return []
         name = self.keys_of["--scheme"]
-        return [*lines, f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
+        return [f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
 
 
 def form_of(options: Options) -> InputFormat:
-    """The input format, by the options and the names of the files; UsageError."""
+    """Return the input format, by the options and the names of the files; UsageError."""
     old = [name for name in options.against if not os.path.isdir(name)]  # a folder is an index
-    return InputFormat.of(
-        options.input,
-        options.shingle,
-        options.clean,
-        options.id,
-        options.text,
-        [*old, *options.files],
-    )
+    how = options.input, options.shingle, options.clean, options.id, options.text
+    return InputFormat.of(*how, [*old, *options.files])
 
 
 def with_input(options: Options) -> Options:
-    """Add --input where the names of files tell it: tasks and manifests have no names."""
+    """Add --input if it is inferred from names of files, which tasks and manifests lack."""
     form = form_of(options)
     named = options.input is None and form.fields
     return replace(options, input=form.input) if named else options
 
 
 def settings_before_counts(options: Options) -> Settings:
-    """The settings without token counts, where a run counts tokens first."""
+    """Return the settings; without token counts, if a run counts tokens first."""
     return Settings.of(options, TokenCounts.empty() if counts_first(options) else None)
 
 
 def counts_first(options: Options) -> bool:
-    """Whether a run with these options should count tokens first."""
+    """Return whether a run with these options should count tokens first."""
     scheme = SCHEMES[_scheme_name(options)]
     return options.counts is None and scheme.asks_for_counts(_scheme_values(options, scheme))
 
 
 def stays_exact(options: Options) -> bool:
-    """Whether token counts of other records change no pair and no similarity."""
+    """Return whether token counts of other records change neither pairs nor similarities."""
     scheme = SCHEMES[_scheme_name(options)]
     return scheme.counting and scheme.keeps_recall
 
 
 def measure_name(options: Options) -> str:
-    """The measure that is given, or the scheme's."""
+    """Return the given measure, or the scheme's default."""
     return _given(options.measure, SCHEMES[_scheme_name(options)].measures[0])
 
 
 def _scheme_name(options: Options) -> str:
-    """The scheme; UsageError if there is none, or an option belongs to another one."""
+    """Return the scheme; UsageError if it is unknown, or an option belongs to another one."""
     name = _given(options.scheme, "exact" if options.exact else table.DEFAULT_SCHEME)
     if name not in SCHEMES:
-        raise UsageError(f"--scheme: {name!r} is not one of {', '.join(SCHEMES)}")
+        raise UsageError(f"--scheme: {not_one_of(name, SCHEMES)}")
     if options.exact and name != "exact":
         raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
     for flag, option in table.SCHEME_OPTIONS.items():
@@ -205,12 +187,12 @@ def _scheme_name(options: Options) -> str:
             users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
             raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
     if options.own_counts and options.counts is None:
-        raise UsageError("--own-counts says what --counts are, and there are none")
+        raise UsageError("--own-counts needs --counts")
     return name
 
 
 def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
-    """The given options of the scheme, parsed, by flag."""
+    """Return the given options of the scheme, parsed, by flag."""
     return {
         option.flag: read(option.flag, option.read, options.own[option.flag])
         for option in scheme.options
@@ -219,7 +201,7 @@ def _scheme_values(options: Options, scheme: type[Scheme]) -> dict[str, Any]:
 
 
 def _decision(options: Options, kind: str) -> tuple[Tag | None, Travel, RuleKind]:
-    """How ids are tagged and sent, and the rule by which records are removed."""
+    """Return how ids are tagged and sent, and the rule by which records are removed."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
     for flag in ("--rule", "--keep"):
@@ -245,42 +227,32 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, Travel, RuleKind
 def _estimated(
     options: Options, scheme: Scheme, name: str, request: Request
 ) -> tuple[Scheme, Measure, Output]:
-    """Scheme, measure and output with --verify sketch; UsageError where it cannot be used."""
+    """Return scheme, measure and output with --verify sketch; UsageError."""
     size = read("--verify", sample_size, options.verify)
-    for refused, why in (
-        (
-            request.measure != "jaccard",
+    if request.measure != "jaccard":
+        raise UsageError(
             f"--verify sketch estimates --measure jaccard, and --measure is {request.measure}; "
-            "name --measure jaccard, or leave --verify out",
-        ),
-        (
-            scheme.weights is not None,
+            "name --measure jaccard, or leave --verify out"
+        )
+    if scheme.weights is not None:
+        raise UsageError(
             "--verify sketch estimates the similarity of sets, without weights; leave out one of "
-            "--weights and --verify",
-        ),
-        (
-            options.output != "pairs",
-            f"--output {options.output} needs exact pairs, and --verify sketch has estimates; "
-            "leave --verify out",
-        ),
-        (
-            bool(options.against),
-            "--against is for exact pairs, and --verify sketch has estimates; leave --verify out",
-        ),
-        (
-            counts_first(options),
+            "--weights and --verify"
+        )
+    if options.output != "pairs" or options.against:
+        asked = "--against" if options.against else f"--output {options.output}"
+        raise UsageError(f"{asked} needs exact pairs, not estimates; leave --verify out")
+    if counts_first(options):
+        raise UsageError(
             f"--scheme {name} counts the tokens of all records first, and --verify sketch sends "
-            "none; take --scheme minhash, or name --counts FILE, as step.py count makes them",
-        ),
-    ):
-        if refused:
-            raise UsageError(why)
+            "none; take --scheme minhash, or name --counts FILE, as step.py count makes them"
+        )
     sketched = Sketched(scheme, size, request.seed)
     return sketched, EstimatedJaccard(request.threshold, size), ESTIMATED
 
 
 def _request(options: Options, name: str, counts: TokenCounts | None) -> Request:
-    """The request to the scheme of that name."""
+    """Return the request to the scheme of that name; UsageError."""
     scheme = SCHEMES[name]
     measure = measure_name(options)
     if measure not in scheme.measures:
@@ -305,7 +277,7 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> Request
 def _cannot_promise(measure: str, scheme: str) -> str:
     able = [name for name, other in SCHEMES.items() if measure in other.measures]
     if not able:
-        return f"--measure: {measure!r} is not one of {', '.join(table.measures())}"
+        return f"--measure: {not_one_of(measure, table.measures())}"
     why = ""
     if measure in ("overlap", "containment"):
         why = ": a small set inside a large one has next to no Jaccard similarity"

@@ -1,7 +1,6 @@
 """`Options`: every option of the programs, declared once with its help.
 
-All programs take their command lines from here, so that an option means the same in each.  Options
-of one scheme are declared beside the scheme.
+Options of single schemes are declared beside these schemes.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from typing import Any, Callable
 
 from neardup.decisions import RULES
 from neardup.lines.tagged_ids import PRIORITIES
+from neardup.options.command_parser import CommandParser
 from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import bare_parser
 from neardup.runtime.summary import MAX_BAD, in_words
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Option, whole
@@ -29,7 +28,7 @@ from neardup.verification import OUTPUTS
 DEFAULT_SCHEME, DEFAULT_THRESHOLD, EXACT = "minhash", "0.9", "exact"
 MAX_LINE_MIB = 64
 
-# What is made of the pairs; keys and similarities do not depend on these.
+# Options for the use of the pairs, which do not change keys and similarities.
 OUTPUT_OPTIONS = {
     "--verify",
     "--output",
@@ -42,22 +41,21 @@ OUTPUT_OPTIONS = {
 SCHEME_OPTIONS: Mapping[str, Option] = {
     option.flag: option for scheme in SCHEMES.values() for option in scheme.options
 }
-_DEFAULT_MEASURES = {name: scheme.measures[0] for name, scheme in SCHEMES.items()}
-_USUAL_MEASURE = _DEFAULT_MEASURES[DEFAULT_SCHEME]
+_USUAL_MEASURE = SCHEMES[DEFAULT_SCHEME].measures[0]
 _OTHER_MEASURES = [
-    f"{measure} for {name}"
-    for name, measure in _DEFAULT_MEASURES.items()
-    if measure != _USUAL_MEASURE
+    f"{scheme.measures[0]} for {name}"
+    for name, scheme in SCHEMES.items()
+    if scheme.measures[0] != _USUAL_MEASURE
 ]
 
 
 def measures() -> list[str]:
-    """The measures of all schemes, each once."""
+    """Return the measures of all schemes, each once."""
     return list(dict.fromkeys(name for scheme in SCHEMES.values() for name in scheme.measures))
 
 
 def _option(default: Any, **spec: Any) -> Any:
-    """A field of `Options`, with the keywords of argparse's `add_argument`."""
+    """Declare a field of `Options`, with the keywords of argparse's `add_argument`."""
     return field(default=default, metadata=spec)
 
 
@@ -68,11 +66,10 @@ def _choices(kinds: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """The options as they were typed or given; `Settings.of` reads what they mean.
+    """The options as text, from command lines, keyword arguments, manifests and tasks.
 
-    A command line, keyword arguments, a run's manifest and the arguments of a task each build one.
-    Values are kept as text: so all complaints come from one place, and tasks and manifests repeat
-    what was typed.
+    `Settings.of` parses them, so that all refusals come from one place, and tasks and manifests
+    repeat what was typed.
     """
 
     scheme: str | None = _option(
@@ -85,7 +82,7 @@ class Options:
     )
     exact: bool = _option(
         False,
-        help="find every pair, by the cheaper of the exact schemes for each size; the same as "
+        help="find every pair, by the cheapest exact scheme for each size; the same as "
         "--scheme exact",
     )
     measure: str | None = _option(
@@ -98,8 +95,8 @@ class Options:
     threshold: str | None = _option(
         None,
         metavar="T",
-        help="the least similarity of a pair, 0 < T <= 1, such as 0.9 or 9/10; a pair exactly "
-        f"at T counts (default: {DEFAULT_THRESHOLD})",
+        help="the minimum similarity of a pair, 0 < T <= 1, such as 0.9 or 9/10; pairs exactly "
+        f"at T are included (default: {DEFAULT_THRESHOLD})",
     )
     seed: str | None = _option(
         None, metavar="N", help="seed of the hash functions, 0 to 2^64-1 (default: 0)"
@@ -107,50 +104,49 @@ class Options:
     counts: str | None = _option(
         None,
         metavar="FILE",
-        help="token counts, as step.py count makes them; run_local.sh, run_hadoop.sh and job.py "
-        "count by themselves where a scheme asks for it",
+        help="token counts from step.py count; run_local.sh, run_hadoop.sh and job.py count by "
+        "themselves if a scheme needs it",
     )
     own_counts: bool = _option(
         False,
-        help="the counts were made of this very input, so that a shingle that only one record has "
-        "is not a key; with counts of another input, pairs would be lost",
+        help="--counts were made from this very input, so that shingles of only one record are "
+        "not keys; with counts of another input, pairs would be lost",
     )
     input: str | None = _option(
         None,
         metavar="KIND",
-        help="what the files hold: lines of shingles (ID and integers, 0 to 2^64-1; with --weights "
-        "own each may be SHINGLE:WEIGHT), or text (ID, tab, text; without a tab the first blank), "
-        "or rows: jsonl, csv, tsv, parquet; it is inferred from the extension .jsonl .ndjson .json "
-        ".csv .tsv or .parquet, which .gz .bz2 .xz or .zst may follow (default: by the extension, "
-        "else shingles)",
+        help="format of the files: shingles (lines of an ID and integers, 0 to 2^64-1; with "
+        "--weights own each may be SHINGLE:WEIGHT), text (lines of an ID, a tab or else a blank, "
+        "and a text), or rows: jsonl, csv, tsv, parquet; inferred from the extension .jsonl "
+        ".ndjson .json .csv .tsv or .parquet, perhaps followed by .gz .bz2 .xz or .zst (default: "
+        "by the extension, else shingles)",
     )
     id: str | None = _option(
         None,
         metavar="NAME",
-        help="for rows: the field that is the id, or for a table without a header the number of "
-        "its column; where there is none, or with '', rows are numbered "
-        f"(default: {DEFAULT_ID})",
+        help="for rows: the field with the id, or the column's number in a table without a "
+        f"header; without such a field, or with '', rows are numbered (default: {DEFAULT_ID})",
     )
     text: str | None = _option(
         None,
         metavar="NAME[,NAME]",
-        help="for rows: the field that is the text, or several, read one after the other; a field "
-        f"that holds lists of integers is read as shingles (default: {DEFAULT_TEXT})",
+        help="for rows: the field with the text, or several, which are joined; lists of integers "
+        f"are read as shingles (default: {DEFAULT_TEXT})",
     )
     clean: str | None = _option(
         None,
         metavar="WHAT",
         help=f"for texts: what to ignore: {', '.join(STEPS)}, or several with commas, as "
-        "html,punctuation; html: tags and what is not body text, such as scripts and navigation; "
+        "html,punctuation; html: tags, scripts, navigation and other text outside the body; "
         "accents: é counts as e; digits: numbers, with the marks inside them; punctuation: marks "
         "and symbols",
     )
     shingle: str | None = _option(
         None,
         metavar="UNIT:K",
-        help="for texts: every run of K words or characters, as word:3 or char:5; with :bag behind "
-        "it, as word:1:bag, repeats count; or spot:C:D, after each stop word a chain of C other "
-        "words, each D words on.  A shingle should be so long that a random text seldom has it: "
+        help="for texts: every run of K words or characters, as word:3 or char:5; with :bag added, "
+        "as word:1:bag, repeats count; or spot:C:D, chains of C words that are D words apart, one "
+        "after each stop word.  A shingle should be so long that a random text seldom has it: "
         "char:5 for short texts, char:9 for long ones, or word:1 to word:5; `python3 -m neardup "
         f"tune --input text FILE` compares them (default: {DEFAULT_SHINGLE}).  With --input "
         "shingles: bag, if repeats count",
@@ -159,9 +155,9 @@ class Options:
         EXACT,
         metavar="HOW",
         help="exact, or sketch:S for sets too large to send: only the keys and the S smallest "
-        f"hashes of each set are sent (S is {DEFAULT_SIZE} if omitted), and a pair has an "
-        "interval, ~0.871123..0.953234, instead of a similarity; each pair whose interval reaches "
-        "--threshold is written (default: exact)",
+        f"hashes of each set are sent (S is {DEFAULT_SIZE} if omitted), and pairs have an "
+        "interval, ~0.871123..0.953234, instead of a similarity; pairs whose interval reaches "
+        "--threshold are written (default: exact)",
     )
     output: str = _option(next(iter(OUTPUTS)), metavar="KIND", help=_choices(OUTPUTS))
     rule: str | None = _option(
@@ -178,15 +174,15 @@ class Options:
     against: tuple[str, ...] = _option(
         (),
         metavar="FILE",
-        help="old records: each pair has at least one new record; --output kept or removed is "
-        "about new records, and old ones are always kept; may be repeated",
+        help="old records: each pair has at least one new record, and --output kept or removed "
+        "lists new records only, since old ones are always kept; may be repeated",
     )
     between: bool = _option(False, help="with --against: no pairs of two new records")
     input_files: str | None = _option(
         None,
         metavar="FILE",
-        help="for tasks, each of which reads a part of the input: a list of its files in order, a "
-        "line each: old or new, tab, name; run_hadoop.sh and job.py make it by themselves",
+        help="for tasks that read a part of the input: a list of all its files in order, in lines "
+        "of old or new, tab, name; run_hadoop.sh and job.py make it by themselves",
     )
     max_line: str = _option(
         "32",
@@ -196,7 +192,7 @@ class Options:
     max_bad: str | None = _option(
         None,
         metavar="SHARE",
-        help="the largest share of bad lines, 0 to 1, as 0.25 or 1/4; with more, the exit code is "
+        help="the maximum share of bad lines, 0 to 1, as 0.25 or 1/4; with more, the exit code is "
         f"1, after the answer; 0 is --strict (default: {in_words(MAX_BAD)})",
     )
     strict: bool = _option(False, help="stop at the first bad line instead of counting it")
@@ -205,7 +201,7 @@ class Options:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Options:
-        """The options among the arguments of a program, and its files, however it calls them.
+        """Make options from the parsed arguments of a program, with its files.
 
         >>> Options.of(argparse.Namespace(threshold="0.8", rows="7", files=["a.csv", "-"]))
         Options(threshold='0.8', own={'--rows': '7'}, files=('a.csv',))
@@ -216,16 +212,14 @@ class Options:
             for name in map(attribute, COMMON_OPTIONS)
             if there.get(name) is not None
         }
-        own = {flag: there.get(attribute(flag)) for flag in SCHEME_OPTIONS}
+        values = {flag: there.get(attribute(flag)) for flag in SCHEME_OPTIONS}
+        own = {flag: text for flag, text in values.items() if text is not None}
         some = (there.get(name) or [] for name in ("files", "inputs", "args"))
-        files = tuple(name for names in some for name in names if name != "-")
-        return cls(
-            **given, own={flag: text for flag, text in own.items() if text is not None}, files=files
-        )
+        return cls(**given, own=own, files=tuple(n for names in some for n in names if n != "-"))
 
     @classmethod
     def from_arguments(cls, given: Iterable[str]) -> Options:
-        """Parse what `arguments` has written; ValueError.
+        """Parse the output of `arguments`; ValueError.
 
         >>> Options.from_arguments(["--exact", "--threshold=0.8"])
         Options(exact=True, threshold='0.8')
@@ -246,7 +240,7 @@ class Options:
         return cls(**values)
 
     def arguments(self) -> list[str]:
-        """The options as they were given, for the command line of another program."""
+        """Return the options as arguments for another program."""
         words = []
         for flag in OPTIONS:
             value = self.value(flag)
@@ -256,24 +250,24 @@ class Options:
         return words
 
     def given_arguments(self) -> list[str]:
-        """The same without the defaults: for a line to type."""
+        """Return the arguments without defaults, for a line to type."""
         return [word for word in self.arguments() if word not in _DEFAULT_ARGUMENTS]
 
     def value(self, flag: str) -> str | bool | tuple[str, ...] | None:
-        """What was given for an option of the table, or its default."""
+        """Return the given value of an option, or its default."""
         if flag in SCHEME_OPTIONS:
             return self.own.get(flag)
         value: str | bool | tuple[str, ...] | None = getattr(self, attribute(flag))
         return value
 
     def with_values(self, values: Mapping[str, str | bool]) -> Options:
-        """A copy with other values, by flag."""
+        """Return a copy with other values, by flag."""
         own = {flag: str(text) for flag, text in values.items() if flag in SCHEME_OPTIONS}
         common = {attribute(flag): value for flag, value in values.items() if flag not in own}
         return replace(self, own={**self.own, **own}, **common)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        """Only what is not the default."""
+        """Show only values that are not defaults."""
         each = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
         shown = [f"{name}={value!r}" for name, value, default in each if value not in (default, {})]
         return f"Options({', '.join(shown)})"
@@ -283,8 +277,8 @@ def attribute(flag: str) -> str:
     return flag[2:].replace("-", "_")
 
 
-def _common() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each flag that is not a scheme's, with the keywords of `add_argument`."""
+def _all_options() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each flag in the order of --help, with the keywords of `add_argument`."""
     for each in fields(Options):
         if each.metadata:
             how: dict[str, Any] = {}
@@ -295,19 +289,13 @@ def _common() -> Iterator[tuple[str, Mapping[str, Any]]]:
             elif each.default is not None:
                 how["default"] = each.default
             yield "--" + each.name.replace("_", "-"), {**each.metadata, **how}
+        if each.name == "threshold":
+            for flag, option in SCHEME_OPTIONS.items():
+                yield flag, dict(metavar=option.metavar, help=option.help)
 
 
-def _with_schemes() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """All options in the order of --help, where those of schemes follow --threshold."""
-    for flag, spec in COMMON_OPTIONS.items():
-        yield flag, spec
-        if flag == "--threshold":
-            for own, option in SCHEME_OPTIONS.items():
-                yield own, dict(metavar=option.metavar, help=option.help)
-
-
-COMMON_OPTIONS: Mapping[str, Mapping[str, Any]] = dict(_common())
-OPTIONS: Mapping[str, Mapping[str, Any]] = dict(_with_schemes())
+OPTIONS: Mapping[str, Mapping[str, Any]] = dict(_all_options())
+COMMON_OPTIONS = {flag: spec for flag, spec in OPTIONS.items() if flag not in SCHEME_OPTIONS}
 _DEFAULT_ARGUMENTS = Options().arguments()
 
 
@@ -330,18 +318,16 @@ def fraction(text: str) -> Fraction:
 
 
 def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
-    """Read an option; UsageError where `reader` raises ValueError."""
+    """Read an option; UsageError if `reader` raises ValueError."""
     try:
         return reader(text)
     except ValueError as error:
         raise UsageError(f"{flag}: {error}") from None
 
 
-def parser(
-    name: str, description: str, flags: Collection[str] = OPTIONS
-) -> argparse.ArgumentParser:
-    """A parser of these flags of the table; the other options have their defaults."""
-    result = bare_parser(name, description)
+def parser(name: str, description: str, flags: Collection[str] = OPTIONS) -> CommandParser:
+    """Make a parser of these flags; the other options have their defaults."""
+    result = CommandParser(name, description)
     for flag, spec in OPTIONS.items():
         if flag in flags:
             result.add_argument(flag, **spec)

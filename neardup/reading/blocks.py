@@ -2,17 +2,17 @@
 
 A line ends with LF, CRLF or CR, as in Hadoop, and its length is counted without its end.
 
-The place of a record is the number of its file, and of its line, as one number:
+The place of a record combines the numbers of its file and of its line:
 
     1 bit   19 bits         44 bits
     ┌─────┬───────────────┬──────────────────────────────────┐
     │ new │ file          │ line                             │   uint64
     └─────┴───────────────┴──────────────────────────────────┘
 
-Places are in the order of the input: files as they are named (old ones before new ones, where there
-are two collections), and lines from 0, blank and bad ones too.  A task that reads the split of a
-file which begins at byte b counts its lines from b on: every line has at least one byte, so that no
-line of another split has the same place.
+Places are in the order of the input: old files before new ones (--against), files as they are
+named, and lines from 0, also blank and bad ones.  A task that reads a split of a file counts its
+lines from the byte on where the split begins: every line has at least one byte, so that no line of
+another split has the same place.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ from typing import IO, Any, Callable, NamedTuple
 
 import numpy as np
 
-from neardup.reading.compressed import MAGIC_BYTES, OPENERS, opened, position, refuse_no_lines
+from neardup.reading.compressed import MAGIC_BYTES, opened, position, refuse_no_lines
 from neardup.reading.input_check import LINE_TOO_LONG
 from neardup.runtime.errors import StageError
 from neardup.runtime.summary import DOCUMENTS
 
 LINE_BITS, FILE_BITS = 44, 19
 NEW = 1 << (LINE_BITS + FILE_BITS)
-BLOCK_BYTES = 1 << 18  # what is made of a block stays in the cache, and off fresh pages
+BLOCK_BYTES = 1 << 18  # so that what is made of a block stays in the cache
 LINE_END = re.compile(rb"[\r\n](?:(?<=\r)\n)?")
 CUT_BYTES = 100
-# More without a line end are not a line; a keyed line may have nearly so many.
-ENDLESS_BYTES = 1 << 30
+ENDLESS_BYTES = 1 << 30  # without a line end are not a line; a keyed line may have nearly so many
 STDIN_COPY = "NEARDUP_STDIN"  # the environment variable that names it, where tasks read one
 TASK_FILE = "mapreduce_map_input_file"  # set by Hadoop and mrjob for a task
 
@@ -50,8 +49,8 @@ TASK_FILE = "mapreduce_map_input_file"  # set by Hadoop and mrjob for a task
 def first_place(file: int, line: int = 0, new: bool = True) -> int:
     """Return the place of a line of file number `file`; StageError where there are too many files.
 
-    >>> hex(first_place(2, 7)), hex(first_place(2, 7, new=False))
-    ('0x8000200000000007', '0x200000000007')
+    >>> hex(first_place(2, 7))
+    '0x8000200000000007'
     """
     if file >> FILE_BITS:
         raise StageError(f"more than {1 << FILE_BITS:,} files; name them in several runs")
@@ -60,16 +59,15 @@ def first_place(file: int, line: int = 0, new: bool = True) -> int:
 
 def file_places(old: int, new: int) -> list[int]:
     """Return the places of the first lines of so many old files, then of so many new ones."""
-    of_old = [first_place(i, new=False) for i in range(old)]
-    return of_old + [first_place(i) for i in range(new)]
+    return [first_place(i, new=False) for i in range(old)] + list(map(first_place, range(new)))
 
 
 class Piece(NamedTuple):
-    """Lines of a file, or rows of a table; `parts` reads them when they are asked for."""
+    """Lines of a file, or rows of a table."""
 
     line: int  # the number of the first one, from 1
-    parts: Callable[[], Iterable[Any]]  # as `Block.data`; several where they are many bytes
-    flaw: str = ""  # why these are no records, but the first bytes of what should be one
+    parts: Callable[[], Iterable[Any]]  # reads them, as `Block.data`, in one or several parts
+    flaw: str = ""  # why this is not lines, but the first bytes of what should be one
     unit: str = "line"  # or "row"
     behind: int = 0  # bytes of the file, as it is on disk, that have been read
 
@@ -82,7 +80,7 @@ class Block(NamedTuple):
     data: Any  # lines as bytes, or rows as a list, see `text_rows`
     flaw: str = ""  # as in Piece
     first: int = NEW  # the place of the first one, see above
-    row_ids: bytes = b""  # what the ids begin with of rows that have none
+    row_ids: bytes = b""  # before the numbers of rows without an id
 
 
 def check_inputs(files: list[str]) -> None:
@@ -101,10 +99,7 @@ def check_inputs(files: list[str]) -> None:
 
 
 def files_named(names: list[str]) -> list[str]:
-    """Return the files of these names, or of patterns such as corpus/*.gz.
-
-    The name of a file that exists is not taken for a pattern.
-    """
+    """Return the files of these names, or of patterns such as corpus/*.gz."""
     import glob
 
     files: list[str] = []
@@ -129,44 +124,36 @@ WHOLE_FILE = Start("", 1)
 
 
 def in_task() -> bool:
-    """Return whether this reads a part of a job's input, for Hadoop or mrjob."""
+    """Return whether this process reads a part of a job's input, for Hadoop or mrjob."""
     return bool(os.environ.get(TASK_FILE))
 
 
 def start_of_split() -> Start:
     """Return where the input of a Hadoop or mrjob task begins, and its first line's number.
 
-    Hadoop names a file and a position in it; only mrjob's local files are there to count lines in.
-
-    >>> start_of_split()  # not in a task
-    Start(place='', line=1, of_file=True, byte=0, later=False)
+    Hadoop names a file and a position in it; only in mrjob's local files can lines be counted.
     """
     uri = os.environ.get(TASK_FILE, "")
     start = int(os.environ.get("mapreduce_map_input_start") or 0)
     name = uri[len("file://") :] if uri.startswith("file://") else uri
     place = f"{name}: " if name and name != os.environ.get(STDIN_COPY) else ""
-    if start and name != uri:
-        return Start(place, 1 + _lines_before(start, name), of_file=False)
+    if start and name == uri:
+        return Start(f"{name} from byte {start}: ", 1, of_file=False, byte=start)
+    line, last = 1, b""
     if start:
-        place = f"{name} from byte {start}: "
-    return Start(place, 1, of_file=not start, byte=start)
-
-
-def _lines_before(position: int, name: str) -> int:
-    count, last = 0, b""
-    with open(name, "rb") as stream:
-        for block in iter(lambda: stream.read(min(BLOCK_BYTES, position - stream.tell())), b""):
-            count += count_lines(last + block) - count_lines(last)  # CR LF may be cut in two
-            last = block[-1:]
-    return count
+        with open(name, "rb") as stream:
+            for block in iter(lambda: stream.read(min(BLOCK_BYTES, start - stream.tell())), b""):
+                line += count_lines(last + block) - count_lines(last)  # CR LF may be cut in two
+                last = block[-1:]
+    return Start(place, line, of_file=not start)
 
 
 @contextmanager
 def opened_lines(path: str, name: str, start: Start) -> Iterator[Any]:
-    """Open a file of lines; StageError for one that begins as one without lines does."""
+    """Open a file of lines; StageError for a file without lines, such as Parquet."""
     with opened(path, name) as stream:
         if start.of_file:
-            refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-", OPENERS)
+            refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
         yield stream
 
 
@@ -192,13 +179,13 @@ def read_files(
     among: Sequence[str] = (),
     passed: Callable[[int], None] | None = None,
 ) -> Iterator[Block]:
-    """Read the blocks of all files (`-` is stdin; compressed ones are unpacked), one after another.
+    """Yield the blocks of all files (`-` is stdin; compressed ones are unpacked).
 
-    With `turns`, only the blocks of these numbers (ascending, from 0), so that several mappers can
-    share the files; every one of them knows the line numbers.  Messages call the files `names`;
-    `places` are those of their first lines.  `others`: whether there are other records, wherever;
-    `among`: the files that there are, where these are some of them.
-    `passed` is called with how many bytes of the files on disk have been read.
+    turns: the numbers of the blocks to yield (ascending, from 0), so that mappers can share files
+    names: what messages call the files
+    places: of their first lines
+    others, among: see `row_prefixes`
+    passed: called with how many bytes of the files on disk have been read
     """
     turns = turns or itertools.count()
     number, mine, before = 0, next(turns), 0
@@ -222,8 +209,10 @@ def read_files(
 
 
 def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> list[bytes]:
-    """What the ids begin with of rows that have none: the file's name, if there are several, as far
-    as it differs; with `others`, from the root on.
+    """Return for each file what precedes the numbers of rows without an id.
+
+    It is the file's name, as far as the names of all files (`among`) differ; b"" of a single file.
+    With `others`, records from elsewhere, it is the whole path.
 
     >>> row_prefixes(["/data/a/1.csv"], ["/data/a/1.csv", "/data/b/1.csv"], others=False)
     [b'a/1.csv:']
@@ -243,9 +232,9 @@ def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> li
 
 
 def blocks_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read lines that end with LF in blocks of whole ones.
+    """Yield blocks of whole lines that end with LF.
 
-    StageError for a line that has no end, or that begins with NUL, as no line of a stage does.
+    StageError for a line without an end, or that begins with NUL, as no line of a stage does.
     """
     held: list[bytes] = []  # the start of a line that has not ended yet
     length = 0
@@ -268,10 +257,7 @@ def lines_of_stage(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def with_line_ends(pieces: Iterable[bytes], place: str = "") -> Iterator[bytes]:
-    """Pass on the pieces of a file; raise StageError if it has no line ends, such as /dev/zero.
-
-    `place` is what the message begins with: "videos.txt: ".
-    """
+    """Pass on the pieces of a file; StageError if it has no line ends, such as /dev/zero."""
     line, passed = 1, 0
     for piece in pieces:
         passed += len(piece)
@@ -290,11 +276,11 @@ def _endless(place: str, line: int) -> StageError:
 def whole_lines(
     stream: IO[bytes], max_line: int, start: Start = WHOLE_FILE
 ) -> Iterator[tuple[int, bytes, bool]]:
-    """(number of the first line, whole lines, False), a block at a time.
+    """Yield blocks: (number of the first line, whole lines, False).
 
-    A line of more than `max_line` bytes (at least a block) comes alone, cut to its first bytes and
-    with True.  A last line without a line end is given one, and a byte order mark at the start of
-    a file is removed, as Hadoop does.
+    A line of more than `max_line` bytes (at least a block) is yielded alone, cut to its first bytes
+    and with True.  A last line without a line end is given one, and a byte order mark at the start
+    of a file is removed, as in Hadoop.
     """
     line = start.line
     held: list[bytes] = []  # the start of a line that has not ended yet
@@ -335,15 +321,11 @@ def whole_lines(
 
 
 def _has_line_end(data: bytes) -> bool:
-    """Find the first line end; faster than `LINE_END` where there is none."""
+    """Return whether there is a line end; faster than `LINE_END` where there is none."""
     return b"\n" in data or b"\r" in data
 
 
 def count_lines(data: bytes) -> int:
-    r"""Count the lines that end in `data`: with LF, CRLF or CR.
-
-    >>> count_lines(b"a\nb\r\nc\rd\n")
-    4
-    """
+    """Return how many lines end in `data`, with LF, CRLF or CR."""
     feeds = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n")))
     return feeds + data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else feeds

@@ -1,22 +1,21 @@
-"""Cleaning: what of a text does not count is removed before it is made canonical and shingled.
+"""Cleaning: remove what should not count from a text, before it is made canonical and shingled.
 
     html         tags, and what is not body text
-    accents      é is e: marks above or below a letter are removed (but not the vowel signs of
-                 Hindi, or the voicing of か); letters that Unicode does not take apart, such as
-                 ł, ø and æ, are as in LETTERS; ü is u, and ß is ss
-    digits       numbers, with the marks inside them, become nothing: 3.5, 2020-01-31
-    punctuation  punctuation and symbols (Unicode P* and S*) become blanks; an apostrophe between
-                 two letters becomes nothing, so that don't is dont, and well-known is well known
+    accents      é becomes e, ü u, ß ss: marks above or below a letter are removed (but not the
+                 vowel signs of Hindi, or the voicing of か); LETTERS lists those that Unicode
+                 does not decompose, such as ł, ø and æ
+    digits       numbers, with the marks inside them, are removed: 3.5, 2020-01-31
+    punctuation  punctuation and symbols (Unicode P* and S*) become blanks, so that well-known is
+                 well known; an apostrophe between two letters is removed: don't is dont
 
-The order is that of STEPS, whatever the order in the option.  Text is brought to Unicode NFC in
-between, so that equal texts stay equal however they are coded.
+Steps run in the order of STEPS.  Text is brought to Unicode NFC in between, so that equal texts
+stay equal however they are encoded.
 
-Of HTML the text of the body is left, as a reader sees it.  Tags are removed, and with some elements
-(DROPPED) all that is in them: programs, styles, the head, and what is around an article and not in
-it, such as navigation, asides and controls.  Elements within a line (INLINE) leave no trace; all
-others separate words.  References such as `&eacute;` are decoded.  Markup is what browsers take for
-it (the HTML standard, 13.2.5), except that what is never closed is not markup, so that text which
-only looks like it is not lost:
+Of HTML the text of the body is kept.  Tags are removed, and some elements (DROPPED) with all they
+contain: programs, styles, the head, and what surrounds an article, such as navigation, asides and
+controls.  Elements within a line (INLINE) leave no trace; all others separate words.  References
+such as `&eacute;` are decoded.  Markup is what browsers take for it (the HTML standard, 13.2.5),
+except that what is never closed is text:
 
     a < b            text: no letter follows
     a <b             text: no > follows
@@ -24,10 +23,9 @@ only looks like it is not lost:
     <nav> a          without </nav> only the tag is removed; so with <script>
     <a title="> b>   a quote that is never closed: from here on, tags end at their first >
 
-html.parser is not used: what it makes of broken pages changes with the release of Python, so that
-two machines would have different shingles, and many unclosed comments take it the square of their
-number.  Here nothing is sought twice in vain.  Cost: linear, some 10 MB of pages in a second.  In
-memory: a few times the page.
+html.parser is not used: its reading of broken pages changes with the release of Python, and it is
+quadratic in unclosed comments.  Cost here: linear, some 10 MB of pages in a second, and a few times
+the page in memory.
 """
 
 from __future__ import annotations
@@ -38,11 +36,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Callable, NamedTuple
 
-# The mark first, which is what a search can skip to; then whether a letter is before it.
+# The mark comes first, so that a search can skip to it.
 APOSTROPHE = r"['’‘ʼ＇](?<=[^\W\d_].)(?=[^\W\d_])"
 NUMBER = r"\d+(?:[.,:/'’-]\d+)*"
 MARKS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]+")
-# What belongs to a symbol before it, as in emoji, and would be left alone where that is gone.
+# Marks of a symbol before them, as in emoji, that is gone.
 ORPHANS = r"(?<!\S)[\u0300-\u036f\u200d\u20d0-\u20ff\ufe00-\ufe0f\U000e0020-\U000e007f]+"
 LETTERS = str.maketrans(
     {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "ħ": "h"}
@@ -52,7 +50,7 @@ LETTERS = str.maketrans(
 
 
 class _Blanks(dict[int, int]):
-    """Character → blank, for punctuation and symbols; others as they are.  Filled as they come."""
+    """Character → blank for punctuation and symbols, else itself; filled on demand."""
 
     def __missing__(self, code: int) -> int:
         of_words = unicodedata.category(chr(code))[0] not in "PS"
@@ -64,7 +62,8 @@ _BLANKS = _Blanks()
 
 
 def without_punctuation(text: str) -> str:
-    """
+    """Put blanks for punctuation and symbols; drop apostrophes within words.
+
     >>> without_punctuation("“Don't,” she said – it's a well-known trick!").split()
     ['Dont', 'she', 'said', 'its', 'a', 'well', 'known', 'trick']
     """
@@ -73,7 +72,8 @@ def without_punctuation(text: str) -> str:
 
 
 def without_digits(text: str) -> str:
-    """
+    """Remove numbers.
+
     >>> without_digits("On 2020-01-31, 3.5 of 10 played mp3s.")
     'On ,  of  played mps.'
     """
@@ -81,7 +81,8 @@ def without_digits(text: str) -> str:
 
 
 def without_accents(text: str) -> str:
-    """
+    """Replace letters by their base letters.
+
     >>> without_accents("Crème brûlée à Łódź, Ærøskøbing, Straße")
     'Creme brulee a Lodz, AEroskobing, Strasse'
     """
@@ -102,21 +103,21 @@ noscript object search select svg template video
 """
 
 INLINE = frozenset(_INLINE.split())
-# In these nothing is markup but their own end.
+# In these elements only their own end is markup.
 RAW = {name: rf"(?ai)</{name}(?=[\t\n\f\r />])" for name in _RAW.split()}
 DROPPED = RAW.keys() | set(_DROPPED.split())
-# Some sites put all of a page into a form: one with any of these is no mere form.
+# Some sites put all of a page into a form: one with any of these elements is kept.
 OF_BODIES = frozenset(("article", "h1", "main", "p"))
 MARKUP = r"<(?:(/?)([a-zA-Z][^\t\n\f\r />]*)|!--|[!?/])"
 END = ">"
 END_OR_QUOTE = r">|=[\t\n\f\r ]*([\"'])"
 COMMENT_END = r"-->|(?<!<!)--!>"
-LONG_NUMBER = r"&#([0-9]{8,})"  # int() refuses very long ones
-BREAKS = "[\u00ad\u200b\ufeff]"  # where a line may end: nothing to see
+LONG_NUMBER = r"&#([0-9]{8,})"  # int() refuses very long ones; eight digits are no character
+BREAKS = "[\u00ad\u200b\ufeff]"  # invisible: where a line may end
 
 
 def body_text(page: str) -> str:
-    """What is to be read between the tags.
+    """Return the text between the tags.
 
     >>> body_text("<nav>Home</nav><p>Hello <b>w</b>orld,<p>the &lt;end&gt; of a < b")
     'Hello world, the <end> of a < b'
@@ -125,40 +126,36 @@ def body_text(page: str) -> str:
 
 
 def decoded(text: str) -> str:
-    """References as characters.
+    """Return the text with references as characters.
 
     >>> decoded("caf&eacute; AT&T &#65;&#x42; &#99999999999;")
     'café AT&T AB �'
     """
     import html  # whose table of entities takes a millisecond
 
-    return html.unescape(re.sub(LONG_NUMBER, _shorter, text)) if "&" in text else text
-
-
-def _shorter(number: re.Match[str]) -> str:
-    digits = number[1].lstrip("0") or "0"
-    return f"&#{digits if len(digits) < 8 else 9999999}"
+    if "&" not in text:
+        return text
+    return html.unescape(re.sub(LONG_NUMBER, lambda n: f"&#{n[1].lstrip('0')[:8] or 0}", text))
 
 
 class _Began(NamedTuple):
-    """A dropped element that is open: where it began, how many pieces there were then, and where
-    the last element of OF_BODIES before it began."""
+    """A dropped element that is open."""
 
-    place: int
-    pieces: int
-    body: int
+    place: int  # where it began
+    pieces: int  # how many there were then
+    body: int  # where the last element of OF_BODIES before it began
 
 
 class _Reader:
-    """Goes through a page once."""
+    """One pass through a page."""
 
     def __init__(self, page: str):
         self.page = page
         self.pieces: list[str] = []
         self.open: dict[str, list[_Began]] = {name: [] for name in DROPPED}
         self.body = -1
-        self.quotes = True  # as far as they are closed
-        self.never: set[str] = set()  # what does not come any more
+        self.quotes = True  # whether all are closed so far
+        self.never: set[str] = set()  # what does not occur any more: nothing is searched twice
 
     def text(self) -> str:
         page, done, at = self.page, 0, 0
@@ -176,7 +173,7 @@ class _Reader:
         return "".join(self.pieces)
 
     def _end(self, found: re.Match[str]) -> int:
-        """Where the markup ends that begins here; -1 where it never does."""
+        """Return where this markup ends; -1 where it never does."""
         if found[0] == "<!--":
             end = self._next("-->", COMMENT_END, found.start() + 2)
             return end.end() if end else -1
@@ -197,7 +194,7 @@ class _Reader:
         return found
 
     def _after(self, tag: re.Match[str], end: int) -> int:
-        """Take a tag; where to read on."""
+        """Take a tag, and return where to read on."""
         name = tag[2].lower()
         if name in INLINE:
             return end
@@ -217,7 +214,7 @@ class _Reader:
         return end
 
     def _close(self, name: str) -> None:
-        """All since the element began goes, unless it never did."""
+        """Drop all pieces since the element began, if it is open."""
         if not self.open[name]:
             return
         began = self.open[name].pop()
@@ -239,7 +236,7 @@ STEPS: Mapping[str, Callable[[str], str]] = {
 
 @dataclass(frozen=True)
 class Cleaning:
-    """From text to what of it counts; `names` are those of its steps, in their order.
+    """Some steps of cleaning, in their order.
 
     >>> clean = Cleaning.parse("punctuation,html")
     >>> str(clean), clean("<p>Hello <b>world</b>, the end.</p>").split()
@@ -250,13 +247,13 @@ class Cleaning:
 
     @classmethod
     def parse(cls, text: str) -> Cleaning:
-        """Read "html,punctuation", in any order; ValueError says what there is."""
+        """Read "html,punctuation", in any order; ValueError."""
         names = text.split(",")
         for name in names:
             if name not in STEPS:
                 raise ValueError(
-                    f"{name!r} is not one of {', '.join(STEPS)}; several with commas and no "
-                    "blanks, as html,punctuation"
+                    f"{name!r} is not one of {', '.join(STEPS)}; separate several by commas "
+                    "without blanks, as html,punctuation"
                 )
         return cls(tuple(name for name in STEPS if name in names))
 
@@ -264,10 +261,8 @@ class Cleaning:
         return ",".join(self.names)
 
     def __call__(self, text: str) -> str:
-        if self.names:
-            from unicodedata import normalize
         for name in self.names:
             text = STEPS[name](text)
             if not text.isascii():
-                text = normalize("NFC", text)
+                text = unicodedata.normalize("NFC", text)
         return text

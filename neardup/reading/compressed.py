@@ -1,10 +1,8 @@
-"""What a file is, by its name and its first bytes; and compressed files.
+"""Kinds of files, by name and by first bytes; and compressed files.
 
-Names tell whether a file is compressed (.gz, .bz2, .xz, .zst: read and written as if it were plain)
-and what it holds, unless --input says that.  First bytes tell of files without lines, which are
-refused before a line is read.
-
-gzip: RFC 1952; xz, zstd, zip, 7z: their formats' descriptions; Parquet and Arrow: Apache's.
+The extension names the compression (.gz, .bz2, .xz, .zst: read and written as if plain) and, unless
+--input does, the kind of input.  Files that begin as one without lines does are refused before a
+line is read.
 """
 
 from __future__ import annotations
@@ -13,15 +11,14 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import IO, Any, Callable, NamedTuple
+from typing import IO, Any, Callable
 
 from neardup.runtime.errors import StageError, UsageError, piped, typed_with
 
 READ_BYTES = 1 << 18
-ZSTD = ("compression.zstd", "backports.zstd")  # of Python 3.14 on, and the same for older ones
-
+ZSTD = ("compression.zstd", "backports.zstd")  # from Python 3.14 on, and for older ones
 
 LINES, ROWS = ("shingles", "text"), ("jsonl", "csv", "tsv", "parquet")
 INPUTS = (*LINES, *ROWS)
@@ -34,13 +31,12 @@ BY_SUFFIX = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-OF_LINES = ("", ".txt", ".text", ".lines", ".dat", ".data", ".tab", ".part", ".out", ".log")
 CONVERT = "python3 -m neardup convert FILE… > records.jsonl"
-MAGIC_BYTES = 16  # enough for each signature
+MAGIC_BYTES = 16  # enough for each of SIGNATURES
 
 
 def _opener(module: str) -> Callable[..., Any]:
-    """The `open` of a module that is imported for a compressed file, and not before."""
+    """Return the `open` of a module that is imported for a compressed file, and not before."""
     return lambda file, mode="rb": importlib.import_module(module).open(file, mode)
 
 
@@ -65,18 +61,12 @@ OPENERS: dict[str, Callable[..., Any]] = {
 
 
 def suffix_of(name: str) -> str:
-    """
-    >>> suffix_of("corpus.jsonl.gz"), suffix_of("part-00000"), suffix_of("a.b/.c")
-    ('.gz', '', '')
-    """
+    """Return the last extension: .gz of corpus.jsonl.gz."""
     return os.path.splitext(name.rstrip("/"))[1].rstrip(".")
 
 
 def plain_name(name: str) -> str:
-    """
-    >>> plain_name("corpus.jsonl.gz"), plain_name("corpus.csv")
-    ('corpus.jsonl', 'corpus.csv')
-    """
+    """Return a name without the extension of a compressed file: c4.jsonl for c4.jsonl.gz."""
     suffix = suffix_of(name)
     return name[: -len(suffix)] if suffix in OPENERS else name
 
@@ -101,11 +91,18 @@ def opened(path: str, name: str) -> Iterator[Any]:
         raise StageError(f"{name}: damaged: {error}") from error
 
 
-def unpacked(name: str, passed: Callable[[int], None] | None = None) -> Iterator[bytes]:
-    """Yield the bytes of a file in blocks, unpacked where it is compressed.
+def _damages() -> tuple[type[Exception], ...]:
+    """Return what reading a compressed file may raise; asked for when something was raised."""
+    import lzma
+    import zlib
 
-    `passed` is called with how many bytes of the file on disk have been read.
-    """
+    loaded = (sys.modules.get(name) for name in ZSTD)
+    of_zstd = tuple(module.ZstdError for module in loaded if module)
+    return (EOFError, zlib.error, lzma.LZMAError, OSError, *of_zstd)
+
+
+def unpacked(name: str, passed: Callable[[int], None] | None = None) -> Iterator[bytes]:
+    """Yield the bytes of a file, unpacked; call `passed` with how many on disk have been read."""
     with opened(name, name) as stream:
         for data in iter(lambda: stream.read(READ_BYTES), b""):
             if passed:
@@ -123,7 +120,7 @@ def position(stream: IO[bytes]) -> int:
 
 @contextmanager
 def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
-    """What to write to, so that `file` is compressed as its name says."""
+    """Yield a file to write to, compressed as the extension of `name` says."""
     suffix = suffix_of(name)
     if suffix == ".gz":  # without its name and the time, so that equal answers are equal files
         import gzip
@@ -135,113 +132,61 @@ def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
         yield packed
 
 
-def _damages() -> tuple[type[Exception], ...]:
-    """What reading a compressed file may raise; asked when something was raised."""
-    import lzma
-    import zlib
-
-    loaded = (sys.modules.get(name) for name in ZSTD)
-    of_zstd = tuple(module.ZstdError for module in loaded if module)
-    return (EOFError, zlib.error, lzma.LZMAError, OSError, *of_zstd)
-
-
 def kind_by_name(name: str) -> str | None:
-    """
-    >>> kind_by_name("c4.json.gz"), kind_by_name("a.csv"), kind_by_name("videos.txt")
-    ('jsonl', 'csv', None)
-    """
-    return BY_SUFFIX.get(_suffix(name))
-
-
-def _suffix(name: str) -> str:
-    return suffix_of(plain_name(name)).lower()
+    """Return the kind of input that the extension names, if any: jsonl for c4.json.gz."""
+    return BY_SUFFIX.get(suffix_of(plain_name(name)).lower())
 
 
 def check_names(given: str | None, names: Iterable[str]) -> None:
     """UsageError where --input contradicts a name, or names contradict each other."""
     kinds = {name: kind_by_name(name) for name in names}
-    if given is None:
-        lines = [name for name, kind in kinds.items() if kind is None]
-        rows = [name for name, kind in kinds.items() if kind]
-        if lines and rows:
+    rows = [name for name, kind in kinds.items() if kind]
+    if given is None and 0 < len(rows) < len(kinds):
+        of_lines = next(name for name, kind in kinds.items() if not kind)
+        raise UsageError(
+            f"{rows[0]} is {kinds[rows[0]]} by its name, and {of_lines} is none of "
+            f"{', '.join(ROWS)}; name the kind of all with --input, or convert: {CONVERT}"
+        )
+    for name in rows if given in LINES else ():
+        if kinds[name] != "tsv":  # ID, tab, text is both
             raise UsageError(
-                f"{rows[0]} is {kinds[rows[0]]} by its name, and {lines[0]} is none of "
-                f"{', '.join(ROWS)}; say what all are with --input, or convert: {CONVERT}"
+                f"{name} is {kinds[name]} by its name, and --input is {given}; leave out --input, "
+                "or read it from standard input: - < FILE"
             )
-    elif given in LINES:
-        for name, kind in kinds.items():
-            if kind and kind != "tsv":  # ID, tab, text is both
-                raise UsageError(
-                    f"{name} is {kind} by its name, and --input is {given}; leave out --input, or "
-                    "read it from standard input: - < FILE"
-                )
 
 
-def unknown_suffixes(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the suffixes from which nothing can be inferred about a file.
-
-    >>> unknown_suffixes(["part-00000", "a.txt.gz", "corpus.docx", "b.3"])
-    ('.docx',)
-    """
-    found = {_suffix(name) for name in names if not kind_by_name(name)}
-    return tuple(sorted(s for s in found if s not in OF_LINES and not s[1:].isdigit()))
-
-
-class Packed(NamedTuple):
-    """start: no line of text begins so; suffix: by which such a file is known, if by any; unpack:
-    to stdout; from_pipe: whether it can, from stdin."""
-
-    start: bytes
-    what: str
-    suffix: str
-    unpack: str
-    from_pipe: bool = True
-
-
-PACKED = (
-    Packed(rb"\x1f\x8b\x08", "packed by gzip", ".gz", "gzip -dc"),
-    Packed(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", "packed by bzip2", ".bz2", "bzip2 -dc"),
-    Packed(rb"\xfd7zXZ\0", "packed by xz", ".xz", "xz -dc"),
-    Packed(rb"\x28\xb5\x2f\xfd", "packed by zstd", ".zst", "zstd -dc"),
-    Packed(rb"PK(?:\x03\x04|\x05\x06)", "a zip archive", "", "unzip -p", from_pipe=False),
-    Packed(rb"7z\xbc\xaf\x27\x1c", "a 7z archive", "", "7z x -so", from_pipe=False),
-    Packed(rb"\xff\xfe|\xfe\xff", "text in UTF-16", "", "iconv -f UTF-16 -t UTF-8"),
+# How files without lines begin, as no text does; what they are; and what reads them.
+SIGNATURES = (
+    (rb"\x1f\x8b\x08", "packed by gzip", "gzip -dc"),
+    (rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)", "packed by bzip2", "bzip2 -dc"),
+    (rb"\xfd7zXZ\0", "packed by xz", "xz -dc"),
+    (rb"\x28\xb5\x2f\xfd", "packed by zstd", "zstd -dc"),
+    (
+        rb"PK(?:\x03\x04|\x05\x06)",
+        "a document, to save as CSV or plain text, or a zip archive",
+        "unzip -p",
+    ),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", "7z x -so"),
+    (rb"\xff\xfe|\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8"),
+    # Not by PAR1 alone, which may be an id: Thrift's first byte behind it is not white space.
+    (rb"PAR1[\x00-\x08\x0e-\x1f]", "a Parquet file", "--input parquet"),
+    (
+        rb"ARROW1\0\0|FEA1[\x00-\x08\x0e-\x1f]|\xff\xff\xff\xff",
+        "an Arrow file, to write as Parquet",
+        "--input parquet",
+    ),
 )
-# Not by PAR1 alone, which may be an id: Thrift's first byte behind it is no white space.
-PARQUET = rb"PAR1[\x00-\x08\x0e-\x1f]"
-ARROW = rb"ARROW1\0\0|FEA1[\x00-\x08\x0e-\x1f]|\xff\xff\xff\xff"
-OFFICE = {".xlsx": "CSV", ".ods": "CSV", ".docx": "plain text", ".odt": "plain text"}
 
 
-def refuse_no_lines(start: bytes, name: str, unpacked: Collection[str]) -> None:
-    """StageError where a file begins (`start`) as one without lines does; `name` may be "-".
-
-    `unpacked` are the suffixes of files that are unpacked.
-
-    >>> refuse_no_lines(b"PAR1 7 8 9", "videos.txt", [])
-    """
-    what = ""
-    if re.match(PARQUET, start):
-        line = f"type: {typed_with('--input', 'parquet')}"
-        if name == "-":
-            line = "write it to a file, and name that with --input parquet"
-        what = f"a Parquet file; {line}"
-    elif re.match(ARROW, start):
-        what = "an Arrow file; write it as Parquet, for --input parquet"
-    elif start.startswith(b"PK") and (kind := OFFICE.get(suffix_of(name))):
-        what = f"a document; save it as {kind} by what has made it"
-    elif packed := next((some for some in PACKED if re.match(some.start, start)), None):
-        what = f"{packed.what}; {_line(packed, name, unpacked)}"
-    if what:
-        raise StageError(f"{'standard input' if name == '-' else name}: is {what}")
-
-
-def _line(packed: Packed, name: str, unpacked: Collection[str]) -> str:
-    """The line to type."""
-    if name == "-" and not packed.from_pipe:
-        return f"write it to a file, and type: {piped(packed.unpack, 'FILE')}"
-    kind = kind_by_name(name) or ""  # which standard input does not tell
-    line = f"type: {piped(packed.unpack, name, '--input' if kind else '', kind)}"
-    if name != "-" and packed.suffix in unpacked and not name.endswith(packed.suffix):
-        return f"rename it to end with {packed.suffix}, or {line}"
-    return line
+def refuse_no_lines(start: bytes, name: str) -> None:
+    """StageError where a file begins (`start`) as one without lines does; `name` may be "-"."""
+    for signature, what, remedy in SIGNATURES:
+        if re.match(signature, start):
+            if remedy.startswith("--"):
+                line = typed_with(*remedy.split())
+            else:
+                kind = kind_by_name(name)  # which standard input does not tell
+                options = ("--input", kind) if kind else ()
+                line = piped(remedy, "FILE" if name == "-" else name, *options)
+            where = "standard input" if name == "-" else name
+            raise StageError(f"{where}: is {what}; type: {line}")

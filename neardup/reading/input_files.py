@@ -1,16 +1,14 @@
-"""The files of an input in order, as each task of a job is given them; and whether one changed.
+"""The list of input files by which a task numbers its own; and whether an input changed.
 
     old TAB NAME
     new TAB NAME
 
-A task gets the name of its own file from Hadoop or mrjob, and finds its number in this list.  A
-file in the list that no task reads does no harm; a task whose file is missing there ends.
+A task gets the name of its file from Hadoop or mrjob, and ends where it is not in this list.
 """
 
 import os
 import posixpath
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -33,7 +31,7 @@ class InputFile(NamedTuple):
 
 
 def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
-    """The list; StageError where a file is named twice, or on two lines."""
+    """Return the list; StageError where a file is named twice, or its name has a line end."""
     names = [("old", name) for name in old] + [("new", name) for name in new]
     seen: set[str] = set()
     for _, name in names:
@@ -46,30 +44,29 @@ def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
 
 
 def task_blocks(input_files: str, max_line: int, pieces: Pieces) -> Iterator[Block]:
-    """The blocks of this task's part of the input, each with its place in the whole."""
+    """Yield the blocks of this task's part of the input, each with its place in the whole."""
     name, length = os.environ[blocks.TASK_FILE], int(os.environ.get(TASK_BYTES) or 0)
     place = _file_place(input_files, name)
     for block in blocks.read_files(["-"], max_line, places=[place], pieces=pieces):
         counted = name.startswith("file://")  # by mrjob, on this machine: see `start_of_split`
         if name.endswith(".bz2") and not counted and block.line > length > 0:
             raise StageError(
-                f"{name}: a split of it has more lines than bytes, so that they cannot be told "
-                "apart from those of the next; make it one split, by -D "
-                "mapreduce.input.fileinputformat.split.minsize=1000000000000"
+                f"{name}: a split of it has more lines than bytes, and cannot number them; make it "
+                "one split, by -D mapreduce.input.fileinputformat.split.minsize=1000000000000"
             )
         yield block
 
 
 def task_place(input_files: str) -> int:
-    """The place of the first line that this task reads."""
+    """Return the place of the first line that this task reads."""
     start = blocks.start_of_split()
     return _file_place(input_files, os.environ[blocks.TASK_FILE]) + start.byte + start.line - 1
 
 
 def _file_place(input_files: str, name: str) -> int:
-    """The place of the first line of a file; StageError where the list does not have it once."""
+    """Return the place of a file's first line; StageError where the list does not have it once."""
     path = _path(name)
-    # As Java returns a name where the locale of its node lacks the letters.
+    # Java puts "?" for letters that the locale of its node lacks.
     form = partial(re.sub, r"[^\0->@-~]+", "?") if "?" in path else str
     found, numbers = [], {"old": 0, "new": 0}
     try:
@@ -85,8 +82,8 @@ def _file_place(input_files: str, name: str) -> int:
     if len(found) == 1:
         return found[0]
     raise StageError(
-        f"{name}: is {'in the list of input files twice' if found else 'no input file'}; name each "
-        "INPUT once, and if letters of the name are lost here: -D mapreduce.map.env=LC_ALL=C.UTF-8"
+        f"{name}: is {'twice' if found else 'not'} in the list of input files; name each INPUT "
+        "once, and if letters of the name are lost here: -D mapreduce.map.env=LC_ALL=C.UTF-8"
     )
 
 
@@ -105,10 +102,7 @@ def _path(name: str) -> str:
 
 
 class Unchanged:
-    """The states of some regular files when the run began; pipes and devices are left out.
-
-    `check` raises StageError once one of them is another file, or was written to.
-    """
+    """Regular files at the start of a run; `check` raises StageError once one has changed."""
 
     def __init__(self, names: Iterable[str]):
         self._states = {name: state for name in names if (state := _state(name))}
@@ -126,11 +120,8 @@ NO_FILES = Unchanged([])
 
 
 def _state(name: str) -> tuple[int, ...]:
-    """What changes with a regular file; () for any other, and for one that is not there."""
-    try:
-        status = os.stat(name)
-    except FileNotFoundError:
+    """Return what changes with a regular file; () where there is none."""
+    if not os.path.isfile(name):
         return ()
-    if not stat.S_ISREG(status.st_mode):
-        return ()
+    status = os.stat(name)
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)

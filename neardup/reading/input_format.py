@@ -5,15 +5,14 @@ A new format of tables is one file, which turns a file into pieces of rows, and 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Callable, NamedTuple
 
-from neardup.reading import compressed, text_rows
+from neardup.reading import text_rows
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
-from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, kind_by_name
+from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
 from neardup.reading.input_check import Parser
 from neardup.reading.missing_fields import checked
 from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
@@ -21,7 +20,7 @@ from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import Fields, Record, Text
-from neardup.runtime.errors import NUMBER_ROWS, UsageError
+from neardup.runtime.errors import NUMBER_ROWS, UsageError, not_one_of
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bagged, counted
 
@@ -38,9 +37,8 @@ class InputFormat(NamedTuple):
     input: str | None  # of all files; None where each has its own, by its name
     shingle: Shingler | None  # of text
     clean: Cleaning
-    bag: bool  # of shingles: whether repeats are shingles of their own
+    bag: bool  # repeats are shingles of their own
     fields: Fields | None = None  # of rows
-    unknown: tuple[str, ...] = ()  # suffixes that tell nothing, where nothing else does
 
     @classmethod
     def of(
@@ -52,10 +50,10 @@ class InputFormat(NamedTuple):
         text: str | None = None,
         names: Sequence[str] = (),
     ) -> InputFormat:
-        """`names` are those of the files, from which is inferred what `input_` does not say."""
+        """Read the options; without `input_` the kind is inferred from the names of files."""
         if input_ not in (None, *INPUTS):
-            raise UsageError(f"--input: {input_!r} is not one of {', '.join(INPUTS)}")
-        compressed.check_names(input_, names)
+            raise UsageError(f"--input: {not_one_of(input_, INPUTS)}")
+        check_names(input_, names)
         kinds = {kind_by_name(name) or DEFAULT_INPUT for name in names} or {DEFAULT_INPUT}
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
         if "parquet" in (kind, *kinds):
@@ -74,8 +72,7 @@ class InputFormat(NamedTuple):
                     f"--shingle {shingle} is for texts, and --input is shingles, which take "
                     f"--shingle {BAG}"
                 )
-            unknown = () if input_ else compressed.unknown_suffixes(filter(os.path.isfile, names))
-            return cls(kind, None, Cleaning(), bag=shingle == BAG, unknown=unknown)
+            return cls(kind, None, Cleaning(), bag=shingle == BAG)
         flag = "--shingle"
         try:
             shingler = Shingler.parse(DEFAULT_SHINGLE if shingle is None else shingle)
@@ -138,9 +135,7 @@ class InputFormat(NamedTuple):
                 raise UsageError(f"--weights own is for --input shingles, and --input is {self}")
             records = self._records(needs_id=in_task())
             return text_rows.text_parser(records, self.shingle, self.clean, gather, of_lists)
-        if own:
-            return parse_weighted_lines
-        return partial(parse_shingle_lines, gather=of_lists)
+        return parse_weighted_lines if own else partial(parse_shingle_lines, gather=of_lists)
 
     def _records(self, needs_id: bool = False) -> Callable[[Any], Iterator[Record]]:
         if not self.fields:
@@ -148,7 +143,7 @@ class InputFormat(NamedTuple):
         return partial(text_rows.row_records, fields=self.fields, needs_id=needs_id)
 
     def texts(self, block: Any) -> Iterator[Text]:
-        """The id and the text of each line of a block that is a record; of shingles, these."""
+        """Yield the id and the text, or the shingles, of each record of a block."""
         if self.shingle is not None:
             for number, id_, content, flaw, _ in self._records()(block):
                 if not flaw:
@@ -176,7 +171,7 @@ class InputFormat(NamedTuple):
                 "--id '': a task reads some lines of a file, and cannot number rows; type: "
                 + NUMBER_ROWS
             )
-        if self.input == "tsv" and self.fields and not self.fields.numbered:
+        if self.input == "tsv" and self.has_header:
             raise UsageError(
                 "--input tsv: a task cannot see the names of the columns; name them by number, "
                 f"such as --id 1 --text 2, or convert: {CONVERT}"

@@ -1,14 +1,15 @@
 """Parquet → pieces of rows, by pyarrow; and the rows that are kept.
 
 A row group is read a slice at a time, and only if one of its slices is asked for: mappers that
-share a file each decode what is theirs, and what comes before it in a row group of several slices.
+share a file each decode their own slices, and those before them in the same row group.
 
-Slices are the same for all mappers, so they are sized by the file's own figures, which count a
-repeated string only once.  What is decoded at once is bounded separately, see `batches`.
+Slices are sized by the file's own figures, so that they are the same for all mappers.  The figures
+count a repeated string only once; what is decoded at once is bounded by `batches`.
 """
 
 from __future__ import annotations
 
+import binascii
 import importlib
 import importlib.util
 import os
@@ -24,25 +25,24 @@ import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
-from neardup.reading.missing_fields import check_columns
+from neardup.reading.missing_fields import SEEN_ROWS, check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
 from neardup.runtime.errors import StageError, UsageError
 
-SEEN_ROWS = 100  # where a column is missing
 MOST_ROWS = 1 << 16  # of a slice
 FIRST_ROWS = 16  # of a row group, to see how large its rows are
-GROWTH = 8  # batches of more rows are made in steps: the rows behind may be larger ones
+GROWTH = 8  # the next rows may be larger, so batches grow in steps
 READ_BYTES = 1 << 20  # of a column, at once
 WRITTEN_BYTES = 64 << 20  # of a row group that is written
-BAD_STRING = "\udcff"  # what stands for a byte that is in no UTF-8
+BAD_STRING = "\udcff"  # in place of a string that is not UTF-8
 
 
 def parquet_pieces(
     fields: Fields, path: str, name: str, max_line: int, start: Start
 ) -> Iterator[Piece]:
-    """A file of rows, some at a time; only the columns of `fields` are read."""
+    """Read a file, some rows at a time, and only the columns of `fields`."""
     if fields.numbered:
-        raise UsageError("--id and --text are names of columns in Parquet, and not numbers")
+        raise UsageError("--id and --text are names of columns in Parquet, not numbers")
     with opened_parquet(path, name) as file:
         tops = file.schema_arrow.names
         columns = [field for field in fields.of_columns(tops) if _has(file, field)]
@@ -82,7 +82,7 @@ class Slices:
         self._rest: Any = None  # of the last batch that it has given
 
     def rows_from(self, at: int, fields: Fields) -> Iterator[list[Line]]:
-        """The rows of the slice from number `at` of the group on."""
+        """Yield the rows of the slice that begins at row `at` of the group."""
         end = min(at + self.size, self.rows)
         with damage_named(self.name):
             if not self._next:
@@ -100,10 +100,10 @@ class Slices:
 def batches(
     file: Any, most_rows: int, columns: list[str] | None, group: int, most_bytes: int
 ) -> Iterator[Any]:
-    """The rows of a row group in record batches of some `most_bytes`, decoded, at most.
+    """Yield the rows of a row group in record batches of some `most_bytes`, decoded, at most.
 
     pyarrow reads batches of one number of rows.  For another number it begins anew and passes over
-    what was read: first with more rows each time, and after that only with fewer.
+    what was read: the number grows first, and then only shrinks.
     """
     rows: int = file.metadata.row_group(group).num_rows
     size, done, grows = min(FIRST_ROWS, most_rows), 0, True
@@ -132,7 +132,7 @@ def _bytes(batch: Any) -> int:
 
 
 def rows_of(batch: Any, fields: Fields) -> list[Line]:
-    """The rows of a record batch; fields without a value are left out."""
+    """Return the rows of a record batch, without the fields that have no value."""
     types = importlib.import_module("pyarrow.types")
     strings = bool(fields.texts)
     columns, forms = [], []
@@ -152,49 +152,50 @@ def rows_of(batch: Any, fields: Fields) -> list[Line]:
 
 
 def _values(column: Any) -> list[Any]:
+    """Return the values of a column; BAD_STRING for strings that are not UTF-8."""
+    column = _in_microseconds(column)
     try:
-        values: list[Any] = _printed(column).to_pylist()
+        values: list[Any] = column.to_pylist()
         return values
     except UnicodeDecodeError:
-        return list(map(_value, column))
+        if len(column) == 1:
+            return [BAD_STRING]
+        return [_values(column.slice(i, 1))[0] for i in range(len(column))]
 
 
-def _value(scalar: Any) -> Any:
-    try:
-        return scalar.as_py()
-    except UnicodeDecodeError:
-        return BAD_STRING
+def _in_microseconds(column: Any) -> Any:
+    """Return a column of nanoseconds, which Python has not, in microseconds where all are whole.
 
-
-def _printed(column: Any) -> Any:
-    """Return a column as Python can have it: nanoseconds become microseconds where all of them are
-    whole, or else text, or for durations numbers."""
+    Others become text, or for durations numbers.
+    """
     types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
-    kind = column.type
+    kind, other = column.type, arrow.string()
     if not types.is_temporal(kind) or getattr(kind, "unit", "") != "ns":
         return column
     if types.is_timestamp(kind):
-        coarse, text = arrow.timestamp("us", kind.tz), arrow.string()
+        coarse = arrow.timestamp("us", kind.tz)
     elif types.is_duration(kind):
-        coarse, text = arrow.duration("us"), arrow.int64()
+        coarse, other = arrow.duration("us"), arrow.int64()
     else:
-        coarse, text = arrow.time64("us"), arrow.string()
+        coarse = arrow.time64("us")
     try:
         return column.cast(coarse)
     except arrow.ArrowInvalid:
-        return column.cast(text)
+        return column.cast(other)
 
 
 def _as_id(value: Any) -> Any:
-    """An id, which may be a date or the like; NaN is none."""
+    """Return an id, which may be a date or the like, but not NaN."""
     if isinstance(value, (str, int)) or value != value:
         return plain_value(value)
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def plain_value(value: Any, strings: bool = False) -> Any:
-    """Return a value as JSON has it, or as text; of bytes base64, or with `strings`, as Spark and
-    Hive have written strings, what they are in UTF-8."""
+    """Return a value as JSON has it, or as text.
+
+    Bytes become base64, or with `strings` text, since Spark and Hive have written strings as bytes.
+    """
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
@@ -205,11 +206,7 @@ def plain_value(value: Any, strings: bool = False) -> Any:
         return [plain_value(each, strings) for each in value]
     if not isinstance(value, bytes):
         return str(value)
-    if strings:
-        return _string(value, strings)
-    import base64  # for few columns
-
-    return base64.b64encode(value).decode()
+    return _string(value, True) if strings else binascii.b2a_base64(value, newline=False).decode()
 
 
 def _string(value: bytes | None, always: bool) -> Any:
@@ -221,14 +218,14 @@ def _string(value: bytes | None, always: bool) -> Any:
 
 
 def check_pyarrow() -> None:
-    """StageError where it is missing; it is loaded by those who read, after workers are forked."""
+    """StageError where it is missing; it is not loaded before workers are forked."""
     if importlib.util.find_spec("pyarrow") is None:
         raise StageError("Parquet needs the package pyarrow: python3 -m pip install pyarrow")
 
 
 @contextmanager
 def opened_parquet(path: str, name: str) -> Iterator[Any]:
-    """Open a pyarrow.parquet.ParquetFile; StageError for any other file."""
+    """Open a pyarrow.parquet.ParquetFile; StageError for another kind of file."""
     parquet = importlib.import_module("pyarrow.parquet")
     source = os.dup(sys.stdin.fileno()) if path == "-" else path
     with damage_named(name), open(source, "rb") as file:
@@ -242,7 +239,7 @@ def opened_parquet(path: str, name: str) -> Iterator[Any]:
 
 
 def _has(file: Any, field: str) -> bool:
-    """Return whether there is such a column, or a field inside of one, such as meta.body."""
+    """Return whether there is such a column, or a field inside a column, such as meta.body."""
     paths = (file.schema.column(i).path for i in range(len(file.schema)))
     return field in file.schema_arrow.names or any(f"{p}.".startswith(f"{field}.") for p in paths)
 
@@ -261,7 +258,7 @@ def damage_named(name: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reason = str(error).split("\n")[0]
-        raise StageError(f"{name}: is no Parquet file, or damaged: {reason}") from None
+        raise StageError(f"{name}: is not a Parquet file, or damaged: {reason}") from None
 
 
 def kept_parquet(
@@ -272,7 +269,7 @@ def kept_parquet(
     sink: IO[bytes],
     passed: Callable[[int], None],
 ) -> None:
-    """Write the rows that are not at the places `gone` (ascending): all columns, all types.
+    """Write the rows, all columns of them, that are not at the places `gone` (ascending).
 
     `first` is the place of the first row; `passed` is called with how many bytes have been read.
     """
@@ -283,8 +280,9 @@ def kept_parquet(
             held: list[Any] = []
             next_gone, done, size = next(gone, None), 0, 0
             rows, total = file.metadata.num_rows, _size(path)
-            groups = map(partial(_batches_of, file), range(file.num_row_groups))
-            for batch in chain.from_iterable(groups):
+            groups = range(file.num_row_groups)
+            of_groups = (batches(file, MOST_ROWS, None, i, 4 * READ_BYTES) for i in groups)
+            for batch in chain.from_iterable(of_groups):
                 stays = [True] * batch.num_rows
                 while next_gone is not None and next_gone < first + batch.num_rows:
                     stays[next_gone - first] = False
@@ -302,7 +300,7 @@ def kept_parquet(
 
 
 def _filtered(batch: Any, stays: list[bool]) -> list[Any]:
-    """Return the rows that are kept, as slices if pyarrow cannot filter a type (string_view)."""
+    """Return the rows that are kept; slices where pyarrow cannot filter a type (string_view)."""
     arrow = importlib.import_module("pyarrow")
     try:
         return [batch.filter(arrow.array(stays, arrow.bool_()))]
@@ -317,9 +315,3 @@ def _codec(file: Any) -> str:
         return "snappy"
     name: str = file.metadata.row_group(0).column(0).compression.lower()
     return "none" if name == "uncompressed" else name
-
-
-def _batches_of(file: Any, group: int) -> Iterator[Any]:
-    about = file.metadata.row_group(group)
-    size = max(1, min(MOST_ROWS, READ_BYTES * about.num_rows // max(about.total_byte_size, 1)))
-    return batches(file, size, None, group, 4 * READ_BYTES)

@@ -1,19 +1,16 @@
-r"""CSV and TSV → pieces of rows; and the rows that are kept.
+r"""CSV and TSV → pieces of rows; and the rows that are kept, byte for byte.
 
 The first row names the columns, unless --id and --text are numbers of columns.
 
-    csv   fields with commas between them; one that begins with a quote goes on to the next single
-          one, over commas and line ends, and two quotes in it are one (RFC 4180)
-    tsv   lines of fields with tabs between them; quotes around a whole field are removed, but
-          there is no line end in it, so that a row is a line
+    csv   fields separated by commas; one that begins with a quote goes on to the next single one,
+          over commas and line ends, and two quotes in it are one (RFC 4180)
+    tsv   lines of fields separated by tabs; quotes around a whole field are removed, but it has no
+          line end, so that a row is a line
 
-    1,"to be,⏎or not"⏎2,plain⏎     two rows: a quote counts where a field begins, and up to the
-                                    next one that is not doubled
+    1,"to be,⏎or not"⏎2,plain⏎     two rows
 
 A quote that is never closed would make one row of all that follows.  So a row longer than the limit
 ends at its first line end, and is a bad line; what follows is read as rows again.
-
-What is cut into rows stays as it was, byte for byte, so that it can be written again.
 """
 
 from __future__ import annotations
@@ -32,25 +29,24 @@ from neardup.reading import blocks
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, LINE_END, Piece, Start
 from neardup.reading.compressed import position
-from neardup.reading.missing_fields import check_columns
-from neardup.reading.text_rows import Fields, FlawedRow, Line, Row, json_line
+from neardup.reading.missing_fields import SEEN_ROWS, check_columns
+from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
 from neardup.runtime.errors import StageError
 
 QUOTE = b'"'
-MOST_BYTES = 4 * BLOCK_BYTES  # of which all quotes are looked at at once
+MOST_BYTES = 4 * BLOCK_BYTES  # whose quotes are found all at once
 END_OF_FIELD = re.compile(rb",|\r\n|\n|\r")
 BESIDE_QUOTES = np.frombuffer(b',\r\n"', np.uint8)  # outside of a quoted field, or doubled
-SEEN_ROWS = 100
 LARGEST_FIELD = (1 << 31) - 1
-QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+QUOTED = re.compile(r'"(?:[^"]|"")*"')
 NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pythons reads no NUL
 
 
 def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int, bytes, str]]:
-    """(number of the first row, whole rows, ""), some at a time; or one row alone that is none, and
-    why.  Blank rows count.  A last row without a line end is given one.
+    """Yield (number of the first row, whole rows, ""), or of one bad row (number, it, its flaw).
 
-    StageError for one line longer than the limit, which is no CSV.
+    Blank rows count.  A last row without a line end is given one.  StageError for a line longer
+    than the limit: the file is not CSV.
     """
     number, held = 1, stream.read(BLOCK_BYTES).removeprefix(codecs.BOM_UTF8)
     ended = False
@@ -64,12 +60,14 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
         ends = row_ends(held, ended)
         if too_long := np.flatnonzero(np.diff(ends, prepend=0) > max_row).tolist():
             ends = ends[: too_long[0]]
-        for count, data in _portions(held, ends):
-            yield number, data, ""
-            number += count
-        if len(ends):
-            held = held[int(ends[-1]) :]
-        elif held and (ended or len(held) > max_row):
+        first = begin = 0
+        while first < len(ends):
+            last = max(int(np.searchsorted(ends, begin + BLOCK_BYTES, "right")), first + 1)
+            end = int(ends[last - 1])
+            yield number, held[begin:end], ""
+            number, first, begin = number + last - first, last, end
+        held = held[begin:]
+        if not len(ends) and held and (ended or len(held) > max_row):
             line = LINE_END.search(held)
             if not line:
                 raise StageError(f"{name}: row {number}: {flaws.LINE_TOO_LONG}; is this CSV?")
@@ -78,18 +76,8 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
             number, held = number + 1, held[line.end() :]
 
 
-def _portions(data: bytes, ends: np.ndarray) -> Iterator[tuple[int, bytes]]:
-    """Yield the rows that end at `ends` in blocks: (how many, their bytes)."""
-    first = begin = 0
-    while first < len(ends):
-        last = max(int(np.searchsorted(ends, begin + BLOCK_BYTES, "right")), first + 1)
-        end = int(ends[last - 1])
-        yield last - first, data[begin:end]
-        first, begin = last, end
-
-
 def row_ends(data: bytes, ended: bool = True) -> np.ndarray:
-    r"""int64: where each whole row ends; unless `ended`, more may follow.
+    r"""Return where each whole row ends (int64); unless `ended`, more may follow.
 
     >>> row_ends(b'1,"a\nb"\r\n2,"c\n').tolist()
     [9]
@@ -111,7 +99,7 @@ def row_ends(data: bytes, ended: bool = True) -> np.ndarray:
 
 
 def _plainly_quoted(data: np.ndarray, quotes: np.ndarray) -> bool:
-    """Return whether quotes are around fields, or doubled in them: then every other one opens."""
+    """Return whether quotes are around fields or doubled, so that every other one opens."""
     opening, closing = quotes[0::2], quotes[1::2]
     before = data[opening[opening > 0] - 1]
     after = data[closing[closing < len(data) - 1] + 1]
@@ -121,34 +109,31 @@ def _plainly_quoted(data: np.ndarray, quotes: np.ndarray) -> bool:
 def _by_fields(data: bytes, stop: int) -> Iterator[int]:
     """Yield where each row ends, for any data, field by field."""
     at = 0
-    while (end := _end_of_field(data, at, stop)) is not None:
+    while True:
+        if data[at : at + 1] == QUOTE:
+            at = data.find(QUOTE, at + 1, stop) + 1
+            while at and data[at : at + 1] == QUOTE:  # doubled
+                at = data.find(QUOTE, at + 1, stop) + 1
+            if not at:
+                return
+        end = END_OF_FIELD.search(data, at, stop)
+        if not end:
+            return
         at = end.end()
         if end[0] != b",":
             yield at
 
 
-def _end_of_field(data: bytes, at: int, stop: int) -> re.Match[bytes] | None:
-    if data[at : at + 1] == QUOTE:
-        at = data.find(QUOTE, at + 1, stop) + 1
-        while at and data[at : at + 1] == QUOTE:  # doubled
-            at = data.find(QUOTE, at + 1, stop) + 1
-        if not at:
-            return None
-    return END_OF_FIELD.search(data, at, stop)
-
-
 class TableRows(NamedTuple):
-    """Some rows of a table as they are in its file: the number of the first one, from 1."""
+    """Some rows of a table as they are in its file."""
 
-    number: int
+    number: int  # of the first one, from 1
     data: bytes
-    flaw: str = ""  # why it is none, as in Piece
+    flaw: str = ""  # of one bad row, as in Piece
 
 
 class Table(NamedTuple):
-    """An open table: its first row, b"" without one, and the others."""
-
-    header: bytes
+    header: bytes  # the first row, or b""
     rows: Iterator[TableRows]
 
 
@@ -159,13 +144,11 @@ def separated_pieces(
     with blocks.opened_lines(path, name, start) as stream:
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
         header = next(split_rows(kind, table.header), [])
-        first_rows = partial(_first_rows, kind, header, table)
-        if table.header and not fields.numbered:
-            check_columns(header, fields, name, first_rows)
+        if table.header:
+            check_columns(header, fields, name, partial(_first_rows, kind, header, table))
         columns = fields.places(header) if table.header or fields.numbered else {}
-        width = 0 if fields.numbered else len(header)
+        rows = partial(rows_of, kind, columns, len(header))
         for number, data, flaw in table.rows:
-            rows = partial(rows_of, kind, columns, width)
             parts = partial(iter, (data.rstrip(b"\r\n"),)) if flaw else partial(map, rows, (data,))
             yield Piece(number, parts, flaw, "row", position(stream))
 
@@ -185,7 +168,7 @@ def opened_table(
     max_line: int,
     start: Start = blocks.WHOLE_FILE,
 ) -> Table:
-    """Open a table; StageError where the row of the names of the columns cannot be read."""
+    """Open a table; StageError where its header cannot be read."""
     if kind == "csv":
         found = (TableRows(*some) for some in whole_rows(stream, name, max_line))
     else:
@@ -215,10 +198,8 @@ def header_of(kind: str, stream: IO[bytes], name: str) -> list[str]:
 def kept_rows(
     table: Table, first: int, gone: Iterator[int], with_header: bool = True
 ) -> Iterator[bytes]:
-    """The bytes of a CSV without the rows at the places `gone` (ascending).
-
-    `first` is the place of the first row.
-    """
+    """Yield the bytes of a CSV, whose first row has place `first`, but for the rows at `gone`
+    (ascending places)."""
     if with_header:
         yield table.header
     next_gone = next(gone, None)
@@ -233,7 +214,7 @@ def kept_rows(
 
 
 def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
-    r"""The fields of each row, [] of a blank one; bytes that are not UTF-8 are lone surrogates.
+    r"""Yield the fields of each row, [] for a blank one; bytes not in UTF-8 are lone surrogates.
 
     >>> list(split_rows("csv", b'a,"b, ""c"" d"\n\nd,e\n'))
     [['a', 'b, "c" d'], [], ['d', 'e']]
@@ -247,18 +228,14 @@ def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
         csv.field_size_limit(LARGEST_FIELD)
         yield from csv.reader(io.StringIO(text, newline=""))
         return
+    quoted = QUOTED.fullmatch
     for line in re.split("\r\n|\n|\r", text)[:-1]:
         fields = line.split("\t") if line.strip() else []
-        yield [_unquoted(field) if field[:1] == '"' else field for field in fields]
-
-
-def _unquoted(field: str) -> str:
-    found = QUOTED.fullmatch(field)
-    return found[1].replace('""', '"') if found else field
+        yield [f[1:-1].replace('""', '"') if f[:1] == '"' and quoted(f) else f for f in fields]
 
 
 def rows_of(kind: str, columns: dict[str, int], width: int, data: bytes) -> list[Line]:
-    """The rows, b"" for a blank one; `width` is how many fields one has, if known."""
+    """Return the rows, b"" for a blank one; `width` is the number of fields, 0 for any."""
     least = max(columns.values(), default=0) + 1
     sound = not flaws.flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
     rows: list[Line] = []
@@ -270,12 +247,8 @@ def rows_of(kind: str, columns: dict[str, int], width: int, data: bytes) -> list
             rows.append(FlawedRow.of(flaws.WRONG_FIELDS if width else flaws.TOO_FEW_FIELDS, shown))
         else:
             row = {name: fields[column] for name, column in columns.items()}
-            rows.append(row if sound else _checked(row))
+            if not sound:
+                row = {name.replace(NUL, "\0"): v.replace(NUL, "\0") for name, v in row.items()}
+            flawed = not sound and flaws.flaw_in(json_line(row))
+            rows.append(FlawedRow.of(flaws.NOT_UTF8, json_line(row)) if flawed else row)
     return rows
-
-
-def _checked(row: dict[str, str]) -> Row | FlawedRow:
-    """A row that may have NUL bytes, or that may not be UTF-8."""
-    row = {name.replace(NUL, "\0"): value.replace(NUL, "\0") for name, value in row.items()}
-    line = json_line(row)
-    return FlawedRow.of(flaws.NOT_UTF8, line) if flaws.flaw_in(line) else row

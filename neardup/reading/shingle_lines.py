@@ -1,12 +1,11 @@
-"""Lines of shingles → batches: an id and integers, with weights or without.
+"""Lines of shingles → batches: an id and integers, with or without weights.
 
     VIDEO_7 12 5 12            a set of integers from 0 to 2^64-1, in any order, repeats allowed
     VIDEO_7 12:0.5 5:2 9       with --weights own: a weight is a decimal number above 0, up to
-                               1,000,000, read to six decimals and kept as whole millionths; a
-                               shingle without one weighs 1
+                               1,000,000, kept in whole millionths; a shingle without one weighs 1
 
-Lines end with LF, CRLF or CR, as in Hadoop, and blank lines are not records.  The numbers of a
-block are found and read all at once, by numpy.
+Lines end with LF, CRLF or CR, as in Hadoop, and blank lines are not records.  numpy finds and reads
+all numbers of a block at once.
 """
 
 import re
@@ -21,18 +20,18 @@ from neardup.sets.ragged import Batch, Ragged, distinct, in_rows
 
 MOST = (1 << 64) - 1
 LONGEST = 20  # digits, but for leading zeros
-BEFORE = 8  # bytes that are looked at before the end of a number
-CACHE_NUMBERS = 1 << 16  # looked at together: a line may have millions
+BEFORE = 8  # bytes that are read before the end of a number
+CACHE_NUMBERS = 1 << 16  # read together: a line may have millions
 ZEROS = np.uint64(0x3030303030303030)
-# Pairs of digits, pairs of pairs, and the halves: factor, shift, mask.  Of the bytes a, b of a pair
-# (times 10·2^8 + 1) b + 10·a is in the second one, and the shift brings it to the first.
+# Factor, shift and mask for pairs of digits, pairs of pairs, and the halves.  Bytes a, b of a pair,
+# times 10·2^8 + 1, have 10·a + b in the second byte, and the shift brings it to the first.
 STEPS = (
     (10 << 8 | 1, 8, 0x00FF00FF00FF00FF),
     (100 << 16 | 1, 16, 0x0000FFFF0000FFFF),
     (10000 << 32 | 1, 32, 0x00000000FFFFFFFF),
 )
 BLANKS = rb"([ \t\v\f])[ \t\v\f]+"
-FRONT = b"0" * BEFORE + b"\n"  # a line end, and before it nothing that would be looked at
+FRONT = b"0" * BEFORE + b"\n"  # a line end, and before it what a window may cover
 WEIGHED = rb"[0-9]+:[0-9.eE+-]+"
 ONE = 10**6
 MOST_WEIGHT = 10**6 * ONE
@@ -43,11 +42,10 @@ WEIGHT_CACHE = 1 << 16
 def decimals(
     text: np.ndarray, ends: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Read the runs of so many digits that end before `ends` as uint64; return them, and which of
-    them (int64) are above 2^64-1.
+    """Return the runs of digits before `ends` as uint64, and which (int64) are above 2^64-1.
 
-    text: uint8; ends, lengths: int64; eight bytes at least are before each end.  The value of a run
-    that is above, or of no digits, is anything.
+    text: uint8; ends, lengths: int64, with at least eight bytes before each end.  The value of a
+    run that is above, or has no digits, is undefined.
 
     Subtle: numbers are read eight digits at a time, from the right.  `windows[e]` is the eight
     bytes before place e as one word, and one shift clears those left of the number:
@@ -74,17 +72,17 @@ def decimals(
             over = (higher > bound) | (higher == bound) & (values[longer] > below)
             large += longer[over & (lengths[longer] <= LONGEST)].tolist()
         values[longer] += higher * np.uint64(10**place)
-    for i in np.flatnonzero(lengths > LONGEST).tolist():  # nothing but leading zeros may be there
-        digits = text[ends[i] - lengths[i] : ends[i]].tobytes().lstrip(b"0")
-        if len(digits) <= LONGEST and int(digits or b"0") <= MOST:
-            values[i] = int(digits or b"0")
+    for i in np.flatnonzero(lengths > LONGEST).tolist():  # there may be leading zeros
+        digits = text[ends[i] - lengths[i] : ends[i]].tobytes()
+        if _is_shingle(digits):
+            values[i] = int(digits.lstrip(b"0") or b"0")
         else:
             large.append(i)
     return values, np.array(large, np.int64)
 
 
 def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The last min(length, 8) characters of each word, all of them digits, as one number."""
+    """Return the last min(length, 8) characters of each word, all digits, as one number."""
     outside = np.maximum(8 - lengths, 0).view(np.uint64)
     outside <<= np.uint64(3)  # bits
     words = words ^ ZEROS
@@ -98,38 +96,32 @@ def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 class ShingleLines(NamedTuple):
-    """The lines of a block that are not blank, and the T tokens behind their n ids; int64 arrays.
+    """The n lines of a block that are not blank, and the T tokens behind their ids, in int64."""
 
-    text: the block behind `FRONT`, in which all places are; digits: (T,), how many a token begins
-    with; stops, ends: (T,), where these digits end, and the token, one array where all tokens are
-    numbers; sizes: (n,), how many tokens a line has; numbers: (n,), of the lines; heads, tails:
-    (n,), where a line's first token starts, and its last one ends.
-    """
-
-    text: bytes
+    text: bytes  # the block behind `FRONT`, in which all places are
     ids: list[bytes]
-    digits: np.ndarray
-    stops: np.ndarray
-    ends: np.ndarray
-    sizes: np.ndarray
-    numbers: np.ndarray
-    heads: np.ndarray
-    tails: np.ndarray
+    digits: np.ndarray  # (T,): with how many digits each token begins
+    stops: np.ndarray  # (T,): where these end
+    ends: np.ndarray  # (T,): where each token ends; the same array if all tokens are numbers
+    sizes: np.ndarray  # (n,): tokens
+    numbers: np.ndarray  # (n,)
+    heads: np.ndarray  # (n,): where the first token starts
+    tails: np.ndarray  # (n,): where the last token ends
 
     @property
     def owner(self) -> np.ndarray:
-        """int64 (T,): which line each token is of."""
+        """The line of each token, int64 (T,)."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def shingles(self) -> tuple[np.ndarray, np.ndarray]:
-        """The number that each token begins with (uint64), and whether that is none (bool)."""
+        """Return the number at the start of each token (uint64), and whether it is wrong."""
         values, large = decimals(np.frombuffer(self.text, np.uint8), self.stops, self.digits)
         wrong = self.digits == 0
         wrong[large] = True
         return values, wrong
 
     def with_any(self, wrong: np.ndarray) -> np.ndarray:
-        """bool (n,): which lines have a token that is wrong (bool (T,))."""
+        """Return which lines have a wrong token, bool (n,), of bool (T,)."""
         flawed = np.zeros(len(self.sizes), dtype=bool)
         if wrong.any():
             flawed[self.owner[wrong]] = True
@@ -140,8 +132,6 @@ def parse_shingle_lines(
     block: bytes, gather: Gather = Ragged.from_unsorted
 ) -> tuple[Batch, list[BadLine]]:
     r"""Parse whole lines (the block ends with a line end) of `ID SHINGLE…`.
-
-    `gather` makes rows of shingles laid end to end, and of how many there are in each.
 
     >>> batch, bad = parse_shingle_lines(b"v1 7 3 7\nv2\nv3 1 -2\n")
     >>> batch.ids, batch.sets.row(0).tolist()
@@ -162,11 +152,11 @@ def parse_shingle_lines(
 
 
 def split(block: bytes) -> ShingleLines:
-    """Where the lines and tokens of a block are, which ends with a line end.
+    """Find the lines and tokens of a block, which ends with a line end.
 
-    Nearly all that is no digit parts two numbers: so only such *marks* are looked at, the first of
-    which is a line end before the block.  A token opens at the mark before it, and closes at the
-    one behind it; those of a number are neighbours.
+    Only *marks* are looked at, the bytes that are not digits, since nearly all of them separate two
+    numbers; the first is a line end before the block.  A token opens at the mark before it, and
+    closes at the one behind it.
 
         ⏎  V  _  7  ␣  1  2  ␣  5  ⏎      text
         0  1  2     3        4     5      marks; of a long word only those at both ends
@@ -210,7 +200,7 @@ def split(block: bytes) -> ShingleLines:
 
 
 def _line_ends(marks: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-    """Return which marks end a line (LF, CR LF or CR), without the one before the block."""
+    """Return the marks that end a line (LF, CR LF or CR), but for the one before the block."""
     ends = kinds == ord("\n")
     if (returns := np.flatnonzero(kinds == ord("\r"))).size:
         after = np.minimum(returns + 1, len(kinds) - 1)
@@ -222,10 +212,7 @@ def _line_ends(marks: np.ndarray, kinds: np.ndarray) -> np.ndarray:
 def sorted_out(
     lines: ShingleLines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
 ) -> tuple[np.ndarray, list[BadLine]]:
-    """Return which lines are records (bool (n,)), and the others.
-
-    `why` returns the first flaw in the tokens of a line that is flawed (bool (n,)).
-    """
+    """Return which lines are records (bool (n,)), and the others; `why` returns a line's flaw."""
     flawed = flawed | (lines.sizes == 0)
     if not lines.text.isascii() or b"\0" in lines.text:
         flawed |= [flaw_in(id_) is not None for id_ in lines.ids]
@@ -240,7 +227,7 @@ def sorted_out(
 
 
 def batch_of(lines: ShingleLines, good: np.ndarray, sets: Ragged) -> Batch:
-    """The records on those lines that are good (bool (n,))."""
+    """Return the records on good lines (bool (n,))."""
     ids = lines.ids
     if not good.all():
         ids = [id_ for id_, kept in zip(ids, good.tolist()) if kept]
@@ -248,7 +235,7 @@ def batch_of(lines: ShingleLines, good: np.ndarray, sets: Ragged) -> Batch:
 
 
 def flaw_in_shingles(tokens: list[bytes]) -> str:
-    """Return what is wrong with the first token that is not a shingle; "" where all are."""
+    """Return the flaw of the first token that is not a shingle, or ""."""
     wrong = next((token for token in tokens if not _is_shingle(token)), None)
     if wrong is None:
         return ""
@@ -267,7 +254,7 @@ def _is_shingle(token: bytes) -> bool:
 
 
 class Millionths(dict[bytes, int]):
-    """The text of a weight → millionths, 0 where it is not a weight; remembered."""
+    """The text of a weight → millionths, or 0 where it is not a weight; a cache."""
 
     def __missing__(self, text: bytes) -> int:
         if len(self) >= WEIGHT_CACHE:
@@ -300,19 +287,14 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
     weights[heavy] = [MILLIONTHS[lines.text[a:b]] for a, b in spans]
     owner = lines.owner
     flawed = lines.with_any(wrong | (weights == 0))
-    flawed[_with_repeats(values, owner)] = True
+    order = in_rows(values, owner)
+    same = values[order][1:] == values[order][:-1]
+    same &= owner[order][1:] == owner[order][:-1]
+    flawed[distinct(owner[order][1:][same])[0]] = True
     good, bad = sorted_out(lines, flawed, _flaw)
     kept = np.repeat(good, lines.sizes)
     sets = Ragged.summed(values[kept], lines.sizes[good], weights[kept])
     return batch_of(lines, good, sets), bad
-
-
-def _with_repeats(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """Return which rows have a value twice."""
-    order = in_rows(values, owner)
-    same = values[order][1:] == values[order][:-1]
-    same &= owner[order][1:] == owner[order][:-1]
-    return distinct(owner[order][1:][same])[0]
 
 
 def _flaw(tokens: list[bytes]) -> str:

@@ -4,34 +4,31 @@
     word:K:bag  char:K:bag  the bag: a run seen before is another shingle, run#2, run#3, …
     spot:C:D                the spots: chains of C words, D words apart
 
-The text is first made canonical, so that what a reader takes for the same text is the same text:
-Unicode NFC, case folded, and every run of white space squeezed to one blank.  A text of fewer than
-K words or characters is one shingle, so that equal short texts are still found.
+The text is first made canonical: Unicode NFC, case folded, and every run of white space squeezed to
+one blank.  A text of fewer than K words or characters is one shingle, so that equal short texts are
+still found.
 
 Words are separated by white space.  In scripts without blanks between words each letter is a word,
-or else a whole sentence would be one, and a copy with one letter changed would share no word:
+since a copy of a sentence with one letter changed would otherwise share no word:
 
     to be or not   →  to, be, or, not
     東京に行く      →  東, 京, に, 行, く
     ไปไหน         →  ไ, ป, ไ, ห, น        a vowel sign or tone mark is part of the letter before it
 
-The table does not depend on the Unicode version of the running Python: it is Scripts.txt and
-DerivedGeneralCategory.txt (M*) of Unicode 17.0.  Voicing marks of kana, which belong to no script,
-are marks here; the length mark ー is a word of its own.
+The table is that of Unicode 17.0 (Scripts.txt, and M* of DerivedGeneralCategory.txt), whatever the
+version of Python.  Voicing marks of kana are marks here; the length mark ー is a word of its own.
 
 Spots are shingles that begin at stop words (SpotSigs; Theobald, Siddharth, Paepcke 2008): an
-antecedent and the chain of the next C words after it.  From the antecedent, and then from each word
-of the chain, go D words on in the text, and where that is a stop word, on to the next word that is
-not.  A chain that the end of the text cuts off gives no spot.
+antecedent and a chain of C words after it.  Each word of the chain is D words behind the one before
+it, or if that is a stop word, the next one that is not.  A chain that the end of the text cuts off
+gives no spot.
 
-An antecedent is a word that running prose cannot do without and that headlines, menus and lists of
-links mostly lack, so that what follows it is likely to be the article itself: articles, forms of
-be, do, have and say, and words that point.  Every antecedent is a stop word.  Both lists are folded
-as `canonical` folds a text, and belong to the format: another list gives other shingles.  Words of
-spots are taken without the punctuation around them, so that "the," is an antecedent too.
+Antecedents are stop words that running prose needs and that headlines, menus and lists of links
+mostly lack: articles, forms of be, do, have and say, and demonstratives.  Another list would give
+other shingles.  Punctuation around words is ignored, so that "the," is an antecedent too.
 
-A word is hashed by BLAKE2b of what it is in UTF-8.  The hashes of many words are asked for as
-bytes, 8 for each, which costs half of what numbers would.
+A word is hashed by BLAKE2b of its UTF-8.  Hashes are kept as 8 bytes, which join twice as fast as
+numbers.
 """
 
 from __future__ import annotations
@@ -52,27 +49,22 @@ from neardup.sets.ragged import spans
 from neardup.sets.weighted_sets import numbered
 
 HASH_BYTES = 8
-MOST_WORDS = 1 << 16  # that are remembered: some 10 MB; those that are frequent soon are again
-_UNFED = blake2b(digest_size=HASH_BYTES)  # a copy of it takes half the time of another one
+MOST_WORDS = 1 << 16  # in the cache: some 10 MB
+_UNFED = blake2b(digest_size=HASH_BYTES)  # copied in half the time that a new one takes
 
 PUNCTUATION = string.punctuation + "“”„‟‘’‚‛«»‹›…–—―·•¿¡"
 RUNS = "(word|char):([0-9]{1,3})(:bag)?"
 SPOTS = "spot:([0-9]{1,3}):([0-9]{1,3})"
 MAX_WIDTH = 100
-# ASCII as `str.lower` and `str.split` take it: bytes.split knows no blanks from 28 to 31.
+# As `str.lower` and `str.split` treat ASCII: bytes.split takes 28 to 31 for no blanks.
 FOLDED = bytes(range(256)).lower().replace(bytes(range(28, 32)), b"    ")
-# Texts without letters of SCRIPTS are recognised fast: by their bytes, or by a few ranges.
+# These recognise most texts without letters of SCRIPTS fast.
 _ELSEWHERE = "[^\0-\u0e00\u2000-\u2e7f\uac00-\ud7ff]"
 _ONE_OR_TWO_BYTES = bytes(range(0xE0))  # of UTF-8: all letters up to U+07FF
 
 
 class WordHashes(dict[bytes, bytes]):
-    """Word → its hash, remembered for the next time.
-
-    >>> hashes = WordHashes()
-    >>> numbers(hashes.of([b"to", b"be", b"to"])).tolist()
-    [17317425407431806273, 2924855485883047595, 17317425407431806273]
-    """
+    """Word → its hash, in a cache."""
 
     def __missing__(self, word: bytes) -> bytes:
         if len(self) >= MOST_WORDS:
@@ -83,12 +75,12 @@ class WordHashes(dict[bytes, bytes]):
         return hash_
 
     def of(self, words: Iterable[bytes]) -> bytes:
-        """Return the hashes of all these words, end to end."""
+        """Return the hashes of words, end to end."""
         return b"".join(map(self.__getitem__, words))
 
 
 def numbers(hashes: bytes) -> np.ndarray:
-    """uint64: hashes laid end to end."""
+    """Return hashes that are laid end to end, as uint64."""
     return np.frombuffer(hashes, "<u8").astype(np.uint64, copy=False)
 
 
@@ -103,7 +95,7 @@ SCRIPTS = {
         "30A1-30FA 30FD-30FF 31F0-31FF 32D0-32FE 3300-3357 FF66-FF6F FF71-FF9D 1AFF0-1AFF3 "
         "1AFF5-1AFFB 1AFFD-1AFFE 1B000 1B120-1B122 1B124-1B128 1B155 1B164-1B168"
     ),
-    "Thai": ("0E01-0E3A 0E40-0E5B"),
+    "Thai": "0E01-0E3A 0E40-0E5B",
     "Lao": (
         "0E81-0E82 0E84 0E86-0E8A 0E8C-0EA3 0EA5 0EA7-0EBD 0EC0-0EC4 0EC6 0EC8-0ECE 0ED0-0ED9 "
         "0EDC-0EDF"
@@ -121,16 +113,12 @@ MARKS = (
 
 
 def _class(ranges: str) -> str:
-    """Return ranges of code points as the inside of a regular expression's character class.
-
-    >>> _class("0E31 0E34-0E3A") == "\\u0e31\\u0e34-\\u0e3a"
-    True
-    """
+    """Return ranges of code points as the inside of a regular expression's character class."""
     return re.sub("[0-9A-F]+", lambda code: chr(int(code[0], 16)), ranges).replace(" ", "")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text; each letter of SCRIPTS is a word, with the marks behind it.
+    """Return the words of a text; each letter of SCRIPTS is a word, with the marks behind it.
 
     >>> words("Kafka: 海辺の Kafka"), words("ที่นี่")
     (['Kafka:', '海', '辺', 'の', 'Kafka'], ['ที่', 'นี่'])
@@ -139,11 +127,7 @@ def words(text: str) -> list[str]:
 
 
 def joined(words: Iterable[str]) -> str:
-    """Return words as a text, without blanks beside letters of SCRIPTS.
-
-    >>> joined(["to", "be"]), joined(["海", "辺", "の", "Kafka"])
-    ('to be', '海辺のKafka')
-    """
+    """Return words as a text, without blanks beside letters of SCRIPTS."""
     text = " ".join(words)
     return _blank().sub("", text) if _may_be_unspaced(text) else text
 
@@ -153,9 +137,9 @@ def _may_be_unspaced(text: str) -> bool:
     return bool(some and re.search(_ELSEWHERE, text))
 
 
+# Compiled when the first such text is met, which takes milliseconds.
 @lru_cache(maxsize=1)
 def _word() -> re.Pattern[str]:
-    """Compiled when the first such text is met: it takes milliseconds."""
     unspaced = _class(" ".join(SCRIPTS.values()))
     return re.compile(rf"[{unspaced}][{_class(MARKS)}]*|[^\s{unspaced}]+")
 
@@ -193,22 +177,17 @@ STOP_WORDS = ANTECEDENTS | frozenset(_OTHERS.split())
 
 
 def bare_words(words: Iterable[str]) -> list[str]:
-    """The same without the punctuation around them.
-
-    >>> bare_words("“the end,” she said - don't!".split())
-    ['the', 'end', 'she', 'said', "don't"]
-    """
+    """Return words without the punctuation around them."""
     return [bare for word in words if (bare := word.strip(PUNCTUATION))]
 
 
 def spots(
     words: Sequence[str], ids: np.ndarray, sizes: np.ndarray, chain: int, distance: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The spots of texts of so many words (int64), laid end to end: in order and with repeats
-    (uint64), and how many each text has (int64); each is hashed as a run of its words.
+    """Return the spots of texts, with repeats (uint64), and how many each text has (int64).
 
-    `ids` (uint64, shape (n,)) holds the hashes of the words.  Here "a" is followed by rainy and
-    morning, "the" by tram and late, and the chain of "was" is cut off:
+    words, ids: of all texts end to end, and their hashes (uint64); sizes: words of each (int64).
+    Here "a" is followed by rainy and morning, "the" by tram and late, and "was" has no chain:
 
     >>> words = "on a rainy morning the tram was late".split()
     >>> spots(words, np.arange(8, dtype=np.uint64), np.array([8]), chain=2, distance=1)[1].tolist()
@@ -228,18 +207,14 @@ def spots(
 
 
 def _following(is_stop: np.ndarray) -> np.ndarray:
-    """For each place 0 … n, the first from there on that holds no stop word; n if there is none.
-
-    >>> _following(np.array([True, False, True])).tolist()
-    [1, 1, 3, 3]
-    """
+    """Return for each place 0 … n the first from there on without a stop word, or n."""
     places = np.arange(len(is_stop) + 1)
     places[:-1][is_stop] = len(is_stop)
     return np.minimum.accumulate(places[::-1])[::-1]
 
 
 def canonical(text: str) -> str:
-    """NFC, case folded, white space squeezed and trimmed.
+    """Return a text in NFC, case folded, with its white space squeezed and trimmed.
 
     >>> canonical("  The\\tSAME \\n Straße ")
     'the same strasse'
@@ -255,19 +230,12 @@ def _folded(text: str) -> str:
 
 
 def canonical_words(text: str) -> list[str]:
-    """
-    >>> canonical_words("The  SAME\\t東京")
-    ['the', 'same', '東', '京']
-    """
+    """Return the words of the canonical text."""
     return words(_folded(text))
 
 
 def utf8_words(text: str) -> list[bytes]:
-    """The same in UTF-8.
-
-    >>> utf8_words("The\\tSAME Straße")
-    [b'the', b'same', b'strasse']
-    """
+    """Return the words of the canonical text in UTF-8."""
     if text.isascii():
         return text.encode().translate(FOLDED).split()
     return " ".join(canonical_words(text)).encode().split()
@@ -291,7 +259,7 @@ class Shingler:
 
     @classmethod
     def parse(cls, text: str) -> Shingler:
-        """Read "word:3", "char:5:bag" or "spot:2:1"; ValueError says what the forms are."""
+        """Read "word:3", "char:5:bag" or "spot:2:1"; ValueError."""
         made = None
         if match := re.fullmatch(RUNS, text):
             made = cls(match[1], int(match[2]), bag=bool(match[3]))
@@ -310,18 +278,11 @@ class Shingler:
         return f"{self.unit}:{self.width}" + ":bag" * self.bag
 
     def __call__(self, text: str) -> np.ndarray:
-        """Return the shingles (uint64), in order and, but for bags, with repeats.
-
-        There are none in an empty text, and in one without a spot.
-        """
+        """Return the shingles (uint64) in order, with repeats unless in a bag."""
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the shingles of many texts, end to end, and how many each has (int64).
-
-        >>> Shingler.parse("char:3").many(["to be", "", "or"])[1].tolist()
-        [3, 0, 1]
-        """
+        """Return the shingles of many texts, end to end, and how many each has (int64)."""
         if self.unit == "spot":
             return self._spots(texts)
         if self.unit == "char":
@@ -342,17 +303,16 @@ class Shingler:
 
 
 def characters(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The hash of each character of some texts (uint64), end to end, and their lengths (int64)."""
+    """Return the hashes of all characters, end to end (uint64), and each text's length (int64)."""
     codes = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4")
     return mix(codes.astype(np.uint64)), np.array([len(text) for text in texts], dtype=np.int64)
 
 
 def runs(units: np.ndarray, sizes: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """The hash of every run of `width` units (uint64) of rows of so many units (int64), end to end;
-    of all units of a row together where they are fewer.  And how many each row has (int64).
+    """Return the hashes of all runs of `width` units, and how many each row has (int64).
 
-    >>> runs(np.arange(8, dtype=np.uint64), np.array([5, 0, 2, 1]), width=3)[1].tolist()
-    [3, 0, 1, 1]
+    units: of all rows end to end (uint64); sizes: units of each row (int64).  A row with fewer
+    units has one run.
     """
     counts = np.where(sizes < width, np.minimum(sizes, 1), sizes - width + 1)
     starts, places = np.cumsum(sizes) - sizes, np.cumsum(counts) - counts

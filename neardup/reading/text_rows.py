@@ -4,12 +4,11 @@
     JSON lines  {"id": "a", "text": "to be or not to be"}
     tables      their rows as dictionaries, a list of them instead of a block of lines
 
-A JSON line and a row of a table are the same from here on: a dictionary, in which `Fields` names
-the id and the text (--id, --text).  Rows, and not columns: a JSON line comes as a dictionary, each
-row has flaws of its own, and a field may be inside of another one.
+A JSON line and a row of a table are both a dictionary, in which `Fields` names the id and the text
+(--id, --text).  Rows, not columns: each has flaws of its own, and fields may be nested.
 
 A text may be a list of integers, which are the shingles then.  The id is a string or a whole
-number; a row without one has the number of its line, or is a bad line where --id names a field.
+number; a row without one gets the number of its line, or is a bad line where --id names a field.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Text(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A line or row of a block: what it holds; or why it is no record, and its bytes."""
+    """A line or row of a block: what it holds, or why it is not a record, and its bytes."""
 
     number: int  # in its block, from 0
     id: bytes = b""  # b"" if it has none
@@ -57,7 +56,7 @@ Row = dict[str, Any]
 
 
 class FlawedRow(bytes):
-    """What a message shows of a row of a table that cannot be read, and why it cannot."""
+    """A row of a table that cannot be read, as a message shows it, and why it cannot."""
 
     flaw: str
 
@@ -73,7 +72,7 @@ Lines = Union[bytes, "list[Line]"]  # a block of JSON lines, or some rows
 
 
 class FlawError(ValueError):
-    """Why a line is no record."""
+    """Why a line is not a record."""
 
 
 def text_parser(
@@ -83,7 +82,7 @@ def text_parser(
     gather: Gather = Ragged.from_unsorted,
     gather_integers: Gather = Ragged.from_unsorted,
 ) -> Parser:
-    r"""A parser of blocks: `records` are those of one, `text_lines` or `row_records`.
+    r"""Return a parser of blocks; `records` is `text_lines` or `row_records`.
 
     >>> parse = text_parser(text_lines, Shingler.parse("word:3"))
     >>> batch, bad = parse(b"a\tto be or not to be\nb to be  OR not\n")
@@ -112,11 +111,7 @@ def text_parser(
 def batch_of_texts(
     texts: Iterable[Text], shingler: Shingler, clean: Cleaning, gather: Gather
 ) -> Batch:
-    """The records of some texts; `gather` makes sets of their shingles.
-
-    There may be no shingles in a text of which cleaning leaves nothing, or that has no spots: such
-    records are only counted.
-    """
+    """Return the records of some texts; those without shingles are only counted."""
     some = list(texts)
     whole = [text for _, _, text in some]
     values, sizes = shingler.many(list(map(clean, whole)) if clean.names else whole)
@@ -131,7 +126,7 @@ def batch_of_texts(
 
 
 def _together(texts: Batch, integers: list[Record], gather: Gather) -> Batch:
-    """Join records of texts and of integers in the order of their lines."""
+    """Join records of texts and of lists of integers in the order of their lines."""
     rows = [np.asarray(record.content) for record in integers]
     sets = gather(np.concatenate(rows), np.array([len(row) for row in rows], dtype=np.int64))
     numbers = np.array([record.number for record in integers], np.uint64)
@@ -143,11 +138,7 @@ def _together(texts: Batch, integers: list[Record], gather: Gather) -> Batch:
 
 
 def text_lines(block: bytes) -> Iterator[Record]:
-    r"""The lines of text that are not blank.
-
-    >>> [(line.id, line.content, line.flaw) for line in text_lines(b"a\tto be\n\nb or not\nc\n")]
-    [(b'a', 'to be', ''), (b'b', 'or not', ''), (b'c', '', 'no shingles')]
-    """
+    """Yield the lines of text that are not blank."""
     sound = flaws.flaw_in(block) is None  # and so is each line
     for number, line in enumerate(block.splitlines()):
         id_, tab, text = line.partition(b"\t")
@@ -165,13 +156,7 @@ def text_lines(block: bytes) -> Iterator[Record]:
 
 
 def row_records(block: Lines, fields: Fields, needs_id: bool = False) -> Iterator[Record]:
-    r"""The JSON lines, or rows of a table, that are not blank; `needs_id`: none may lack an id.
-
-    >>> lines = b'{"id": 7, "text": "to be"}\n{"text": [3, 1]}\n{"text": null}\n'
-    >>> records = row_records(lines, Fields.of(None, None))
-    >>> [record.flaw or record.content for record in records]
-    ['to be', array([3, 1], dtype=uint64), 'no text']
-    """
+    """Yield the JSON lines, or rows of a table, that are not blank; `needs_id`: each has an id."""
     needs_id = needs_id or fields.needs_id
     for number, line in lines_in(block):
         try:
@@ -183,14 +168,14 @@ def row_records(block: Lines, fields: Fields, needs_id: bool = False) -> Iterato
 
 
 def lines_in(block: Lines) -> Iterator[tuple[int, Line]]:
-    """The lines of a block that are not blank, and their numbers."""
+    """Yield the number and the line of each line of a block that is not blank."""
     for number, line in enumerate(block.splitlines() if isinstance(block, bytes) else block):
         if type(line) is not bytes or (line and not line.isspace()):
             yield number, line
 
 
 def row_of(line: Line) -> Row:
-    """The fields of a JSON line, or of a row; FlawError where it has none."""
+    """Return the fields of a JSON line, or of a row; FlawError."""
     if isinstance(line, dict):
         return line
     if isinstance(line, FlawedRow):
@@ -200,18 +185,14 @@ def row_of(line: Line) -> Row:
     except UnicodeDecodeError:
         raise FlawError(flaws.NOT_UTF8) from None
     except (ValueError, RecursionError):
-        raise FlawError(flaws.NOT_JSON) from None
+        row = None
     if not isinstance(row, dict):
         raise FlawError(flaws.NOT_JSON)
     return row
 
 
 def json_line(line: Line) -> bytes:
-    """A row of a table as a JSON line, without its end; bytes that are not UTF-8 stay as they are.
-
-    >>> json_line({"id": "a", "text": [3, 1]})
-    b'{"id":"a","text":[3, 1]}'
-    """
+    """Return a row of a table as a JSON line, without its end; bytes stay as they are."""
     if isinstance(line, bytes):
         return line
     values = (quote(v) if isinstance(v, str) else json.dumps(v) for v in line.values())
@@ -220,7 +201,7 @@ def json_line(line: Line) -> bytes:
 
 
 def _content(row: Row, fields: Fields) -> str | np.ndarray:
-    """The text, or the shingles that stand for one."""
+    """Return the text, or the shingles in its place."""
     found = [fields.value(row, name) for name in fields.texts]
     values = [value for value in found if value is not None]
     if not values:
@@ -232,13 +213,9 @@ def _content(row: Row, fields: Fields) -> str | np.ndarray:
     text = "\n".join(values).strip()
     if not text:
         raise FlawError(flaws.NO_SHINGLES)
-    if "\0" in text:
-        raise FlawError(flaws.NUL_BYTE)
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:  # half a character, as \ud83d
-            raise FlawError(flaws.NOT_UTF8) from None
+    plain = text.isascii() and "\0" not in text  # else it may have half a character, as \ud83d
+    if not plain and (flaw := flaws.flaw_in(text.encode("utf-8", "surrogatepass"))):
+        raise FlawError(flaw)
     return text
 
 
@@ -258,7 +235,7 @@ def _id(value: Any, needed: bool) -> bytes:
 
 
 def _shingles(values: list[Any]) -> np.ndarray:
-    """A list of integers as uint64; it may have any of them several times."""
+    """Return a list of integers, with repeats, as uint64."""
     if not values:
         raise FlawError(flaws.NO_SHINGLES)
     if not all(type(value) is int for value in values):
@@ -272,29 +249,29 @@ def _shingles(values: list[Any]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Fields:
-    """The names of fields, or of columns their numbers, from "1" on.
+    """The names of fields, or the numbers of columns, from "1" on.
 
-    Several texts are one, with a line end between them.
+    Several texts are joined by line ends.
 
     >>> fields = Fields.of(None, "title,meta.body")
     >>> fields.id, fields.texts, fields.value({"meta": {"body": "to be"}}, "meta.body")
     ('id', ('title', 'meta.body'), 'to be')
     """
 
-    id: str  # "" is none: all rows have their numbers
+    id: str  # "" where all rows are numbered
     texts: tuple[str, ...]  # () is all there are
-    needs_id: bool  # else rows have their numbers where there is none
+    needs_id: bool  # else rows without an id are numbered
 
     @classmethod
     def of(cls, id_: str | None, text: str | None) -> Fields:
-        """Read --id and --text; UsageError for names that cannot be."""
+        """Read --id and --text; UsageError."""
         texts = tuple((DEFAULT_TEXT if text is None else text).split(","))
         if not all(texts):
             raise UsageError(f"--text: {text!r} is not NAME, or NAME,NAME… without blanks")
         fields = cls(DEFAULT_ID if id_ is None else id_, texts, needs_id=bool(id_))
         numbers = [name.isdecimal() for name in (*texts, *[fields.id] * fields.needs_id)]
         if any(numbers) and not all(numbers):
-            raise UsageError("--id and --text are numbers of columns, or names: not one of each")
+            raise UsageError("--id and --text are both numbers of columns, or both names")
         columns = filter(str.isdecimal, fields.names)
         if not all(len(name) <= MOST_DIGITS and int(name) for name in columns):
             raise UsageError(
@@ -318,14 +295,14 @@ class Fields:
         return {field: columns.index(field) for field in self.of_columns(columns)}
 
     def of_columns(self, columns: Sequence[str]) -> list[str]:
-        """Return those that are asked for; a field of fields is in the column before its dot."""
+        """Return the columns to read; a field of fields is in the column before its dot."""
         if not self.texts:
             return list(dict.fromkeys(columns))
         known = (name for name in self.names if name in columns or name.split(".")[0] in columns)
         return list(dict.fromkeys(known))
 
     def value(self, row: dict[str, Any], name: str) -> Any:
-        """Return what a row has there, or None.  A dot goes into a field of fields."""
+        """Return the value of a field, or None; meta.body is a field of meta."""
         if name and name in row:
             return row[name]
         value: Any = row
@@ -335,7 +312,7 @@ class Fields:
 
 
 def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
-    """Return the ids of a block's records; a row without one gets its number."""
+    """Return the ids of a block's records; those without one are numbered."""
     if b"" not in batch.ids:
         return batch.ids
     numbers = batch.places.astype(np.int64).tolist()
@@ -343,5 +320,5 @@ def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
 
 
 def row_id(block: Block, number: int) -> bytes:
-    """Return the id of a row without one, number `number` of its block from 0."""
+    """Return the id of row `number`, from 0, of a block."""
     return b"%b%d" % (block.row_ids, block.line + number)

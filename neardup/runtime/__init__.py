@@ -1,8 +1,8 @@
-"""Around every program: where errors end, what is counted, and what is reported.
+"""What every program needs: where errors end, what is counted, and what is reported.
 
 In: a function to run; counts and bad lines of stages.
 Out: exit codes, messages on stderr, Hadoop counters, summaries.
 May import: nothing.
 """
 
-VERSION = "0.1.0"  # of the package, the command, and in a run's own file
+VERSION = "0.1.0"

@@ -3,8 +3,8 @@
     TMPDIR/neardup.run.XXXXXXXX        what is kept between the stages
     FOLDER/.neardup.run.XXXXXXXX       an answer, until it is whole and gets its name in FOLDER
 
-A folder is locked as long as the run, or a worker of it, lives, and a file in it names the machine.
-So the next run can tell which folders a killed run has left behind, and removes them.
+A folder is locked as long as the run, or a worker of it, lives, and names its machine in a file:
+so the next run recognises, and removes, the folders that a killed run has left behind.
 """
 
 import errno
@@ -26,7 +26,7 @@ from neardup.runtime.program import STDOUT, naming
 PREFIX = "neardup."
 LOCKED = "neardup.run."
 HIDDEN = f".{LOCKED}"
-OWNER = ".owner"  # the file that names the machine of the run; no other folder has one
+OWNER = ".owner"  # the file that names the machine of the run
 MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # by mkdtemp
 
 
@@ -42,17 +42,16 @@ def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
 
 
 def new_folder(where: Path, prefix: str = LOCKED) -> Path:
-    """Make a folder; this process, and those forked from it, hold its lock until they end."""
+    """Make a folder, locked until this process, and those forked from it, have ended."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         try:
             lock(folder)
         except (BlockingIOError, FileNotFoundError):
             continue  # another run took it for one left behind, just before the lock
-        except OSError:  # a file system without locks: nobody could tell what was left behind
+        except OSError:  # a file system without locks: its folder must not be swept
             folder.rmdir()
-            other = prefix.replace(LOCKED, PREFIX)
-            return Path(tempfile.mkdtemp(prefix=other, dir=where))
+            return Path(tempfile.mkdtemp(prefix=prefix.replace(LOCKED, PREFIX), dir=where))
         try:
             with naming(where):
                 (folder / OWNER).write_text(machine(), encoding="utf-8")
@@ -73,18 +72,19 @@ def sweep(where: Path, prefix: str = LOCKED) -> None:
 
 
 def _sweep_one(folder: Path) -> None:
-    """Remove it if it was left behind on this machine, or is empty and as `new_folder` makes it.
+    """Remove a folder that was left behind on this machine, or is as `mkdtemp` makes it.
 
     Where machines share a file system, a lock may hold on one of them only.
     """
     with suppress(OSError):  # a live run has the lock, or another sweeper
         descriptor = lock(folder)
+        owner = folder / OWNER
         try:
             status = os.fstat(descriptor)
             if status.st_uid != os.geteuid():
                 return
-            if (folder / OWNER).exists():
-                if (folder / OWNER).read_text(encoding="utf-8") == machine():
+            if owner.exists():
+                if owner.read_text(encoding="utf-8") == machine():
                     shutil.rmtree(folder, ignore_errors=True)
             elif re.fullmatch(MADE, folder.name) and stat.S_IMODE(status.st_mode) == stat.S_IRWXU:
                 folder.rmdir()  # killed before it could name the machine
@@ -97,7 +97,7 @@ def machine() -> str:
 
 
 def lock(folder: Path) -> int:
-    """Lock a folder, and return the descriptor that holds the lock; OSError if it cannot be."""
+    """Lock a folder, and return the descriptor that holds the lock; OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -108,18 +108,12 @@ def lock(folder: Path) -> int:
 
 
 def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
-    """Raise UsageError unless a file of this name may be written.
-
-    It must not be a folder, an input or in a folder that is one, or the file that stdout goes to;
-    nor may its name be too long.
-    """
+    """Raise UsageError for a name that is too long, a folder, an input, in one, or stdout."""
     try:
         os.lstat(name)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise UsageError(
-                f"{option} {name}: this name is too long; take a shorter one"
-            ) from None
+            raise UsageError(f"{option} {name}: is too long; take a shorter name") from None
     if os.path.isdir(name):
         raise UsageError(f"{option} {name}: is a directory; name a file in it")
     if os.path.isfile(name) and os.path.samestat(os.fstat(STDOUT), os.stat(name)):
@@ -133,7 +127,7 @@ def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
 
 @contextmanager
 def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Open a file to write, which gets its name when all of it is written; see `check_new`."""
+    """Open a file to write, which gets its name when it is whole; see `check_new`."""
     check_new(option, name, inputs)
     if os.path.exists(name) and not os.path.isfile(name):  # such as /dev/null
         with naming(name), open(name, "wb") as file:
@@ -141,7 +135,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
         return
     with (
         half(option, name) as path,
-        # Its object has the final name, which messages show.
+        # Messages show the final name, which its object has.
         open(name, "wb", opener=lambda _, flags: os.open(path, flags, 0o666)) as file,
     ):
         try:
@@ -157,7 +151,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
 
 @contextmanager
 def half(option: str, name: str) -> Iterator[Path]:
-    """Make the path of a new file, which gets this name at the end, and the rights of the old."""
+    """Yield the path of a new file, which gets this name at the end, and the rights of the old."""
     path = Path(os.path.realpath(name))
     with half_folder(option, name, path.parent) as folder:
         new = folder / "half"

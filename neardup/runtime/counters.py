@@ -1,8 +1,7 @@
-"""What a stage counts, how it reports that, and how reports are added up.
+"""What a stage counts, and how it reports that.
 
-stdout carries data only.  At its end a stage reports its counters: as Hadoop counters inside a
-Hadoop task; as a JSON file where `reports`, or `NEARDUP_REPORT`, names a folder (run_local.sh adds
-those up, and so does `python3 -m neardup.runtime.counters FOLDER`); and else in words on stderr.
+stdout carries data only.  A stage reports its counts as Hadoop counters in a Hadoop task; as a JSON
+file where NEARDUP_REPORT names a folder, whose files `summarize` adds up; and else on stderr.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
 from neardup.runtime import summary
 from neardup.runtime.program import REPORTS
-from neardup.runtime.summary import LIKE, ONE_ID, REMOVED, REPEATED
-from neardup.runtime.summary import SHUFFLED as SHUFFLED
+from neardup.runtime.summary import ONE_ID, REPEATED
 
 PROGRESS_SECONDS = 1  # on a terminal
 STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silent for too long
@@ -28,9 +27,8 @@ STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silen
 class Counters:
     """Named counts, and the first bad lines.
 
-    `progress` names a count to show while the stage works: on stderr, if that is a terminal, or as
-    the status of a Hadoop task.  `reports` is the folder for a report, "" where the stage prints
-    its own summary; by default the environment names it.
+    progress: the count to show while the stage works, on a terminal or as a Hadoop task's status
+    reports: the folder for a report, "" to print a summary; by default that of the environment
     """
 
     def __init__(self, stage: str, progress: str = "", reports: str | None = None):
@@ -49,11 +47,10 @@ class Counters:
         """Report nothing but the time, where another stage has counted the same."""
         self.counts: dict[str, int] = {}
         self.bad_lines: list[tuple[str, int, str]] = []
-        self.repeated = b""  # the smallest id that came again
-        self.looks: dict[str, int] = {}  # of the first bad lines
+        self.repeated = b""  # the smallest repeated id
         self.of_rows = False  # whether records are rows of a table, which can be numbered
-        self._usual_id: bytes | None = None  # the most frequent id of the first batch
-        self._of_usual_id = 0
+        self._one_id: bytes | None = None  # the most frequent id of the first batch
+        self._of_one_id = 0
 
     def add(self, name: str, count: int) -> None:
         self.counts[name] = self.counts.get(name, 0) + count
@@ -83,44 +80,25 @@ class Counters:
                 print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
 
     def repeated_id(self, id_: bytes) -> None:
-        """Count an id that came again; the smallest of them is named."""
+        """Count a repeated id; the smallest of them is named."""
         self.add(REPEATED, 1)
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
 
     def count_ids(self, ids: Sequence[bytes]) -> None:
-        """Count the records of one id; b"" is that of a row without one, which is numbered."""
-        if self._usual_id is None and ids:
-            self._usual_id = Counter(ids).most_common(1)[0][0]
-        if self._usual_id:
-            self._of_usual_id += ids.count(self._usual_id)
-
-    @property
-    def one_id(self) -> str:
-        """The id that more than a quarter of the records of this stage have, or "".
-
-        The summary asks for half of all records: this process may have seen fewer of them.
-        """
-        if self._usual_id and 4 * self._of_usual_id > self.counts.get("records", 0):
-            return self._usual_id.decode("utf-8", "backslashreplace")
-        return ""
-
-    def looks_like(self, look: str) -> None:
-        """Count what a bad line looks like; see `summary`."""
-        self.looks[look] = self.looks.get(look, 0) + 1
+        """Count the records of the most frequent id; b"" is that of rows without one."""
+        if self._one_id is None and ids:
+            self._one_id = Counter(ids).most_common(1)[0][0]
+        if self._one_id:
+            self._of_one_id += ids.count(self._one_id)
 
     def totals(self) -> dict[str, int]:
-        """All counts, by name."""
-        totals = {**self.counts, **{LIKE + look: n for look, n in self.looks.items()}}
-        if self.one_id:
-            totals[ONE_ID] = self._of_usual_id
-        return totals
+        """Return all counts; that of one id if a quarter of the records of this process have it."""
+        many = self._of_one_id and 4 * self._of_one_id > self.counts.get("records", 0)
+        return {**self.counts, **({ONE_ID: self._of_one_id} if many else {})}
 
     def report(self) -> None:
-        """Report what was counted; see the head of this file.
-
-        StageError, where nobody adds reports up, if the input could not be read: see `summary`.
-        """
+        """Report what was counted; StageError where a stage by itself could not read its input."""
         if self._on_terminal:
             self._show("")
         if self._reports:
@@ -134,24 +112,26 @@ class Counters:
             summary.judged(self.totals(), self.max_bad)
 
     def _report_to_hadoop(self) -> None:
-        """Counters cannot hold ids, so these are printed to the task's log."""
+        """Print counters, and to the task's log ids, which counters cannot hold."""
         for name, count in self.totals().items():
             print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
         if self.repeated:
-            first = summary.first_repeated(self.repeated.decode(), REMOVED in self.counts)
+            first = summary.first_repeated(self.repeated.decode(), summary.REMOVED in self.counts)
             print(f"{self.stage}: {REPEATED}: {first}", file=sys.stderr)
         for message in summary.of_one_id([self.as_dict()], self.totals()):
             print(f"{self.stage}: {ONE_ID}: {message}", file=sys.stderr)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything in plain JSON values: a report."""
+        """Return a report, in plain JSON values."""
+        totals = self.totals()
+        one_id = (self._one_id or b"") if ONE_ID in totals else b""
         return {
             "stage": self.stage,
-            "counts": self.totals(),
+            "counts": totals,
             "bad_lines": self.bad_lines,
             "promise": self.promise,
             "repeated": self.repeated.decode("utf-8", "backslashreplace"),
-            "one_id": self.one_id,
+            "one_id": one_id.decode("utf-8", "backslashreplace"),
             "of_rows": self.of_rows,
             "started": self.started,
             "ended": time.time(),
@@ -163,25 +143,16 @@ class Counters:
 
 
 def reports_in(folder: str) -> list[dict[str, Any]]:
-    """The reports that the stages of a run have written there."""
-    reports = []
-    for name in sorted(os.listdir(folder)):
-        if name.endswith(".json"):
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                reports.append(json.load(file))
-    return reports
+    """Return the reports that the stages of a run have written there."""
+    return [json.loads(path.read_bytes()) for path in sorted(Path(folder).glob("*.json"))]
 
 
 def summarize(folder: str, whole: bool = True) -> str:
-    """The first bad lines of the reports in `folder`, and the summary; see `describe`."""
+    """Return the first bad lines of the reports in `folder`, and the summary; see `describe`."""
     reports = reports_in(folder)
     return "\n".join([*summary.first_bad_lines(reports), summary.describe(reports, whole)])
 
 
 def counts_in(folder: str) -> dict[str, int]:
-    """The sums of all counts of the reports in `folder`."""
+    """Return the sums of all counts of the reports in `folder`."""
     return summary.total(report["counts"] for report in reports_in(folder))
-
-
-if __name__ == "__main__":
-    print(summarize(sys.argv[1]), file=sys.stderr)

@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 
 ON_CLUSTER, ON_SPARK, COUNT_TOKENS = "./run_hadoop.sh", "./run_spark.sh", "./step.py count"
 JOB = "./job.py"
@@ -17,9 +17,9 @@ PROGRAMS = {
     "mapper.py": "./mapper.py",
     "step.py count": COUNT_TOKENS,
 }
-COMMAND = "neardup "  # and a name, as a command is called
+AS_MODULE, AS_COMMAND = "python3 -m neardup", "neardup"  # before the name of a command
 TASK = "mapreduce_map_input_file"
-LONGEST = 300  # with more, an option alone is easier to see
+LONGEST = 300  # of a longer line the options are easier to see alone
 
 
 class StageError(Exception):
@@ -34,46 +34,58 @@ class WireError(StageError):
     """A line between two stages that no stage of this program wrote."""
 
 
+def as_called(text: str) -> str:
+    """Return a text that names commands, `python3 -m neardup why`, as the user calls them."""
+    return text.replace(AS_MODULE, AS_COMMAND) if sys.argv[0].startswith(AS_COMMAND) else text
+
+
+def nearest(word: str, names: Iterable[str]) -> str:
+    """Return "; did you mean …?", or "" where no name is like the word.
+
+    >>> nearest("--treshold", ["--threshold", "--recall"])
+    '; did you mean --threshold?'
+    """
+    import difflib
+
+    found = difflib.get_close_matches(word, names, n=1, cutoff=0.75)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def not_one_of(word: str, names: Iterable[str]) -> str:
+    """
+    >>> not_one_of("json", ["text", "jsonl"])
+    "'json' is not one of text, jsonl; did you mean jsonl?"
+    """
+    names = list(names)
+    return f"{word!r} is not one of {', '.join(names)}{nearest(word, names)}"
+
+
 def shown(line: bytes, limit: int = 60) -> str:
-    """A line as a message shows it: cut, and without control characters."""
+    """Return a line as a message shows it: cut, and without control characters."""
     text = line[:limit].decode("utf-8", "backslashreplace")
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return f"'{text}'" + ("…" if len(line) > limit else "")
 
 
-def typed_with(flag: str, value: str) -> str:
-    """The user's command with this option set; or the option alone, where that is not known."""
-    return typed_with_all({flag: value})
+def typed_with(*options: str) -> str:
+    """Return the user's command with these options, or the options alone where it is not known.
 
-
-def typed_with_all(options: Mapping[str, str]) -> str:
-    """The user's command with several options set.
-
-    >>> typed_with_all({"--text": "body", "--id": "key"})  # by no program of ours
+    >>> typed_with("--text", "body", "--id", "key")  # called by no program of ours
     '--text body --id key'
     """
-    words = _words()
-    for flag, value in reversed(list(options.items())):
-        words = _with(words, flag, value)
-    given = [part for flag, value in options.items() for part in _option(flag, value)]
-    return _line(words) or " ".join(map(shlex.quote, given))
+    return _line(_with(_words(), options)) or " ".join(map(shlex.quote, options))
 
 
 def typed_numbering() -> str:
-    """Return the command with numbered rows, or for tasks the command that numbers them first."""
-    words = _words()
-    if words[:1] not in ([], [ON_CLUSTER], [ON_SPARK], [JOB]):
-        return typed_with("--id", "")
-    spaced = [part for word in words for part in word.split("=", 1)]
-    of_rows = [pair for pair in zip(spaced, spaced[1:]) if pair[0] in ("--input", "--text")]
-    given = [shlex.quote(word) for pair in of_rows for word in _option(*pair)]
-    return NUMBER_ROWS.replace("FILE", " ".join([*given, "FILE"]))
+    """Return the command with numbered rows, or for tasks the one that numbers them first."""
+    by_tasks = _words()[:1] in ([], [ON_CLUSTER], [ON_SPARK], [JOB])
+    return NUMBER_ROWS if by_tasks else typed_with("--id", "")
 
 
-def piped(command: str, name: str = "", flag: str = "", value: str = "") -> str:
-    """The user's command on the output of `command` for the file `name`, or for the only file.
+def piped(command: str, name: str = "", *options: str) -> str:
+    """Return the user's command on the output of `command` for a file, by default the only one.
 
-    >>> piped("xz -dc", "a b.txt")  # by no program of ours
+    >>> piped("xz -dc", "a b.txt")  # called by no program of ours
     "xz -dc 'a b.txt' | … -"
     """
     words, files = _words(), typed_files()
@@ -82,10 +94,10 @@ def piped(command: str, name: str = "", flag: str = "", value: str = "") -> str:
     if not name:
         name = files[0] if len(files) == 1 else "-" if words and not files else "FILE"
     line = ""
-    if name in words or (name == "-" and not files):
-        line = _line(_with(["-" if word == name else word for word in words], flag, value))
-    read = "" if name == "-" else f" {name if name == 'FILE' else shlex.quote(name)}"
-    return f"{command}{read} | {line or '… -'}"
+    if name in words or (words and name == "-" and not files):
+        line = _line(_with(["-" if word == name else word for word in words], options))
+    source = {"-": "", "FILE": " FILE"}.get(name, f" {shlex.quote(name)}")
+    return f"{command}{source} | {line or '… -'}"
 
 
 def typed_files() -> list[str]:
@@ -94,44 +106,34 @@ def typed_files() -> list[str]:
 
 
 def _words() -> list[str]:
-    """Program and arguments; [] in a task, and for a program that is not ours."""
+    """Return program and arguments; [] in a task, and for a program that is not ours."""
     if TASK in os.environ or not sys.argv:
         return []
     called, *words = sys.argv
-    if called.startswith(COMMAND):
-        return [f"python3 -m {called}", *words]
+    if called.startswith((f"{AS_MODULE} ", f"{AS_COMMAND} ")):
+        return [called, *words]
     program = PROGRAMS.get(os.path.basename(called))
     if program == COUNT_TOKENS and words:
         return [f"{program} {words[0]}", *words[1:]]
     return [program, *words] if program else []
 
 
-def _with(words: list[str], flag: str, value: str) -> list[str]:
-    """A command with an option first, in place of another value of it.
+def _with(words: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Return a command with options (flag, value, …) in front, without other values of theirs.
 
-    >>> _with(["./mapper.py", "--input=text", "--seed", "1", "a.txt"], "--input", "csv")
+    >>> _with(["./mapper.py", "--input=text", "--seed", "1", "a.txt"], ["--input", "csv"])
     ['./mapper.py', '--input', 'csv', '--seed', '1', 'a.txt']
     """
-    if not flag or not words:
-        return words
-    rest, skip = [], False
-    for word in words[1:]:
-        if not skip and word != flag and not word.startswith(f"{flag}="):
-            rest.append(word)
-        skip = word == flag
-    return [words[0], *_option(flag, value), *rest]
-
-
-def _option(flag: str, value: str) -> list[str]:
-    """An option as it is typed.
-
-    >>> _option("--text", "body"), _option("--text", "--id")
-    (['--text', 'body'], ['--text=--id'])
-    """
-    return [f"{flag}={value}"] if value.startswith("-") else [flag, value]
+    flags = options[::2]
+    others = [
+        word
+        for before, word in zip(words, words[1:])
+        if before not in flags and word.partition("=")[0] not in flags
+    ]
+    return [*words[:1], *options, *others]
 
 
 def _line(words: list[str]) -> str:
-    """A line for a shell; "" where there are no words, or it is too long."""
+    """Return a line for a shell, or "" where it is too long."""
     line = " ".join([*words[:1], *map(shlex.quote, words[1:])])
     return line if len(line) <= LONGEST else ""

@@ -16,8 +16,8 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     """Go on only under a Python that has these packages, with all three standard streams.
 
     A script called as ./mapper.py runs under the system's python3.  Where that lacks a package, the
-    virtual environment that `make` puts beside the script takes over; beside the package, where
-    it is python3 -m `module`, or the command that pip has made of it.
+    virtual environment that `make` puts beside the script (or the package, of a `module`) takes
+    over.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Ctrl-C ends it quietly while modules are loaded; then `program.run` handles it.
@@ -27,7 +27,9 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     name = name or os.path.basename(script)
     _open_streams(name)
     _print_whatever_there_is()
-    missing = [package for package in packages if not _is_there(package)]
+    # Any folder of its name could be imported, but as an empty package without a location.
+    specs = [(package, importlib.util.find_spec(package)) for package in packages]
+    missing = [package for package, spec in specs if spec is None or not spec.has_location]
     if sys.version_info >= (3, 9) and not missing:
         _say_why_imports_fail(name)
         return
@@ -44,31 +46,20 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     )
 
 
-def _is_there(package: str) -> bool:
-    """Whether it can be imported; any folder of its name could be, but as an empty package."""
-    spec = importlib.util.find_spec(package)
-    return spec is not None and spec.has_location
-
-
 def _open_streams(name: str) -> None:
-    """Some schedulers start programs with standard streams closed."""
+    """Open standard streams that are closed, as by some schedulers, also for child processes."""
     if sys.stdin is None:
-        sys.stdin = os.fdopen(_opened_for_all(os.O_RDONLY))
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
+        os.set_inheritable(sys.stdin.fileno(), True)
     if sys.stdout is None:
         sys.exit("%s: standard output is closed" % name)
     if sys.stderr is None:
-        sys.stderr = os.fdopen(_opened_for_all(os.O_WRONLY), "w")
-
-
-def _opened_for_all(how: int) -> int:
-    """Nothing, in the place of a closed stream: for programs that this one starts, too."""
-    descriptor = os.open(os.devnull, how)
-    os.set_inheritable(descriptor, True)
-    return descriptor
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+        os.set_inheritable(sys.stderr.fileno(), True)
 
 
 def _print_whatever_there_is() -> None:
-    """On any terminal: bytes of a file's name as they are, other letters that it lacks as \\x…."""
+    """Print bytes of a file's name as they are, and other letters a terminal lacks as \\x…."""
     as_bytes, as_text = map(codecs.lookup_error, ("surrogateescape", "backslashreplace"))
 
     def written(error: UnicodeError) -> tuple:
@@ -83,7 +74,7 @@ def _print_whatever_there_is() -> None:
 
 
 def _say_why_imports_fail(name: str) -> None:
-    """In a line: memory may not suffice for them, and a numpy be made for another Python."""
+    """Report a failed import in one line: too little memory, or numpy for another Python."""
 
     def say(
         kind: "type[BaseException]", error: BaseException, trace: "TracebackType | None"

@@ -3,9 +3,8 @@
     pairs.tsv        →  .pairs.tsv.neardup.json
     a folder/        →  a folder/.neardup.json
 
-The name is hidden, so that programs that read a whole folder, or *.json, do not take it for data.
-It holds one JSON object with the fields of `RunFile`; the version is named "neardup", which marks
-such a file.
+The name is hidden from programs that read a whole folder, or *.json.  The file holds one JSON
+object with the fields of `RunFile`; the version is named "neardup", which marks such a file.
 """
 
 from __future__ import annotations
@@ -13,26 +12,20 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 from neardup.runtime.errors import StageError, UsageError
 
-IN_FOLDER, BESIDE = ".neardup.json", ".neardup.json"
-VERSION = "neardup"  # the name of its field, and the mark of such a file
+IN_FOLDER = ".neardup.json"
+MARK = "neardup"  # the name of the version
 
 
 @dataclass(frozen=True)
 class RunFile:
-    """The options and counts of a run, in plain values.
-
-    >>> run = RunFile(["--threshold=0.8"], ["/data/a.txt"], "pairs", "4/5", "jaccard", "minhash",
-    ...     "15 bands …", {"records": 2000}, {"count": 0.1}, "run_local.sh", "0.1.0")
-    >>> RunFile.parse(run.format()) == run
-    True
-    """
+    """The options and counts of a run, in plain values."""
 
     options: list[str]  # of the table, as `Options.arguments` writes them
     files: list[str]  # absolute names; "-" is standard input
@@ -65,87 +58,70 @@ class RunFile:
     def parse(cls, text: bytes) -> RunFile:
         """Parse what `format` has written; ValueError."""
         values = _marked(text)
-        values["version"] = values[VERSION]
-        for name, holds in _KINDS.items():
-            if name not in values or not holds(values[name]):
-                raise ValueError(f"of neardup {values[VERSION]}, whose field {name} is different")
-        return cls(**{name: values[name] for name in _KINDS})
-
-    @staticmethod
-    def is_one(text: bytes) -> bool:
-        """Whether some version of neardup has written this."""
-        try:
-            return bool(_marked(text))
-        except ValueError:
-            return False
+        values["version"] = values[MARK]
+        for field in fields(cls):
+            value = values.get(field.name)
+            if not _holds(str(field.type), value) or (
+                field.name == "threshold" and not _is_threshold(str(value))
+            ):
+                raise ValueError(
+                    f"of neardup {values[MARK]}, whose field {field.name} is different"
+                )
+        return cls(**{field.name: values[field.name] for field in fields(cls)})
 
     def format(self) -> bytes:
-        values = {VERSION: self.version, **vars(self)}
+        values = {MARK: self.version, **vars(self)}
         del values["version"]
         return json.dumps(values, indent=1, ensure_ascii=True).encode() + b"\n"
 
 
 def run_file_name(path: str | os.PathLike[str]) -> str:
-    """The name of the file, from that or from the name of the answer.
+    """Return the name of the file, from that or from the name of the answer.
 
     >>> run_file_name("x/pairs.tsv"), run_file_name("x/.pairs.tsv.neardup.json")
     ('x/.pairs.tsv.neardup.json', 'x/.pairs.tsv.neardup.json')
-    >>> run_file_name("/"), run_file_name("new/")
-    ('/.neardup.json', 'new/.neardup.json')
     """
     name = os.fspath(path)
     if name.endswith("/") or os.path.isdir(name):
         return os.path.join(name, IN_FOLDER)
     folder, base = os.path.split(name)
-    own = base.startswith(".") and base.endswith(BESIDE)
-    return name if own else os.path.join(folder, f".{base}{BESIDE}")
+    own = base.startswith(".") and base.endswith(IN_FOLDER)
+    return name if own else os.path.join(folder, f".{base}{IN_FOLDER}")
 
 
 def check_run_file(path: str) -> None:
     """Raise UsageError where a run's own file would replace a file of the user's."""
-    if os.path.exists(path) and not (
-        os.path.isfile(path) and RunFile.is_one(Path(path).read_bytes())
-    ):
+    if not os.path.exists(path):
+        return
+    try:
+        _marked(Path(path).read_bytes() if os.path.isfile(path) else b"")
+    except ValueError:
         raise UsageError(
-            f"-o: {path} is there and not written by neardup, and the run's own file goes there; "
-            "move it, or name another FILE"
-        )
+            f"-o: {path} was not written by neardup, and the run's own file goes there; move it, "
+            "or name another FILE"
+        ) from None
 
 
 def _marked(text: bytes) -> dict[str, Any]:
-    """The JSON object; ValueError where no version of neardup has written it."""
+    """Return the JSON object; ValueError where no version of neardup has written it."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
         raise ValueError("damaged: not JSON") from None
-    if not isinstance(values, dict) or not isinstance(values.get(VERSION), str):
+    if not isinstance(values, dict) or not isinstance(values.get(MARK), str):
         raise ValueError("is not a run's own file")
     return values
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _are_words(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _are_numbers(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(type(n) in (int, float) for n in value.values())
+def _holds(kind: str, value: Any) -> bool:
+    """Return whether a value is of the type of a field."""
+    if kind == "str":
+        return isinstance(value, str)
+    if kind == "list[str]":
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, dict) and all(type(each) in (int, float) for each in value.values())
 
 
 def _is_threshold(value: Any) -> bool:
-    """Whether it is a fraction, 0 < N/N <= 1."""
-    parts = re.fullmatch("([1-9][0-9]{0,9})/([1-9][0-9]{0,9})", value) if _is_text(value) else None
-    return parts is not None and int(parts[1]) <= int(parts[2])
-
-
-_BY_TYPE: dict[str, Callable[[Any], bool]] = {
-    "list[str]": _are_words,
-    "dict[str, int]": _are_numbers,
-    "dict[str, float]": _are_numbers,
-    "str": _is_text,
-}
-_KINDS = {field.name: _BY_TYPE[str(field.type)] for field in fields(RunFile)}
-_KINDS["threshold"] = _is_threshold
+    found = re.fullmatch("[1-9][0-9]{0,9}/[1-9][0-9]{0,9}", value)
+    return found is not None and Fraction(value) <= 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import ctypes
 import gc
@@ -14,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Callable
+from typing import IO, Callable
 
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.errors import StageError, UsageError, as_called
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # malloc.h
 PR_SET_PDEATHSIG = 1  # sys/prctl.h
@@ -29,8 +28,7 @@ STANDARD_OUTPUT = "standard output"  # in messages
 def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
     """Run `main` and turn whatever ends it into a message on stderr and an exit code.
 
-    `reports` is the folder of a run of several processes, of which one reports why it fails; by
-    default the one that the environment names, as of mrjob's tasks.
+    Of the processes of a run, which share a folder of `reports`, one reports why it fails.
     """
     end = partial(_ended, os.environ.get(REPORTS, "") if reports is None else reports)
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
@@ -58,30 +56,25 @@ def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
         return end(FAILED, f"{name}: out of memory")
     except OSError as error:
         where = error.filename or "standard input or output"
-        return end(FAILED, f"{name}: {where}: {_reason(error)}")
+        reason = next(filter(None, [error.strerror, *error.args, type(error).__name__]))
+        return end(FAILED, f"{name}: {where}: {reason}")
 
 
 def keep_freed_memory() -> None:
-    """Use freed memory again, instead of giving it back to the system and asking for new pages.
+    """Reuse freed memory, instead of giving it back to the system and asking for new pages.
 
-    Arrays of some mebibytes come and go all the time, and glibc maps each one anew: a fifth of
-    the run time went into page faults.  Other C libraries have no `mallopt`, and lose nothing.
+    glibc maps each array of some mebibytes anew: a fifth of the run time went into page faults.
+    Other C libraries have no `mallopt`.
     """
     with contextlib.suppress(AttributeError, OSError):
         mallopt = ctypes.CDLL(None).mallopt
-        for parameter, mebibytes in (
-            (M_MMAP_THRESHOLD, 32),
-            (M_TRIM_THRESHOLD, 128),
-            (M_TOP_PAD, 16),
-        ):
-            mallopt(parameter, mebibytes << 20)
+        mallopt(M_MMAP_THRESHOLD, 32 << 20)
+        mallopt(M_TRIM_THRESHOLD, 128 << 20)
+        mallopt(M_TOP_PAD, 16 << 20)
 
 
 def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
-    """Call `end` once, with the exit code, on SIGTERM, or on SIGHUP of a lost connection.
-
-    Under nohup SIGHUP is ignored, and that is left so.
-    """
+    """Call `end` once, with the exit code, on SIGTERM, or on SIGHUP (unless under nohup)."""
     ending = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
 
     def handler(number: int, _: object) -> None:
@@ -110,25 +103,13 @@ def interrupts_held() -> Iterator[None]:
             signal.raise_signal(number)
 
 
-def _reason(error: OSError) -> str:
-    """What went wrong, in the system's words.
-
-    >>> _reason(OSError(28, "No space left on device")), _reason(OSError("damaged"))
-    ('No space left on device', 'damaged')
-    >>> _reason(BlockingIOError())
-    'BlockingIOError'
-    """
-    words = [error.strerror, *error.args, type(error).__name__]
-    return str(next(filter(None, words)))
-
-
 def _ended(reports: str, code: int, message: str = "") -> int:
     """Print the message, unless another process of the run has printed one; return the code."""
     # Another process that failed too may be silent because this one speaks: so it must.
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if message and _first_to_fail(reports):
         with contextlib.suppress(OSError):  # nobody reads stderr; there is still the exit code
-            print(message, file=sys.stderr)
+            print(as_called(message), file=sys.stderr)
     signal.signal(signal.SIGTERM, before)
     # What stdout, or stderr, could not take must not be tried again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
@@ -140,33 +121,32 @@ def _ended(reports: str, code: int, message: str = "") -> int:
 
 
 def _reader_gone() -> bool:
-    """Whether nobody reads the pipe at stdout any more."""
+    """Return whether nobody reads the pipe at stdout any more."""
     stdout = select.poll()
     stdout.register(STDOUT, select.POLLOUT)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in stdout.poll(0))
 
 
 def _first_to_fail(folder: str) -> bool:
-    """Whether no other process of the same run has reported why it ends: one message is enough."""
-    if not os.path.isdir(folder):
-        return True
+    """Return whether no other process of the same run has reported why it ends."""
     try:
-        os.mkdir(os.path.join(folder, "failed"))
+        if os.path.isdir(folder):
+            os.mkdir(os.path.join(folder, "failed"))
     except FileExistsError:
         return False
-    except OSError:  # a full disk: say so, even if more than once
-        return True
+    except OSError:  # a full disk: report it, even if more than once
+        pass
     return True
 
 
 def write_all(pieces: Iterable[bytes]) -> None:
-    """Write the pieces to stdout; that it is closed or full is raised here, not at exit."""
+    """Write the pieces to stdout; a closed or full one is an error here, not at exit."""
     with open(STDOUT, "wb", closefd=False) as stdout:
         write_to(stdout, pieces, STANDARD_OUTPUT)
 
 
 def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
-    """Write the pieces; an OSError of the sink, as that of a full disk, has its name."""
+    """Write the pieces; an OSError names the sink."""
     name = name or sink.name
     for piece in pieces:
         with naming(name):
@@ -177,7 +157,7 @@ def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Give an OSError that names no file, as that of a full disk, the name of this one."""
+    """Name this file in an OSError that names none, such as that of a full disk."""
     try:
         yield
     except OSError as error:
@@ -186,22 +166,17 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 def cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def job_command() -> list[str]:
-    """The words to type for the job: the script beside the package, if it is there."""
+    """Return the words to type for the job: the script beside the package, if it is there."""
     beside = os.path.join(os.path.dirname(__file__), "..", "..", "run_local.sh")
     return ["./run_local.sh"] if os.path.exists(beside) else ["neardup", "run"]
 
 
 def end_with(parent: int) -> None:
-    """Have this new process killed when `parent` ends, also after an exec.
-
-    Linux does that; elsewhere a process goes on until it writes to a pipe that nobody reads.
-    """
+    """Have Linux kill this new process when `parent` ends, also after an exec."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it had ended before
@@ -214,8 +189,8 @@ def system_sort(
 ) -> Iterator[IO[bytes] | None]:
     """Sort lines by their bytes, or as the flags say, while the block runs and after it.
 
-    `source`: a file, or None for a pipe, whose end is yielded and closed here.  `alive` is called
-    every second while it waits.  StageError where it fails.
+    `source`: a file, or None for a pipe, which is yielded and closed here.  `alive` is called
+    every second of waiting.  StageError where the sort fails.
     """
     import subprocess  # which most runs never need
 
@@ -241,28 +216,3 @@ def system_sort(
             raise
     if sort.returncode:
         raise StageError(f"cannot sort: sort ended with status {sort.returncode}")
-
-
-def bare_parser(name: str, description: str) -> argparse.ArgumentParser:
-    """Return a parser without options, which shows `description` as it is laid out."""
-    return _Parser(
-        prog=name,
-        description=description,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-
-class _Parser(argparse.ArgumentParser):
-    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """Keep the value of `--rows=--`, which Python before 3.13 takes away."""
-        alone = action.nargs is None and arg_strings == ["--"]
-        return "--" if alone else super()._get_values(action, arg_strings)
-
-    def parse_known_intermixed_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: Any = None
-    ) -> tuple[Any, list[str]]:
-        """Take nothing after `--` for an option; the same Pythons read it twice, and forget."""
-        given = sys.argv[1:] if args is None else list(args)
-        known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
-        return known(given, namespace)

@@ -1,33 +1,31 @@
 """The summary of a run in words, and whether its input was in the right format.
 
-`describe` adds up the reports of all stages and makes the lines of the summary.  `judged` is called
-once, at the end: where no line could be read, or more are bad than --max-bad allows, the run ends
-with one message and exit code 1; it names what the lines look like, and the line to type.  Of two
-collections each is judged.
-
-An id that most records have is most often not an id at all, but the first word of each line.
+`describe` adds up the reports of all stages.  `judged` is called once, at the end: where no line
+could be read, or more are bad than --max-bad allows, the run ends with exit code 1 and a message of
+what the lines look like, and what to type.  Two collections are judged separately.
 """
 
 import sys
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
 from neardup.runtime import errors
-from neardup.runtime.errors import StageError, piped, shown, typed_with
+from neardup.runtime.errors import StageError, piped, shown, typed_numbering, typed_with
 
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
 SHUFFLED = "bytes shuffled"  # what the mappers have written
 CANDIDATES, PAIRS = "candidate pairs", "pairs"  # of records: all of them
-# Where an output needs few of the pairs: pairs of sets that were verified, if need be several
-# times, and the pairs of records it is made from.  Copies are pairs that need no comparison.
+# Where an output needs few of the pairs: pairs of sets that were verified, and pairs of records
+# from which it is made.  Copies are pairs that need no comparison.
 COMPARISONS, USED = "comparisons", "pairs used"
 DENSE_MEMBERS = "members of dense clusters"  # among which the decision looks for pairs; not shown
 REPEATED = "repeated ids"
 ONE_ID = "records of one id"  # that most records of a stage have; not shown
 FEW = 10  # records of one id are nothing to warn of
 SINGLE = "texts of a single shingle"
-FEW_SINGLE = 10  # it is worth a word from one in ten records on
+FEW_SINGLE = 10  # warned of from one in ten records on
 OLD_RECORDS = "… old ones"
 REMOVED = "records removed"
 STAYING = "records that stay"
@@ -63,37 +61,52 @@ ORDER = (
 )
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
-LIKE = "bad lines like "  # of the first ones of each process; then a look
-JSONL, JSON_PART, SHINGLES, WEIGHTED = "jsonl", "parts of json", "shingles", "weighted shingles"
-NUMBERS, CSV, TSV, TEXT = "shingles and commas", "csv", "tsv", "text"
-JSON_ARRAY, CSV_HEADER, TSV_HEADER = "a json array", "a csv header", "a tsv header"  # first lines
-PROSE = "prose"  # text without a tab, whose first word is not an id
-OTHER = "nothing known"
-DOCUMENT_LINES = 100  # files of no more lines each, of prose, are documents
-DOCUMENTS = "each line or row is a record; files that are one document each cannot be read"
-NAMED_COLUMNS = "; the first line has to name the columns, as id{}text"
-# What lines look like, and the option, or the command before the job, that reads them.
-ADVICE = {
-    JSONL: ("JSON lines", "--input jsonl"),
-    JSON_PART: ("JSON, but not one object a line", "jq -c '.'"),
-    JSON_ARRAY: ("a JSON array", "jq -c '.[]'"),
-    CSV: ("CSV" + NAMED_COLUMNS.format(","), "--input csv"),
-    CSV_HEADER: ("CSV", "--input csv"),
-    TSV: ("TSV" + NAMED_COLUMNS.format(", tab, "), "--input tsv"),
-    TSV_HEADER: ("TSV", "--input tsv"),
-    TEXT: ("text", "--input text"),
-    PROSE: ("text", "--input text"),
-    SHINGLES: ("shingle lines", "--input shingles"),
-    WEIGHTED: ("shingles with weights", "--weights own"),
-    NUMBERS: ("shingles between commas", "sed 's/[,;]/ /g'"),
+LIKE = "bad lines like "  # and a name of LOOKS
+
+
+class Look(NamedTuple):
+    """Lines of another input: how they begin, what to call them, and what makes them readable."""
+
+    pattern: bytes
+    like: str
+    remedy: str  # an option, or a command before the job
+
+
+LETTERS = rb"(?:[A-Za-z]|[\xc3-\xf4][\x80-\xbf])"
+JSON_PARTS = "JSON, but not one object a line"
+NAMED = "; the first line has to name the columns, as id{}text"
+FIRST_LOOKS = {  # of the first line of a file
+    "a json array": Look(rb"\s*\[\s*(?:\{|\Z)", JSON_PARTS, "jq -c '.[]'"),
+    "a csv header": Look(rb'"?[^\W\d]\w*"?(?:[,;]"?[^\W\d]\w*"?)+\s*\Z', "CSV", "--input csv"),
+    "a tsv header": Look(
+        rb"(?:[^\W\d]\w*(?:\t[^\W\d]\w*){2,}|id\ttext|text\tid)\s*\Z", "TSV", "--input tsv"
+    ),
 }
+PROSE, OTHER = "prose", "nothing known"
+LOOKS = {  # of any line; the first that fits is taken
+    "jsonl": Look(rb'\s*\{\s*"', "JSON lines", "--input jsonl"),
+    "parts of json": Look(rb'\s*(?:[][{}]|"[^"]*"\s*:)', JSON_PARTS, "jq -c '.'"),
+    "shingles": Look(rb"\S+(?:\s+[0-9]+)+\s*\Z", "shingle lines", "--input shingles"),
+    "weighted shingles": Look(
+        rb"\S+(?:\s+[0-9]+(?::[0-9.eE+-]+)?)+\s*\Z", "shingles with weights", "--weights own"
+    ),
+    "shingles and commas": Look(
+        rb"[^\s,;]+(?:[,;]\s*[0-9]+)+\s*\Z", "shingles between commas", "sed 's/[,;]/ /g'"
+    ),
+    "tsv": Look(rb"[^\t]*\t[^\t]*\t", "TSV" + NAMED.format(", tab, "), "--input tsv"),
+    "csv": Look(rb'(?:"[^"]*"|[^\s,;"]+)[,;]\S', "CSV" + NAMED.format(","), "--input csv"),
+    # Without a tab, and its first word is not an id.
+    PROSE: Look(rb"[^\s\d_]+ (?=.*%b)[^\t]*\Z" % LETTERS, "text", "--input text"),
+    "text": Look(rb"\S+\s.*%b" % LETTERS, "text", "--input text"),
+}
+DOCUMENT_LINES = 100  # files of prose with no more lines each are documents
+DOCUMENTS = "each line or row is a record; files that are one document each cannot be read"
 
 
 def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> str:
-    """The summary of one stage, or of all stages of a run (`whole`); a line for each count.
+    """Return the summary of one stage, or of all stages of a run (`whole`).
 
-    `packed`: the engine compresses what is shuffled, so that fewer bytes are sent than were
-    counted.
+    `packed`: the engine compresses what is shuffled.
 
     >>> print(describe([{"stage": "mapper", "counts": {"records": 2000, "keys": 30000},
     ...     "bad_lines": [], "promise": "", "started": 0.0, "ended": 0.5}]))
@@ -103,13 +116,9 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
     seconds                           mapper 0.5
     """
     counts = total(report["counts"] for report in reports)
-    decided = REMOVED in counts
-    one_id = _one_id_of_all(reports, counts)
-    if REPEATED in counts and not decided and one_id:
-        counts[REPEATED] = counts[ONE_ID]  # not all of them share a key
     if "records" in counts:
         counts["bad lines"] = bad_lines(counts)
-        if decided:
+        if REMOVED in counts:
             counts[STAYING] = counts["records"] - counts.get(OLD_RECORDS, 0) - counts[REMOVED]
     notes = _notes(reports, counts, packed)
     lines = [
@@ -122,102 +131,75 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
         lines.append(f"{'promise':33} {promise}")
     seconds = ", ".join(f"{name} {spent:.1f}" for name, spent in seconds_of(reports).items())
     lines.append(f"{'seconds':33} {seconds}")
-    lines += _why_no_pair(counts, whole, one_id)
-    return "\n".join([*lines, *of_one_id(reports, counts), *_single(counts)])
+    lines += [*_why_no_pair(counts, whole), *of_one_id(reports, counts)]
+    single, records = counts.get(SINGLE, 0), counts.get("records", 0)
+    if single and single * FEW_SINGLE >= records:
+        lines.append(
+            f"{single:,} of {records:,} texts are no longer than one shingle, so that only an "
+            f"equal text is found; shorter shingles find more: {typed_with('--shingle', 'char:3')}"
+        )
+    return "\n".join(lines)
 
 
 def _notes(reports: list[dict], counts: dict[str, int], packed: bool) -> dict[str, str]:
-    """What is written in brackets behind a count."""
+    """Return the remarks in brackets behind counts."""
     notes = {SHUFFLED: "  (before packing)"} if packed else {}
     if counts.get("bad lines"):
-        reasons = sorted(
-            (name[len(BAD) :], n) for name, n in counts.items() if name.startswith(BAD)
-        )
-        notes["bad lines"] = f"  ({', '.join(f'{n:,} {reason}' for reason, n in reasons)})"
+        reasons = sorted(name for name in counts if name.startswith(BAD))
+        each = ", ".join(f"{counts[name]:,} {name[len(BAD) :]}" for name in reasons)
+        notes["bad lines"] = f"  ({each})"
     if ids := sorted(filter(None, (report.get("repeated") for report in reports))):
         notes[REPEATED] = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
     return notes
 
 
-def _why_no_pair(counts: dict[str, int], whole: bool, one_id: bool) -> list[str]:
+def _why_no_pair(counts: dict[str, int], whole: bool) -> list[str]:
     read = any(counts.get(name) for name in ("records", "bad lines", "keyed lines"))
     pairs = counts.get(PAIRS, counts.get(USED, 0 if whole else None))
     none_read = counts.get("bad lines") and not counts["records"]
     if pairs != 0 or counts.get(DENSE_MEMBERS) or not read or none_read:
         return []
-    if one_id:
-        return ["All records have one id, and records of one id form no pair."]
     if counts.get(REPEATED):
         return ["Only records of one id are similar enough, and these form no pair."]
     return ["No two records are similar enough to form a pair."]
 
 
-def _one_id_of_all(reports: list[dict], counts: Mapping[str, int]) -> bool:
-    """Whether all records have the same id, and there are more than a few."""
-    ids = {report["one_id"] for report in reports if report.get("one_id")}
-    with_ids = counts.get("records", 0) - counts.get("records without shingles", 0)
-    return len(ids) == 1 and FEW < counts[ONE_ID] == with_ids
-
-
 def of_one_id(reports: list[dict], counts: Mapping[str, int]) -> list[str]:
-    """The warning of an id that most records have, if there is one.
+    """Return the warning of an id that most records have, if there is one.
 
-    On a cluster nobody knows which: the tasks' logs name it.
+    Such an id is mostly the first word of a text.  On a cluster only the tasks' logs name it.
     """
     found, records = counts.get(ONE_ID, 0), counts.get("records", 0)
     if found <= FEW or 2 * found <= records:
         return []
-    ids = sorted({report["one_id"] for report in reports if report.get("one_id")})
+    named = [report for report in reports if report.get("one_id")]
+    ids = sorted((-report["counts"][ONE_ID], report["one_id"]) for report in named)
     if not ids:
         return [
             f"one id, or a few, are on {found:,} of {records:,} records as tasks have counted; "
             f"their logs name them, behind `{ONE_ID}`: yarn logs -applicationId …"
         ]
-    which = f"the id {shown(ids[0].encode(), 100)}" + (" or another" if len(ids) > 1 else "")
+    id_ = ids[0][1]
+    which = f"the id {shown(id_.encode(), 100)}" + " or another" * any(i != id_ for _, i in ids)
     on = f"{found:,}" if found == records else f"at least {found:,}"
-    of_rows = any(report.get("of_rows") for report in reports)
-    return [f"{which} is on {on} of {records:,} records; {_advice_on_ids(ids[0], of_rows)}"]
-
-
-def _advice_on_ids(id_: str, of_rows: bool) -> str:
     if id_.startswith("{"):
-        return f"for JSON lines type: {typed_with('--input', 'jsonl')}"
-    if of_rows:
-        return f"name another field with --id, or number the rows; type: {errors.typed_numbering()}"
-    numbered = piped("nl -ba -w1", flag="--input", value="text")
-    return (
-        "does each line begin with an id of its own?  With --input text it ends at a tab, or else "
-        f"at the first blank; of texts without ids, number the lines: {numbered}"
-    )
-
-
-def _single(counts: dict[str, int]) -> list[str]:
-    """A hint where for many texts only an equal one can be found."""
-    single, records = counts.get(SINGLE, 0), counts.get("records", 0)
-    if not single or single * FEW_SINGLE < records:
-        return []
-    return [
-        f"{single:,} of {records:,} texts are no longer than one shingle, so that only an equal "
-        f"text is found; shorter shingles find more: {typed_with('--shingle', 'char:3')}"
-    ]
+        advice = f"for JSON lines type: {typed_with('--input', 'jsonl')}"
+    elif any(report.get("of_rows") for report in reports):
+        advice = f"name another field with --id, or number the rows; type: {typed_numbering()}"
+    else:
+        numbered = piped("nl -ba -w1", "", "--input", "text")
+        advice = f"if lines begin with no id, number them: {numbered}"
+    return [f"{which} is on {on} of {records:,} records; {advice}"]
 
 
 def first_repeated(id_: str, decided: bool = False) -> str:
-    """What to know of repeated ids, of which this is the smallest.
-
-    >>> first_repeated("VIDEO_7")
-    "the first: 'VIDEO_7'; records of one id form no pair"
-    """
+    """Return a remark on repeated ids, of which this is the smallest."""
     what = "each line is a record of its own" if decided else "records of one id form no pair"
     return f"the first: {shown(id_.encode())}; {what}"
 
 
 def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Counts added up by name.
-
-    >>> total([{"pairs": 1}, {"pairs": 2, "keys": 5}])
-    {'pairs': 3, 'keys': 5}
-    """
+    """Return the sums of counts by name."""
     sums: dict[str, int] = {}
     for some in counts:
         for name, count in some.items():
@@ -226,13 +208,13 @@ def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def first_bad_lines(reports: list[dict]) -> list[str]:
-    """The first ten of all stages, in the order of the input."""
+    """Return the first ten bad lines of all stages, in the order of the input."""
     lines = sorted(tuple(line) for report in reports for line in report["bad_lines"])
     return [f"{place}{line}: {message}" for place, line, message in lines[:SHOWN_BAD_LINES]]
 
 
 def seconds_of(reports: list[dict]) -> dict[str, float]:
-    """Seconds from the first start to the last end of each stage, in order of the starts."""
+    """Return the seconds from each stage's first start to its last end, in order of the starts."""
     spans: dict[str, tuple[float, float]] = {}
     for report in sorted(reports, key=lambda report: report["started"]):
         start, end = spans.get(report["stage"], (report["started"], report["ended"]))
@@ -241,15 +223,9 @@ def seconds_of(reports: list[dict]) -> dict[str, float]:
 
 
 def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
-    """Raise StageError where the input, or the old records, could not be read; print a warning
-    where it was read, but looks like something else.
+    """Raise StageError where too little of the input, or of the old records, could be read.
 
-    >>> judged({"records": 1, "bad lines: no id": 1}, Fraction(1, 2))
-    >>> try:
-    ...     judged({"records": 0, "bad lines: no id": 7, "bad lines like text": 6}, Fraction(1))
-    ... except StageError as error:
-    ...     print(error)
-    no line of 7 could be read; they look like text; type: --input text
+    Print a warning where it was read, but has a first line of another format.
     """
     bad, old_bad = bad_lines(counts), counts.get(OLD_BAD, 0)
     old, records = counts.get(OLD_RECORDS, 0), counts.get("records", 0)
@@ -261,67 +237,43 @@ def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
             raise StageError(f"no {which}line of {wrong:,} could be read; {_advice(counts)}")
         if wrong > max_bad * (good + wrong):
             raise StageError(
-                f"of {good + wrong:,} {which}lines {wrong:,} could not be read, which is more than "
-                f"--max-bad {in_words(max_bad)} (with 1, all may be); {_advice(counts)}"
+                f"{wrong:,} of {good + wrong:,} {which}lines could not be read; --max-bad "
+                f"{in_words(max_bad)} allows fewer, and --max-bad 1 all; {_advice(counts)}"
             )
-    for look in CSV_HEADER, TSV_HEADER:  # without blanks, and so the only line that is bad
-        if LIKE + look in counts:
-            like, line = _advice_for(look)
-            text = f"A first line names columns, as in {like}; for that, type: {line}"
+    for name, look in FIRST_LOOKS.items():  # without a blank, it may be the only bad line
+        if LIKE + name in counts:
+            text = f"A first line looks like {look.like}; for that, type: {_line_for(look)}"
             print(text, file=sys.stderr)
 
 
 def bad_lines(counts: Mapping[str, int]) -> int:
-    """The sum of the counts of all reasons."""
     return sum(n for name, n in counts.items() if name.startswith(BAD))
 
 
 def in_words(share: Fraction) -> str:
-    """A share as a decimal number, if it is one.
-
-    >>> in_words(Fraction("0.25")), in_words(Fraction("1/3"))
-    ('0.25', '1/3')
-    """
+    """Return a share as a decimal number, or else as a fraction: 0.25, 1/3."""
     decimal = f"{float(share):.9g}"
     return decimal if Fraction(decimal) == share else str(share)
 
 
-def _advice_for(look: str) -> tuple[str, str]:
-    """What lines of this look are like, and the line to type for them."""
-    like, remedy = ADVICE[look]
-    if remedy.startswith("--"):
-        return like, typed_with(*remedy.split())
-    flags = {"flag": "--input", "value": "jsonl"} if remedy.startswith("jq") else {}
-    return like, piped(remedy, **flags)
-
-
 def _advice(counts: Mapping[str, int]) -> str:
-    """What bad lines look like, and the line to type."""
-    looks = {name[len(LIKE) :]: n for name, n in counts.items() if name.startswith(LIKE)}
-    look = look_of_most(looks)
-    lines, files = counts.get("records", 0) + bad_lines(counts), len(errors.typed_files())
-    if look == PROSE and files > 1 and lines <= DOCUMENT_LINES * files:
-        return DOCUMENTS
-    if look not in ADVICE:
-        return "a line is an id and its shingles, or with --input text an id, a tab and the text"
-    like, line = _advice_for(look)
-    return f"they look like {like}; type: {line}"
+    """Return what bad lines look like, and the line to type; first lines of files count for more.
 
-
-def look_of_most(looks: Mapping[str, int]) -> str:
-    """What most lines look like; the first lines of files, which name columns, count for more.
-
-    >>> look_of_most({"text": 60, "csv": 38, "a csv header": 1, "nothing known": 2})
-    'a csv header'
+    >>> _advice({"bad lines like text": 60, "bad lines like a csv header": 1})
+    'they look like CSV; type: --input csv'
     """
-    votes = dict(looks)
-    for header, lines in (CSV_HEADER, CSV), (TSV_HEADER, TSV):
-        if header in votes:  # a quoted value may have several lines
-            votes[header] += votes.pop(lines, 0) + votes.pop(TEXT, 0)
-    if JSON_ARRAY in votes:
-        votes[JSON_ARRAY] += votes.pop(JSON_PART, 0) + votes.pop(JSONL, 0)
-    prose = votes.pop(PROSE, 0)
-    if prose:
-        votes[TEXT] = votes.get(TEXT, 0) + prose
-    most = max(votes, key=lambda look: votes[look], default=OTHER)
-    return PROSE if most == TEXT and 2 * prose > votes[TEXT] else most
+    looks = {name[len(LIKE) :]: n for name, n in counts.items() if name.startswith(LIKE)}
+    most = max(looks, key=lambda name: (name in FIRST_LOOKS, looks[name]), default=OTHER)
+    lines, files = counts.get("records", 0) + bad_lines(counts), len(errors.typed_files())
+    if most == PROSE and files > 1 and lines <= DOCUMENT_LINES * files:
+        return DOCUMENTS
+    look = {**FIRST_LOOKS, **LOOKS}.get(most)
+    if not look:
+        return "a line is an id and its shingles, or with --input text an id, a tab and the text"
+    return f"they look like {look.like}; type: {_line_for(look)}"
+
+
+def _line_for(look: Look) -> str:
+    if look.remedy.startswith("--"):
+        return typed_with(*look.remedy.split())
+    return piped(look.remedy, "", *(["--input", "jsonl"] if look.like == JSON_PARTS else []))

@@ -2,9 +2,8 @@
 
 A signature of b·r min-hashes cut into b bands of r rows makes two records of similarity s share a
 key with probability P(s) = 1 - (1 - s^r)^b (Leskovec, Rajaraman, Ullman, Mining of Massive
-Datasets, ch. 3).  The knee (1/b)^(1/r) is not what to tune for: only some 63 % of the pairs there
-are found.  So the promise is the recall *at the threshold*, and everything above it is found with a
-higher probability still.
+Datasets, ch. 3).  Only some 63 % of the pairs at the knee of this curve, (1/b)^(1/r), are found.
+So the promise is the recall *at the threshold*; more similar pairs have a higher recall.
 
 Letters: s similarity, t threshold, b bands (15), r rows (7), recall (0.9999).
 """
@@ -14,14 +13,26 @@ from math import comb, fsum
 from typing import Callable
 
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.schemes.scheme import Option, Request, probability, shown, whole
+from neardup.schemes.scheme import Option, Request, shown, whole
+
+
+def _probability(text: str) -> float:
+    """Read a number between 0 and 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None
+    if not 0 < value < 1:
+        raise ValueError(f"{text} is outside 0 < P < 1; only an exact scheme finds every pair")
+    return value
+
 
 RECALL = Option(
     "--recall",
     "P",
     "the promise: a pair exactly at T is found with probability P or more, and a pair above T is "
     "more likely to be found; bands and rows follow from it (default: 0.9999)",
-    probability,
+    _probability,
     finds_more="a higher --recall, with more --max-bands if it asks for them, misses fewer",
 )
 DEFAULT_RECALL = 0.9999  # where neither it nor bands and rows are given
@@ -49,7 +60,7 @@ OPTIONS = (RECALL, MOST, BANDS, ROWS)
 HAIR = 1e-12
 NEARLY_ONE = math.nextafter(1, 0)  # no chance is certainty, however floats round it
 DISSIMILAR = 0.1  # the similarity that unrelated records may have
-DEARER = 100  # times the candidate pairs, from which a run says so before it starts
+DEARER = 100  # times the candidate pairs, from which a run prints a warning before it starts
 MAX_ROWS = 32  # more rows than this save nothing: a key is hashed from the rows anyway
 
 Hit = Callable[[float, int], float]
@@ -57,12 +68,12 @@ Hit = Callable[[float, int], float]
 
 
 def independent(similarity: float, rows: int) -> float:
-    """The probability that independent rows agree: s^r."""
+    """Return the probability that independent rows agree: s^r."""
     return similarity**rows
 
 
 def recall(similarity: float, bands: int, rows: int, hit: Hit = independent) -> float:
-    """The probability that a pair of this similarity (0 … 1) shares a key.
+    """Return the probability that a pair of this similarity (0 … 1) shares a key.
 
     >>> round(recall(0.9, 15, 7), 6)
     0.999942
@@ -74,7 +85,7 @@ def recall(similarity: float, bands: int, rows: int, hit: Hit = independent) -> 
 
 
 def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = independent) -> int:
-    """The fewest bands of `rows` rows whose recall at `similarity` is at least `promise`.
+    """Return the minimum number of bands with a recall of `promise` at `similarity`.
 
     >>> bands_needed(0.9, 7, 0.9999)
     15
@@ -92,10 +103,10 @@ def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = indepe
 def choose(
     threshold: float, promise: float, max_bands: int, hit: Hit = independent
 ) -> tuple[int, int]:
-    """(bands, rows): as many rows as still keep the promise within `max_bands`.
+    """Return (bands, rows): as many rows as keep the promise within `max_bands`.
 
-    More rows make a key rarer among unrelated records, so fewer false candidates are verified.
-    ValueError when even one row needs more bands than that.
+    With more rows, unrelated records share fewer keys, so fewer false candidates are verified.
+    ValueError if even one row needs more bands.
 
     >>> choose(0.9, 0.9999, 16)
     (15, 7)
@@ -118,10 +129,9 @@ def choose(
 def asked_for(
     request: Request, agreement: float, max_bands: int, hit: Hit = independent
 ) -> tuple[int, int]:
-    """(bands, rows) for pairs at the threshold, whose rows agree with this probability.
+    """Return (bands, rows), given or chosen; rows of pairs at T agree with P = `agreement`.
 
-    From the promise within `max_bands` (unless others were asked for), or by hand and not against
-    the promise; ValueError where that cannot be.
+    `max_bands` is the default of --max-bands.  ValueError if the promise cannot be kept.
     """
     promise, most, bands, rows = (request.value(option) for option in OPTIONS)
     if bands is None and rows is None:
@@ -145,41 +155,24 @@ def asked_for(
     return bands, rows
 
 
-def dearer_by_hand(
-    agreement: float,
-    dissimilar: float,
-    bands: int,
-    rows: int,
-    most: int,
-    hit: Hit = independent,
-) -> list[str]:
-    """A warning if dissimilar records share a key far more often than with the usual promise.
-
-    agreement, dissimilar: how likely a row agrees for a pair at the threshold, and for a dissimilar
-    one.
-
-    >>> dearer_by_hand(0.9, 0.1, 15, 7, 16)
-    []
-    >>> dearer_by_hand(0.9, 0.1, 16, 1, 16)[0][:72]
-    '16 bands of 1 rows: dissimilar records collide with probability 0.814697'
-    """
-    what, instead = f"{bands} bands of {rows} rows", f"--recall {DEFAULT_RECALL}"
-    here = recall(dissimilar, bands, rows)
-    return dearer(what, here, agreement, dissimilar, most, instead, hit)
-
-
 def dearer(
     what: str,
     here: float,
     agreement: float,
     dissimilar: float,
     most: int,
-    instead: str,
+    instead: str = f"--recall {DEFAULT_RECALL}",
     hit: Hit = independent,
 ) -> list[str]:
-    """A warning about a choice by which dissimilar records share a key with probability `here`.
+    """Return a warning if dissimilar records share a key far more often than by `instead`.
 
-    It names the option to give `instead`, if by the usual promise they share one far less often.
+    here: the probability that they do by `what`; agreement, dissimilar: that a row agrees for a
+    pair at the threshold, and for dissimilar records; most: the maximum number of bands.
+
+    >>> dearer("15 bands of 7 rows", recall(0.1, 15, 7), 0.9, 0.1, 16)
+    []
+    >>> dearer("16 bands of 1 rows", recall(0.1, 16, 1), 0.9, 0.1, 16)[0][:72]
+    '16 bands of 1 rows: dissimilar records collide with probability 0.814697'
     """
     if here < DISSIMILAR:
         return []
@@ -196,7 +189,7 @@ def dearer(
 
 
 def at_least(needed: int, parts: int, chance: float) -> float:
-    """The probability that `needed` or more of so many independent parts agree, each with `chance`.
+    """Return the probability that `needed` of some independent parts agree, each with `chance`.
 
     A sum of binomial terms C(S, k) · p^k · (1-p)^(S-k), stable at both ends: below one half no term
     is negative, and above it is 1 minus the sum of the others.  Only p = 1 gives 1.

@@ -1,68 +1,79 @@
-"""Keys of bit vectors: a key is a mask's number, and what the vector holds under the mask.
+"""Keys of bit vectors, and SimHash.
 
-The bits of a vector are sides of random hyperplanes (sets/hashing.py).  Two sets whose vectors are
-at an angle θ have each bit equal with probability 1 - θ/π (Charikar 2002), so of F bits about
-F·(1 - θ/π) are, and θ is about π times the share of those that differ.  Two vectors share a key
-when none of the bits that differ is under its mask.  There are two ways to choose masks:
+Each bit of a vector is a side of a random hyperplane.  Two sets at an angle θ have a bit equal with
+probability 1 - θ/π (Charikar 2002), so about F·(1 - θ/π) of F bits.  A key is a mask's number and
+the bits under the mask; two vectors share a key if no bit under its mask differs.  Masks are chosen
+in two ways:
 
-Blocks.  F bits are cut into m blocks, and a mask is a choice of m - k of them.  k differing bits
-lie in k blocks at most, so a choice is left: every pair of k differing bits or fewer shares a key,
-by the pigeonhole principle (Manku, Jain, Das Sarma, "Detecting near-duplicates for web crawling",
-2007).
+*Blocks*.  F bits are cut into m blocks, and a mask is a choice of m - k of them.  k differing bits
+lie in at most k blocks, so every pair with at most k differing bits shares a key (Manku, Jain, Das
+Sarma, "Detecting near-duplicates for web crawling", 2007).
 
     m = 5, k = 3                 block 0      1      2      3      4
     vector x                       0110…  1010…  1100…  0011…  0101…
     vector y                       0111…  1010…  1000…  0011…  0001…
     the key that both have                1010…         0011…         choice (1, 3) of 10
 
-Drawn.  A mask is r of the F bits, drawn at random, and there are b of them, drawn for themselves.
-d differing bits all miss a mask with the hypergeometric probability h = C(F-d, r) / C(F, r), so a
-pair shares a key with probability 1 - (1 - h)^b, wherever its d bits are.  It serves where too many
-bits may differ for blocks of some length.
+*Drawn*.  Each of b masks is r of the F bits, drawn at random.  d differing bits all miss a mask
+with the hypergeometric probability h = C(F-d, r) / C(F, r), so a pair shares a key with probability
+1 - (1 - h)^b.  This serves where so many bits may differ that blocks would be too short.
 
-Letters: F bits (64 of SimHash; 384 of Henzinger's random projection, "Finding near-duplicate web
-pages", 2006), k bits that may differ (3), m blocks (5); b masks of r bits.
+*SimHash*.  k is given (--distance), and m is as large as --max-bands allows for C(m, k) keys.
+
+Letters: F bits (64), k bits that may differ (3), m blocks (5); b masks of r bits.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, takewhile
 from math import acos, comb, pi
-from typing import Union
+from typing import ClassVar, Union
 
 import numpy as np
 
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.schemes import banding
-from neardup.schemes.banding import at_least
-from neardup.schemes.scheme import Option, Scheme, banded, whole
+from neardup.schemes import banding, scheme
+from neardup.schemes.scheme import Option, Request, Scheme
 from neardup.sets.hashing import combine, hyperplane_sides, random_words, signs
 from neardup.sets.ragged import Ragged
-from neardup.similarity.measures import UnboundedMeasure, Verified
+from neardup.similarity.measures import Measure, Threshold, UnboundedMeasure, Verified
 from neardup.similarity.sketches import popcount
 from neardup.similarity.weighted_measures import TokenWeights
 
+DEFAULT_BITS = 64
 MIN_BITS, MAX_BITS = 32, 1024
 WORD_BITS = 64
+MAX_BLOCK_KEYS = 16  # unless --max-bands is given
+MOST_ADVISED = 256  # keys a record
+FEWER = 10  # times, that another choice must let dissimilar records collide to be named
 HAIR = 1e-9  # a share of bits that was a fraction may come back as a hair less
 BITS = Option(
     "--bits",
     "F",
     "with --scheme simhash, and projection by --measure agreement: bits of a vector, "
     f"{MIN_BITS} to {MAX_BITS}; more tell angles apart more finely (default: 64; projection 384)",
-    whole(MIN_BITS, MAX_BITS),
+    scheme.whole(MIN_BITS, MAX_BITS),
+)
+DISTANCE = Option(
+    "--distance",
+    "K",
+    "with --scheme simhash: the maximum number of bits in which the fingerprints of a pair differ; "
+    "above 15, set --max-bands to at least K + 1 (default: 3)",
+    scheme.whole(0, MAX_BITS - 1),
+    default="3",
+    finds_more="a larger --distance misses fewer",
 )
 
 
 @dataclass(eq=False)
 class EqualBits(UnboundedMeasure):
-    """Pairs whose vectors have `least` of `bits` bits equal, or more; the similarity is the share.
+    """Pairs whose vectors agree in `least` or more of `bits` bits; the similarity is the share.
 
-    vectors: from sets, none of them empty, to uint64 (n, W), as `signs` makes them.
+    vectors: from sets, none of them empty, to uint64 (n, W).
     """
 
     vectors: Callable[[Ragged], np.ndarray]
@@ -82,7 +93,7 @@ class EqualBits(UnboundedMeasure):
 
 
 def agreement(cosine: float) -> float:
-    """The probability 1 - θ/π that a bit of two vectors of this cosine is equal.
+    """Return the probability 1 - θ/π that a bit of two vectors of this cosine is equal.
 
     >>> agreement(1), agreement(0)
     (1.0, 0.5)
@@ -91,7 +102,7 @@ def agreement(cosine: float) -> float:
 
 
 def sides(sets: Ragged, weights: TokenWeights | None, seed: int, low: int, high: int) -> np.ndarray:
-    """uint64 (n, W): on which sides of hyperplanes low … high-1 each set lies; none is empty."""
+    """Return the sides of hyperplanes low … high-1 of sets that are not empty: uint64 (n, W)."""
     if weights is None:
         return signs(sets, None, seed, low, high)
     return hyperplane_sides(sets, weights.of(sets), seed, low, high)
@@ -99,7 +110,7 @@ def sides(sets: Ragged, weights: TokenWeights | None, seed: int, low: int, high:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Choices of m - k of m blocks, in which k bits or fewer differ.
+    """Choices of m - k of m blocks, for vectors that differ in k bits or fewer.
 
     >>> ways = Blocks(bits=64, number=5, distance=3)
     >>> len(ways), ways.recall(61), ways.recall(60)
@@ -122,13 +133,12 @@ class Blocks:
         return _words([sum(choice) for choice in choices], self.bits)
 
     def recall(self, equal: int) -> float:
-        """The recall with so many bits equal; one less than promised may leave no block equal."""
         return float(self.bits - equal <= self.distance)
 
     def by_chance(self, agreement: float) -> float:
-        """The probability to share a key if each bit is equal with this probability."""
+        """Return the probability of sharing a key if each bit is equal with this probability."""
         block = agreement ** (self.bits / self.number)
-        return at_least(self.number - self.distance, self.number, block)
+        return banding.at_least(self.number - self.distance, self.number, block)
 
 
 @dataclass(frozen=True)
@@ -150,7 +160,7 @@ class Drawn:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """uint64 (b, W): those bits of each mask whose random words are the smallest."""
+        """uint64 (b, W): each mask has the bits with the smallest random words."""
         draws = random_words(self.seed, self.number * self.bits, stream=5)
         order = np.argsort(draws.reshape(self.number, self.bits), axis=1, kind="stable")
         chosen = order[:, : self.width].tolist()
@@ -160,7 +170,7 @@ class Drawn:
         return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
 
     def by_chance(self, agreement: float) -> float:
-        """An upper bound of the probability to share a key, since masks overlap."""
+        """Return an upper bound, since masks overlap."""
         return banding.recall(agreement, self.number, self.width)
 
 
@@ -168,7 +178,7 @@ Ways = Union[Blocks, Drawn]
 
 
 def most_blocks(distance: int, max_keys: int, bits: int) -> int:
-    """The most blocks that leave no more than `max_keys` keys; 0 where even the fewest leave more.
+    """Return the maximum number of blocks with at most `max_keys` keys, or 0 if there is none.
 
     >>> [most_blocks(k, 16, 64) for k in (0, 1, 2, 3, 4, 15, 16)]
     [64, 16, 6, 5, 6, 16, 0]
@@ -178,7 +188,9 @@ def most_blocks(distance: int, max_keys: int, bits: int) -> int:
 
 
 def hits(bits: int) -> banding.Hit:
-    """The probability that a mask of some width has equal bits only, by the share of these.
+    """Return a function for the probability that no bit under a mask differs.
+
+    Its arguments are the share of equal bits and the mask's width.
 
     >>> round(hits(64)(60 / 64, 20), 6) == round(comb(60, 20) / comb(64, 20), 6)
     True
@@ -190,6 +202,13 @@ def hits(bits: int) -> banding.Hit:
     return hit
 
 
+def _words(masks: list[int], bits: int) -> np.ndarray:
+    """Return the masks as rows of words, uint64 (len(masks), W), low bits first."""
+    full = (1 << WORD_BITS) - 1
+    rows = [[mask >> low & full for low in range(0, bits, WORD_BITS)] for mask in masks]
+    return np.array(rows, dtype=np.uint64)
+
+
 def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
     """The keys, by the masks low … high-1, of records with these vectors (uint64 (n, W))."""
     masks = ways.masks[low:high]
@@ -197,7 +216,7 @@ def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
     columns = np.ascontiguousarray(vectors.T)
     for i, mask in enumerate(masks):
         words[:, i] = combine(columns & mask[:, np.newaxis], seed=0)
-    return banded(words, np.arange(low, low + len(masks)))
+    return scheme.banded(words, np.arange(low, low + len(masks)))
 
 
 class BitScheme(Scheme):
@@ -207,7 +226,7 @@ class BitScheme(Scheme):
 
     @abstractmethod
     def vectors(self, sets: Ragged) -> np.ndarray:
-        """The vectors of sets that are not empty: uint64 (n, W), W words for F bits."""
+        """Return the vectors of sets that are not empty: uint64 (n, W), W words for F bits."""
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), len(self.ways))
@@ -216,8 +235,90 @@ class BitScheme(Scheme):
         return keys_of(self.ways, self.vectors(sets), low, high)
 
 
-def _words(masks: list[int], bits: int) -> np.ndarray:
-    """The masks as rows of words, uint64 (len(masks), W), the lowest bits in the first word."""
-    full = (1 << WORD_BITS) - 1
-    rows = [[mask >> low & full for low in range(0, bits, WORD_BITS)] for mask in masks]
-    return np.array(rows, dtype=np.uint64)
+@dataclass
+class SimHash(BitScheme):
+    """`seed` (0 … 2^64-1) draws the hyperplanes; `weights` are those of tokens.
+
+    >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
+    >>> prints = SimHash(distance=3, blocks=5).vectors(sets)
+    >>> [bin(int(prints[0, 0] ^ prints[i, 0])).count("1") for i in range(3)]
+    [0, 3, 25]
+    """
+
+    distance: int
+    blocks: int
+    seed: int = 0
+    weights: TokenWeights | None = None
+    bits: int = DEFAULT_BITS
+    measures: ClassVar[tuple[str, ...]] = ("hamming", "jaccard", "dice", "cosine")
+    options: ClassVar[tuple[Option, ...]] = (DISTANCE, BITS, scheme.WEIGHTS, banding.MOST)
+
+    @classmethod
+    def of(cls, request: Request) -> SimHash:
+        if request.measure == "hamming" and request.threshold_given:
+            raise ValueError(
+                "--threshold: fingerprints are verified by --distance, or name a --measure"
+            )
+        distance, limit = request.value(DISTANCE), request.value(banding.MOST) or MAX_BLOCK_KEYS
+        bits = request.value(BITS) or DEFAULT_BITS
+        if distance >= bits:
+            raise ValueError(
+                f"--distance {distance} of {bits} bits makes a pair of any two records; take more "
+                "--bits"
+            )
+        blocks = most_blocks(distance, limit, bits)
+        if not blocks:
+            raise ValueError(
+                f"--distance {distance} needs {distance + 1} keys a record, "
+                f"and at most {limit} are allowed (--max-bands)"
+            )
+        weights = scheme.asked_weights(request)
+        return cls(distance, blocks, scheme.weighted_seed(request), weights, bits)
+
+    @property
+    def promise(self) -> str:
+        most = f"{self.distance} of {self.bits} bits"
+        return f"every pair is found whose fingerprints differ in {most} or fewer"
+
+    def cost(self) -> list[str]:
+        """Return a warning if dissimilar records often collide, and an option against that."""
+        dissimilar = agreement(banding.DISSIMILAR)
+        here = self.ways.by_chance(dissimilar)
+        for option, ways in self._other_ways() if here >= banding.DISSIMILAR else ():
+            there = ways.by_chance(dissimilar)
+            if there * FEWER <= here:
+                return [
+                    f"--distance {self.distance} of {self.bits} bits: dissimilar records collide "
+                    f"with probability {scheme.shown(here)}, and with {option} only with "
+                    f"{there:.1g}: it compares far fewer of them"
+                ]
+        return []
+
+    def _other_ways(self) -> Iterator[tuple[str, Blocks]]:
+        """Yield options that make fewer dissimilar records collide, and the blocks by each."""
+        for blocks in range(self.blocks + 1, self.bits + 1):
+            ways = Blocks(self.bits, blocks, self.distance)
+            if len(ways) > MOST_ADVISED:
+                break
+            yield f"--max-bands {len(ways)}", ways
+        allowed = max(MAX_BLOCK_KEYS, len(self.ways))
+        for distance in range(self.distance - 1, -1, -1):
+            blocks = most_blocks(distance, allowed, self.bits)
+            yield f"--distance {distance}", Blocks(self.bits, blocks, distance)
+
+    @cached_property
+    def ways(self) -> Blocks:  # type: ignore[override]
+        return Blocks(self.bits, self.blocks, self.distance)
+
+    def recall(self, similarity: float) -> float:
+        """Return the recall for fingerprints: with one more differing bit, no block may agree."""
+        return self.ways.recall(int(similarity * self.bits + HAIR))
+
+    def measure(self, name: str, threshold: Threshold) -> Measure:
+        if name == "hamming":
+            return EqualBits(self.vectors, self.bits, self.bits - self.distance)
+        return super().measure(name, threshold)
+
+    def vectors(self, sets: Ragged) -> np.ndarray:
+        weights = None if self.weights is None else self.weights.of(sets)
+        return signs(sets, weights, self.seed, 0, self.bits)

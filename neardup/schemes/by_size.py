@@ -1,31 +1,30 @@
-"""Size groups: a pair belongs to the group of its smaller set, and each group has its way to pair.
+"""Size groups: a pair belongs to the group of its smaller set, and each group has a way to pair.
 
-At t = 0.9, sets of 50 to 55 elements are a group.  Partners that are larger have 61 at most, so
-they are in the same group or in the next one, and a set has to be looked for in two groups:
+At t = 0.9, sets of 50 to 55 elements are a group.  Larger partners have at most 61, so they are in
+the same group or in the next one, and a set is looked for in at most two groups:
 
     sizes    … 45 ── 49 │ 50 ──── 55 │ 56 ───── 62 │ …
                          own group g   its larger partners: to 61
 
-How much a pair of group g may differ decides what an exact scheme costs there.  If |x| ≤ |y| and
-|x∩y| ≥ t·|x∪y|, then |x△y| ≤ (1-t)/(1+t)·(|x|+|y|), which is 6 here.  As long as that does not
-grow, a group goes on: all sizes to 8 allow no difference, and are one group.  Any group may have
-any of these ways, and nothing is missed, since both sets of a pair are looked for in its group:
+If |x| ≤ |y| and |x∩y| ≥ t·|x∪y|, then |x△y| ≤ (1-t)/(1+t)·(|x|+|y|), which is d = 6 here.  This
+bound decides the cost of exact schemes.  A group has the sizes of one d: all sizes to 8 allow no
+difference, and are one group.  Each group may use any of these ways:
 
     parts    equal in one of d+1 parts of the universe: exact, and d+1 keys
     tokens   one of the first tokens in common: exact, and (1-t)·n keys (the prefix filter)
     minhash  MinHash banding: the recall that was asked for, and as many keys as bands
     all      every set is compared with every other: exact, and one key
 
-The prefix filter: sets of n elements that share ⌈t·n⌉ of them cannot keep all of these out of their
-first n-⌈t·n⌉+1, in any order of all tokens (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma,
-Srikant, WWW 2007).  With the rare tokens first, few dissimilar sets have one in common.
+The prefix filter: sets of n elements that share ⌈t·n⌉ of them share one of their first n-⌈t·n⌉+1,
+in any order of all tokens (Chaudhuri, Ganti, Kaushik, ICDE 2006; Bayardo, Ma, Srikant, WWW 2007).
+With the rare tokens first, few dissimilar sets have one in common.
 
 A way gives the keys of the bands low … high-1 for each row i in group[i], and their maximum number
 by size.  It is `grouped` if the keys of two groups differ.  The keys of `tokens` and `all` are of
-band 0, those of part k of band 1 + 2·k, or one more in every second group: the two groups of a set
-have different bands.
+band 0, those of part k of band 1 + 2·k, or one more in every second group, so that the two groups
+of a set have different bands.
 
-Letters: t the resemblance of a pair, as num/den; d how many elements a pair may differ in.
+Letters: t the resemblance of a pair, as num/den; d the maximum number of elements that differ.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ RowKeys = tuple[np.ndarray, np.ndarray]  # row (int64) and key (uint64), one for
 
 
 def prefix_sizes(sizes: np.ndarray, threshold: Threshold | None) -> np.ndarray:
-    """How many first tokens sets of these sizes (int64) need; all of them without a threshold.
+    """Return the prefix lengths of sets of these sizes (int64); without a threshold, their sizes.
 
     >>> prefix_sizes(np.array([1, 9, 10, 35]), Threshold.parse("0.9")).tolist()
     [1, 1, 2, 4]
@@ -63,14 +62,14 @@ def prefix_sizes(sizes: np.ndarray, threshold: Threshold | None) -> np.ndarray:
 
 
 def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged:
-    """The `take[i]` (int64) rarest tokens of each set i; in order of a hash without counts.
+    """Return the `take[i]` (int64) rarest tokens of each set i; without counts, by a hash.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
     >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()
     [2, 3]
     """
     ranks = mix(sets.values)
-    if counts is not None:  # of tokens equally frequent, and equal in 32 bits, the smaller first
+    if counts is not None:  # ties go by the upper half of the hash, then to the smaller token
         ranks >>= np.uint64(32)
         frequencies = np.minimum(counts.of(sets.values), (1 << 32) - 1).astype(np.uint64)
         ranks |= frequencies << np.uint64(32)
@@ -87,9 +86,9 @@ def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged
 
 
 def first_tokens(sets: Ragged, threshold: Threshold | None, counts: TokenCounts | None) -> Ragged:
-    """The prefix of each set, without tokens that by the counts are in one record only.
+    """Return the prefix of each set, without tokens that only one record has.
 
-    No pair shares such a token, if the counts are of all records; StageError where they cannot be.
+    StageError if complete counts do not match the sets.
     """
     prefixes = rarest(sets, counts, prefix_sizes(sets.sizes, threshold))
     if counts is None or not counts.complete:
@@ -101,11 +100,6 @@ def first_tokens(sets: Ragged, threshold: Threshold | None, counts: TokenCounts 
             "shingles; step.py count makes them"
         )
     return prefixes.where(counts.of(prefixes.values) > 1)
-
-
-def token_keys(tokens: np.ndarray, seed: int) -> np.ndarray:
-    """The keys of tokens (uint64), all of band 0."""
-    return mix(tokens ^ random_words(seed, 1, stream=3)) >> np.uint64(64 - HASH_BITS)
 
 
 @dataclass(eq=False)
@@ -124,11 +118,11 @@ class Groups:
     differ: np.ndarray
 
     def own(self, sizes: np.ndarray) -> np.ndarray:
-        """The group of each size (int64 arrays)."""
+        """Return the group of each size (int64 arrays)."""
         return np.searchsorted(self.highs, sizes)
 
     def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(row, group), int64: each row in its own group, then where it may be the larger set.
+        """Return (row, group), int64: own groups, then the groups before where a row may pair.
 
         >>> groups = groups_of(Threshold.parse("0.9"))
         >>> [column.tolist() for column in groups.memberships(np.array([8, 9, 18]))]
@@ -139,14 +133,14 @@ class Groups:
         return np.append(np.arange(len(sizes)), larger), np.append(own, own[larger] - 1)
 
     def reaches(self, sizes: np.ndarray) -> np.ndarray:
-        """Whether sets of these sizes may be the larger ones of pairs of the group before."""
+        """Return whether sets of these sizes may have smaller partners in the group before."""
         before = self.highs[np.maximum(self.own(sizes) - 1, 0)]
         return (sizes > self.highs[0]) & (sizes <= self.threshold.largest_partner(before))
 
 
 @lru_cache
 def groups_of(threshold: Threshold) -> Groups:
-    """The size groups of sets whose pairs have this resemblance at least."""
+    """Return the size groups for pairs of this resemblance or more."""
     highs, differ = [], []
     size = 1
     while size <= LARGEST:
@@ -159,24 +153,20 @@ def groups_of(threshold: Threshold) -> Groups:
 
 
 def _most_apart(t: Threshold, size: int) -> int:
-    """d: the most elements in which a pair differs whose smaller set has `size`."""
+    """Return d, the maximum number of differing elements if the smaller set has `size`."""
     return (t.den - t.num) * (size + size * t.den // t.num) // (t.den + t.num)
 
 
 def _last_alike(t: Threshold, size: int) -> int:
-    """The largest size with the same d."""
-    low, high = size, 2 * size + LARGEST
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _most_apart(t, middle) == _most_apart(t, size):
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    """Return the largest size with the same d."""
+    if t.num == t.den:
+        return LARGEST
+    more = -(-(_most_apart(t, size) + 1) * (t.den + t.num) // (t.den - t.num))  # |x| + |y| for d+1
+    return (more * t.num - 1) // (t.num + t.den)
 
 
 def by_chance(groups: Groups) -> np.ndarray:
-    """About how often the smallest sets of each group, with nothing in common, share an empty part.
+    """Estimate how often dissimilar sets, the smallest of each group, share an empty part.
 
     >>> from neardup.similarity.measures import Threshold
     >>> ["%.0e" % chance for chance in by_chance(groups_of(Threshold.parse("0.9")))[:3]]
@@ -191,9 +181,8 @@ def by_chance(groups: Groups) -> np.ndarray:
 class Parts:
     """PartEnum's first level (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li, Wen, Feng, VLDB 2015).
 
-    A hash cuts the universe into d+1 parts.  The elements in which two sets differ, d at most, lie
-    in d of them at most, so in one part the two sets are equal; both may have nothing there.  A
-    key stands for what a set has in one part: the sum of its elements' hashes.
+    A hash cuts the universe into d+1 parts.  At most d elements differ, so two sets are equal in at
+    least one part, which may be empty.  A key is the sum of a set's hashes in one part.
     """
 
     groups: Groups
@@ -225,7 +214,7 @@ class Parts:
         first: np.ndarray,
         last: np.ndarray,
     ) -> RowKeys:
-        """The keys of parts first[i] … last[i]-1 of each row i."""
+        """Return the keys of parts first[i] … last[i]-1 of each row i."""
         row = np.repeat(np.arange(len(sets)), sets.sizes)
         hashes = mix(sets.values ^ random_words(self.seed, 1, stream=4))
         part = (hashes >> np.uint64(32)) * parts[row].astype(np.uint64) >> np.uint64(32)
@@ -241,7 +230,10 @@ class Parts:
             minlength=int(slots.sum()),
         ).astype(np.uint64)
         row, part = np.repeat(np.arange(len(sets)), slots), spans(first, slots)
-        return row, in_group(part, group[row], mix(content))
+        words = np.stack((group[row].astype(np.uint64), part.astype(np.uint64), mix(content)))
+        band = (1 + 2 * part + group[row] % 2).astype(np.uint64)
+        key = combine(words, seed=0) >> np.uint64(64 - HASH_BITS) | band << np.uint64(HASH_BITS)
+        return row, key
 
 
 @dataclass(eq=False)
@@ -277,19 +269,12 @@ class All:
         return row, key >> np.uint64(64 - HASH_BITS)
 
 
-def in_group(number: np.ndarray, group: np.ndarray, content: np.ndarray) -> np.ndarray:
-    """Keys (uint64) with the band of part or band `number` (int64) in these groups (int64)."""
-    words = np.stack((group.astype(np.uint64), number.astype(np.uint64), content))
-    digest = combine(words, seed=0) >> np.uint64(64 - HASH_BITS)
-    return digest | (1 + 2 * number + group % 2).astype(np.uint64) << np.uint64(HASH_BITS)
-
-
 Way = Union[Parts, InAllGroups, All]
 
 
 @dataclass(eq=False)
 class BySize(Scheme):
-    """ways: all that are in use; choice: int64 (G,), the number of the way of each group."""
+    """ways: those in use; choice: int64 (G,), the number of the way of each group."""
 
     groups: Groups
     ways: tuple[Way, ...]
@@ -315,7 +300,7 @@ class BySize(Scheme):
         return counts
 
     def _looked_for(self, sizes: np.ndarray) -> list[tuple[Way, np.ndarray, np.ndarray]]:
-        """(way, rows, groups): which rows are looked for in which groups, and how."""
+        """Return (way, rows, groups) for each way that these sizes need."""
         rows, group = self.groups.memberships(sizes)
         way = self.choice[group]
         found = []

@@ -1,33 +1,32 @@
 """The exact schemes: partition, prefix, exact, the cheapest of them by size, and auto.
 
-*Partition*.  Exact, without any statistics: PartEnum (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li,
-Wen, Feng, VLDB 2015).  In the size group of the smaller set (`by_size`) a pair differs in d
-elements at most, which spoil d of d+1 parts of the universe; a key is what a set has in one part.
-With d = ⌊(1-t)/t·n⌋ (3) at the end of its group, a set has d+1 keys (4) there, and some more where
-it may be the larger set of a pair of the group before; sets up to 8 elements have one key.  At low
-t there are many keys, and parts of a few elements, in which dissimilar records are equal.
+*Partition*.  Exact, without token counts: PartEnum (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li,
+Wen, Feng, VLDB 2015).  A pair in the size group of its smaller set (`by_size`) differs in at most d
+elements, which spoil d of d+1 parts of the universe; a key is the content of one part.  A set has
+d+1 = ⌊(1-t)/t·n⌋+1 keys (4) at the end of its group, and more if it may be the larger set of a pair
+of the group before.  At low t there are many keys, and small parts in which dissimilar records are
+equal.
 
-*Prefix*.  A key is one of a record's first tokens, in an order that has the rare ones first: every
-pair shares one of them.  A record has n - ⌈t·n⌉ + 1 keys (4), but none for a token that is in no
-other record.  Without token counts it is exact too, and slow where some tokens are frequent.  Where
-a measure bounds no resemblance, as containment, all tokens are keys.
+*Prefix*.  A key is one of a record's first tokens, with the rare ones first: every pair shares one
+of n - ⌈t·n⌉ + 1 (4).  Tokens that only one record has are not keys.  Without token counts it is
+exact too, but slow if some tokens are frequent.  If a measure implies no resemblance, as
+containment, all tokens are keys.
 
-*Exact*.  A few large sets are best all compared with each other, by a single key.  Which way is the
-cheapest in a size group depends on the data, and `estimate` works it out from the token counts.
-Without these, parts are taken where dissimilar sets hardly ever share one, and else tokens.
+*Exact*.  The cheapest way in each size group; a few large sets are best all compared, by one key.
+`estimate` works out the costs from the token counts.  Without these, parts are used where
+dissimilar sets hardly ever share one, and tokens elsewhere.
 
-*Auto*.  Exact recall costs small sets less than MinHash does, and long ones more: at t = 0.9 a set
-of 35 elements has 4 parts, and some 15 bands, while one of 300 has 34 parts.  A size group has
-parts where these are fewer keys and dissimilar sets seldom share one, and else MinHash at the
-recall that was asked for.  Its promise is that of MinHash, or better.
+*Auto*.  At t = 0.9 a set of 35 elements has 4 parts instead of some 15 bands, but one of 300 has
+34.  A size group has parts if these are fewer keys and dissimilar sets seldom share one, and
+MinHash otherwise.  Its promise is that of MinHash, or better.
 
-What the ways cost is estimated from how many records have each size and each token, and a sample:
+The costs are estimated from how many records have each size and each token, and from a sample:
 
     parts    two sets that differ in D elements are equal in about p·(1-1/p)^D of p parts
     tokens   a set shares a key with the others that have one of its first tokens, by their sizes
     all      all pairs that the sizes allow
 
-Letters: n a record's size (35), t the least resemblance (0.9); G groups; p parts (4); D elements
+Letters: n a record's size (35), t the minimum resemblance (0.9); G groups; p parts (4); D elements
 that only one of two sets has (60 of 2·35).
 """
 
@@ -38,32 +37,32 @@ from typing import ClassVar
 
 import numpy as np
 
-from neardup.lines.keyed_lines import MAX_BANDS
+from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
 from neardup.schemes import banding, by_size
 from neardup.schemes.by_size import All, BySize, Groups, InAllGroups, Parts, groups_of
 from neardup.schemes.minhash import MinHash
 from neardup.schemes.scheme import Request, Scheme
+from neardup.sets.hashing import mix, random_words
 from neardup.sets.ragged import Ragged, shared
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Threshold
 
 TYPICAL = 100  # elements of a set, where nothing is known of the records
-MOST_BY_CHANCE = 1e-3
+MOST_BY_CHANCE = 1e-3  # how often dissimilar sets may share a part
 PARTS, TOKENS, ALL = 0, 1, 2
 SAMPLED_TOKENS = 1 << 18  # compared for one group
-DEARER = 100  # times the work of the cheapest ways, from which a run says so
+DEARER = 100  # times the work of the cheapest ways, from which a run prints a warning
 WORTH_SAYING = 10  # seconds
-MANY = 1e18  # partners of a set, where it is not known better
+MANY = 1e18  # partners of a set, if unknown
 # Microseconds, measured on one core; only their ratios matter.
 KEY = 1.0  # to make a key and sort it
-KEY_TOKEN = np.array([[0.02], [0.2], [0.2]])  # for each token that goes with it to where it meets
-PAIR, PAIR_TOKEN = 0.1, 0.0005  # to look at the bitmaps of two sets, and for each of their tokens
+KEY_TOKEN = np.array([[0.02], [0.2], [0.2]])  # to send a token with a key
+PAIR, PAIR_TOKEN = 0.1, 0.0005  # to compare the bitmaps of two sets, and for each of their tokens
 
 
 class Partition(BySize):
-    """
-    >>> from neardup.similarity.measures import Threshold
-    >>> from neardup.sets.ragged import Ragged
+    """Parts in all size groups.
+
     >>> t = Threshold.parse("0.8")
     >>> sets = Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [11, 12, 13, 14]])
     >>> keys = Partition.of(Request(t, t)).keys(sets)
@@ -77,12 +76,10 @@ class Partition(BySize):
     @classmethod
     def of(cls, request: Request) -> Partition:
         groups = groups_of(request.least)
-        # Where the bands do not suffice, parts would have so few elements that all are equal in
-        # one.
+        # With more parts than bands, parts would be so small that all sets are equal in one.
         too_many = groups.differ >= by_size.MOST_BANDS
         seed = request.key_seed("partition")
-        ways = Parts(groups, seed), All(seed)
-        return cls(groups, ways, np.where(too_many, 1, 0))
+        return cls(groups, (Parts(groups, seed), All(seed)), np.where(too_many, 1, 0))
 
     @property
     def promise(self) -> str:
@@ -107,7 +104,7 @@ class Prefix(Scheme):
     >>> scheme = Prefix(Threshold.parse("0.8"), TokenCounts.of_sets(
     ...     Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [4, 7, 8], [4, 9]])))
     >>> keys = scheme.keys(Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4]]))
-    >>> keys.sizes.tolist()  # of 2 and 1 first tokens, but nobody else has 5
+    >>> keys.sizes.tolist()  # of 2 and 1 first tokens, without 5, which no other record has
     [1, 1]
     """
 
@@ -137,7 +134,7 @@ class Prefix(Scheme):
         return _dearer_than_exact(self.name, self.resemblance, self.counts)
 
     def probe(self) -> str:
-        """Without the counts, which would refuse sets that are not in the input."""
+        """Leave out the counts, which would refuse sets that are not in the input."""
         return super().probe() if self.counts is None else replace(self, counts=None).probe()
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -150,11 +147,12 @@ class Prefix(Scheme):
 
     def _keys(self, sets: Ragged) -> Ragged:
         tokens = by_size.first_tokens(sets, self.resemblance, self.counts)
-        return Ragged.from_unsorted(by_size.token_keys(tokens.values, self.seed), tokens.sizes)
+        words = mix(tokens.values ^ random_words(self.seed, 1, stream=3))
+        return Ragged.from_unsorted(words >> np.uint64(64 - HASH_BITS), tokens.sizes)
 
 
 class Auto(BySize):
-    """Partition for some sizes, MinHash for the others: `choice` says which."""
+    """Parts for some sizes, and MinHash for the others, by `choice`."""
 
     options = banding.OPTIONS
     keeps_recall = True
@@ -192,7 +190,7 @@ class Auto(BySize):
 
 @dataclass(eq=False)
 class Exact(BySize):
-    """costs: by which the ways were chosen; None without counts."""
+    """costs: those by which the ways were chosen; None without counts."""
 
     costs: Costs | None = None
     counting = True
@@ -212,7 +210,7 @@ class Exact(BySize):
             return cls(groups, ways, choice)
         costs = estimate(groups, request.counts)
         seconds = np.where(possible | (np.arange(3) != PARTS)[:, np.newaxis], costs.seconds, np.inf)
-        # Machines may differ in the last digits: what is as good as equal goes to the first way.
+        # Machines may differ in the last digits, so near ties go to the first way.
         rounded = np.round(np.log(np.maximum(seconds, 1e-9)), 3)
         return cls(groups, ways, np.argmin(rounded, axis=0), costs)
 
@@ -221,22 +219,19 @@ class Exact(BySize):
         return "exact: every pair shares a part, a rare token or its size"
 
     def cost(self) -> list[str]:
-        """A line for each run of sizes that have one way."""
+        """Return a line for each run of sizes that have one way."""
         if self.costs is None:
             return []
         used = np.flatnonzero(self.costs.keys[ALL] > 0)
-        lines, start = [], 0
-        for i, group in enumerate(used):
-            last = i + 1 == len(used)
-            if last or self.choice[used[i + 1]] != self.choice[group]:
-                run, way = used[start : i + 1], self.choice[group]
-                low = int(self.groups.highs[run[0] - 1]) + 1 if run[0] else 1
-                keys, pairs = self.costs.keys[way, run].sum(), self.costs.pairs[way, run].sum()
-                lines.append(
-                    f"sizes {low:,} to {self.groups.highs[group]:,} by {self.ways[way].name}: "
-                    f"about {keys:,.0f} keys, {pairs:,.0f} candidate pairs"
-                )
-                start = i + 1
+        lines = []
+        for run in np.split(used, np.flatnonzero(np.diff(self.choice[used])) + 1) * bool(len(used)):
+            way = self.choice[run[0]]
+            low = int(self.groups.highs[run[0] - 1]) + 1 if run[0] else 1
+            keys, pairs = self.costs.keys[way, run].sum(), self.costs.pairs[way, run].sum()
+            lines.append(
+                f"sizes {low:,} to {self.groups.highs[run[-1]]:,} by {self.ways[way].name}: "
+                f"about {keys:,.0f} keys, {pairs:,.0f} candidate pairs"
+            )
         return lines
 
 
@@ -250,7 +245,7 @@ class Costs:
 
 
 def estimate(groups: Groups, counts: TokenCounts) -> Costs:
-    """The costs; a group without records has none."""
+    """Estimate the costs; a group without records has none."""
     sizes, holders, t = counts.sizes, counts.holders, groups.threshold
     count = len(groups.highs)
     size, group = groups.memberships(sizes)  # which of the sizes, and in which group
@@ -273,7 +268,7 @@ def estimate(groups: Groups, counts: TokenCounts) -> Costs:
 
 
 def _dearer_than_exact(name: str, resemblance: Threshold, counts: TokenCounts) -> list[str]:
-    """A warning about a scheme that has tokens for all sizes, if other ways would cost far less."""
+    """Return a warning about a scheme that uses tokens, if other ways would cost far less."""
     if not len(counts.sample):
         return []
     costs = estimate(groups_of(resemblance), counts)
@@ -289,15 +284,15 @@ def _dearer_than_exact(name: str, resemblance: Threshold, counts: TokenCounts) -
 
 
 def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.ndarray]:
-    """float64 (G,): how many first tokens a set shares with others, and with how many sets.
+    """Estimate how many first tokens a set shares with others, and with how many: float64 (G,).
 
-    A group of which the sample has nothing gets the largest numbers.
+    A group without a sample gets the largest numbers.
     """
     sample = counts.sample
     group = groups.own(sample.sizes)
     first = by_size.first_tokens(sample, groups.threshold, counts)
     row, token = np.repeat(np.arange(len(sample)), first.sizes), first.values
-    # Others share the key if the token is one of their first too, as tokens as rare mostly are.
+    # Others share the key if the token is in their prefix too, as equally rare tokens mostly are.
     rarity = np.frexp(counts.of(sample.values))[1]
     frequency = counts.of(token)
     is_first = np.bincount(np.frexp(frequency)[1], minlength=64) / np.maximum(
@@ -313,7 +308,7 @@ def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.n
 
 
 def _allowed(groups: Groups, counts: TokenCounts) -> np.ndarray:
-    """The share of all records whose sizes allow a pair with each record of the sample; float64."""
+    """Return the share of all records whose sizes allow a pair, for each record of the sample."""
     t, sizes = groups.threshold, counts.sample.sizes
     ends = np.append(0, np.cumsum(counts.holders))
     largest = np.searchsorted(counts.sizes, t.largest_partner(sizes), "right")
@@ -322,7 +317,7 @@ def _allowed(groups: Groups, counts: TokenCounts) -> np.ndarray:
 
 
 def _equal(groups: Groups, group: int, sample: Ragged) -> float:
-    """The probability that two sets whose sizes allow a pair in this group are equal in a part."""
+    """Estimate how often sets whose sizes allow a pair in this group are equal in a part."""
     order = np.argsort(sample.sizes, kind="stable")
     sizes = sample.sizes[order]
     low = int(groups.highs[group - 1]) + 1 if group else 1

@@ -1,17 +1,17 @@
-"""I-Match: records share a key when they keep the same tokens, neither rare nor everywhere.
+"""I-Match: records share a key if they keep the same tokens, neither rare nor everywhere.
 
-A token is kept by its inverse document frequency as a share of the highest possible, which is log(N
-/ df) / log N for df of N records; a key is the SHA-1 of the sorted tokens kept (Chowdhury, Frieder,
-Grossman, McCabe, "Collection statistics for fast duplicate document detection", 2002). One kept
-token more or less is another key.  So more lexicons may be asked for: each drops a third of all
-tokens at random, and records that agree in any of them share a key (Kołcz, Chowdhury, Alspector,
-"Improved robustness of signature-based near-replica detection via lexicon randomization", 2004).
+Tokens are kept by their inverse document frequency, log(N / df) / log N for df of N records; a key
+is the SHA-1 of the sorted tokens kept (Chowdhury, Frieder, Grossman, McCabe, "Collection statistics
+for fast duplicate document detection", 2002).  One token more or less makes another key.  So each
+further lexicon drops a third of all tokens at random, and records that agree in any lexicon share
+a key (Kołcz, Chowdhury, Alspector, "Improved robustness of signature-based near-replica detection
+via lexicon randomization", 2004).
 
 Letters: low and high, the idf band (0.1 and 0.9); L lexicons (1), of which number 0 drops nothing.
 Records that differ in d kept tokens share a key where all d are dropped: 1 - (1 - 3^-d)^(L-1).
 
 A record that keeps nothing in a lexicon has no key there, which all such records would share.
-Tokens are single words in both papers; of longer shingles, most are too rare to be kept.
+Tokens are single words in both papers; most longer shingles are too rare to be kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import ClassVar
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
-from neardup.schemes.scheme import Option, Request, Scheme, whole
+from neardup.schemes.scheme import Option, Request, Scheme, required_counts, whole
 from neardup.sets.hashing import mix, random_words
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
@@ -64,8 +64,7 @@ LEXICONS = Option(
 
 @dataclass(eq=False)
 class IMatch(Scheme):
-    """Keeps the tokens whose idf, as a share of the highest, is in low … high; `seed` draws the
-    lexicons.
+    """Keeps tokens of idf low … high, a share of the highest; `seed` draws the lexicons.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 4], [1, 3, 9], [1, 8]])
     >>> scheme = IMatch(TokenCounts.of_sets(sets), 0.1, 0.9)  # 2 and 3 are kept
@@ -85,13 +84,9 @@ class IMatch(Scheme):
 
     @classmethod
     def of(cls, request: Request) -> IMatch:
-        if request.counts is None:
-            raise ValueError(
-                "--scheme imatch needs --counts: step.py count makes that file, and "
-                "run_local.sh, run_hadoop.sh and job.py make it by themselves"
-            )
+        counts = required_counts(request, "--scheme imatch")
         low, high = request.value(KEPT)
-        return cls(request.counts, low, high, request.value(LEXICONS), request.seed)
+        return cls(counts, low, high, request.value(LEXICONS), request.seed)
 
     @property
     def promise(self) -> str:
@@ -102,7 +97,7 @@ class IMatch(Scheme):
         )
 
     def recall(self, similarity: float) -> float:
-        """The recall for sets that keep a token; any difference may be one of kept tokens."""
+        """Return the recall for sets that keep a token; any difference may be in a kept token."""
         return float(similarity == 1)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -116,12 +111,12 @@ class IMatch(Scheme):
         for i, lexicon in enumerate(lexicons):
             some = kept.where(self._in_lexicon(kept.values, lexicon))
             there[:, i] = some.sizes > 0
-            keys[there[:, i], i] = np.fromiter(_digests(some), dtype=np.uint64)
+            keys[there[:, i], i] = list(_digests(some))
             keys[:, i] |= np.uint64(lexicon << HASH_BITS)
         return Ragged(keys[there], np.concatenate(([0], np.cumsum(there.sum(axis=1)))))
 
     def _in_band(self, tokens: np.ndarray) -> np.ndarray:
-        """log(N / df) / log N ≥ low says that df ≤ N^(1 - low)."""
+        """Return which tokens are kept: log(N / df) / log N ≥ low means df ≤ N^(1 - low)."""
         records = max(self.counts.records, 1)
         least = ceil(records ** (1 - self.high) * (1 - HAIR))
         most = floor(records ** (1 - self.low) * (1 + HAIR))
@@ -136,7 +131,7 @@ class IMatch(Scheme):
 
 
 def _digests(sets: Ragged) -> Iterator[int]:
-    """The first 40 bits of the SHA-1 of each set that is not empty."""
+    """Yield the first 40 bits of the SHA-1 of each set that is not empty."""
     data = memoryview(sets.values.astype("<u8").tobytes())
     offsets = (8 * sets.offsets).tolist()
     for start, stop in zip(offsets, offsets[1:]):

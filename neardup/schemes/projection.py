@@ -1,33 +1,29 @@
-"""Random projection: vectors of F bits, by bands of them or by how many agree.
+"""Random projection: a set's sides of random hyperplanes, cut into bands.
 
-A set lies on one side of a random hyperplane or on the other, and two sets at an angle θ on the
-same one with probability 1 - θ/π, where cos θ is their cosine (Charikar 2002; Henzinger, "Finding
-near-duplicate web pages", 2006).
+Two sets at an angle θ lie on the same side of a random hyperplane with probability 1 - θ/π, where
+cos θ is their cosine (Charikar 2002; Henzinger, "Finding near-duplicate web pages", 2006).  The
+sides of b·r hyperplanes are cut into b bands of r bits; a key is a band's number and a hash of its
+bits.  Two sets share a key with probability 1 - (1 - (1 - θ/π)^r)^b.
 
-*By bands*.  The sides of b·r hyperplanes are cut into b bands of r bits; a key is a band's number
-and a hash of its bits.  Two sets share a key with probability 1 - (1 - (1 - θ/π)^r)^b.  The formula
-is that of normally distributed hyperplanes, which weighted sets have.  Plain sets have hyperplanes
-of ±1, a fifth of the work: they come near it as the tokens grow in number, and on small sets they
-agree a little more often.  With weights they would not: (1, 1) and (1, 1.3) have the cosine 0.99,
-and would agree in 0.75 and not in 0.96 of all.
+This holds for normally distributed hyperplanes, which weighted sets have.  Plain sets have
+hyperplanes of ±1, at a fifth of the work: they come near it with many tokens, and small sets agree
+a little more often.  Weighted sets would not: (1, 1) and (1, 1.3) have the cosine 0.99, and would
+agree in 0.75 instead of 0.96 of all bits.
 
-Verified by another measure, pairs have a cosine that follows from their resemblance J:
+If another measure verifies the pairs, their cosine follows from their resemblance J:
 
     cosine = |x∩y| / √(|x|·|y|) ≥ 2·|x∩y| / (|x| + |y|) = dice = 2J / (1 + J)
 
-since the geometric mean is no more than the arithmetic one; sets of equal size have just that.  It
-says nothing of weighted cosines, because all that differs may be heavy.
+since the geometric mean is at most the arithmetic one.  Nothing follows for weighted sets.
 
-*By agreement* (--measure agreement), as it was described.  A pair is one whose vectors agree in t·F
-bits or more; Henzinger takes 372 of 384.  Its similarity is that share: θ is about π·(1 - share).
-k = F - ⌈t·F⌉ bits may differ.  With few of them, choices of blocks find every pair (`Blocks` of
-bit_keys.py): 16 choices or, where k is larger, k + 1.  Where blocks are so short that dissimilar
-records share one, masks of r bits are drawn (`Drawn`) that keep a promise: a pair at the threshold
-is found with P = 1 - (1 - C(F-k, r) / C(F, r))^b.  It holds for all vectors, as each bit is drawn
-for itself, and asks nothing of the number of tokens.
+*Agreement* (--measure agreement).  A pair is one whose vectors agree in t·F bits or more; its
+similarity is that share, and θ is about π·(1 - share).  Henzinger takes 372 of 384.  With few
+differing bits, k = F - ⌈t·F⌉, blocks find every pair (`bit_keys`): 16 choices or, for a larger k,
+k + 1.  If dissimilar records would share such short blocks, masks are drawn.  Their promise holds
+for all vectors, since each bit is drawn by itself.
 
-Letters: by bands, b bands (124) of r bits (17), c the cosine (0.9), 1 - θ/π = 0.856; by agreement,
-t the threshold (31/32), F bits (384), k that may differ (12), m blocks (13), or b masks of r bits
+Letters: b bands (124) of r bits (17), c the cosine (0.9), 1 - θ/π = 0.856; by agreement, t the
+threshold (31/32), F bits (384), k bits that may differ (12), m blocks (13), or b masks of r bits
 (for t = 0.9, 118 of 24).
 """
 
@@ -49,10 +45,9 @@ from neardup.similarity.weighted_measures import TokenWeights
 
 MEASURE = "agreement"
 DEFAULT_BITS = 384
-MAX_BLOCK_KEYS, MAX_DRAWN = 16, 128  # keys, where --max-bands does not say
-SELDOM = 1e-3  # so often dissimilar records may share a key, for the sake of missing no pair
+MAX_BLOCK_KEYS, MAX_DRAWN = 16, 128  # keys, unless --max-bands is given
+SELDOM = 1e-3  # how often dissimilar records may share a key, for the sake of missing no pair
 MAX_BANDS_ASKED = 128
-WORD_BITS = 64
 
 
 @dataclass(eq=False)
@@ -94,10 +89,11 @@ class AgreeingBits(bit_keys.BitScheme):
             return []
         bands, rows, bits = self.ways.number, self.ways.width, self.ways.bits
         at, dissimilar = self.least / bits, bit_keys.agreement(banding.DISSIMILAR)
-        return banding.dearer_by_hand(at, dissimilar, bands, rows, MAX_DRAWN, bit_keys.hits(bits))
+        what, here = f"{bands} bands of {rows} rows", self.ways.by_chance(dissimilar)
+        return banding.dearer(what, here, at, dissimilar, MAX_DRAWN, hit=bit_keys.hits(bits))
 
     def recall(self, similarity: float) -> float:
-        """The recall for vectors that agree in this share of the bits, rounded up, or more."""
+        """Return the recall for vectors that agree in this share of the bits, rounded up."""
         return self.ways.recall(ceil(similarity * self.ways.bits - bit_keys.HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
@@ -105,14 +101,13 @@ class AgreeingBits(bit_keys.BitScheme):
         return bit_keys.EqualBits(self.vectors, bits, threshold.smallest_partner(bits))
 
     def vectors(self, sets: Ragged) -> np.ndarray:
-        """The vectors of sets that are not empty: uint64 (n, W), W words for F bits."""
         return bit_keys.sides(sets, self.weights, self.seed, 0, self.ways.bits)
 
 
 def _asked_ways(request: Request, bits: int, least: int) -> bit_keys.Ways:
-    """The masks by hand, or those that miss no pair, unless drawn ones are far more selective.
+    """Return the masks set by hand, or else blocks, unless drawn masks are far more selective.
 
-    ValueError where no way keeps the promise.
+    ValueError if neither keeps the promise.
     """
     if any(request.value(option) is not None for option in (banding.BANDS, banding.ROWS)):
         return _drawn(request, bits, least)
@@ -122,10 +117,8 @@ def _asked_ways(request: Request, bits: int, least: int) -> bit_keys.Ways:
         blocks = distance + 1
     if not blocks:
         return _drawn(request, bits, least)
-    exact, dissimilar = (
-        bit_keys.Blocks(bits, blocks, distance),
-        bit_keys.agreement(banding.DISSIMILAR),
-    )
+    exact = bit_keys.Blocks(bits, blocks, distance)
+    dissimilar = bit_keys.agreement(banding.DISSIMILAR)
     if exact.by_chance(dissimilar) < SELDOM:
         return exact
     try:
@@ -170,9 +163,8 @@ class Projection(Scheme):
             )
         cosine = _least_cosine(request)
         bands, rows = banding.asked_for(request, bit_keys.agreement(cosine), MAX_BANDS_ASKED)
-        return cls(
-            bands, rows, scheme.weighted_seed(request), cosine, scheme.asked_weights(request)
-        )
+        weights = scheme.asked_weights(request)
+        return cls(bands, rows, scheme.weighted_seed(request), cosine, weights)
 
     @property
     def promise(self) -> str:
@@ -184,10 +176,11 @@ class Projection(Scheme):
 
     def cost(self) -> list[str]:
         at, dissimilar = bit_keys.agreement(self.cosine), bit_keys.agreement(banding.DISSIMILAR)
-        return banding.dearer_by_hand(at, dissimilar, self.bands, self.rows, MAX_BANDS_ASKED)
+        what, here = f"{self.bands} bands of {self.rows} rows", self.recall(banding.DISSIMILAR)
+        return banding.dearer(what, here, at, dissimilar, MAX_BANDS_ASKED)
 
     def recall(self, similarity: float) -> float:
-        """In the model of normally distributed hyperplanes."""
+        """Return the recall for normally distributed hyperplanes."""
         return banding.recall(bit_keys.agreement(similarity), self.bands, self.rows)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -198,7 +191,7 @@ class Projection(Scheme):
         words = np.empty((len(sets), len(bands)), dtype=np.uint64)
         first, last = low * self.rows, (low + len(bands)) * self.rows
         vectors = bit_keys.sides(sets, self.weights, self.seed, first, last)
-        before = first // WORD_BITS * WORD_BITS  # the dimension of the first bit
+        before = first // bit_keys.WORD_BITS * bit_keys.WORD_BITS  # the dimension of the first bit
         for i in range(len(bands)):
             start = first + i * self.rows - before
             words[:, i] = combine(_bits(vectors, start, start + self.rows), seed=0)
@@ -206,7 +199,7 @@ class Projection(Scheme):
 
 
 def _least_cosine(request: Request) -> float:
-    """The least cosine of pairs that reach the threshold by the measure asked for."""
+    """Return the minimum cosine of pairs at the threshold."""
     if request.measure == "cosine":
         return float(request.threshold)
     if (kind := request.value(scheme.WEIGHTS)) != scheme.ONE:
@@ -219,17 +212,17 @@ def _least_cosine(request: Request) -> float:
 
 
 def _bits(words: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Bits low … high-1 of n rows of words (n, W), as columns (k, n) of up to 64 bits.
+    """Return bits low … high-1 of n rows of words (n, W), as columns (k, n) of up to 64 bits.
 
     >>> [hex(int(x)) for x in _bits(np.array([[0xAB << 56, 0xCD]], np.uint64), 60, 72)[:, 0]]
     ['0xcda']
     """
     columns = []
-    for start in range(low, high, WORD_BITS):
-        word, shift = divmod(start, WORD_BITS)
-        width = min(high - start, WORD_BITS)
+    for start in range(low, high, bit_keys.WORD_BITS):
+        word, shift = divmod(start, bit_keys.WORD_BITS)
+        width = min(high - start, bit_keys.WORD_BITS)
         column = words[:, word] >> np.uint64(shift)
-        if shift + width > WORD_BITS:
-            column |= words[:, word + 1] << np.uint64(WORD_BITS - shift)
+        if shift + width > bit_keys.WORD_BITS:
+            column |= words[:, word + 1] << np.uint64(bit_keys.WORD_BITS - shift)
         columns.append(column & np.uint64((1 << width) - 1))
     return np.array(columns)

@@ -1,4 +1,4 @@
-"""What a scheme is: its options, its request, what tokens weigh (--weights), and the base class."""
+"""The base class of schemes, their options, requests to them, and token weights (--weights)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any, Callable, ClassVar, NamedTuple
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
+from neardup.runtime.errors import not_one_of
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
@@ -21,15 +22,14 @@ from neardup.similarity.weighted_measures import Idf, TokenWeights, weighted_mea
 
 MILLION = 10**6
 PROBES = (1, 2, 3, 5, 8, 13, 34, 89, 233, 987)  # sizes of sets
-HAIR = Fraction(1, 10**15)  # chances are computed in floats, and right to so much
+HAIR = Fraction(1, 10**15)  # the precision of probabilities, which are computed in floats
 
 
 class Option(NamedTuple):
-    """An option of schemes; those that heed it have it among their `options`.
+    """An option of schemes; schemes that use it list it in their `options`.
 
-    flag: "--lexicons"; metavar, help: as --help shows them; read: from text to value, with a
-    ValueError that names what is wrong; default: as text; finds_more: how it would find a pair that
-    was missed, for `why`.
+    flag: "--lexicons"; metavar, help: for --help; read: from text to value, with a ValueError that
+    names what is wrong; default: as text; finds_more: advice for `why` about a missed pair.
     """
 
     flag: str
@@ -41,12 +41,12 @@ class Option(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What a scheme is asked for.
+    """What a run asks of a scheme.
 
-    threshold: the least similarity, by the measure of that name; resemblance: the least Jaccard
-    similarity that follows from it, None where none does; threshold_given: whether it is the
-    user's; seed: 0 … 2^64-1; counts: how many records have each token, if that is known; values:
-    what was given for the scheme's own options, by flag.
+    threshold: the minimum similarity, by `measure`; resemblance: the minimum Jaccard similarity
+    that follows from it, None where none does; threshold_given: whether it is the user's; seed:
+    0 … 2^64-1; counts: how many records have each token, if known; values: the given values of the
+    scheme's own options, by flag.
 
     >>> rows = Option("--rows", "R", "min-hashes in a band", int, default="7")
     >>> Request(Threshold(9, 10), Threshold(9, 10)).value(rows)
@@ -62,19 +62,19 @@ class Request(NamedTuple):
     values: Mapping[str, Any] = {}
 
     def value(self, option: Option) -> Any:
-        """The value that was given, or the default; None where there is neither."""
+        """Return the given value, or the default; None where there is neither."""
         if option.flag in self.values:
             return self.values[option.flag]
         return None if option.default is None else option.read(option.default)
 
     @property
     def least(self) -> Threshold:
-        """The least resemblance, for schemes whose measures all have one."""
+        """The minimum resemblance, for schemes whose measures all have one."""
         assert self.resemblance is not None
         return self.resemblance
 
     def key_options(self, options: Iterable[Option]) -> dict[str, str]:
-        """The request by flag, in words that are equal for equal requests."""
+        """Return the request by flag, with the same words for equal requests."""
         own = {option.flag: self.value(option) for option in options}
         return {
             "--measure": self.measure,
@@ -85,14 +85,14 @@ class Request(NamedTuple):
         }
 
     def key_seed(self, scheme: str) -> int:
-        """A seed of its own for each scheme, threshold and counts, so that the reducer notices."""
+        """Return a seed for this scheme, threshold and counts, so that reducers notice a mix."""
         counts = None if self.counts is None else self.counts.digest()
         asked = repr((scheme, self.seed, self.resemblance, counts))
         return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """Read an integer from `low` to `high`.
+    """Return a parser of integers from `low` to `high`.
 
     >>> whole(1, 16)("12")
     12
@@ -107,25 +107,14 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def one_of(*kinds: str) -> Callable[[str], str]:
-    """Read one of these words."""
+    """Return a parser that accepts these words."""
 
     def read(text: str) -> str:
         if text in kinds:
             return text
-        raise ValueError(f"{text!r} is not {' or '.join(kinds)}")
+        raise ValueError(not_one_of(text, kinds))
 
     return read
-
-
-def probability(text: str) -> float:
-    """Read a number between 0 and 1."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is no number") from None
-    if not 0 < value < 1:
-        raise ValueError(f"{text} is outside 0 < P < 1; only an exact scheme finds every pair")
-    return value
 
 
 class Weighing(NamedTuple):
@@ -135,7 +124,7 @@ class Weighing(NamedTuple):
     by_idf: bool = False
 
     def weights(self, counts: TokenCounts | None) -> TokenWeights:
-        """The weights by these counts, if the kind takes any."""
+        """Return the weights by these counts, if the kind uses any."""
         idf = Idf(counts) if self.by_idf and counts else None
         return TokenWeights(self.repeats, self.own, idf)
 
@@ -159,26 +148,32 @@ WEIGHTS = Option(
 )
 
 
-def asked_weights(request: Request) -> TokenWeights | None:
-    """The weights, or None where all tokens weigh the same; ValueError if idf has no counts."""
-    name = request.value(WEIGHTS)
-    kind = KINDS[name]
-    if name == ONE:
-        return None
-    if kind.by_idf and request.counts is None:
+def required_counts(request: Request, who: str) -> TokenCounts:
+    """Return the token counts; ValueError if they are not given to `who`."""
+    if request.counts is None:
         raise ValueError(
-            f"--weights {name} needs --counts: step.py count makes that file, and "
+            f"{who} needs --counts: step.py count makes that file, and "
             "run_local.sh, run_hadoop.sh and job.py make it by themselves"
         )
-    return kind.weights(request.counts)
+    return request.counts
+
+
+def asked_weights(request: Request) -> TokenWeights | None:
+    """Return the weights, or None if all are equal; ValueError if idf has no counts."""
+    name = request.value(WEIGHTS)
+    if name == ONE:
+        return None
+    if KINDS[name].by_idf:
+        required_counts(request, f"--weights {name}")
+    return KINDS[name].weights(request.counts)
 
 
 def weighted_seed(request: Request) -> int:
-    """A seed of its own for each kind of weights, so that the reducer notices."""
+    """Return a seed for each kind of weights, so that reducers notice a mix."""
     kind = request.value(WEIGHTS)
     if kind == ONE:
         return request.seed
-    # Weights are the same whoever made the counts, and whatever is similar enough.
+    # Weights depend neither on who made the counts nor on the threshold.
     counts = replace(request.counts, own=False) if request.counts else None
     return request._replace(resemblance=None, counts=counts).key_seed(f"weights {kind}")
 
@@ -189,26 +184,26 @@ class Scheme(ABC):
     measures: ClassVar[tuple[str, ...]] = ("jaccard", "dice", "cosine")
     """The measures that may verify its pairs; the first one is the default."""
     options: ClassVar[tuple[Option, ...]] = ()
-    """The options that it heeds, beside --threshold, --measure, --seed and --counts."""
+    """Its options, beside --threshold, --measure, --seed and --counts."""
     keeps_recall: ClassVar[bool] = False
-    """Whether all pairs are found, or those at the threshold as surely as --recall asks."""
+    """True if it finds all pairs, or those at the threshold with probability --recall."""
     counting: ClassVar[bool] = False
-    """Whether a run should count tokens first."""
+    """True if a run should count tokens first."""
     weights: TokenWeights | None = None
-    """None where all tokens weigh the same."""
+    """None if all tokens have the same weight."""
     one_a_band: ClassVar[bool] = True
-    """Whether a set has at most one key of each band."""
+    """True if a set has at most one key of each band."""
     suits_shingle: ClassVar[str | None] = None
-    """The --shingle of its paper; a run by another says so before it starts."""
+    """The --shingle of its paper; a run with another kind prints a warning."""
 
     @classmethod
     @abstractmethod
     def of(cls, request: Request) -> Scheme:
-        """The scheme for a request; ValueError for what it cannot promise."""
+        """Make the scheme for a request; ValueError for what it cannot promise."""
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
-        """Whether a run should count tokens first, with these values of options, by flag."""
+        """Return whether a run should count tokens first, given its options' values by flag."""
         return cls.counting or (
             WEIGHTS in cls.options and KINDS[values.get(WEIGHTS.flag, ONE)].by_idf
         )
@@ -216,21 +211,21 @@ class Scheme(ABC):
     @property
     @abstractmethod
     def promise(self) -> str:
-        """The pairs it finds, and how surely, in words for the summary."""
+        """The pairs it finds, and with what probability, in words for the summary."""
 
     def travelling(self, sets: Ragged) -> Ragged:
-        """The part of these sets that is sent to the reducer, which asks `keys` of it again."""
+        """Return the part of these sets that is sent to the reducer, which derives `keys` again."""
         return sets
 
     @abstractmethod
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        """Row i: the keys of set i in ascending order, whatever else is in the batch.
+        """Return the keys of bands low … high-1 in ascending order, a row for each set.
 
-        Only those of the bands low … high-1.  No set may be empty.
+        A row depends on its set alone, not on the batch.  No set may be empty.
         """
 
     def probe(self) -> str:
-        """A digest of the keys of some sets, in 16 hexadecimal digits, for each version."""
+        """Return a digest of the keys of some sets, in 16 hexadecimal digits."""
         keys = self.keys(Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES)))
         digest = blake2b(keys.values.astype("<u8").tobytes(), digest_size=8)
         digest.update(keys.offsets.astype("<u8").tobytes())
@@ -238,23 +233,23 @@ class Scheme(ABC):
 
     @abstractmethod
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
-        """How many keys sets of these sizes have, at most (int64 arrays)."""
+        """Return the maximum number of keys of sets of these sizes (int64 arrays)."""
 
     @abstractmethod
     def recall(self, similarity: float) -> float:
-        """The least probability that sets of this similarity share a key; by its own measure."""
+        """Return the minimum probability that sets of this similarity share a key."""
 
     def cost(self) -> list[str]:
-        """What a run will cost, or another setting would save: lines in words, if it is known."""
+        """Return warnings about the cost of a run, and options that would reduce it."""
         return []
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
-        """The one of `measures` with this name."""
+        """Make the measure of this name, one of `measures`."""
         return weighted_measure(name, threshold, self.weights)
 
 
 def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
-    """Keys of n sets that have one of each of these bands (int64, ascending).
+    """Return the keys of n sets that have one key in each of these bands (int64, ascending).
 
     `words` (uint64, of shape (n, bands)) are random-looking; their upper bits are the hash.
     """
@@ -263,10 +258,10 @@ def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
 
 
 def shown(chance: float) -> str:
-    """Six decimals, rounded down, so that no promise is more than what is kept; only 1 is 1.
+    """Format a probability in six decimals, rounded down so as not to promise too much.
 
-    Subtle: a float may lie a hair below the chance that it stands for, as 0.29 does, so the hair is
-    added; as fractions, since a product of floats is rounded, too.
+    Subtle: a float may lie a hair below the probability that it stands for, as 0.29 does, so the
+    hair is added; in fractions, since a product of floats is rounded, too.  Only 1 is 1.
 
     >>> shown(0.9999419), shown(0.29), shown(0.99999999), shown(1)
     ('0.999941', '0.290000', '0.999999', '1.000000')

@@ -2,16 +2,15 @@
 
 Sizes are cut into the smallest partitions such that a pair lies in one of them or in two neighbours
 (Theobald, Siddharth, Paepcke, "SpotSigs: robust and efficient near duplicate detection in large web
-collections", 2008).  A pair shares ⌈t·n⌉ tokens or more of a set of n, so it shares one of the
-first n - ⌈t·n⌉ + 1, its prefix, in any order of all tokens; the rarest come first, if they were
-counted.  A key is a partition and a token of the prefix.  A set has those of its own partition and,
-where it can be the larger set of a pair, of the one before.
+collections", 2008).  A pair shares one of the first n - ⌈t·n⌉ + 1 tokens, its prefix, with the
+rarest first if they were counted (`exact.Prefix`).  A key is a partition and a token of the prefix.
+A set has those of its own partition and, if it can be the larger set of a pair, of the one before.
 
     t = 0.9    partitions   1   2   3 … 18   19 20   21 22   23 24   25 26   27 28   29 30 31 …
     size 22    3 tokens     in partition 21 22 and, for partners of size 20, in 19 20
 
 Letters: t (0.9); n, a set's size (100: 11 tokens, 22 keys).  Made for spots, the chains of words
-that begin at a stop word, it serves any sets.
+that begin at a stop word, it suits any sets.
 """
 
 from __future__ import annotations
@@ -76,13 +75,13 @@ class SpotSigs(Prefix):
         return Ragged.from_unsorted(words, self.key_counts(sets.sizes))
 
     def _partitions(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first sizes of two partitions for each size: its own, and its smallest partner's."""
+        """Return the first sizes of a size's own partition and of its smallest partner's."""
         smallest = self.resemblance.smallest_partner(sizes)
         return first_sizes(self.resemblance, sizes), first_sizes(self.resemblance, smallest)
 
 
 def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
-    """The smallest size (int64) in the partition of each size.
+    """Return the smallest size (int64) in the partition of each size.
 
     >>> first_sizes(NINE_TENTHS, np.array([1, 18, 19, 20, 21, 22, 23, 1000])).tolist()
     [1, 18, 19, 19, 21, 21, 23, 984]
@@ -94,9 +93,9 @@ def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def _starts(threshold: Threshold, most: int) -> np.ndarray:
-    """The first sizes, up to `most`, of all partitions that may have several sizes.
+    """Return the first sizes, up to `most`, of all partitions that may have several sizes.
 
-    If one begins at m, the one after ends where the partners of m - 1 do: none reaches further.
+    A partition from m to n is followed by one that ends at the largest partner of m - 1.
     """
     num, den = threshold.num, threshold.den
     start = most if num == den else min(most, -(-(num + den) // (den - num)))

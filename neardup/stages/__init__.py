@@ -1,8 +1,8 @@
 """The data flow: records → keyed lines → pairs → decisions, as functions on blocks of bytes.
 
 `pairs.py` has the flow on one screen.  `phases.py` sends the keys first, so that only records that
-share a key travel, and blocks instead of lines, of which a cluster moves a thousandth as many.
-`external_group.py` brings equal keys together in bounded memory, for every engine.
+share a key travel, in blocks instead of lines.  `external_group.py` brings equal keys together in
+bounded memory, for every engine.
 
 In: blocks of whole lines, and `Settings`.
 Out: bytes to write, by the number of a partition.

@@ -1,27 +1,26 @@
-r"""The Bloom filter of shared keys: made in parts, sent as text, and looked up in mapped files.
+"""The Bloom filter of shared keys: made in parts, sent as text, and looked up in mapped files.
 
 A blocked Bloom filter (Putze, Sanders, Singler, WEA 2007) of words of 48 bits: each key sets four
-bits of one word, or two where there are few bits for each.  A key that nothing shares passes by
-accident, which costs a line and no pair; a shared one is never refused.  Of a thousand others pass:
+bits of one word, or two where there are few bits a key.  A false positive costs a line and no pair;
+a shared key always passes.  False positives per thousand:
 
     bits a key    32    16    13    10     8     6     4     2
     pass         1.2   6.7    11    21    37    74   160   400
 
 Each reducer of the first phase writes one part, for its partition of the digests, with 32 bits a
-key unless all parts together become too large.  A part is text, which is looked up without being
-decoded:
+key unless all parts together become too large.  A part is text, which is looked up undecoded:
 
     shared PARTITION OF DIGESTS WORDS OPTIONS CHECKSUM …    128 bytes, filled up with blanks
     8191 words, @@@@@@ TAB LF
     …
     up to 8191 words, @@@@@@ TAB LF
 
-A word is eight characters, from @ (no bit) to DEL (all six): 48 bits.  As lines end with eight
-bytes, too, a part is an array of words of 64 bits, and word i is the one at i + i // 8191.  A tab
-stands before each line end because Hadoop puts one into a line that has none.
+A word is eight characters, from @ (no bit) to DEL (all six): 48 bits.  As line ends take eight
+bytes too, a part is an array of words of 64 bits, and word i is the one at i + i // 8191.  The tab
+is there because Hadoop adds one to a line that has none.
 
-The files of all parts are mapped as one piece of memory (`mapped`): none of it is loaded, and all
-processes of a machine share the system's copy.
+The files of all parts are mapped as one piece of memory (`mapped`), which all processes of a
+machine share.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _Places = TypeVar("_Places", int, np.ndarray)
 
 
 class Part(NamedTuple):
-    """Where a part of the filter is: its words from `start` on, counted in eight bytes."""
+    """Where a part of the filter is: its words from `start` on, in units of eight bytes."""
 
     number: int
     of: int
@@ -73,7 +72,7 @@ class Part(NamedTuple):
 
 
 def words_in_text(words: int) -> np.ndarray:
-    """uint64: so many words (1 …) without a bit, and line ends."""
+    """Return the text of so many words (1 …) without a bit, and line ends (uint64)."""
     text = np.full(place_in_text(words - 1) + 2, _NO_BITS, "<u8")
     text[LINE_WORDS :: LINE_WORDS + 1] = _LINE_END
     text[-1] = _LINE_END
@@ -81,7 +80,7 @@ def words_in_text(words: int) -> np.ndarray:
 
 
 def place_in_text(word: _Places) -> _Places:
-    """Where this word is, or each of these.
+    """Return the index of a word, or of each word, in a text.
 
     >>> place_in_text(8190), place_in_text(8191)
     (8190, 8192)
@@ -90,27 +89,12 @@ def place_in_text(word: _Places) -> _Places:
 
 
 def bit_in_word(bit: np.ndarray) -> np.ndarray:
-    """uint64 with that bit of the 48 (int64, 0 … 47).
-
-    >>> [hex(word) for word in bit_in_word(np.array([0, 5, 6, 47])).tolist()]
-    ['0x1', '0x20', '0x100', '0x2000000000000000']
-    """
+    """Return words (uint64), each with one bit of the 48 (int64, 0 … 47): 6 is 0x100."""
     return np.uint64(1) << (bit + bit // 6 * 2).astype(np.uint64)
 
 
-def format_part(
-    number: int, of: int, digests: int, words: int, text: np.ndarray, options: bytes
-) -> Iterator[bytes]:
-    """The lines of a part; `text` is that of `words_in_text`, with bits."""
-    head = b"shared %d %d %d %d %b " % (number, of, digests, words, options)
-    head += b"%08x" % crc32(text.data, crc32(head))
-    yield head.ljust(HEAD_BYTES - 2) + b"\t\n"
-    for start in range(0, len(text), LINE_WORDS + 1):
-        yield text[start : start + LINE_WORDS + 1].tobytes()
-
-
 def parse_parts(text: memoryview, options: bytes) -> Iterator[Part]:
-    """All parts in a text (bytes); files lie there from page to page.
+    """Yield all parts in a text (bytes), in which files begin at page boundaries.
 
     StageError where a part is damaged, or of other `options`.
     """
@@ -119,7 +103,7 @@ def parse_parts(text: memoryview, options: bytes) -> Iterator[Part]:
         head = bytes(text[start : start + HEAD_BYTES])
         found = _HEAD.fullmatch(head)
         if not found:
-            raise StageError(f"these are no shared keys: {shown(head)}; {ADVICE}")
+            raise StageError(f"these are not shared keys: {shown(head)}; {ADVICE}")
         if found[6] != options:
             raise StageError(f"the shared keys are of other options or another version; {ADVICE}")
         number, of, digests, words = map(int, found.groups()[1:5])
@@ -130,7 +114,7 @@ def parse_parts(text: memoryview, options: bytes) -> Iterator[Part]:
         yield Part(number, of, digests, words, start // 8)
         start = end
         if start < len(text) and not text[start]:  # behind the end of a file
-            start = -(-start // PAGESIZE) * PAGESIZE
+            start = _in_pages(start)
 
 
 _BIT = bit_in_word(np.arange(256) * WORD_BITS >> 8)  # of each byte of a hash
@@ -138,7 +122,7 @@ _TWO_BITS = np.bitwise_or.outer(_BIT, _BIT).ravel()
 
 
 def fingerprint(keys_of: Mapping[str, str]) -> bytes:
-    """16 hexadecimal digits for the options that keys depend on."""
+    """Return 16 hexadecimal digits for the options that keys depend on."""
     text = "\n".join(f"{flag} {keys_of[flag]}" for flag in sorted(keys_of))
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16].encode()
 
@@ -146,9 +130,9 @@ def fingerprint(keys_of: Mapping[str, str]) -> bytes:
 def filter_part(
     shared: Iterable[np.ndarray], partition: int, partitions: int, options: bytes, most: int
 ) -> Iterator[bytes]:
-    """The lines of a part, of the digests (uint64, each once) of a partition.
+    """Yield the lines of a part, for the digests (uint64, each once) of a partition.
 
-    The words of all parts together take `most` bytes at most, and those of this one PART_BYTES.
+    The words of all parts together take at most `most` bytes, and those of this one PART_BYTES.
     """
     with tempfile.TemporaryFile() as file:
         count = 0
@@ -162,7 +146,11 @@ def filter_part(
         while data := file.read(8 << 16):
             place, bits = _marks(np.frombuffer(data, np.uint64), _sets_four(words, count))
             np.bitwise_or.at(text, _scaled(place, np.uint64(words)), bits)
-    yield from format_part(partition, partitions, count, words, text, options)
+    head = b"shared %d %d %d %d %b " % (partition, partitions, count, words, options)
+    head += b"%08x" % crc32(text.data, crc32(head))
+    yield head.ljust(HEAD_BYTES - 2) + b"\t\n"
+    for start in range(0, len(text), LINE_WORDS + 1):
+        yield text[start : start + LINE_WORDS + 1].tobytes()
 
 
 def _sets_four(words: int, digests: int) -> bool:
@@ -170,7 +158,7 @@ def _sets_four(words: int, digests: int) -> bool:
 
 
 def _marks(digests: np.ndarray, four: bool | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each digest: which word is its own, of 2^32, and its bits there; uint64 (n,)."""
+    """Return the word of each digest, of 2^32, and its bits there (both uint64)."""
     mixed = mix(digests + np.uint64(1))
     low, high = (mixed.astype(np.int64) >> shift & 0xFFFF for shift in (0, 16))
     bits = _TWO_BITS[low]
@@ -178,14 +166,17 @@ def _marks(digests: np.ndarray, four: bool | np.ndarray) -> tuple[np.ndarray, np
 
 
 def _scaled(place: np.ndarray, words: np.ndarray | np.uint64) -> np.ndarray:
-    """From 2^32 to so many words, as they lie in a text; int64."""
+    """Return the indices in a text of so many words, for places below 2^32 (int64)."""
     return place_in_text(place * words >> np.uint64(32)).astype(np.int64)
 
 
 @dataclass(eq=False)
 class BloomFilter:
-    """text: uint64, in which all parts lie; of each part: start (int64), its first word in there;
-    words (uint64), how many it has; four (bool), whether keys set so many bits."""
+    """A filter in the text of all its parts.
+
+    text: uint64; for each part: starts (int64), the index of its first word; words (uint64), how
+    many; four (bool), whether keys set four bits.
+    """
 
     text: np.ndarray
     starts: np.ndarray
@@ -195,17 +186,15 @@ class BloomFilter:
 
     @classmethod
     def of(cls, text: bytes | mmap.mmap, options: bytes) -> BloomFilter | None:
-        """From all parts, in any order; None of no text, as an empty input has.
+        """Make it of all parts, in any order; None if there is no text, as for an empty input.
 
         StageError where a part is damaged or missing, or of other `options` (see `fingerprint`).
         """
         parts = sorted(parse_parts(memoryview(text), options))
         if not parts:
             return None
-        if [(part.number, part.of) for part in parts] != [
-            (i, len(parts)) for i in range(len(parts))
-        ]:
-            raise StageError(f"the shared keys are not whole, or of several runs; {ADVICE}")
+        if any(part[:2] != (i, len(parts)) for i, part in enumerate(parts)):
+            raise StageError(f"the shared keys are incomplete, or of several runs; {ADVICE}")
         return cls(
             np.frombuffer(text, "<u8", len(text) // 8),
             np.array([part.start for part in parts], np.int64),
@@ -215,7 +204,7 @@ class BloomFilter:
         )
 
     def has(self, keys: np.ndarray) -> np.ndarray:
-        """bool (n,): which of these keys (uint64) may be shared; of those that are, all."""
+        """Return False (n,) for keys (uint64) that are not shared; others may be."""
         digests = digests_of(keys)
         part = partition_of(digests, len(self.words)).astype(np.int64)
         place, bits = _marks(digests, self.four[part])
@@ -224,11 +213,11 @@ class BloomFilter:
 
 
 def mapped(paths: Iterable[Path]) -> mmap.mmap | bytes:
-    """Regular files one behind the other, each from the start of a page on; zeros between them.
+    """Map regular files one behind the other, each from the start of a page on; zeros between them.
 
-    Python's `mmap` keeps a file open as long as it is mapped, of which there may be thousands, and
+    Python's `mmap` keeps each file open while it is mapped, of which there may be thousands, and
     puts each somewhere else.  So it only reserves a range of addresses, and the C library maps each
-    file to its place in there.  The files must not get shorter as long as this is in use.
+    file to its place there.  The files must not be truncated while this is in use.
     """
     sizes = {path: path.stat().st_size for path in paths}
     size = sum(map(_in_pages, sizes.values()))
@@ -245,7 +234,7 @@ def mapped(paths: Iterable[Path]) -> mmap.mmap | bytes:
 
 
 def _in_pages(size: int) -> int:
-    return -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+    return -(-size // PAGESIZE) * PAGESIZE
 
 
 def _map(path: Path, size: int, place: int) -> None:

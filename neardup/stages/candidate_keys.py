@@ -1,4 +1,4 @@
-"""Candidate keys: those that two records share, and of several with the same records one.
+"""Candidate keys: those that two records share, and one of several with the same records.
 
     key     records
     000:a   1  7         a candidate key
@@ -6,14 +6,13 @@
     002:c   1  7         the same group of records as at 000:a
     003:d   1  7  9      a candidate key
 
-Near-copies share a dozen keys, and one is enough.  No pair is lost by that: it is printed at the
-smallest key that its records share, and a key is left out only if a smaller one has the same
-records.  A group of records is known by the sum of their hashes (`group_hashes`).
+Near-copies share a dozen keys, and one is enough.  No pair is lost: it is printed at the smallest
+key that its records share, and a key is left out only if a smaller one has the same records.  A
+group of records is known by the sum of their hashes (`group_hashes`).
 
-`key_pruning` of run_local.sh knows records by number, and chooses keys record by record, of all
-partitions.  Here, for a cluster, a record is known by a hash of all its keys: two with the same
-keys are together at each of them, and for two groups of records that differ, 48 bits are the same
-once in 2^48.  Keys of other partitions are not known, so with many partitions fewer are left out.
+A record is known by a hash of all its keys: records with the same keys are together at each of
+them, and two different groups share 48 bits once in 2^48.  Keys of other partitions are not known,
+so with many partitions fewer are left out.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,26 +21,26 @@ import numpy as np
 
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged, first_of_run, starts_of_runs
-from neardup.stages.external_group import ExternalGroup, by_key
+from neardup.stages.external_group import by_key, grouped
 
 HASH_BITS = 48
-DIGEST_BITS = 40  # of a key where only a filter asks: a wrong yes costs a line and no pair
+DIGEST_BITS = 40  # of a key in a filter, where a false positive costs a line and no pair
 MANY = 256  # rows of one key, of those that are in memory together
 SHARED = np.uint64((1 << HASH_BITS) - 1)  # instead of a record's hash
 
 
 def digests_of(keys: np.ndarray) -> np.ndarray:
-    """uint64 (n,), below 2^40: what keys (uint64) are known by where only a filter asks."""
+    """Return the digests of keys (uint64), below 2^40, for a filter."""
     return mix(keys) >> np.uint64(64 - DIGEST_BITS)
 
 
 def partition_of(digests: np.ndarray, partitions: int) -> np.ndarray:
-    """Where each key is compared with its equals: uint64 below `partitions`."""
+    """Return the partition in which each key is compared with its equals (uint64)."""
     return digests % np.uint64(partitions)
 
 
 def rows_of(keys: Ragged) -> np.ndarray:
-    """(key, hash of its record), uint64 (n, 2), for each key of some records.
+    """Return (key, hash of its record), uint64 (n, 2), for each key of some records.
 
     >>> rows = rows_of(Ragged.from_rows([[1, 2], [], [3]]))
     >>> rows[:, 0].tolist(), len(set(rows[:, 1].tolist()))
@@ -53,11 +52,11 @@ def rows_of(keys: Ragged) -> np.ndarray:
 
 
 def at_most_twice(rows: np.ndarray) -> np.ndarray:
-    """Of rows by key, each once or twice: a second one says all that a thousand would.
+    """Return the rows (by key) with each repeated row twice: more repeats say no more.
 
-    Subtle: groups of records stay those that they were, since records with one hash are together
-    at all their keys, and so are dropped together.  Where more than MANY are left of a key, two
-    that are `SHARED` say that it is a candidate key, whatever its group.
+    Subtle: groups of records stay the same, since records with one hash are together at all their
+    keys and are dropped together.  Where more than MANY rows of a key are left, two that are
+    `SHARED` stand for them: it is a candidate key, whatever its group.
 
     >>> at_most_twice(np.array([[3, 1], [5, 2], [5, 4], [5, 2], [5, 2]], np.uint64)).tolist()
     [[3, 1], [5, 2], [5, 2], [5, 4]]
@@ -81,28 +80,23 @@ def at_most_twice(rows: np.ndarray) -> np.ndarray:
 
 
 def _members(rows: np.ndarray) -> np.ndarray:
-    """How many rows, of these by key, have the key of each."""
+    """Return how many of these rows (by key) have the key of each."""
     starts = starts_of_runs(rows[:, 0])
     members = np.diff(starts, append=len(rows))
     return np.repeat(members, members)
 
 
 def candidate_keys(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """The candidate keys (uint64, each once) among rows (uint64 (n, 2)), some at a time."""
-    with ExternalGroup() as of_keys, ExternalGroup() as of_groups:
-        for rows in pieces:
-            of_keys.add(rows)
-        for rows in of_keys.together():
-            of_groups.add(_groups(rows))
-        for rows in of_groups.together():
-            starts = starts_of_runs(rows[:, 0])
-            yield np.minimum.reduceat(rows[:, 1], starts) if len(starts) else rows[:, 1]
+    """Yield the candidate keys (uint64, each once) among rows (uint64 (n, 2)), some at a time."""
+    for rows in grouped(map(_groups, grouped(pieces))):
+        starts = starts_of_runs(rows[:, 0])
+        yield np.minimum.reduceat(rows[:, 1], starts) if len(starts) else rows[:, 1]
 
 
 def _groups(rows: np.ndarray) -> np.ndarray:
-    """(group, key), for each key that several of these rows (by key) have.
+    """Return (group, key) for each key that several of these rows (by key) have.
 
-    A key of very many records is a group of its own.
+    A `SHARED` key is a group of its own.
     """
     starts = starts_of_runs(rows[:, 0])
     if not len(starts):
@@ -116,5 +110,5 @@ def _groups(rows: np.ndarray) -> np.ndarray:
 
 
 def group_hashes(records: np.ndarray) -> np.ndarray:
-    """uint64: what each of these records (uint64) adds to the sum by which a group is known."""
+    """Return what each record (uint64) adds to the sum by which a group is known."""
     return mix(records + np.uint64(1))

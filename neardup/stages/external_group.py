@@ -4,18 +4,17 @@
             partition 1  ├─ range of keys ── sorted in memory
             …            └─ a hot key     ── streamed, as it was written
 
-A row is a key and a value, uint64 both: a key and the record that has it, or a token and its count.
-Whoever writes rows cuts them into partitions by their lowest bits (`PartitionWriter`).  Whoever
-reads a partition cuts it into ranges of keys (`key_ranges`), as even as a look at 65,536 parts of
-the range allows, and sorts one range at a time.  That cuts everything small, but for a *hot* key:
-one that is in so many rows that they alone do not fit.
+A row is a key and a value, both uint64: a key and a record that has it, or a token and its count.
+Rows are written to partitions by their lowest bits (`write_rows`).  A partition is read in
+ranges of keys (`key_ranges`), as even as a count of 65,536 parts allows, and one range at a time is
+sorted.  Only a *hot* key may be larger: one that is in so many rows that they alone do not fit.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import IO, NamedTuple, Union
@@ -39,7 +38,7 @@ Source = Union[Path, IO[bytes]]  # a file of rows
 
 
 def partitions_for(input_bytes: int) -> int:
-    """How many files of rows each mapper writes: a power of two.
+    """Return how many files of rows each mapper writes: a power of two.
 
     >>> partitions_for(0), partitions_for(100 << 20), partitions_for(1 << 50)
     (1, 4, 256)
@@ -47,24 +46,18 @@ def partitions_for(input_bytes: int) -> int:
     return min(1 << (input_bytes // PARTITION_BYTES).bit_length(), MOST_PARTITIONS)
 
 
-class PartitionWriter:
-    """Writes rows to files, as many as a power of two, by the lowest bits of their keys."""
-
-    def __init__(self, files: Sequence[IO[bytes]]):
-        self.files = files
-
-    def add(self, rows: np.ndarray) -> None:
-        """Write rows (uint64 (n, 2)); those of a file stay in order."""
-        parts = (rows[:, 0] & np.uint64(len(self.files) - 1)).astype(np.uint8)
-        order = np.argsort(parts, kind="stable")
-        bounds = np.searchsorted(parts[order], np.arange(len(self.files) + 1)).tolist()
-        rows = rows[order]  # at once: of many files each gets few
-        for file, low, high in zip(self.files, bounds, bounds[1:]):
-            file.write(rows[low:high].data)
+def write_rows(rows: np.ndarray, files: Sequence[IO[bytes]]) -> None:
+    """Write rows (uint64 (n, 2)) in order to files, a power of two, by the lowest bits of keys."""
+    parts = (rows[:, 0] & np.uint64(len(files) - 1)).astype(np.uint8)
+    order = np.argsort(parts, kind="stable")
+    bounds = np.searchsorted(parts[order], np.arange(len(files) + 1)).tolist()
+    rows = rows[order]  # at once: each of many files gets few
+    for file, low, high in zip(files, bounds, bounds[1:]):
+        file.write(rows[low:high].data)
 
 
 def pieces_of(source: Source) -> Iterator[np.ndarray]:
-    """The rows of a file, uint64 (n, 2), some at a time."""
+    """Yield the rows of a file, uint64 (n, 2), some at a time."""
     with open(source, "rb") if isinstance(source, Path) else nullcontext(source) as file:
         file.seek(0)
         while data := file.read(READ_BYTES):
@@ -72,20 +65,20 @@ def pieces_of(source: Source) -> Iterator[np.ndarray]:
 
 
 class KeyRange(NamedTuple):
-    """The keys from `first` to `last`; hot: one key, with too many rows to be in memory."""
+    """The keys from `first` to `last`; hot: one key, with too many rows for memory."""
 
     first: int
     last: int
     hot: bool = False
 
     def pieces(self, source: Source) -> Iterator[np.ndarray]:
-        """The rows of a file that have these keys, uint64 (n, 2), some at a time."""
+        """Yield the rows of a file that have these keys, uint64 (n, 2), some at a time."""
         for rows in pieces_of(source):
             keys = rows[:, 0]
             yield rows[(keys >= np.uint64(self.first)) & (keys <= np.uint64(self.last))]
 
     def rows(self, sources: Sequence[Source]) -> np.ndarray:
-        """All rows of these files that have these keys, in order of keys."""
+        """Return all rows of these files that have these keys, in order of keys."""
         pieces = [piece for source in sources for piece in self.pieces(source)]
         return by_key(np.concatenate([NO_ROWS, *pieces]))
 
@@ -95,7 +88,7 @@ def key_ranges(
 ) -> list[KeyRange]:
     """Cut the keys of some files, of so many bits, into ranges of ROWS_AT_ONCE rows or a hot key.
 
-    Where that would be more than `most` ranges, they are larger.
+    Ranges are larger where there would be more than `most` of them.
     """
     count = sum(_size(source) for source in sources) // ROW_BYTES
     # Any two neighbours have more rows than `at_once`, or they would be one.
@@ -112,7 +105,7 @@ def key_ranges(
 
 
 def in_order(sources: Sequence[Source]) -> Iterator[np.ndarray]:
-    """All rows of these files in order of keys, some at a time; those of a hot key in any order."""
+    """Yield all rows of these files in order of keys, some at a time; a hot key's in any order."""
     for keys in key_ranges(sources):
         if keys.hot:
             for source in sources:
@@ -124,7 +117,7 @@ def in_order(sources: Sequence[Source]) -> Iterator[np.ndarray]:
 def _histogram(
     sources: Sequence[Source], first: int, bits: int, at_once: int
 ) -> list[tuple[int, int]]:
-    """(first key, rows) of even parts of the range of 2^bits keys from `first` on, if any rows.
+    """Return (first key, rows) of even parts of the 2^bits keys from `first` on that have any rows.
 
     A part with more rows than `at_once` is cut again, down to a single key.
     """
@@ -145,54 +138,36 @@ def _histogram(
     return parts
 
 
-class ExternalGroup:
-    """A context: rows that stream by, grouped by key; what it has written is gone with it.
+def grouped(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield rows (uint64 (n, 2)) in order of keys, some at a time; those of a key are together.
 
-    >>> with ExternalGroup() as group:
-    ...     group.add(np.array([[7, 1], [5, 2]], np.uint64))
-    ...     group.add(np.array([[7, 3]], np.uint64))
-    ...     [rows.tolist() for rows in group.together()]
+    >>> pieces = [np.array([[7, 1], [5, 2]], np.uint64), np.array([[7, 3]], np.uint64)]
+    >>> [rows.tolist() for rows in grouped(pieces)]
     [[[5, 2], [7, 1], [7, 3]]]
     """
-
-    def __init__(self) -> None:
-        self.held: list[np.ndarray] = []
-        self.count = 0
-        self.files: list[IO[bytes]] = []
-        self.stack = ExitStack()
-
-    def __enter__(self) -> ExternalGroup:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stack.close()
-
-    def add(self, rows: np.ndarray) -> None:
-        """Add rows (uint64 (n, 2))."""
-        self.held.append(rows)
-        self.count += len(rows)
-        if self.count > ROWS_AT_ONCE:
-            self._write()
-
-    def together(self) -> Iterator[np.ndarray]:
-        """Yield all rows in order of keys, some at a time; those of a key are never apart."""
-        if not self.files:
-            yield by_key(np.concatenate([NO_ROWS, *self.held]))
+    files: list[IO[bytes]] = []
+    held, count = [NO_ROWS], 0
+    with ExitStack() as stack:
+        for rows in pieces:
+            held.append(rows)
+            count += len(rows)
+            if count > ROWS_AT_ONCE:
+                while len(files) < STREAM_PARTITIONS:
+                    files.append(stack.enter_context(tempfile.TemporaryFile()))
+                write_rows(np.concatenate(held), files)
+                held, count = [NO_ROWS], 0
+        if not files:
+            yield by_key(np.concatenate(held))
             return
-        self._write()
-        for file in self.files:
+        write_rows(np.concatenate(held), files)
+        held = []
+        for file in files:
             for keys in key_ranges([file], WORD_BITS):
                 yield keys.rows([file])
 
-    def _write(self) -> None:
-        while len(self.files) < STREAM_PARTITIONS:
-            self.files.append(self.stack.enter_context(tempfile.TemporaryFile()))  # noqa: SIM115
-        PartitionWriter(self.files).add(np.concatenate([NO_ROWS, *self.held]))
-        self.held, self.count = [], 0
-
 
 def by_key(rows: np.ndarray) -> np.ndarray:
-    """The same rows in order of keys."""
+    """Return the rows in order of keys."""
     return rows[np.argsort(rows[:, 0])]
 
 

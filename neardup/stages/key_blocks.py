@@ -1,15 +1,14 @@
 """Blocks of keys and of lines, of which a shuffle moves thousands instead of millions.
 
-A block of keys has rows as `candidate_keys` takes them, uint64 (n, 2), ascending by key.  A block
-of lines is a mebibyte of those on their way to one partition.
+A block of keys has rows as in `candidate_keys`, uint64 (n, 2), ascending by key.  A block of lines
+is a mebibyte of lines for one partition.
 
-Engines whose shuffle takes nothing but text carry each block as a line: parse beside format.
+Engines whose shuffle takes only text carry each block as a line: parse beside format.
 
     PARTITION TAB BLOCK
 
-A block may hold anything; what would end its line is escaped.  PARTITION is the number and, behind
-it, how many there are, and letters that make Hadoop's default partitioner bring it to the reducer
-of this number, where there are so many reducers.
+In a block, bytes that would end the line are escaped.  PARTITION is p, its number, how many there
+are, and letters that make Hadoop's default partitioner send it to the reducer of this number.
 """
 
 import re
@@ -38,7 +37,7 @@ _CHECKSUM = 4
 
 
 def format_blocks(blocks: Iterable[tuple[int, bytes]], partitions: int) -> Iterator[bytes]:
-    r"""A line for each (partition, block).
+    r"""Yield a line for each (partition, block).
 
     >>> list(format_blocks([(0, b"x\ny\n")], 1))
     [b'p0/1aaa\tx\x1b1y\x1b1\n']
@@ -53,7 +52,7 @@ def format_blocks(blocks: Iterable[tuple[int, bytes]], partitions: int) -> Itera
 
 
 def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    r"""(partition, of so many, block) of each line; StageError where it is none.
+    r"""Yield (partition, number of partitions, block) of each line; StageError for any other line.
 
     >>> list(parse_blocks([b"p0/1aaa\tx\x1b1y\x1b1\n"]))
     [(0, 1, b'x\ny\n')]
@@ -69,35 +68,30 @@ def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
 
 
 def is_block(start: bytes) -> bool:
-    """Whether what starts so is a block; a keyed line starts with a hexadecimal digit."""
+    """Return True for the start of a block; a keyed line starts with a hexadecimal digit."""
     return start[:1] == b"p"
 
 
 def _name(part: int, partitions: int) -> bytes:
-    """That which Hadoop brings to reducer `part` of so many."""
+    """Return the name that Hadoop sends to reducer `part`."""
     start = b"p%d/%d" % (part, partitions)
     letters = np.indices((26,) * LETTERS).reshape(LETTERS, -1).T + ord("a")
-    hashes = _hash(start) * 31**LETTERS + letters @ 31 ** np.arange(LETTERS)[::-1]
+    hashes = java_hash(start) * 31**LETTERS + letters @ 31 ** np.arange(LETTERS)[::-1]
     fit = np.flatnonzero((hashes & 0x7FFFFFFF) % partitions == part)
     return start + bytes(letters[fit[0] if len(fit) else 0].tolist())
 
 
-def _hash(text: bytes) -> int:
-    """That of a key of ASCII, as Java has it."""
+def java_hash(text: bytes) -> int:
+    """Return the hash by which Hadoop partitions an ASCII key: that of a Text, which starts at 1.
+
+    >>> java_hash(b"p0/1aaa") % 4
+    2
+    """
     return reduce(lambda hash_, byte: (31 * hash_ + byte) & 0xFFFFFFFF, text, 1)
 
 
-def reducer_of(key: bytes, reducers: int) -> int:
-    """Where Hadoop's HashPartitioner sends a key of ASCII.
-
-    >>> reducer_of(b"p0/1aaa", 4)
-    2
-    """
-    return (_hash(key) & 0x7FFFFFFF) % reducers
-
-
 def gathered(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    r"""(partition, lines) as fewer and larger ones.
+    r"""Yield (partition, lines) in fewer and larger pieces.
 
     >>> list(gathered([(0, b"a\n"), (1, b"b\n"), (0, b"c\n")]))
     [(0, b'a\nc\n'), (1, b'b\n')]
@@ -109,8 +103,8 @@ def gathered(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]
         held[part].append(lines)
         sizes[part] += len(lines)
         total += len(lines)
-        ready = list(held) if total > HELD_BYTES else [part] * (sizes[part] > BLOCK_BYTES)
-        for some in ready:
+        full = list(held) if total > HELD_BYTES else [part] * (sizes[part] > BLOCK_BYTES)
+        for some in full:
             total -= sizes.pop(some)
             yield some, b"".join(held.pop(some))
     for part, rest in held.items():
@@ -118,11 +112,12 @@ def gathered(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]
 
 
 def pack(rows: np.ndarray, options: bytes = b"") -> bytes:
-    """Rows as a block: all first bytes of keys, all second bytes …, which pack well; and a
-    checksum, of them and of the options that keys depend on.
+    r"""Return rows as a block: all first bytes of keys, all second bytes …, which compress well.
+
+    A checksum of them, and of the options that keys depend on, follows.
 
     >>> pack(np.array([[1, 7], [258, 7]], np.uint64))[10:-4]
-    b'\\x00\\x01\\x01\\x02\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07\\x07'
+    b'\x00\x01\x01\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x07\x07'
     """
     columns = rows.astype(">u8").view(np.uint8)
     data = columns[:, _COLUMNS].T.tobytes()
@@ -130,7 +125,7 @@ def pack(rows: np.ndarray, options: bytes = b"") -> bytes:
 
 
 def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
-    """The inverse of `pack`; ValueError where it is not a block of keys, or of other options."""
+    """Return the rows of a block; ValueError if it is damaged, or of other options."""
     data, checksum = block[:-_CHECKSUM], block[-_CHECKSUM:]
     if crc32(data, crc32(options)) != int.from_bytes(checksum, "big"):
         raise ValueError("damaged")
@@ -140,32 +135,30 @@ def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
     return words.view(">u8").astype(np.uint64)
 
 
-class KeyBlocks:
-    """Gathers the rows of a mapper, to blocks of each partition."""
+def blocks_of_keys(
+    pieces: Iterable[np.ndarray], partitions: int, options: bytes = b""
+) -> Iterator[tuple[int, bytes]]:
+    """Yield (partition, block) of rows; all rows of a record are in one piece.
 
-    def __init__(self, partitions: int, options: bytes = b""):
-        self.partitions = partitions
-        self.options = options
-        self.held: list[np.ndarray] = []
-        self.count = 0
+    There is at least an empty block for each partition, so that none gets lost unnoticed.
+    """
+    held, count = [NO_ROWS], 0
+    for rows in pieces:
+        held.append(rows)
+        count += len(rows)
+        if count > HELD_ROWS:
+            yield from _in_blocks(np.concatenate(held), partitions, options)
+            held, count = [NO_ROWS], 0
+    yield from _in_blocks(np.concatenate(held), partitions, options)
 
-    def add(self, rows: np.ndarray) -> Iterator[tuple[int, bytes]]:
-        """(partition, block) of what has become too much to hold; all rows of a record are
-        added at once."""
-        self.held.append(rows)
-        self.count += len(rows)
-        if self.count > HELD_ROWS:
-            yield from self.rest()
 
-    def rest(self) -> Iterator[tuple[int, bytes]]:
-        """All blocks, at least an empty one for each partition: none gets lost unnoticed."""
-        rows = at_most_twice(by_key(np.concatenate([NO_ROWS, *self.held])))
-        self.held, self.count = [], 0
-        part = partition_of(digests_of(rows[:, 0]), self.partitions)
-        part = part.astype(np.min_scalar_type(self.partitions))  # short numbers are sorted faster
-        order = np.argsort(part, kind="stable")
-        rows, part = rows[order], part[order]
-        bounds = np.searchsorted(part, np.arange(self.partitions + 1)).tolist()
-        for number, (low, high) in enumerate(zip(bounds, bounds[1:])):
-            for start in range(low, max(high, low + 1), BLOCK_ROWS):
-                yield number, pack(rows[start : min(high, start + BLOCK_ROWS)], self.options)
+def _in_blocks(rows: np.ndarray, partitions: int, options: bytes) -> Iterator[tuple[int, bytes]]:
+    rows = at_most_twice(by_key(rows))
+    part = partition_of(digests_of(rows[:, 0]), partitions)
+    part = part.astype(np.min_scalar_type(partitions))  # short numbers are sorted faster
+    order = np.argsort(part, kind="stable")
+    rows, part = rows[order], part[order]
+    bounds = np.searchsorted(part, np.arange(partitions + 1)).tolist()
+    for number, (low, high) in enumerate(zip(bounds, bounds[1:])):
+        for start in range(low, max(high, low + 1), BLOCK_ROWS):
+            yield number, pack(rows[start : min(high, start + BLOCK_ROWS)], options)

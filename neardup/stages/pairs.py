@@ -3,8 +3,8 @@
     lines → records → keyed lines ~ shuffle ~ buckets → pairs ~ shuffle ~ unique pairs
             parse     map_records             reduce_buckets              dedup_pairs
 
-A stage takes blocks of whole lines and yields bytes to write.  What carries the bytes in between (a
-pipe with `sort`, mrjob, Hadoop Streaming) does not matter to it.
+A stage takes blocks of whole lines and yields bytes to write.  Any engine may carry the bytes in
+between: a pipe with `sort`, mrjob, Hadoop Streaming.
 
 Where the output asks for a decision, `reduce_buckets` writes edges, and one more step decides which
 records are removed, or what the clusters are, in little memory for any number of edges:
@@ -32,10 +32,10 @@ from neardup.options.settings import Settings
 from neardup.reading.blocks import NEW, Block, blocks_of
 from neardup.reading.input_check import LOOKED_AT, NO_ROW, BadLine, look_of
 from neardup.reading.text_rows import with_row_ids
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError, WireError, shown
 from neardup.runtime.program import system_sort
-from neardup.runtime.summary import OLD_BAD, OLD_RECORDS, OTHER, SINGLE
+from neardup.runtime.summary import LIKE, OLD_BAD, OLD_RECORDS, OTHER, SHUFFLED, SINGLE, bad_lines
 from neardup.sets.ragged import Batch, Ragged, chunks
 from neardup.verification import RECORDS
 from neardup.verification.bucket_batch import BucketBatch
@@ -54,8 +54,7 @@ def map_records(
     partitions: int = 1,
     shared: BloomFilter | None = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Record lines → (partition, keyed lines): every record once for each of its keys, or for each
-    that is `shared`."""
+    """Record lines → (partition, keyed lines): each record at each of its (`shared`) keys."""
     for batch, keys in keyed(blocks, settings, counters):
         if shared:
             keys = keys.where(shared.has(keys.values))
@@ -69,19 +68,19 @@ def map_records(
 
 
 def tagged(batch: Batch, settings: Settings) -> Batch:
-    """The same records, as they travel."""
+    """Return the records with ids as they travel."""
     return settings.tag.tagged(batch) if settings.tag else batch
 
 
 def keyed(
     blocks: Iterable[Block], settings: Settings, counters: Counters
 ) -> Iterator[tuple[Batch, Ragged]]:
-    """The records of each block, and their keys."""
-    yield from with_keys(portions(parsed(blocks, settings, counters), settings), settings, counters)
+    """Yield the records of each block, and their keys."""
+    return with_keys(portions(parsed(blocks, settings, counters), settings), settings, counters)
 
 
 def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
-    """The same records, their sets as they travel, in batches of no more than a million keys."""
+    """Yield the records in batches of at most a million keys, with their sets as they travel."""
     for batch in batches:
         for low, high in chunks(settings.scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
             some = batch.take(np.arange(low, high))
@@ -91,7 +90,7 @@ def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
 def with_keys(
     batches: Iterable[Batch], settings: Settings, counters: Counters
 ) -> Iterator[tuple[Batch, Ragged]]:
-    """Batches, and the keys of their records."""
+    """Yield batches, and the keys of their records."""
     counters.promise = settings.promise
     counters.add("keys", 0)
     counters.add(SHUFFLED, 0)
@@ -104,7 +103,7 @@ def with_keys(
 
 
 def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[Batch]:
-    """The records of each block; bad lines are counted, or fatal with --strict."""
+    """Yield the records of each block; bad lines are counted, or fatal with --strict."""
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
     counters.of_rows = settings.form.fields is not None
@@ -129,7 +128,7 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
 
 
 def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -> None:
-    """A line that is no record: count it and go on, or stop with --strict."""
+    """Count a bad line, or stop with --strict."""
     line = block.line + bad.number
     message = f"{bad.reason}: {shown(bad.text)}"
     if settings.strict:
@@ -137,10 +136,11 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
     counters.bad_line(block.place, line, message, bad.reason)
     if block.first < NEW:
         counters.add(OLD_BAD, 1)
-    if sum(counters.looks.values()) < LOOKED_AT:
-        # Of a row that is one, only its values are wrong; what stands here is JSON of our making.
+    if bad_lines(counters.counts) <= LOOKED_AT:
+        # In a well-formed row only values are wrong, and its text here is JSON of our making.
         as_asked = settings.form.fields and bad.reason not in NO_ROW
-        counters.looks_like(OTHER if as_asked else look_of(bad.text, line, str(settings.form)))
+        look = OTHER if as_asked else look_of(bad.text, line, str(settings.form))
+        counters.add(LIKE + look, 1)
 
 
 def reduce_buckets(
@@ -156,7 +156,7 @@ def join_buckets(
     counters: Counters,
     way: Travel = UNMARKED,
 ) -> Iterator[bytes]:
-    """The same of buckets, many at a time, or a large one in a file; `way`: of keyed lines."""
+    """Buckets → pair lines, verified; `way`: of keyed lines."""
     counters.promise = settings.promise
     join = settings.join(counters)
     for name in ("keyed lines", join.pairs.compared, join.pairs.found):
@@ -169,8 +169,8 @@ def join_buckets(
 def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
     """Pair lines with equal first ids together → each pair once, with its highest similarity.
 
-    Pairs repeat where runs are merged, or where one id stands for two different records.  Every
-    engine groups by the first field, so what is held is the partners of one id.
+    Pairs repeat where runs are merged, or where two different records have one id.  Every engine
+    groups by the first field, so only the partners of one id are held.
     """
     counters.add("unique pairs", 0)
     counters.add("repeated pairs", 0)
@@ -193,10 +193,10 @@ def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
 
 
 def _pairs_in_order(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, bytes, bytes]]:
-    """The pairs on these lines; StageError where an id could come first again, later on.
+    """Yield the pairs on these lines; StageError where a first id might be repeated later.
 
     Subtle: an id may hold bytes below the tab.  `sort` orders whole lines then, and Hadoop their
-    first fields, and in either order equal ids are together.
+    first fields; equal ids are together in either order.
     """
     as_lines = as_ids = True
     before = b""
@@ -222,12 +222,11 @@ def decide_edges(
     counters: Counters,
     empty_file: Callable[[], IO[bytes]] = tempfile.TemporaryFile,
 ) -> Iterator[bytes]:
-    """Edge lines in order of records → decided lines, in order of priority; or members of clusters,
-    CLUSTER TAB ID, in order of ids.
+    """Edge lines in order of records → decided lines in order of priority, or members of clusters.
 
-    All edges go through one such stage, which writes them to an empty file and reads them as it
-    needs them; that may be one in memory (io.BytesIO).  Else it holds 28 bytes for each record that
-    is in a pair.
+    The latter are CLUSTER TAB ID, in order of ids.  All edges go through one such stage, which
+    writes them to an empty file, which may be in memory (io.BytesIO).  Otherwise it holds 28 bytes
+    for each record that is in a pair.
     """
     counters.promise = settings.promise
     tag = settings.tag
@@ -250,19 +249,20 @@ def decide_edges(
 
 
 def check_lines(read: int, written: int, removed: int) -> None:
-    """StageError unless the lines that were read are those that stay, and those of `removed`."""
+    """StageError unless so many of the lines that were read are missing from those written."""
     if read - written != removed:
         raise StageError(
-            f"of {read:,} lines {written:,} stay, and {removed:,} records were to go: did the "
-            "input change? run it again"
+            f"of {read:,} lines {written:,} are kept, but {removed:,} records are removed: did "
+            "the input change? run it again"
         )
 
 
 def decision(
     edges: Iterable[bytes], output: str, settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Blocks of edge lines in order → what `--output removed` or `clusters` prints; with `kept`,
-    decided lines in order of places.  In blocks of lines.
+    """Blocks of edge lines in order → what --output removed or clusters prints, in blocks of lines.
+
+    For --output kept: decided lines in order of places.
     """
     lines = decide_edges(edges, settings, counters)
     if output == "removed":

@@ -5,20 +5,18 @@
     records → blocks of lines  ~ shuffle ~ lines in order → pairs
               send_lines                   reduce_blocks
 
-Most keys belong to one record, and all that is ever done with their lines is to carry them.  So the
-first phase sends the keys alone, and the second the lines of candidate keys (`candidate_keys`).  No
-pair is lost by that, and none is printed twice: a key has lines of all its records or of none, and
-the smallest key that two records share has them.
+Most keys belong to one record, and sending their lines is wasted.  So the first phase sends the
+keys alone, and the second the lines of candidate keys (`candidate_keys`).  A key has lines of all
+its records or of none, so no pair is lost or printed twice.
 
-Hadoop Streaming carries each block as a line of text (`key_blocks`).  A task of it knows how many
-reducers there are; elsewhere all blocks are of one partition.
+Hadoop Streaming carries each block as a line of text (`key_blocks`).  Its tasks know the number of
+reducers; elsewhere all blocks are of one partition.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby
 from pathlib import Path
@@ -28,8 +26,9 @@ import numpy as np
 
 from neardup.options.settings import Settings
 from neardup.reading.blocks import Block, blocks_of
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.summary import SHUFFLED
 from neardup.stages import key_blocks
 from neardup.stages.bloom_filter import MAPPED_BYTES, BloomFilter, filter_part, fingerprint, mapped
 from neardup.stages.candidate_keys import candidate_keys, digests_of, partition_of, rows_of
@@ -42,9 +41,8 @@ def send_keys(
     blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int
 ) -> Iterator[tuple[int, bytes]]:
     """Record lines → (partition, block of keys); at least one block for each partition."""
-    gather = key_blocks.KeyBlocks(partitions, _options(settings))
     rows = (rows_of(keys) for _, keys in keyed(blocks, settings, counters))
-    for part, block in chain(chain.from_iterable(map(gather.add, rows)), gather.rest()):
+    for part, block in key_blocks.blocks_of_keys(rows, partitions, _options(settings)):
         counters.add(SHUFFLED, len(block))
         yield part, block
 
@@ -56,8 +54,10 @@ def share_keys(
     partitions: int,
     most: int | None = None,
 ) -> Iterator[bytes]:
-    """The blocks of a partition, in any order → its part of the shared keys, as lines; all parts
-    together have `most` bytes at most, or MAPPED_BYTES."""
+    """The blocks of a partition, in any order → its part of the shared keys, as lines.
+
+    All parts together have at most `most` bytes, or MAPPED_BYTES.
+    """
     options = _options(settings)
     rows = rows_in(blocks, partition, partitions, options)
     shared = map(digests_of, candidate_keys(rows))
@@ -67,8 +67,7 @@ def share_keys(
 def rows_in(
     blocks: Iterable[bytes], partition: int, partitions: int, options: bytes = b""
 ) -> Iterator[np.ndarray]:
-    """The rows of each block; StageError where it is damaged, of another partition or of other
-    options."""
+    """Yield the rows of each block; StageError if it is damaged, or of another part or options."""
     for block in blocks:
         try:
             rows = key_blocks.unpack(block, options)
@@ -76,16 +75,16 @@ def rows_in(
                 raise ValueError("of another partition")
         except ValueError:
             raise StageError(
-                "expected blocks of keys, as step.py share map writes them: this one is damaged, "
-                "or no such, or map had other options: give reduce the same"
+                "expected blocks of keys, as step.py share map writes them: this is not one, or "
+                "is damaged, or map had other options: give reduce the same"
             ) from None
         yield rows
 
 
 def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> BloomFilter | None:
-    """All parts, in any order; StageError where one is missing, or of other options.
+    """Return the filter of all parts; None of no parts, as for an empty input: all keys have lines.
 
-    None of no parts, as an empty input has: then all keys have lines.
+    StageError where a part is missing, or of other options.
     """
     return BloomFilter.of(text, _options(settings))
 
@@ -109,8 +108,7 @@ def reduce_blocks(
 
 
 def counted_again(counters: Counters) -> None:
-    """Forget the counts of a round whose records the other one counts, but for what was sent, and
-    for what `check_rounds` compares."""
+    """Keep only what a round has sent, and what `check_rounds` compares."""
     counts = dict(counters.counts)
     counters.forget()
     counters.add(SHUFFLED, counts.get(SHUFFLED, 0))
@@ -134,7 +132,7 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 
 
 def _options(settings: Settings) -> bytes:
-    """What the keys of an input depend on."""
+    """Return the fingerprint of all that the keys of an input depend on."""
     more = {"--against": str(settings.against), "fields": str(settings.form.fields)}
     return fingerprint({**settings.keys_of, **more, "version": settings.scheme.probe()})
 
@@ -184,7 +182,7 @@ def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> 
 
 
 def read_shared_keys(path: str, settings: Settings) -> BloomFilter | None:
-    """From a file, or a folder of such as Hadoop writes it."""
+    """Read the filter from a file, or from a folder that Hadoop has written."""
     if not path:
         raise UsageError("--shared-keys: expected the name of a file, got ''")
     given = Path(path)
@@ -192,8 +190,5 @@ def read_shared_keys(path: str, settings: Settings) -> BloomFilter | None:
     if given.is_dir():
         files = [file for file in sorted(given.iterdir()) if file.name.startswith("part-")]
     elif given.exists() and not given.is_file():  # a pipe, which cannot be mapped
-        with given.open("rb") as pipe, tempfile.NamedTemporaryFile() as copy:
-            copy.writelines(blocks_of(pipe))
-            copy.flush()
-            return shared_keys(mapped([Path(copy.name)]), settings)
+        return shared_keys(given.read_bytes(), settings)
     return shared_keys(mapped(files), settings)

@@ -3,12 +3,12 @@
     records → partial counts ~ shuffle ~ sums ~ shuffle ~ counts
               map_counts                 sum_counts       order_counts
 
-A mapper counts some million tokens at a time, so that a token which many records have travels once
-for all of them.  Each engine carries the lines in its own way, or counts without lines; then
+A mapper counts some million tokens at a time, so that a frequent token travels once for all of
+them.  Each engine carries the lines in its own way, or counts without lines; then
 
     settings → (token counts → settings that know them →) the job
 
-and what the run will cost, or another choice would save, is printed before the job begins.
+and the cost of the run, and what another choice would save, is printed before the job begins.
 """
 
 import os
@@ -22,8 +22,9 @@ from neardup.lines.keyed_lines import encode_sets, encoded_size
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.options.table import Options
 from neardup.reading.blocks import Block
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError, WireError, shown
+from neardup.runtime.summary import SHUFFLED
 from neardup.sets import token_counts
 from neardup.sets.token_counts import Sample, TokenCounts, partial_counts
 from neardup.stages.pairs import parsed
@@ -32,7 +33,7 @@ Fields = TypeVar("Fields", bound="tuple[bytes, ...]")
 
 
 def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[bytes]:
-    """Record lines → how many of some records have each size, and each token; and a sample."""
+    """Record lines → how many records have each size, and each token; and a sample of the sets."""
     counters.add(SHUFFLED, 0)
     drawn = Sample()
     batches = drawn.watch(batch.sets for batch in parsed(blocks, settings, counters))
@@ -47,7 +48,7 @@ def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) 
 
 
 def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Equal tokens and sizes together → their sums, without the tokens that one record has.
+    r"""Equal tokens and sizes together → their sums, without the tokens that only one record has.
 
     >>> lines = [b"s%020d\t1\n" % 3, b"s%020d\t1\n" % 3, b"t%020d\t2\n" % 7, b"t%020d\t1\n" % 9]
     >>> list(sum_counts(lines))
@@ -65,7 +66,7 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Sums in order → all sizes, and of sample and tokens the first; all lines are read."""
+    """Sums in order → all sizes, and the first tokens and sets of the sample; reads all lines."""
     taken, elements, before = {b"r": 0, b"s": 0, b"t": 0}, 0, b""
     most = {b"r": token_counts.MOST_SETS, b"s": sys.maxsize, b"t": token_counts.MOST_TOKENS}
     for place, key, value in _in_order(lines, count_lines.parse_sum):
@@ -80,7 +81,7 @@ def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Iterator[Fields]:
-    """The fields of each line, of which the first ones ascend; StageError with the line's number.
+    """Yield the fields of each line; StageError with its number unless their first ones ascend.
 
     First fields are of one width, so that all engines have them in this order.
     """
@@ -97,24 +98,24 @@ def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Itera
 
 
 def first_settings(options: Options) -> Settings:
-    """The settings that a run begins with; UsageError for anything wrong."""
+    """Return the settings that a run begins with; UsageError for anything wrong."""
     return with_cost_printed(settings_before_counts(options))
 
 
 def settings_with_counts(options: Options, counts: TokenCounts) -> Settings:
-    """The settings of the job, after a run has counted the tokens of all records."""
+    """Return the settings of the job, after a run has counted the tokens of all records."""
     settings = Settings.of(options, counts)
     _print(settings.scheme.cost())
     return settings
 
 
 def with_cost_printed(settings: Settings) -> Settings:
-    """Print what the settings will cost, or another choice would save, on stderr; return them."""
+    """Print on stderr what the settings will cost, or another choice would save; return them."""
     _print([*settings.unsuited(), *settings.scheme.cost()])
     return settings
 
 
 def _print(lines: list[str]) -> None:
-    if "mapreduce_task_attempt_id" not in os.environ:  # nobody reads what a task prints
+    if "mapreduce_task_attempt_id" not in os.environ:  # a task's output is not read
         for line in lines:
             print(line, file=sys.stderr)

@@ -6,7 +6,7 @@ May import: runtime, sets, similarity, lines, schemes.
 
 An output is one line in `OUTPUTS`, made of three parts: which pairs of sets are verified
 (`PairJoin`, `LinkJoin`, `EdgeJoin`), which records of two sets are pairs, and what is written
-(both in `record_pairs.py`).  A part of its own is a class in a file here.
+(both in `record_pairs.py`).  A new part is a class in a file here.
 """
 
 from __future__ import annotations
@@ -26,26 +26,20 @@ from neardup.verification.record_pairs import (
 
 
 class JoinParts(NamedTuple):
-    """What a join is made of."""
-
     edges: type[PairJoin] = PairJoin
     pairs: type[EveryPair] = EveryPair
     lines: type[PairLines] = PairLines
 
 
 class Output(NamedTuple):
-    """help: the text of --help; parts: of the join of one collection; across: of the R-S join of
-    two, or None; between: of that with --between, where it is another one; directed: whether both
-    (x, y) and (y, x) may be written, as containment has them; decides: what a decision makes of the
-    edges that the join writes: "records", "clusters", or "" for outputs without a decision.
-    """
+    """A value of --output, and the parts of its joins."""
 
     help: str
-    parts: JoinParts
-    across: JoinParts | None = None
-    between: JoinParts | None = None
-    directed: bool = False
-    decides: str = ""
+    parts: JoinParts  # of one collection
+    across: JoinParts | None = None  # of the R-S join of two
+    between: JoinParts | None = None  # of that with --between, where it is another one
+    directed: bool = False  # both (x, y) and (y, x) may be written, as containment has them
+    decides: str = ""  # what a decision makes of the edges: RECORDS, "clusters", or nothing
 
 
 RECORDS = "records"
@@ -68,5 +62,5 @@ OUTPUTS = {
         decides="clusters",
     ),
 }
-# What --output pairs is where pairs are verified by samples (--verify sketch).
+# --output pairs where pairs are verified by samples (--verify sketch).
 ESTIMATED = Output("every pair that may be one, with an interval", JoinParts(lines=IntervalLines))

@@ -1,8 +1,8 @@
 """A batch of buckets that are joined together, as arrays.
 
-In a bucket, records with equal sets become one set with several ids: equal sets have equal bytes,
-so nothing on a line is decoded twice, and a thousand copies cost one comparison.  The order of a
-batch is the byte order of its keyed lines, whatever the order of the engine.
+In a bucket, records with equal sets become one set with several ids: a set is decoded once, and a
+thousand copies cost one comparison.  A batch is in the byte order of its keyed lines, whatever the
+order of the engine.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import wide_bitmaps
 
 TOGETHER_BYTES = 2 << 20  # of records from arrays, in one batch
-RECORD_BYTES = 64  # what one takes beside its tokens and its id
+RECORD_BYTES = 64  # the overhead of one, beside its tokens and its id
 TOKENS_AT_ONCE = 1 << 23  # less than a second's work
-PAIR_TOKENS = 32  # what a pair costs beside the comparison of its tokens
+PAIR_TOKENS = 32  # the overhead of a pair, as tokens to compare
 
 
 def in_batches(
     keys: np.ndarray, records: np.ndarray, ids: list[bytes], sets: Ragged
 ) -> Iterator[BucketBatch]:
-    """Yield buckets, many at a time: record records[i] (int64) is in that of keys[i] (uint64)."""
+    """Yield buckets, many at a time; the bucket keys[i] (uint64) has record records[i] (int64)."""
     order = np.argsort(keys, kind="stable")
     keys, records = keys[order], records[order]
     starts = starts_of_runs(keys)
@@ -54,7 +54,7 @@ def lengths_of(ids: list[bytes]) -> np.ndarray:
 
 
 class _Holders:
-    """The ids of each set of each bucket: records come bucket after bucket, equal ids together."""
+    """The ids of each set of each bucket; equal ids are added one after the other."""
 
     def __init__(self) -> None:
         self.ids: dict[tuple, list[bytes]] = {}
@@ -91,7 +91,7 @@ class BucketBatch:
 
     keys: uint64 (n,), the bucket's key; buckets: int64 (n,), the bucket's number from 0; nodes:
     int64 (n,), the set's number in the join as a whole; ids: n lists, each ascending and distinct;
-    repeats: n lists, those of these ids that came again, each time; sets: n rows.
+    repeats: n lists of those ids that came again, each time; sets: n rows.
     """
 
     keys: np.ndarray
@@ -127,8 +127,7 @@ class BucketBatch:
 
     @classmethod
     def of_records(cls, keys: np.ndarray, ids: list[bytes], sets: Ragged) -> BucketBatch:
-        """Make a batch of arrays: record i is in the bucket of keys[i] (uint64, ascending), with
-        the set `sets.row(i)`."""
+        """Make a batch of records with keys (uint64, ascending), ids, and sets (rows)."""
         order = _line_order(keys, ids, sets)
         buckets = np.cumsum(first_of_run(keys)) - 1
         texts = [sets.values.tobytes()]
@@ -169,15 +168,6 @@ class BucketBatch:
     @cached_property
     def old_records(self) -> np.ndarray:
         return np.array([sum(map(is_old, ids)) for ids in self.ids], dtype=np.int64)
-
-    @cached_property
-    def has_old(self) -> np.ndarray:
-        """True for sets of an old record; ids are tagged, and old ones come first."""
-        return np.array([is_old(ids[0]) for ids in self.ids], dtype=bool)
-
-    @cached_property
-    def has_new(self) -> np.ndarray:
-        return np.array([not is_old(ids[-1]) for ids in self.ids], dtype=bool)
 
     def beside(self, later: BucketBatch) -> BucketBatch:
         """Return two pieces of one bucket as one batch, to compare the first with the second."""

@@ -6,18 +6,16 @@ buckets batch up until there is enough work for the join.  Held in memory: one b
 the bucket at the end of the block.  A bucket too large for that goes to a temporary file
 (`SpilledBucket`) and comes back a piece at a time.
 
-Copies in a large bucket are found while it is read: a million of one set cost one look each.  In
-byte order, a bucket's lines are in order of size and then of id: equal sets have one size, and the
-first line of a set has the smallest of its ids.  Sets of one size are held, up to `KNOWN_BYTES`.
-Others pass with their copies, to be sorted by set; then the copies of a set follow its first line,
-and one set at a time is enough to hold.
+Copies in a large bucket are found while it is read.  In byte order, its lines are in order of size
+and then of id: equal sets have one size, and the first line of a set has the smallest of its ids.
+Sets of one size are held, up to `KNOWN_BYTES`.  The others pass with their copies, to be sorted by
+set; then copies follow the first line of their set, and only one set at a time is held.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, compress
-from operator import eq, le, ne
+from itertools import chain
 from typing import IO, NamedTuple
 
 import numpy as np
@@ -32,8 +30,8 @@ BATCH_BYTES = 1 << 20
 BUCKET_BYTES = 8 << 20
 SHARED_BUCKETS = "buckets with more than one record"
 KNOWN_BYTES = 8 << 20
-SET_BYTES = 256  # what a set takes beside its line and itself
-BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3"]  # and the first id of each set first
+SET_BYTES = 256  # the overhead of a set that is held with its line
+BY_SET = ["-u", "-t", "\t", "-k2,2", "-k4,4", "-k3"]  # the first id of each set first
 Copies = dict[bytes, list[bytes]]  # from the first line of a set, with its end, to later ids
 
 
@@ -83,13 +81,12 @@ def shared_lines(
         if scan.large:
             import tempfile  # as most inputs have no such bucket
 
-            with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as sorted_:
-                count, rest, in_order = _spill(unfinished, source, unsorted, counters, line_number)
-                if not in_order:
-                    sort_lines(unsorted, sorted_, counters, ["-u"])
-                file = unsorted if in_order else sorted_
+            with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
+                count, rest = _spill(unfinished, source, unsorted, counters, line_number)
+                # Hadoop sorts by keys alone.  An equal line is the same record.
+                sort_lines(unsorted, lines, counters, ["-u"])
                 counters.add(SHARED_BUCKETS, 1)
-                yield SpilledBucket(file, bucket_bytes // 2)
+                yield SpilledBucket(lines, bucket_bytes // 2)
             line_number += count
             if rest and rest < unfinished:
                 raise _out_of_order(line_number)
@@ -110,9 +107,9 @@ def batches_of_lines(
 
 
 def _next(source: Iterator[bytes], size: int) -> bytes:
-    """Return the next block, or blocks of so many bytes, where much is unfinished.
+    """Return the next blocks, at least `size` bytes, for a long bucket that is unfinished.
 
-    So the lines of a long bucket are not looked at again with each block of it.
+    So its lines are not looked at again with each block.
     """
     blocks = [next(source, b"")]
     while size > sum(map(len, blocks)) and blocks[-1]:
@@ -157,13 +154,12 @@ def _out_of_order(line_number: int) -> StageError:
 
 def _spill(
     start: bytes, source: Iterator[bytes], file: IO[bytes], counters: Counters, line_number: int
-) -> tuple[int, bytes, bool]:
-    """Write the bucket whose first lines are `start`, from line `line_number` on, to `file`.
+) -> tuple[int, bytes]:
+    """Write the bucket that begins with `start`, from line `line_number` on, to `file`.
 
-    Returns how many lines it has, what follows it in the last block read, and whether its lines
-    came in byte order, as from `sort` or a secondary sort.
+    Returns its number of lines, and what follows it in the last block read.
     """
-    count, before, in_order = 0, b"", True
+    count = 0
     for block in chain([start], source):
         _, ends, high, low = lines_of(block, line_number + count)  # raises where they are damaged
         if not count:
@@ -171,25 +167,18 @@ def _spill(
         others = np.flatnonzero((high != key[0]) | (low != key[1]))
         mine = int(others[0]) if len(others) else len(ends)
         end = int(ends[mine - 1]) + 1 if mine else 0
-        lines = block[:end].splitlines(keepends=True)
-        earlier = [before, *lines]
-        in_order = in_order and all(map(le, earlier, lines))
-        if any(map(eq, earlier, lines)):  # an equal line is the same record
-            file.writelines(compress(lines, map(ne, earlier, lines)))
-        else:
-            file.write(block[:end])
-        before = earlier[-1]
+        file.write(block[:end])
         count += mine
         counters.add("keyed lines", mine)
         if end < len(block):
-            return count, block[end:], in_order
-    return count, b"", in_order
+            return count, block[end:]
+    return count, b""
 
 
 def sort_lines(
     file: IO[bytes], result: IO[bytes], counters: Counters, flags: Sequence[str] = ()
 ) -> None:
-    """Sort lines in byte order, or by `flags`, by the system's sort, which needs little memory."""
+    """Sort lines in byte order, or by `flags`, by the system's sort."""
     file.seek(0)  # which also writes out what is buffered
     with system_sort(file, result, ["-S", "32M", *flags], counters.alive):
         pass
@@ -200,8 +189,8 @@ def without_copies(
 ) -> Iterator[Copies]:
     """Write the lines of a spilled bucket to `result` without copies of known sets.
 
-    Yields the copies in order, those of a piece at a time.  `by_set`: the lines are in order of
-    `BY_SET`, and all copies are found.
+    Yields the copies in order, a piece at a time.  `by_set`: the lines are in order of `BY_SET`,
+    and all copies are found.
     """
     known: dict[bytes, bytes] = {}  # from a set to its first line
     room, before = KNOWN_BYTES, b""

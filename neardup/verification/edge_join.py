@@ -1,6 +1,6 @@
 """Joins that need fewer edges than all pairs: a spanning forest, or forests of dense clusters.
 
-A thousand copies of one video make 499,500 pairs, and 999 of them connect the thousand.  What
+A thousand copies of one video make 499,500 pairs, and 999 of them connect the thousand.
 `LinkJoin` adds to `PairJoin`: a pair of sets that is already connected is neither verified nor
 written, so a bucket of n similar sets costs about n comparisons and not n²/2.
 
@@ -8,11 +8,10 @@ Its forest is Kruskal's (1956) over the verified pairs in order of (left, right)
 another owner key connects here without being written: the bucket of that key comes first in the
 order of keys, and has edges enough to connect the two.
 
-`EdgeJoin` writes what a decision needs: all pairs, but for dense clusters.  A *dense cluster* is a
-tree of more than `DENSE` similar sets in one bucket: a thousand near-copies of one video make half
-a million pairs, of which a decision needs those with the few records that are kept.  So its sets
-are sent on as they are, and cost about n comparisons and n lines.  The forest shows which sets they
-are: no two sets of different trees are similar.
+`EdgeJoin` writes all pairs, as a decision needs them, but for dense clusters.  A *dense cluster* is
+a tree of more than `DENSE` similar sets in one bucket, of whose pairs a decision needs those with
+the few records that are kept.  So its sets are sent on as they are, at about n comparisons and n
+lines.  No two sets of different trees are similar.
 """
 
 import tempfile
@@ -45,7 +44,7 @@ class LinkJoin(PairJoin):
             yield Verified(*(column[mine] for column in edges))
 
     def _edges(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        """Yield the edges of the forest, wherever they are written."""
+        """Yield the edges of the forest, also those that are not written here."""
         for left, right in self._open(batch, first, stop):
             left, right = self._possible(batch, left, right)
             self.counters.add(self.pairs.compared, len(left))
@@ -59,8 +58,8 @@ class LinkJoin(PairJoin):
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the pairs that are not connected yet, in order of (left, right).
 
-        The lefts of each bucket are taken 1, 2, 4, 8 … at a time.  The first one usually connects
-        nearly everything, and taking more at once then costs little and saves steps.
+        The lefts of each bucket are taken 1, 2, 4, 8 … at a time: the first one usually connects
+        nearly everything, and then more at once cost little and save steps.
         """
         everyone = np.arange(len(batch))
         rank = everyone - np.searchsorted(batch.buckets, batch.buckets)
@@ -82,7 +81,7 @@ class LinkJoin(PairJoin):
                 yield a[still], b[still]
 
     def _spilled(self, spilled: SpilledBucket) -> Iterator[bytes]:
-        """Equal sets first, since those of a bucket may be in any two of its pieces."""
+        # Equal sets first, since those of a bucket may be in any two of its pieces.
         with (
             tempfile.TemporaryFile() as most_gone,
             tempfile.TemporaryFile() as by_set,
@@ -120,7 +119,7 @@ class LinkJoin(PairJoin):
 
 
 def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    """True for the sets that belong to the largest tree of their bucket.
+    """Return True for the sets in the largest tree of their bucket.
 
     >>> _in_largest_tree(np.array([0, 0, 0, 1]), np.array([7, 8, 8, 9])).tolist()
     [False, True, True, True]
@@ -164,14 +163,14 @@ class EdgeJoin(LinkJoin):
         sizes = np.diff(starts_of_runs(roots), append=len(roots))
         small = np.repeat(sizes <= DENSE, sizes)
         left, right = pairs_in_runs(later_in_run(sizes[sizes <= DENSE]))
-        found = self._verified(batch, some[small][left], some[small][right])
+        found = self._similar(batch, some[small][left], some[small][right])
         yield from self._lines_of(batch, found)
         yield from self._members(batch, some[~small], roots[~small])
 
     def _members(
         self, batch: BucketBatch, some: np.ndarray, roots: np.ndarray, copies: bool = False
     ) -> Iterator[bytes]:
-        """`copies`: whether any may have copies that are not in the batch."""
+        """Yield the lines of members; `copies`: they may have copies that are not in the batch."""
         self.counters.add(DENSE_MEMBERS, len(some))
         texts = encode_sets(batch.sets.take(some))
         names = format_keys(batch.keys[some]).tolist()
@@ -180,7 +179,7 @@ class EdgeJoin(LinkJoin):
             yield format_member(batch.ids[i][0], member)
 
     def _distinct(self, spilled: SpilledBucket) -> Iterator[bytes]:
-        """Take every tree of a bucket that is too large for memory as a dense cluster."""
+        # Every tree of a bucket that is too large for memory is a dense cluster.
         yield from super()._distinct(spilled)
         roots = self.forest.roots(np.arange(len(self.forest.parents)))
         several = np.bincount(roots, minlength=len(roots))[roots] > 1

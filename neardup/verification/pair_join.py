@@ -1,13 +1,13 @@
 """The reducer's join: from the buckets of a batch to the lines of all pairs.
 
-What it adds to the nested loop of `neardup.joins`: equal sets are compared once; the length filter
-is a window over the sets in order of size; a pair is verified in one bucket only, that of its
-*owner key*, the smallest key that both sets have; and all of it in vector steps.
+It adds to the nested loop of `neardup.joins`: equal sets are compared once; the length filter is a
+window over the sets in order of size; a pair is verified in one bucket only, that of its *owner
+key*, the smallest key that both sets have; and all of it in vector steps.
 
-The keys are made again from the sets, so nothing but shingles is sent.  Near-copies share one of
-the first bands most of the time, and few others stay to be compared in many.  So the keys of bands
-are made only as far as they are needed: first of band 0, then 1, then 2-3, 4-7 …, and each time
-only for the sets of pairs that have not shared a key so far.
+The keys are made again from the sets, so nothing but shingles is sent.  Near-copies mostly share
+one of the first bands, and few pairs stay to be compared in many.  So the keys of bands are made
+only as far as needed: band 0, then 1, then 2-3, 4-7 …, and each time only for the sets of pairs
+that have not shared a key so far.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS
-from neardup.lines.tagged_ids import UNMARKED, Travel, all_ways
+from neardup.lines.tagged_ids import UNMARKED, all_ways
 from neardup.runtime.counters import Counters
 from neardup.runtime.errors import StageError
 from neardup.runtime.summary import REPEATED
@@ -109,11 +109,12 @@ class PairJoin:
         some = np.arange(0, len(batch), SAMPLE)
         if self.owner_key.owned(batch, some).all():
             return
-        for way in self.owner_key.ways_of(batch, some):
-            raise StageError(
-                f"these lines are of mapper.py {way}; give reducer.py the same --output, --keep, "
-                "--against and --between"
-            )
+        for self.owner_key.way in all_ways():
+            if self.owner_key.owned(batch, some).all():
+                raise StageError(
+                    f"these lines are of mapper.py {self.owner_key.way}; give reducer.py the same "
+                    "--output, --keep, --against and --between"
+                )
         raise StageError(
             "these keys do not come from the options given here: mapper and reducer need the "
             "same --scheme and all that belongs to it, --measure, --threshold, --seed, "
@@ -128,12 +129,12 @@ class PairJoin:
             yield from self._lines_of(batch, found)
 
     def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        """Yield the pairs of these that are written here: all whose owner key is the bucket's."""
+        """Yield those of these pairs that are similar, and whose owner key is the bucket's."""
         everyone = np.arange(len(batch))
         for left, right in batch.pairs(everyone, first, stop, everyone):
-            yield self._verified(batch, left, right)
+            yield self._similar(batch, left, right)
 
-    def _verified(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Verified:
+    def _similar(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Verified:
         left, right = self._possible(batch, left, right)
         mine = self.owner_key.first_at(batch, left, right)
         left, right = left[mine], right[mine]
@@ -143,7 +144,7 @@ class PairJoin:
     def _possible(
         self, batch: BucketBatch, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the wanted pairs of sets that may reach the threshold, judged by their bitmaps."""
+        """Return the wanted pairs of sets that may reach the threshold, by their bitmaps."""
         left, right = self.pairs.wanted(batch, left, right)
         if not self._dense:
             return left, right
@@ -154,7 +155,7 @@ class PairJoin:
         similarities = self.lines.similarities(found)
         for i, j, similarity in zip(found.left.tolist(), found.right.tolist(), similarities):
             for a, b in self.pairs.matches(batch.ids[i], batch.ids[j]):
-                if a == b:  # a record with the id of another one; the two are not a pair
+                if a == b:  # two records with one id are not a pair
                     self.counters.repeated_id(self.lines.id_of(a))
                 else:
                     yield self._line(a, b, similarity)
@@ -165,15 +166,17 @@ class PairJoin:
 
 
 class OwnerKey:
-    """Finds the smallest key that two sets share, and the keys that a set has."""
+    """The smallest key that two sets share, and the keys of a set."""
 
     def __init__(self, scheme: Scheme):
         self.scheme = scheme
         self.way = UNMARKED  # how the lines of a batch have travelled
 
     def first_at(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """True where sets left[p] and right[p] (int64, both of one bucket) share no smaller key
-        than that of their bucket."""
+        """Return True where two sets of one bucket share no key smaller than the bucket's.
+
+        left, right: int64.
+        """
         own_key = batch.keys[left] ^ np.uint64(self.way.mark)
         band = own_key >> np.uint64(HASH_BITS)
         first = np.ones(len(left), dtype=bool)
@@ -190,7 +193,7 @@ class OwnerKey:
         return first
 
     def owned(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
-        """True for sets (int64) that have the key of their bucket."""
+        """Return True for sets (int64) that have the key of their bucket."""
         owned = np.zeros(len(sets), dtype=bool)
         own_key = batch.keys[sets] ^ np.uint64(self.way.mark)
         bands = (own_key >> np.uint64(HASH_BITS)).astype(np.int64)
@@ -201,18 +204,9 @@ class OwnerKey:
             owned[some[np.repeat(np.arange(len(some)), keys.sizes)[same]]] = True
         return owned
 
-    def ways_of(self, batch: BucketBatch, sets: np.ndarray) -> list[Travel]:
-        """Return the ways in which these sets may have travelled, judged by their keys."""
-        mine, found = self.way, []
-        for self.way in all_ways():
-            if self.owned(batch, sets).all():
-                found.append(self.way)
-        self.way = mine
-        return found
-
 
 def _share_below(keys: Ragged, a: np.ndarray, b: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """True where rows a[p] and b[p] share a key below bound[p].
+    """Return True where rows a[p] and b[p] share a key below bound[p].
 
     >>> keys = Ragged.from_rows([[1, 5, 9], [5, 9], [9]])
     >>> _share_below(keys, np.array([0, 0]), np.array([1, 2]), np.array([9, 9], np.uint64)).tolist()

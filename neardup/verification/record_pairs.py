@@ -7,8 +7,8 @@ The lines of two collections (--against):
 
     NEW TAB OTHER TAB SIMILARITY TAB new|old [TAB contained|contains]
 
-The first record is always a new one, and the fourth field says what the second is.  With a measure
-that has a direction the fifth says which way it goes: the new record is contained in the other one,
+The first record is always a new one, and the fourth field is the collection of the second.  With a
+measure that has a direction, the fifth says whether the new record is contained in the other one,
 or contains it.
 """
 
@@ -32,7 +32,7 @@ Ids = Iterable[tuple[bytes, bytes]]
 class EveryPair:
     """Every two records.
 
-    across: there are two collections, and no two old records are a pair (--against); between: nor
+    across: there are two collections, and two old records are not a pair (--against); between: nor
     are two new ones (--between).
     """
 
@@ -45,7 +45,7 @@ class EveryPair:
         """Return those pairs of sets that have a pair of records."""
         if not self.across:
             return left, right
-        old, new = batch.has_old, batch.has_new
+        old, new = batch.old_records > 0, batch.old_records < batch.records
         chosen = (old[left] & new[right]) | (new[left] & old[right])
         if not self.between:
             chosen |= new[left] & new[right]
@@ -63,7 +63,7 @@ class EveryPair:
         return int(count)
 
     def copies(self, ids: list[bytes]) -> Ids:
-        """Count and return the pairs of records with one and the same set."""
+        """Count and return the pairs of records with equal sets."""
         first_new = sum(map(is_old, ids)) if self.across else 0
         old, new = ids[:first_new], ids[first_new:]
         self.counters.add(CANDIDATES, len(old) * len(new) + (not self.between) * comb(len(new), 2))
@@ -81,7 +81,7 @@ class EveryPair:
 class FirstPair(EveryPair):
     """Only pairs of the first record of a set, to which its copies are tied.
 
-    Old records always are kept: the new copies of an old set are tied to its first old record.
+    Old records are always kept: the new copies of an old set are tied to its first old record.
     """
 
     compared, found = COMPARISONS, USED
@@ -89,7 +89,8 @@ class FirstPair(EveryPair):
     def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
         if self.between or not self.across:
             return super().wanted(batch, left, right)
-        chosen = ~(batch.has_old[left] & batch.has_old[right])
+        old = batch.old_records > 0
+        chosen = ~(old[left] & old[right])
         return left[chosen], right[chosen]
 
     def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
@@ -101,7 +102,7 @@ class FirstPair(EveryPair):
     def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
         if not self.between:
             return [(ids[0], others[0])]
-        both = (ids, others), (others, ids)  # here every new record has a pair of its own
+        both = (ids, others), (others, ids)  # every new record has a pair of its own
         return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
 
 
@@ -141,7 +142,7 @@ class IntervalLines(PairLines):
         ]
 
     def equal_sets(self, batch: BucketBatch, i: int) -> bytes:
-        # Equal samples are certain to be of equal sets only where they are whole sets.
+        # Equal samples are of equal sets for certain only where they are whole sets.
         row = np.array([i])
         return self.similarities(self.measure.verified(batch.sets, row, row))[0]
 
@@ -150,7 +151,7 @@ class CollectionLines(PairLines):
     """Lines of two collections, as shown above."""
 
     def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
-        # Of two new ones the smaller id is the first, and of a pair with a direction the contained.
+        # The smaller of two new ids comes first, or with a direction the contained one.
         swapped = is_old(a) or (not is_old(b) and b < a and not self.measure.directed)
         first, second = (b, a) if swapped else (a, b)
         fields = [*map(COLLECTION.id_of, (first, second)), similarity]

@@ -11,7 +11,7 @@ import pytest
 
 from bench.checks import problems
 from bench.measure import ROOT
-from bench.report.tables import DOCUMENT, between_markers, tables
+from bench.report.tables import DOCUMENT, OPENING, tables
 from tests.support.bench_results import a_run, written
 
 # checks
@@ -55,7 +55,7 @@ def test_each_fault_is_a_problem(changed: dict, message: str) -> None:
 
 def test_the_table_of_a_workload() -> None:
     lines = tables(written()).splitlines()
-    assert "### W1 100k: 100,000 records, 0.0 MiB (`python3 -m neardup videos`)" in lines
+    assert "## W1 100k: 100,000 records, 0.0 MiB (`python3 -m neardup videos`)" in lines
     for row in (
         "| floor | – | 1 | 0.50 | 0.25 | 3.00 | 100 | – | – | – | – |",
         "| run_local.sh | 15×7 | 3 | 2.00 | 1.00 | 3.00 | 100 | 0.50 | 2,000 | 1 | 1 |",
@@ -102,28 +102,18 @@ def test_only_what_is_not_exact_is_flags_or_unverified() -> None:
     assert row in tables(results).splitlines()
 
 
-def test_text_around_the_markers_stays() -> None:
-    document = "before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n"
-    once = between_markers(document, "new")
-    assert once == "before\n<!-- bench:begin -->\n\nnew\n\n<!-- bench:end -->\nafter\n"
-    assert between_markers(once, "new") == once
-    with pytest.raises(SystemExit, match="lacks the lines"):
-        between_markers("no markers", "new")
-
-
-def test_the_report_goes_into_the_document(tmp_path: Path) -> None:
-    results, document = tmp_path / "results.json", tmp_path / "benchmarks.md"
+def test_the_report_is_written(tmp_path: Path) -> None:
+    results, document = tmp_path / "results.json", tmp_path / "one-machine.md"
     results.write_text(json.dumps(written()))
-    document.write_text("before\n<!-- bench:begin -->\n<!-- bench:end -->\nafter\n")
     options = ["--results", results, "--into", document, "--plots", tmp_path / "docs"]
     command = [sys.executable, "-m", "bench.report.tables", *map(str, options)]
     subprocess.run(command, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
     text = document.read_text()
-    assert text.startswith("before\n")
-    assert text.endswith("after\n")
+    assert text.startswith("# On one machine\n")
     assert "| run_local.sh | 15×7 | 3 | 2.00 |" in text
 
 
-def test_the_project_has_the_markers() -> None:
-    document = DOCUMENT.read_text()
-    assert "## On a cluster" in between_markers(document, "new")
+def test_the_project_has_a_report_of_the_same_form() -> None:
+    heads = [line for line in DOCUMENT.read_text("utf-8").splitlines() if line.startswith("#")]
+    assert DOCUMENT.read_text("utf-8").startswith(OPENING)
+    assert heads[:2] == ["# On one machine", "## Targets"]

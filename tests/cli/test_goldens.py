@@ -184,6 +184,22 @@ def test_help(name: str, tmp_path: Path) -> None:
     check(f"{name}.help.txt", steady(result.out.decode()))
 
 
+@pytest.mark.parametrize("name", ["run_local.sh", "run_hadoop.sh", "neardup.audit"])
+def test_short_help(name: str, tmp_path: Path) -> None:
+    result = run([*SCRIPTS[name], "-h"], tmp_path, COLUMNS="100")
+    assert (result.code, result.err) == (0, "")
+    check(f"{name}.h.txt", steady(result.out.decode()))
+    assert len(result.out.splitlines()) <= 50  # a screen
+
+
+def test_the_nearest_name_is_proposed(tmp_path: Path) -> None:
+    assert "did you mean --threshold?" in run([*RUN_LOCAL, "--treshold=1", "x"], tmp_path).err
+    assert "did you mean audit?" in run([*NEARDUP, "audits"], tmp_path).err
+    file = run([*NEARDUP, "data/videos.txt"], tmp_path)
+    assert file.err.endswith("is a file; type: python3 -m neardup run data/videos.txt\n")
+    assert file.code == 2
+
+
 def test_help_of_the_others(tmp_path: Path) -> None:
     """reducer.py has the mapper's options; job.py has them among mrjob's."""
     for command in (REDUCER, JOB):

@@ -19,10 +19,10 @@ from typing import Callable
 
 import pytest
 
-from neardup.reading.blocks import OPENERS
-from neardup.reading.input_check import FIRST_LOOKS, LOOKED_AT, LOOKS, look_of
+from neardup.reading.compressed import OPENERS
+from neardup.reading.input_check import LOOKED_AT, look_of
 from neardup.runtime.counters import Counters
-from neardup.runtime.summary import ADVICE, OTHER, describe
+from neardup.runtime.summary import LOOKS, OTHER, describe
 from tests.support.engines import (
     COUNT_TOKENS,
     INLINE,
@@ -216,7 +216,7 @@ def test_rows_whose_values_are_wrong_look_like_what_they_are(tmp_path: Path) -> 
     path.write_bytes(b"id,text\n1,\n2,\n3,to be\n")
     result = run([*RUN_LOCAL, path], tmp_path)
     assert result.code == 1
-    assert "of 3 lines 2 could not be read" in result.err
+    assert "2 of 3 lines could not be read" in result.err
     assert "look like" not in result.err
 
 
@@ -253,7 +253,9 @@ LOOKING_SO = {
 def test_what_a_line_looks_like(look: str) -> None:
     line = LOOKING_SO[look].encode()
     assert look_of(line, 5, "video") == look
-    assert look_of(line, 5, look) == OTHER  # as what it is read it cannot be meant
+    if look != OTHER and LOOKS[look].remedy.startswith("--input "):
+        input_ = LOOKS[look].remedy.split()[1]
+        assert look_of(line, 5, input_) == OTHER  # as what it is read it cannot be meant
     if look in ("text", "shingles"):
         assert (
             look_of(line + b" 123456789 more"[: 10 if look == "shingles" else 15] * 500, 5, "")
@@ -292,9 +294,8 @@ def test_files_of_one_document_each_are_named_as_what_they_are(tmp_path: Path) -
     assert documents not in said
 
 
-def test_every_look_has_its_advice() -> None:
+def test_every_look_is_tried() -> None:
     assert LOOKING_SO.keys() - {OTHER} == LOOKS.keys()
-    assert LOOKS.keys() | FIRST_LOOKS.keys() == ADVICE.keys()
 
 
 # Too few lines readable.
@@ -331,7 +332,7 @@ def test_a_share_of_bad_lines(
     assert result.code == code, result.err
     assert bool(result.out) == bool(good)
     assert result.count("bad lines") == bad
-    told = f"of {good + bad} lines {bad} could not be read, which is more than --max-bad "
+    told = f"{bad} of {good + bad} lines could not be read; --max-bad "
     assert (told in result.err) == (code == 1 and good > 0)
     assert (" type: " in result.err) == (code == 1)
 
@@ -393,7 +394,6 @@ def test_the_first_bytes_tell(what: str, way: str, tmp_path: Path) -> None:
     (message,) = result.err.splitlines()
     assert f": {'standard input' if way == 'stdin' else path}: is " in message
     assert what.split()[-1] in message
-    assert ("rename it to end with .gz, or " in message) == (what == "gzip" and way != "stdin")
 
 
 def test_what_a_name_has_told_is_in_the_line_for_standard_input(tmp_path: Path) -> None:
@@ -412,16 +412,15 @@ def test_the_first_bytes_of_a_task_tell(tmp_path: Path) -> None:
     for command in INLINE, LOCAL:
         result = run([*command, path], tmp_path)
         assert result.code == 1
-        assert f"{path}: is packed by gzip; rename it" in result.err
+        assert f"{path}: is packed by gzip; type: gzip -dc" in result.err
 
 
 def test_a_document(tmp_path: Path) -> None:
     path = tmp_path / "table.xlsx"
     path.write_bytes(MAGIC["zip"])
     result = run([*RUN_LOCAL, path], tmp_path)
-    suffix, refused = result.err.splitlines()
-    assert (result.code, suffix.partition(" ")[0]) == (1, ".xlsx")
-    assert "save it as CSV" in refused
+    assert result.code == 1
+    assert "is a document, to save as CSV or plain text" in result.err
 
 
 @pytest.mark.parametrize(
@@ -501,10 +500,7 @@ def test_workers_with_different_ids_do_not_have_one_id() -> None:
     for id_ in b"en", b"de":
         counters = Counters("mapper")
         counters.add("records", 20)
-        counters.add("pairs", 0)
         counters.count_ids([id_] * 20)
         reports.append(counters.as_dict())
     told = describe(reports)
     assert "the id 'de' or another is on 40 of 40 records" in told
-    assert "All records have one id" not in told
-    assert "All records have one id" in describe(reports[:1])

@@ -122,7 +122,7 @@ def test_a_line_that_is_no_pair(command: str, line: bytes, shown: str, tmp_path:
 def test_an_unknown_option_reads_nothing(command: str, tmp_path: Path) -> None:
     result = run([*NEARDUP, command, "--treshold", "0.9", "gone"], tmp_path)
     assert (result.code, result.out) == (2, b"")
-    assert result.err.startswith(f"usage: python3 -m neardup {command} ")
+    assert result.err.startswith(f"python3 -m neardup {command}: ")
 
 
 def test_standard_input_comes_once(tmp_path: Path) -> None:
@@ -155,7 +155,10 @@ def test_a_full_disk_is_a_failure(tmp_path: Path) -> None:
 def test_no_command(tmp_path: Path) -> None:
     assert run(NEARDUP, tmp_path).out == run([*NEARDUP, "--help"], tmp_path).out != b""
     result = run([*NEARDUP, "trth", "x"], tmp_path)
-    message = "neardup: 'trth' is not a command; python3 -m neardup --help lists them\n"
+    message = (
+        "neardup: 'trth' is not a command; did you mean truth?; "
+        "python3 -m neardup --help lists the commands\n"
+    )
     assert (result.code, result.out, result.err) == (2, b"", message)
 
 

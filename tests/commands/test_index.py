@@ -386,7 +386,7 @@ def test_killed_before_there_is_an_index(
     index = tmp_path / "index"
     process = stuck("--to", index)
     copies = tmp_path / "tmpdir"
-    until(lambda: bool(list(copies.glob("*/stdin"))), process)
+    until(lambda: bool(list(copies.glob("*/input.0"))), process)
     other = run([*INDEX, files["old"], "--to", index], tmp_path)
     assert other.code == 1
     assert "another run is writing to it" in other.err
@@ -405,7 +405,7 @@ def test_killed_while_something_is_added(
     index = made(tmp_path, "index", [files["old"]])
     expected = against(tmp_path, [index], files["new"])
     process = stuck("--to", index, "--add")
-    until(lambda: bool(list((tmp_path / "tmpdir").glob("*/stdin"))), process)
+    until(lambda: bool(list((tmp_path / "tmpdir").glob("*/input.0"))), process)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     # As it may have come further: a segment half written, one that no manifest names, half of one.

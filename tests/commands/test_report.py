@@ -173,7 +173,7 @@ def test_estimates_and_decisions_are_refused(folder: Path) -> None:
     (folder / "pairs.tsv").write_bytes(b"a\tb\t~0.500000..0.700000\n")
     result = call(folder, records="records.txt")
     assert result.code == 1
-    assert "exact pairs are asked for; run the job without --verify" in result.err
+    assert "expected exact pairs, got an estimate of --verify sketch" in result.err
     write_run_file(folder, output="removed")
     result = call(folder)
     assert result.code == 2

@@ -158,4 +158,4 @@ def test_other_programs_refuse_estimates(tmp_path):
     (tmp_path / "pairs").write_bytes(similar(tmp_path, "s").out)
     result = run([*NEARDUP, "evaluate", tmp_path / "pairs", ANSWER], tmp_path)
     assert result.code == 1
-    assert "exact pairs are asked for; run the job without --verify" in result.err
+    assert "expected exact pairs, got an estimate of --verify sketch" in result.err

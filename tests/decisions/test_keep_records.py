@@ -162,7 +162,7 @@ def test_those_that_cannot(tmp_path: Path) -> None:
         {"a_csv": b"id,text\n", "b_csv": b"id,text,more\n"},
         {"a_csv": b"", "b_csv": b"id,text\n", "c_csv": b"id,body\n"},
     ):
-        with pytest.raises(UsageError, match="have other columns; write a file for each of them"):
+        with pytest.raises(UsageError, match="differ in their columns; write a file for each"):
             check(tmp_path, form_of("csv"), **files)
     names = ["a.csv", "a.jsonl"]
     with pytest.raises(UsageError, match="of csv and jsonl is not one file"):

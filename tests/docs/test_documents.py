@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.__main__ import COMMANDS
-from neardup.options.table import OPTIONS
+from neardup.__main__ import COMMANDS, JOBS
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.schemes import SCHEMES, banding
 from neardup.schemes.scheme import shown
@@ -19,10 +18,16 @@ from tests.support.drawn import settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "cli" / "golden"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-CHOOSING, FORMATS, HADOOP, SPARK = (
-    ROOT / "docs" / f"{name}.md" for name in ("choosing", "formats", "hadoop", "spark")
+BENCH = ROOT / "bench"
+DOCUMENTS = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").glob("*.md"),
+        *BENCH.glob("*.md"),
+        *BENCH.glob("results/*.md"),
+    ]
 )
+CHOOSING, CHECKING = ROOT / "docs" / "choosing.md", ROOT / "docs" / "checking.md"
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
 
@@ -77,7 +82,8 @@ def test_links_lead_somewhere(document: Path) -> None:
 
 def test_every_document_is_linked_from_the_readme() -> None:
     linked = set(re.findall(r"\]\(([^)#\s]+)", text_of(ROOT / "README.md")))
-    assert {str(path.relative_to(ROOT)) for path in DOCUMENTS} - linked == {"README.md"}
+    others = {str(path.relative_to(ROOT)) for path in DOCUMENTS if path.parent.name != "results"}
+    assert others - linked == {"README.md"}
 
 
 @every_document
@@ -108,52 +114,10 @@ def test_a_cell_has_one_number(document: Path) -> None:
 # Options, schemes, measures, commands.
 
 
-def flags_of(program: str) -> dict[str, tuple[str, str]]:
-    """Each option in a program's help → what a table shows: the option, and its default."""
-    help_ = text_of(GOLDEN / f"{program}.help.txt").partition("\noptions:\n")[2]
-    flags = {}
-    for entry in re.split(r"^  (?=-)", help_, flags=re.M)[2:]:  # the first is --help
-        option, *said = re.split(r"\s\s+|\n", entry)
-        default = re.search(r"\(default: ([^)]*)\)", " ".join(said))
-        flags[option.split()[0]] = (f"`{option}`", default[1] if default else "")
-    return flags
-
-
-RUN_LOCAL, RUN_HADOOP = flags_of("run_local.sh"), flags_of("run_hadoop.sh")
-RUN_SPARK = flags_of("run_spark.sh")
-
-
-def test_the_help_is_understood() -> None:
-    assert set(OPTIONS) < set(RUN_LOCAL)
-    assert RUN_LOCAL["--threshold"] == ("`--threshold T`", "0.9")
-    assert RUN_HADOOP["-D"] == ("`-D NAME=VALUE`", "")
-
-
-@pytest.mark.parametrize("flag", sorted({**RUN_LOCAL, **RUN_HADOOP}))
-def test_every_option_has_its_row_with_its_default(flag: str) -> None:
-    document = FORMATS if flag in RUN_LOCAL else HADOOP
-    shown = [row[:2] for table in rows(document, "option") for row in table]
-    option, default = (RUN_LOCAL if flag in RUN_LOCAL else RUN_HADOOP)[flag]
-    assert [option, default] in shown
-
-
-@pytest.mark.parametrize("flag", sorted(set(RUN_SPARK) - set(RUN_LOCAL)))
-def test_every_option_of_spark_has_its_row(flag: str) -> None:
-    shown = [row[:2] for table in rows(SPARK, "option") for row in table]
-    assert list(RUN_SPARK[flag]) in shown
-
-
-def test_every_row_is_an_option() -> None:
-    known = {option for option, _ in RUN_LOCAL.values()}
-    shown = [row[0] for table in rows(FORMATS, "option") for row in table]
-    assert len(shown) == len(set(shown))
-    assert set(shown) <= known
-
-
 def test_each_table_of_schemes_has_all_of_them() -> None:
-    tables = rows(CHOOSING, "`--scheme`")
-    assert len(tables) == 3
-    for table in tables:
+    measured = rows(BENCH / "results" / "schemes.md", "`--scheme`")
+    assert len(measured) == 2
+    for table in [*rows(CHOOSING, "`--scheme`"), *measured]:
         assert sorted(row[0].strip("`") for row in table) == sorted(SCHEMES)
 
 
@@ -177,8 +141,9 @@ def test_no_help_and_no_refusal_names_a_page_that_pip_does_not_install() -> None
 
 
 def test_every_command_is_shown() -> None:
-    shown = re.findall(r"^\| `(\w+)[ \w]*` \|", text_of(CHOOSING), re.M)
-    assert set(COMMANDS) <= set(shown)
+    first_cells = re.findall(r"^\| (.*?) \|", text_of(CHECKING), re.M)
+    shown = [name for cell in first_cells for name in re.findall(r"`(\w+)[ \w]*`", cell)]
+    assert {*COMMANDS, *JOBS} <= set(shown)
 
 
 # Figures.
@@ -187,7 +152,7 @@ def test_every_command_is_shown() -> None:
 def test_the_s_curve_table() -> None:
     similarities = [float(cell) for cell in figures("similarity")]
     for t, (bands, rows_) in {"0.9": (15, 7), "0.8": (13, 3)}.items():
-        cells = figures(f"met with {bands} bands of {rows_} (t = {t})")
+        cells = figures(f"found with {bands} bands of {rows_} (t = {t})")
         assert cells == [shown(banding.recall(s, bands, rows_)) for s in similarities]
 
 

@@ -1,8 +1,8 @@
 """The examples of README.md, docs/ and CONTRIBUTING.md, as a reader would type them.
 
-Each `console` block is run in a folder that looks like the repository, in which the README's first
-block has made demo.txt; what a block needs beside that, it makes itself.  The `python` blocks of a
-document are run one after the other.
+Each `console` block is run in a folder that looks like the repository, with the README's demo.txt,
+and the command `neardup` on the PATH; a block makes whatever else it needs.  The `python` blocks of
+a document are run one after the other.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ import doctest
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from cluster import daemons
+from tests.docs.test_options_page import PAGE as OPTIONS_PAGE
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-MOST_WORDS = 2000
+MOST_WORDS, MOST_WORDS_OF_DOCS = 2000, 20_000
+PATH = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
 
 Block = list[tuple[str, str]]  # (command, expected output)
 
@@ -51,7 +54,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in ROOT.iterdir():
         if path.name not in {".git", ".bench"}:
             (folder / path.name).symlink_to(path)
-    subprocess.run(console_blocks(README)[0][0][0], shell=True, cwd=folder, check=True)
+    commands = [command for block in console_blocks(README) for command, _ in block]
+    (demo,) = [command for command in commands if command.endswith("> demo.txt")]
+    subprocess.run(demo, shell=True, cwd=folder, check=True)
     assert (folder / "demo.txt").stat().st_size
     return folder
 
@@ -65,7 +70,7 @@ def shell(command: str, folder: Path, seconds: int = 120, **env: str) -> str:
         capture_output=True,
         text=True,
         timeout=seconds,
-        env={**os.environ, "LC_ALL": "C.UTF-8", **env},
+        env={**os.environ, "LC_ALL": "C.UTF-8", "PATH": PATH, **env},
     )
     return (done.stdout or done.stderr).rstrip("\n")
 
@@ -100,7 +105,7 @@ def test_python_blocks_print_what_they_say(document: Path) -> None:
 def test_the_console_block_for_a_cluster(folder: Path) -> None:
     (block,) = console_blocks(ROOT / "docs" / "hadoop.md", "console cluster")
     env = daemons.environment()
-    env["PATH"] = f"{daemons.HOME}/bin:{env['PATH']}"
+    env["PATH"] = f"{daemons.HOME}/bin:{PATH}"
     shell("hadoop fs -rm -r -f videos.txt pairs", folder, **env)
     for command, expected in block:
         said = shell(command, folder, 300, **env)
@@ -120,3 +125,8 @@ def test_the_readmes_summary_is_that_of_the_run(folder: Path) -> None:
 
 def test_the_readme_is_short() -> None:
     assert len(README.read_text("utf-8").split()) <= MOST_WORDS
+
+
+def test_the_documents_are_short() -> None:
+    by_hand = [path for path in DOCUMENTS if path.parent.name == "docs" and path != OPTIONS_PAGE]
+    assert sum(len(path.read_text("utf-8").split()) for path in by_hand) <= MOST_WORDS_OF_DOCS

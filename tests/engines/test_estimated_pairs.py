@@ -108,11 +108,11 @@ FLAGS = ["exact", "sketch:64", "sketch"]
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--output=kept"], "--output kept needs exact pairs, and --verify sketch has estimates"),
+        (["--output=kept"], "--output kept needs exact pairs, not estimates"),
         (["--output=removed"], "--output removed needs exact pairs"),
         (["--output=clusters"], "--output clusters needs exact pairs"),
         (["--output=links"], "--output links needs exact pairs"),
-        (["--against=x"], "--against is for exact pairs, and --verify sketch has estimates"),
+        (["--against=x"], "--against needs exact pairs, not estimates"),
         (["--measure=dice"], "--verify sketch estimates --measure jaccard, and --measure is dice"),
         (["--scheme=simhash"], "and --measure is hamming; name --measure jaccard"),
         (["--exact"], "counts the tokens of all records first, and --verify sketch sends none"),
@@ -142,7 +142,7 @@ def test_who_needs_exact_pairs_says_so(tmp_path):
     ):
         result = run(command, tmp_path)
         assert result.code == 1
-        assert "an estimate, as --verify sketch and `similar` write it" in result.err
+        assert "expected exact pairs, got an estimate of --verify sketch" in result.err
     result = run([*DECIDE, "--output=removed"], tmp_path, b"a\tb\t~0.900000..0.990000\n")
     assert result.code == 1
-    assert "a decision needs exact ones; leave --verify out" in result.err
+    assert "expected exact pairs, got an estimate of --verify sketch" in result.err

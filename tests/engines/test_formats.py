@@ -169,7 +169,7 @@ def test_other_columns_are_not_one_file(tmp_path: Path) -> None:
     json_.write_bytes(b'{"id": "c", "text": "to be"}\n')
     result = run([*RUN_LOCAL, "--output=kept", one, two], tmp_path)
     assert (result.code, result.out, result.left) == (2, b"", [])
-    assert f"{one} and {two} have other columns; write a file for each" in result.err
+    assert f"{one} and {two} differ in their columns; write a file for each" in result.err
     result = run([*RUN_LOCAL, "--output=kept", one, json_], tmp_path)
     assert result.code == 2
     assert "--output kept of csv and jsonl is not one file; write a file for each" in result.err
@@ -188,7 +188,7 @@ def test_names_of_answers(tmp_path: Path) -> None:
         succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path, "-o", answer], tmp_path)
         assert b"".join(unpacked(str(answer))) == printed
     for flags, told in (
-        (["--output=kept", "-o", tmp_path / "kept.parquet"], "records stay in the form they have"),
+        (["--output=kept", "-o", tmp_path / "kept.parquet"], "kept records keep their form"),
         (["--output=removed", "-o", tmp_path / "removed.csv"], "name it .tsv"),
         (["--output=kept", "-o", path], "is an input"),
         (["--output=kept", "-o", f"{tmp_path}/"], "is an input"),

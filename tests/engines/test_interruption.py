@@ -219,7 +219,7 @@ esac
     path = path_with_sort(tmp_path, script)
     result = run([*RUN_LOCAL, "--jobs", "2", VIDEOS], tmp_path, PATH=path)
     assert result.code == 1
-    assert result.err == "run_local.sh: sort ended with signal SIGPIPE\n"
+    assert result.err == "run_local.sh: sort ended with signal 13: Broken pipe\n"
     assert not result.left
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.engines.hadoop import command_line, shipping
+from neardup.engines.hadoop import shipping, submit
 from tests.support.engines import RUN_HADOOP, program, run
 from tests.support.fake_hadoop import (
     FILE,
@@ -62,7 +62,7 @@ def test_numpy_for_this_python_and_for_another(
     asked: list[tuple[str, ...]] = []
     monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
     monkeypatch.setattr(shipping, "_run", lambda *command: asked.append(command))
-    args = command_line.read([flag, "in.txt", "out"])
+    args = submit.read([flag, "in.txt", "out"])
     assert (args.ship_numpy, args.inputs, args.answers) == (version, ["in.txt"], ["out"])
     (shipped,) = {shipping.numpy(args.ship_numpy), shipping.numpy(args.ship_numpy)}
     assert shipped.is_file()
@@ -130,9 +130,7 @@ def test_the_commands_of_two_rounds(installed: dict[str, str], tmp_path: Path) -
     (note,) = (line for line in lines if line.startswith("#"))
     _, _, keys, pairs, _, removing = (shlex.split(line) for line in lines if line != note)
     shared = value(keys, "-output")
-    assert (
-        note == f"# with a larger mapreduce.map.memory.mb, where {shared} is over a quarter of it:"
-    )
+    assert note == f"# with a larger mapreduce.map.memory.mb if {shared} is over a quarter of it:"
     assert removing[-1] == shared.rpartition("/")[0]
     options = value(pairs, "-reducer").partition(" ")[2].partition(" ")[2]
     assert value(keys, "-mapper") == f"python3 neardup-job/step.py share map {options}"
@@ -244,16 +242,6 @@ def test_a_packed_file_is_larger_than_it_looks(tmp_path: Path) -> None:
     assert last(shlex.split(result.out.decode()), "mapreduce.job.reduces") == "10"
 
 
-def test_nothing_is_asked_where_all_is_given(tmp_path: Path) -> None:
-    told = listing(tmp_path)
-    given = ["-D", "mapreduce.job.maps=7", "--reducers=3", "--rounds=1"]
-    result = run([*RUN_HADOOP, *given, "--show", "/in", "/out"], tmp_path, **told)
-    command = shlex.split(result.out.decode())
-    assert last(command, "mapreduce.job.maps") == "7"
-    assert last(command, "mapreduce.job.reduces") == "3"
-    assert not (tmp_path / "asked").exists()
-
-
 def test_lists_that_cannot_be_used(tmp_path: Path) -> None:
     flags = [*RUN_HADOOP, "--output=removed", "--show", "/in", "/in/a*", "/out"]
     told = listing(tmp_path)
@@ -268,7 +256,7 @@ def test_lists_that_cannot_be_used(tmp_path: Path) -> None:
     result = run(flags, tmp_path, **told)
     assert result.code == 1
     assert result.err == (
-        "Connection refused\nrun_hadoop.sh: cannot list /in /in/a*; Hadoop said why above\n"
+        "Connection refused\nrun_hadoop.sh: cannot list /in /in/a*; see Hadoop's messages above\n"
     )
 
 

@@ -26,7 +26,7 @@ from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import Jaccard, Threshold
 from neardup.stages import external_group
-from neardup.stages.external_group import KeyRange, PartitionWriter
+from neardup.stages.external_group import KeyRange, write_rows
 from tests.support.engines import ROOT
 
 MAPPERS = 2
@@ -63,10 +63,10 @@ def pruned(
             with ExitStack() as writing:
                 paths = [folder / f"keys.{k}.{part}" for part in range(partitions)]
                 files = [writing.enter_context(open(path, "wb")) for path in paths]
-                writer = PartitionWriter(files)
                 for records in batches[k]:
                     keys = Ragged.from_rows([sorted(rows[int(i)]) for i in records])
-                    writer.add(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
+                    postings = np.column_stack((keys.values, np.repeat(records, keys.sizes)))
+                    write_rows(postings, files)
         for k in range(MAPPERS):
             known[k::MAPPERS].tofile(folder / f"record_sketches.{k}")
         known_files = [folder / f"record_sketches.{k}" for k in range(MAPPERS)]

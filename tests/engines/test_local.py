@@ -130,7 +130,7 @@ def test_a_folder_too_small_for_standard_input(tmp_path: Path) -> None:
     result = run([*limited(1), *RUN_LOCAL, "-"], tmp_path, GOOD * 99)
     assert result.code == 1
     assert f"run_local.sh: {tmp_path / 'tmpdir' / 'neardup.'}" in result.err
-    assert result.err.endswith("/stdin: File too large\n")
+    assert result.err.endswith("/input.0: File too large\n")
     assert not result.left
 
 

@@ -161,7 +161,7 @@ def test_a_folder_for_temporary_files_that_is_a_pattern(tmp_path: Path) -> None:
     (tmp_path / "a[1]").mkdir()
     result = run([*INLINE, VIDEOS], tmp_path, TMPDIR=str(tmp_path / "a[1]"))
     assert (result.code, result.out) == (1, b"")
-    assert result.err.endswith("mrjob takes it for a pattern; set TMPDIR to another folder\n")
+    assert result.err.endswith("mrjob takes it as a pattern; set TMPDIR to another folder\n")
     assert os.listdir(tmp_path / "a[1]") == []
 
 

@@ -212,7 +212,7 @@ def test_elsewhere_there_are_lines(
         while not os.fstat(2).st_size and time.monotonic() < end:
             time.sleep(0.01)
 
-    with Progress("x", ["count", "send"], 2) as progress, Workers("x", progress.fail) as workers:
+    with Progress("x", ["count", "send"], 2) as progress, Workers("x", progress.clear) as workers:
         progress.stage("count", total=100)
         progress.of(0)(0)
         workers.start("worker", work)
@@ -223,15 +223,6 @@ def test_elsewhere_there_are_lines(
     assert lines
     for line in lines:
         assert re.fullmatch(r"x: \[1/2 count\] (0|49) %(, \d+:\d\d left)?", line)
-
-
-def test_after_a_failure_nothing_is_shown(capfd: pytest.CaptureFixture[str]) -> None:
-    progress = Progress("x", ["count"], 1)
-    progress.stage("count", total=100)
-    progress.show()
-    progress.fail()
-    progress.show()
-    assert capfd.readouterr().err == "x: [1/1 count] 0 %\n"
 
 
 def test_a_reader_of_messages_that_has_left(monkeypatch: pytest.MonkeyPatch) -> None:

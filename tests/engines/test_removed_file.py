@@ -155,7 +155,7 @@ def test_a_name_that_is_too_long_is_refused_before_the_work(
         assert (result.code, name.read_bytes()) == (0, REMOVED)
     else:
         assert (result.code, result.out, os.listdir(folder)) == (2, b"", [])
-        assert result.err.endswith(": this name is too long; take a shorter one\n")
+        assert result.err.endswith(": is too long; take a shorter name\n")
         assert len(result.err.splitlines()) == 1
 
 
@@ -228,7 +228,7 @@ def test_only_old_records(data: Path, tmp_path: Path) -> None:
     ("name", "message"),
     [
         (".", "is a directory; name a file in it"),
-        ("-", "the lines that stay go to standard output"),
+        ("-", "the kept lines go to standard output"),
         ("counts.tsv", "is an input; name another file"),
         ("old.index/manifest.json", "is an input; name another file"),
     ],

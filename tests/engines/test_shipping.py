@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from neardup.engines.hadoop import command_line, shipping
+from neardup.engines.hadoop import shipping, submit
 from neardup.engines.hadoop.jobs import keep_on_cluster, streaming
 from neardup.runtime.atomic_write import LOCKED, OWNER, machine
 from tests.support.engines import JOB, MAPPER, REDUCER, ROOT, Result, in_order, run, succeed
@@ -150,7 +150,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def sent(*flags: str) -> tuple[list[str], list[str]]:
     """The archives that a run takes from this machine and from the cluster."""
-    args = command_line.read(["--ship-numpy", "--reducers=1", *flags, "in", "out"])
+    args = submit.read(["--ship-numpy", "--reducers=1", *flags, "in", "out"])
     keep_on_cluster(args)
     command = streaming(args, {})
     there = [word.partition("=")[2] for word in command if word.startswith("mapreduce.job.cache")]
@@ -172,14 +172,14 @@ def test_numpy_is_uploaded_once(home: Path, tmp_path: Path) -> None:
     assert sent()[1] != [there]
 
 
-SENT_ALONG = "numpy-cp39.tar.gz is sent along with each job, and not kept on the cluster: {}\n"
+SENT_ALONG = "numpy-cp39.tar.gz is sent with each job, not kept on the cluster: {}\n"
 
 
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
         ("mkdir -p", "echo mkdir: denied >&2; exit 1", "mkdir: denied"),
-        ('cp "$2"', "echo >$3._COPYING_; echo nu >", "has not arrived as a whole"),
+        ('cp "$2"', "echo >$3._COPYING_; echo nu >", "is incomplete"),
         ("%A", "drwxr-xr-x", "{kept} is not private; type: hadoop fs -chmod 700 {kept}"),
     ],
 )

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.engines.local import spilled_buckets
-from neardup.engines.local.spilled_buckets import BucketWriter, Run, buckets_of
+from neardup.engines.local.spilled_buckets import Run, buckets_of, write_buckets
 from neardup.lines.keyed_lines import KEY_BITS, encode_sets, parse_keyed_lines, parse_keys
 from neardup.runtime.counters import Counters
 from neardup.sets.ragged import Batch, Ragged
@@ -36,7 +36,7 @@ def written(mappers: list[list], folder: Path, weighted: bool) -> Shared:
     everything: Shared = set()
     for number, records in enumerate(mappers):
         files = [open(folder / f"{number}.{part}", "wb") for part in range(FILES)]  # noqa: SIM115
-        writer = BucketWriter(files)
+        batches = []
         for low in range(0, len(records), 5):
             some = records[low : low + 5]
             sets = Ragged.from_rows([list(tokens) for _, tokens, _ in some])
@@ -44,10 +44,10 @@ def written(mappers: list[list], folder: Path, weighted: bool) -> Shared:
                 sets = Ragged(sets.values, sets.offsets, np.arange(1, len(sets.values) + 1))
             ids = [name.encode() for name, _, _ in some]
             keys = Ragged.from_rows([list(keys) for _, _, keys in some])
-            writer.add(Batch(ids, sets), keys)
+            batches.append((Batch(ids, sets), keys))
             for i, text in enumerate(encode_sets(sets)):
                 everything.update((key, ids[i], text) for key in keys.row(i).tolist())
-        writer.flush()
+        write_buckets(batches, files)
         for file in files:
             file.close()
     return everything

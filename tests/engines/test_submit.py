@@ -97,7 +97,7 @@ def test_lines_that_do_not_add_up(tmp_path: Path) -> None:
     result = run([*RUN_HADOOP, "--output=kept", "/in", "/out"], tmp_path, **told)
     assert result.code == 1
     # Three jobs have said that two are to go.
-    assert "of 9 lines 8 stay, and 6 records were to go" in result.err.splitlines()[-1]
+    assert "of 9 lines 8 are kept, but 6 records are removed" in result.err.splitlines()[-1]
     asked = was_asked(tmp_path)
     assert re.fullmatch("fs -rm -r -f -skipTrash /_neardup-[0-9a-f]{16}.out /out", asked[-1])
 
@@ -183,8 +183,8 @@ def test_overwrite_removes_what_an_earlier_run_has_marked(there: str, tmp_path: 
     if there == "/out":
         assert asked == ["fs -test -e /out", "fs -test -e /out/_neardup"]
         assert result.err.splitlines()[-1] == (
-            "run_hadoop.sh: /out has no _neardup in it, as the answer of an earlier run has; if it "
-            f"may be removed, type: {tmp_path}/bin/hadoop fs -rm -r /out"
+            "run_hadoop.sh: /out has no _neardup in it, as answers of earlier runs have; to remove "
+            f"it, type: {tmp_path}/bin/hadoop fs -rm -r /out"
         )
         return
     removed = ["fs -test -e /out/_neardup", "fs -rm -r -f /out"] if there else []
@@ -310,7 +310,7 @@ def test_two_runs_into_one_folder(tmp_path: Path) -> None:
         asked = was_asked(tmp_path)
         result = run([*RUN_HADOOP, "--overwrite", "/in", "/data/out/"], tmp_path, **told)
         assert result.code == 1
-        said = "run_hadoop.sh: /data/out: another run that was started here writes to it; wait"
+        said = "run_hadoop.sh: /data/out: another run on this machine writes to it; wait"
         assert result.err.splitlines()[-1].startswith(said)
         assert was_asked(tmp_path) == [*asked, LOOKED]
         first.send_signal(signal.SIGTERM)

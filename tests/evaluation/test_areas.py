@@ -10,7 +10,7 @@ import pytest
 
 from neardup.commands.curve import Areas, areas, integral, shown_area
 from neardup.schemes.banding import recall
-from neardup.schemes.supershingle import SuperShingle
+from neardup.schemes.minhash import SuperShingle
 from neardup.similarity.measures import Threshold
 from tests.support.drawn import settings_of
 

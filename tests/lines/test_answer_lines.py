@@ -118,7 +118,7 @@ def test_an_edge_to_a_record_without_a_line_is_refused():
 
 def test_two_records_of_one_place_are_refused():
     """As two mappers give them that both read standard input."""
-    with pytest.raises(StageError, match="two records have one place in the input"):
+    with pytest.raises(StageError, match="two records have the same place in the input"):
         edge_file([format_presence(A), format_presence(A[:-1] + b"b")])
 
 

@@ -106,13 +106,13 @@ FINISHED = 16  # tasks: those of the first round, and one of the second
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--exact"], "counts tokens first is not on Spark; type: ./run_hadoop.sh --exact"),
-        (["--rounds", "3"], "--rounds: '3' is not one of auto, 1, 2"),
+        (["--exact"], "that counts tokens first; type: ./run_hadoop.sh --exact"),
+        (["--rounds", "3"], "argument --rounds: invalid choice: '3'"),
         (["--reducers", "0"], "--reducers"),
         (["--conf", "spark"], "--conf: expected NAME=VALUE, got 'spark'"),
         (["--conf", "spark.submit.deployMode=cluster"], "the driver is this machine"),
-        (["x.xz"], "x.xz: Spark cannot unpack .xz"),
-        (["/data/_x"], "/data/_x: Spark reads no name that begins with _ or ."),
+        (["x.xz"], "x.xz: Spark cannot decompress .xz"),
+        (["/data/_x"], "/data/_x: Spark skips names that begin with _ or ."),
     ],
 )
 def test_what_is_refused_before_a_jvm_starts(tmp_path: Path, words: list[str], said: str) -> None:

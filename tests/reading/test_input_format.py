@@ -7,11 +7,9 @@ import pytest
 from neardup.reading.compressed import (
     BY_SUFFIX,
     INPUTS,
-    OF_LINES,
     OPENERS,
     check_names,
     kind_by_name,
-    unknown_suffixes,
 )
 from neardup.reading.input_format import InputFormat
 from neardup.runtime.errors import UsageError
@@ -22,7 +20,7 @@ def test_names(packed: str) -> None:
     for suffix, kind in BY_SUFFIX.items():
         for name in (f"a{suffix}", f"/x.y/A b{suffix.upper()}", f"./a.b{suffix}"):
             assert kind_by_name(name + packed) == kind
-    for suffix in (*OF_LINES, ".docx", ".1"):
+    for suffix in ("", ".txt", ".log", ".docx", ".1"):
         assert kind_by_name(f"a{suffix}{packed}") is None
     for name in ("-", "jsonl", ".jsonl", "a.csv/part-0", f"part{packed}"):
         assert kind_by_name(name) is None
@@ -70,11 +68,6 @@ def test_what_is_said_goes() -> None:
         check_names(kind, ["a.txt", "b", "-", "c.tsv"])
     for kind in ("jsonl", "csv", "tsv"):
         assert InputFormat.of(kind, None, None, names=["a.txt"]).kind_of("a.txt") == kind
-
-
-def test_suffixes_that_say_nothing() -> None:
-    names = ["a.docx", "b.jsonl", "c.txt.gz", "d.7", "e.pdf.zst", "f", "-", "g.docx"]
-    assert unknown_suffixes(names) == (".docx", ".pdf")
 
 
 @pytest.mark.parametrize("flags", [("id", None), (None, "text"), ("id", "text")])

@@ -146,11 +146,11 @@ def test_a_uuid_that_duckdb_wrote(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("texts", "why"),
     [
-        ([1, 2], "text is no string"),
-        ([1.5, 2.5], "text is no string"),
+        ([1, 2], "text is not a string"),
+        ([1.5, 2.5], "text is not a string"),
         ([[1, None], [1.5]], "not an integer"),
         ([[-1], [-2]], "negative shingle"),
-        ([{"a": 1}, {"a": 2}], "text is no string"),
+        ([{"a": 1}, {"a": 2}], "text is not a string"),
         ([["a"], ["b"]], "not an integer"),
         ([" ", "\n"], "no shingles"),
         (["a\0", "\0"], "NUL byte"),
@@ -254,7 +254,7 @@ def test_a_column_with_a_dot_in_its_name(tmp_path: Path) -> None:
 
 def test_numbers_of_columns(tmp_path: Path) -> None:
     by_pyarrow(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match="names of columns in Parquet, and not numbers"):
+    with pytest.raises(UsageError, match="names of columns in Parquet, not numbers"):
         rows_of(tmp_path / "a.parquet", form_of("1", "2"))
 
 

@@ -42,9 +42,13 @@ def test_a_task_finds_its_file(
 @pytest.mark.parametrize(
     ("new", "name", "said"),
     [
-        (["/in/\u00e9.txt", "/in/\u00e8.txt"], "/in/?.txt", "is in the list of input files twice"),
-        (["/user/me/a.txt", "a.txt"], "hdfs://n/user/me/a.txt", "is in the list of input files tw"),
-        (["/in/a.txt", "/user/a.txt"], "hdfs://n/user/me/a.txt", "is no input file"),
+        (["/in/\u00e9.txt", "/in/\u00e8.txt"], "/in/?.txt", "is twice in the list"),
+        (["/user/me/a.txt", "a.txt"], "hdfs://n/user/me/a.txt", "is twice in the list"),
+        (
+            ["/in/a.txt", "/user/a.txt"],
+            "hdfs://n/user/me/a.txt",
+            "is not in the list",
+        ),
     ],
 )
 def test_a_task_takes_no_file_for_another(

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from neardup.schemes.banding import NEARLY_ONE, recall
-from neardup.schemes.minhash import MinHash
+from neardup.schemes.minhash import MinHash, SuperShingle
 from neardup.schemes.scheme import shown
-from neardup.schemes.supershingle import SuperShingle
 from tests.support.drawn import every_scheme
 
 SIMILARITIES = [10.0**-k for k in range(1, 12)] + [k / 1000 for k in range(1001)]

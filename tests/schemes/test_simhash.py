@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from neardup.lines.keyed_lines import MAX_BANDS
 from neardup.runtime.errors import UsageError
-from neardup.schemes.bit_keys import keys_of, most_blocks
-from neardup.schemes.simhash import SimHash
+from neardup.schemes.bit_keys import SimHash, keys_of, most_blocks
 from neardup.sets import hashing as signs_module
 from neardup.sets.hashing import mix, random_words, signs
 from neardup.sets.ragged import Ragged, shared

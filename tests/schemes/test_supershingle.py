@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from neardup.runtime.errors import UsageError
-from neardup.schemes import supershingle as supershingle_module
+from neardup.schemes import minhash as supershingle_module
 from neardup.schemes.banding import at_least, recall
-from neardup.schemes.supershingle import Supers, SuperShingle
+from neardup.schemes.minhash import Supers, SuperShingle
 from neardup.sets.hashing import band_words, combine
 from neardup.sets.ragged import Ragged, shared
 from tests.schemes.test_family import interval

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.engines.local import token_tally
+from neardup.engines.local import plan
 from neardup.lines import count_lines
 from neardup.lines.count_lines import read_counts
 from neardup.lines.keyed_lines import encode_sets
@@ -223,15 +223,15 @@ def tallied(sets: Sets, folder: Path, jobs: int, partitions: int) -> TokenCounts
             sizes = stack.enter_context(open(path("sizes", k), "wb"))
             drawn = stack.enter_context(open(path("sample", k), "wb"))
             batches = map(ragged, ([x] for x in sets[k::jobs]))
-            written = token_tally.write_counts(batches, tokens, sizes, drawn)
+            written = plan.write_counts(batches, tokens, sizes, drawn)
         files = [*paths, path("sizes", k), path("sample", k)]
         assert written == sum(file.stat().st_size for file in files)
     for k in range(jobs):
         mine = range(k, partitions, jobs)
         sources = ([path("tokens", j, part) for j in range(jobs)] for part in mine)
-        token_tally.sum_counts(sources, path("best", k))
+        plan.sum_counts(sources, path("best", k))
     kinds = ("best", "sizes", "sample")
-    return token_tally.counts_of_all(*([path(kind, k) for k in range(jobs)] for kind in kinds))
+    return plan.counts_of_all(*([path(kind, k) for k in range(jobs)] for kind in kinds))
 
 
 @pytest.mark.parametrize("at_once", [10, 500, 10**6])
@@ -256,8 +256,8 @@ def test_a_large_partition_is_summed_part_by_part(
         seen.append(len(entries))
         return original(entries)
 
-    original = token_tally._summed
-    monkeypatch.setattr(token_tally, "_summed", summed)
+    original = plan._summed
+    monkeypatch.setattr(plan, "_summed", summed)
     monkeypatch.setattr(external_group, "ROWS_AT_ONCE", 1000)
     sets = [frozenset(range(i, i + 50)) for i in range(0, 10_000, 25)]
     monkeypatch.setattr(token_counts, "TOKENS_AT_ONCE", 50)

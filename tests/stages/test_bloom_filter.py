@@ -181,12 +181,12 @@ def test_damage_is_told():
         (first + second[:-1], of_second),
         (first + second[: HEAD_BYTES + 8], of_second),
         (first + second[:HEAD_BYTES], of_second),
-        (first + second[: HEAD_BYTES - 1], "no shared keys: 'shared 1 2"),
+        (first + second[: HEAD_BYTES - 1], "not shared keys: 'shared 1 2"),
         (first[: 64 << 10] + second, of_first),
-        (first + b"@@@@@@\t\n" + second, "no shared keys: '@@@@@@"),
-        (first + second + b"\n", "no shared keys"),
-        (first + second + bytes(8192), "no shared keys"),
-        (b"a 1 2 3\n", "no shared keys: 'a 1 2 3"),
+        (first + b"@@@@@@\t\n" + second, "not shared keys: '@@@@@@"),
+        (first + second + b"\n", "not shared keys"),
+        (first + second + bytes(8192), "not shared keys"),
+        (b"a 1 2 3\n", "not shared keys: 'a 1 2 3"),
     ):
         with pytest.raises(StageError, match=said):
             BloomFilter.of(text, OPTIONS)

@@ -18,7 +18,7 @@ from neardup.stages import candidate_keys as module
 from neardup.stages import external_group, key_blocks
 from neardup.stages.bloom_filter import MAPPED_BYTES, BloomFilter, filter_part
 from neardup.stages.candidate_keys import candidate_keys, digests_of, partition_of, rows_of
-from neardup.stages.key_blocks import KeyBlocks, pack, unpack
+from neardup.stages.key_blocks import blocks_of_keys, pack, unpack
 from neardup.stages.phases import rows_in, share_keys, shared_keys
 from tests.support.drawn import settings_of
 
@@ -40,11 +40,9 @@ def sent(mappers: list[Ragged], partitions: int) -> list[list[bytes]]:
     """The blocks of each partition."""
     blocks: list[list[bytes]] = [[] for _ in range(partitions)]
     for keys in mappers:
-        gather = KeyBlocks(partitions)
-        for some in np.array_split(np.arange(len(keys)), 3):
-            for part, block in gather.add(rows_of(keys.take(some))):
-                blocks[part].append(block)
-        for part, block in gather.rest():
+        thirds = np.array_split(np.arange(len(keys)), 3)
+        pieces = (rows_of(keys.take(some)) for some in thirds)
+        for part, block in blocks_of_keys(pieces, partitions):
             blocks[part].append(block)
     return blocks
 
@@ -155,9 +153,9 @@ def test_a_damaged_block_is_told(damage):
     numbers = [[i] for i in range(50)]
     (block,) = (block for blocks in sent([rows(*numbers)], 1) for block in blocks)
     list(candidate_keys(rows_in([block], 0, 1)))
-    with pytest.raises(StageError, match="this one is damaged, or no such"):
+    with pytest.raises(StageError, match="this is not one, or is damaged"):
         list(candidate_keys(rows_in([block[damage]], 0, 1)))
-    with pytest.raises(StageError, match="this one is damaged, or no such"):
+    with pytest.raises(StageError, match="this is not one, or is damaged"):
         list(candidate_keys(rows_in([block], 0, 2)))
 
 
@@ -179,9 +177,7 @@ def test_key_0_tells_records_apart():
 def test_more_partitions_than_short_numbers_have():
     partitions = 70_000
     keys = RNG.integers(0, TOP, 1000).astype(np.uint64)
-    gather = KeyBlocks(partitions)
-    list(gather.add(rows_of(rows(keys.tolist()))))
-    for part, block in gather.rest():
+    for part, block in blocks_of_keys([rows_of(rows(keys.tolist()))], partitions):
         assert (partition_of(digests_of(unpack(block)[:, 0]), partitions) == part).all()
 
 

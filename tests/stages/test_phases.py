@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neardup.reading.blocks import Block
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
+from neardup.runtime.summary import SHUFFLED
 from neardup.stages.pairs import map_records
 from neardup.stages.phases import send_keys, send_lines, share_keys, shared_keys
 from tests.support.drawn import settings_of, shingle_sets

@@ -59,7 +59,6 @@ def test_a_spilled_bucket_that_cannot_be_sorted_is_an_error(monkeypatch, tmp_pat
     (tmp_path / "sort").write_text("#!/bin/sh\nexit 2\n")
     (tmp_path / "sort").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert found([line(0, 0), line(0, 1)], 2, 2, Counters("")) != []
     with pytest.raises(StageError, match="cannot sort: sort ended with status 2"):
         found([line(0, 1), line(0, 0)], 2, 2, Counters(""))
 

@@ -1,22 +1,19 @@
 """Folders on the cluster: their names, what a run may remove, and what it keeps there.
 
     /data/pairs                          OUTPUT, with the empty file _neardup when it is whole
-    /data/_neardup-0123456789abcdef.pairs    what goes from job to job, where there are several
+    /data/_neardup-0123456789abcdef.pairs    data between jobs
     .neardup/numpy-cp311-linux-x86_64-0123456789abcdef.tar.gz    in the user's home
 
-OUTPUT.  --overwrite removes a folder that has our mark, _neardup, and no other.  Hadoop itself
-refuses a folder that is there, but a job makes its own only when it begins: two that are submitted
-at the same time would mix their lines.  So of two runs on this machine that would write to one
-folder, the later one stops.  A claim is a lock on a byte of one file, so it ends with its process,
-whatever ends that.
+*OUTPUT*.  --overwrite removes a folder only if it has our mark, _neardup.  Hadoop refuses an
+existing folder, but two jobs that are submitted at the same time would mix their lines; so of two
+runs on this machine that would write to one folder, the later one stops.  A claim is a lock on a
+byte of one file, which ends with its process.
 
-Between jobs.  The name is drawn anew, so the folder is this run's alone.  Hadoop skips
-names that begin with `_` when it reads a folder or a pattern: what a killed run has left there is
-never taken for input.
+*Between jobs*.  The name is random.  Hadoop skips names that begin with `_` when it reads a folder
+or a pattern, so that leftovers of a killed run are never taken for input.
 
-Archives, which all jobs of the user share.  A node unpacks a file of HDFS once, and keeps it for
-all jobs of a user, while its path and its date stay the same.  So a copy is never written again,
-and its name has a hash of its content.
+*Archives* are shared by all jobs of the user.  A node unpacks a file of HDFS once, as long as its
+path and date stay the same.  So a copy is never written again, and its name has a content hash.
 """
 
 import fcntl
@@ -44,19 +41,13 @@ SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # in patterns, and between names
 MARK = "_neardup"  # an empty file
 PLACES = 1 << 62  # in a file that has no byte in it
 KEPT = ".neardup"  # in the user's home
-REPLICAS = ("-D", "dfs.replication=10")  # as of what Hadoop itself sends to all nodes
-
-
-def between(output: str) -> str:
-    """A new name beside `output`, for what goes from job to job."""
-    parent, slash, name = output.rpartition("/")
-    return f"{parent}{slash}_neardup-{secrets.token_hex(8)}.{name}"
+REPLICAS = ("-D", "dfs.replication=10")  # as for files that Hadoop itself sends to all nodes
 
 
 def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite: bool) -> None:
-    """UsageError for a name that Hadoop would take for something else, or that is in danger.
+    """Raise UsageError for names that Hadoop would misread, or inputs that might be removed.
 
-    `answers` are OUTPUT and, where it is asked for, the folder of --removed.
+    `answers` are OUTPUT and perhaps the folder of --removed.
     """
     inputs = [("INPUT", name) for name in new] + [("--against", name) for name in old]
     for kind, name in zip(("OUTPUT", "--removed"), answers):
@@ -64,35 +55,28 @@ def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite:
             raise UsageError(f"{kind} must not be empty")
         if found := SPECIAL.search(name):
             raise UsageError(
-                f"{kind} {name}: Hadoop would not take {found[0]} for a part of the name; "
-                "name a folder without * ? [ ] { } \\ and commas"
+                f"{kind} {name}: Hadoop would not take {found[0]} as a part of the name; "
+                "name a folder without * ? [ ] { } \\ or commas"
             )
     paths = [f"{path_of(name).rstrip('/')}/" for name in answers]
     if any(b.startswith(a) for a, b in itertools.permutations(paths, 2)):
-        raise UsageError(f"--removed {answers[-1]} and OUTPUT are one folder, or inside each other")
+        raise UsageError(f"--removed {answers[-1]} and OUTPUT must be separate folders")
     for kind, name in inputs:
-        if "," in _without_braces(name):
+        outside = name
+        while (less := re.sub(r"\{[^{}]*\}", "", outside)) != outside:
+            outside = less
+        if "," in outside:
             raise UsageError(
-                f"{kind} {name}: Hadoop would take the comma for the end of a name; name each "
-                f"{kind} by itself, with blanks between them, and type ? for a comma in a name"
+                f"{kind} {name}: Hadoop would take the comma as the end of a name; separate "
+                "several names by blanks, and type ? for a comma in a name"
             )
         for output in answers:
             if overwrite and _may_remove(output, name):
                 raise UsageError(f"--overwrite {output} might remove the input {name}")
 
 
-def _without_braces(pattern: str) -> str:
-    """
-    >>> _without_braces("/data/{a,{b,c}}/d")
-    '/data//d'
-    """
-    while (less := re.sub(r"\{[^{}]*\}", "", pattern)) != pattern:
-        pattern = less
-    return pattern
-
-
 def _may_remove(output: str, pattern: str) -> bool:
-    r"""Whether files that a pattern matches may be in `output`, judged by the names alone.
+    r"""Return whether a pattern may match files in `output`, judged by the names alone.
 
     >>> _may_remove("/data/pairs", "/data/videos"), _may_remove("/data/pairs", "/data/vid*")
     (False, False)
@@ -111,7 +95,7 @@ def _may_remove(output: str, pattern: str) -> bool:
 
 
 def path_of(uri: str) -> str:
-    """Where a URI or a relative path leads in the file system."""
+    """Return the absolute path of a URI or a relative path."""
     path = urlsplit(uri).path
     user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
     return posixpath.normpath(posixpath.join("/user", user, path))
@@ -122,50 +106,42 @@ def exists(folder: str) -> bool:
 
 
 def remove_answers(outputs: list[str]) -> None:
-    """Remove the folders that earlier runs have marked; StageError for one without a mark."""
+    """Remove the answers of earlier runs; StageError for a folder without a mark."""
     there = list(filter(exists, outputs))
     for output in there:
         if not exists(f"{output}/{MARK}"):
             line = shlex.join([hadoop(), "fs", "-rm", "-r", output])
             raise StageError(
-                f"{output} has no {MARK} in it, as the answer of an earlier run has; if it may be "
-                f"removed, type: {line}"
+                f"{output} has no {MARK} in it, as answers of earlier runs have; to remove it, "
+                f"type: {line}"
             )
     if there:
         remove(there, trash=True)
 
 
 def marking(outputs: list[str]) -> list[str]:
-    """The command that marks folders as answers: Hadoop does not read such a file as input."""
+    """Return the command that marks folders as answers, with files that are not read as input."""
     return [hadoop(), "fs", "-touchz", *(f"{output}/{MARK}" for output in outputs)]
 
 
 def is_of_job(output: str, number: str) -> bool:
-    """Whether nothing is in a folder but what a job has there that did not end well.
+    """Return whether a folder has nothing but temporary files of one job.
 
     `number` as in job_1700000000000_0001, which the folders of its tasks have in their names.
     """
     done = fs("-ls", "-R", output)
     if done.returncode and b"No such file or directory" not in done.stderr:
         return False  # unknown
-    return only_of_job(done.stdout.decode("utf-8", "backslashreplace"), path_of(output), number)
-
-
-def only_of_job(listing: str, folder: str, number: str) -> bool:
-    r"""
-    >>> head = "drwxr-xr-x   - me us  0 2026-01-31 09:00 /out/_temporary"
-    >>> ours, theirs = (f"{head}/0/task_17_000{n}_r_000000/part-00000" for n in (1, 2))
-    >>> [only_of_job(text, "/out", "17_0001") for text in ("", head, ours, f"{ours}\n{theirs}")]
-    [True, True, True, False]
-    """
     tasks = rf"(attempt|task)_{re.escape(number)}_\w+(/.*)?"
-    own = re.compile(rf"{re.escape(folder)}/_temporary(/\d+(/(_temporary(/{tasks})?|{tasks}))?)?")
+    folder = re.escape(path_of(output))
+    own = re.compile(rf"{folder}/_temporary(/\d+(/(_temporary(/{tasks})?|{tasks}))?)?")
+    listing = done.stdout.decode("utf-8", "backslashreplace")
     found = [LISTED.fullmatch(line) for line in listing.splitlines()]
     return all(one and own.fullmatch(path_of(one["name"])) for one in found)
 
 
 def remove(folders: list[str], trash: bool = False) -> None:
-    """Remove folders that this run has made or looked into; it need not succeed."""
+    """Remove folders, or print the command to do so."""
     command = [hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]
     # In a session of its own: another Ctrl-C is for this program.
     done = subprocess.run(
@@ -177,29 +153,26 @@ def remove(folders: list[str], trash: bool = False) -> None:
 
 @contextmanager
 def claimed(outputs: Sequence[str]) -> Iterator[None]:
-    """For the block; StageError where another process has one of these folders."""
+    """Lock these folders for the block; StageError if another process has done so."""
     with (folder() / "outputs.lock").open("w") as file:
         for output in outputs:
-            # No two paths have the same byte, as far as chance goes.
+            # Two paths hardly ever have the same byte.
             digest = hashlib.sha256(os.fsencode(path_of(output))).digest()
             place = int.from_bytes(digest[:8], "big") % PLACES
             try:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
             except BlockingIOError:
                 raise StageError(
-                    f"{output}: another run that was started here writes to it; wait for its end, "
-                    "or name another folder"
+                    f"{output}: another run on this machine writes to it; wait for its end, or "
+                    "name another folder"
                 ) from None
         yield
-
-
-# Archives.
 
 
 def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
     """Return the path of an archive's copy, made if it is missing; "" if it cannot be kept there.
 
-    `program`: the command of Hadoop, where it is not the one that `hadoop` finds.
+    `program` is the command of Hadoop, unless `hadoop` finds it.
     """
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     copy = f"{KEPT}/{archive.name.removesuffix('.tar.gz')}-{digest}.tar.gz"
@@ -207,13 +180,13 @@ def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
         if not _is_whole(copy, archive, program):
             _upload(archive, copy, program)
     except StageError as error:
-        say(f"{archive.name} is sent along with each job, and not kept on the cluster: {error}")
+        say(f"{archive.name} is sent with each job, not kept on the cluster: {error}")
         return ""
     return copy
 
 
 def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
-    """Whether there is a copy of the archive's size; StageError where others may write there."""
+    """Return whether a copy of the archive's size exists; StageError if its folder is public."""
     lines = fs("-ls", "-d", KEPT, copy, program=program).stdout.decode("utf-8", "replace")
     folder, *files = lines.splitlines() or [""]
     if folder and not folder.startswith("drwx------"):
@@ -237,10 +210,10 @@ def _upload(archive: Path, copy: str, program: Sequence[str]) -> None:
     try:
         succeed(*REPLICAS, "-put", str(archive), part)
         if not _is_whole(part, archive, program):
-            raise StageError(f"{part} has not arrived as a whole")
+            raise StageError(f"{part} is incomplete")
         succeed("-mv", part, copy)
     except BaseException as error:
-        remove([f"{part}*"])  # and what -put calls a file that is on its way
-        # Of two runs at once, the later one finds what the other one has made.
+        remove([f"{part}*"])  # -put adds to the name of a file on its way
+        # Another run may have made the copy at the same time.
         if not isinstance(error, StageError) or not _is_whole(copy, archive, program):
             raise

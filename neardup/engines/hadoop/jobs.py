@@ -1,4 +1,4 @@
-"""The jobs of run_hadoop.sh, each as a command line of Hadoop Streaming.
+"""Command lines of run_hadoop.sh's jobs, for Hadoop Streaming.
 
 records → (sums → counts →) (shared keys →) pairs (→ dedup)
 
@@ -22,25 +22,21 @@ from neardup.options.settings import counts_first
 from neardup.options.table import Options
 from neardup.runtime.errors import StageError, UsageError
 
-# The names of what is sent along, in a task's folder.
+# Names of shipped files, in a task's folder.
 CODE, VENV, COUNTS = "neardup-job", "venv", "counts"
 LIST, DECIDED, SHARED = "input-files", "decided", "shared-keys"
 NAME, FILES = "mapreduce.job.name", "mapreduce.job.cache.files"
 PLAIN = {"mapreduce.output.fileoutputformat.compress": "false"}  # for a task to read
 KEY_VALUE = ("-inputformat", "org.apache.hadoop.mapred.KeyValueTextInputFormat")
 IDENTITY = "org.apache.hadoop.mapred.lib.Identity"
-# A mapper's lines become the output as they are: no part of them is a key, and no tab is added.
+# A mapper's lines become the output unchanged: no part is a key, and no tab is added.
 WHOLE_LINES = {"stream.map.output": "keyonlytext"}
-# A line's place follows from where its split begins (`reading.blocks`), so two jobs that speak of
-# the same lines need the same splits.  By default these depend on how much all the input files
-# have, and on how many maps there should be; with this, on the blocks of each file alone.
-SAME_SPLITS: Properties = {MAPS: 1}
-MOST_HEAP = 1024  # megabytes, of a JVM that only fetches and merges: the rest is for the decision
+MOST_HEAP = 1024  # megabytes of a JVM that only fetches and merges: the decision needs the rest
 
 
 @dataclass
 class Submission:
-    """What run_hadoop.sh was asked for; and, from `maps` on, what it finds out before the jobs."""
+    """The request to run_hadoop.sh and, from `maps` on, what is found out before the jobs."""
 
     options: Options
     inputs: list[str]
@@ -58,20 +54,20 @@ class Submission:
     detach: bool
     show: bool
     decides: bool
-    tagged: bool  # whether tasks must know the places of their records
+    tagged: bool  # True if tasks must know the places of their records
     maps: int = 0
     key_reducers: int = 0
-    places: str = ""  # the file that lists the input files; "" where no task needs it
-    listed: list[sizes.File] = field(default_factory=list)  # the input, where places are known
-    kept: dict[str, str] = field(default_factory=dict)  # archives that the cluster keeps
+    places: str = ""  # the file that lists the input files; "" if no task needs it
+    listed: list[sizes.File] = field(default_factory=list)  # the input, if places are known
+    kept: dict[str, str] = field(default_factory=dict)  # archives on the cluster, by name in a task
 
 
-# The jobs.  `counts` and `shared` are the folders of the jobs that count tokens, and that find the
-# keys which get lines; where no job counts, `counts` is not used, and without `shared` all keys do.
+# `counts` is the folder of the job that counts tokens; it is unused if no job counts.  `shared` is
+# that of the job that finds the keys that get lines; without it, all keys do.
 
 
 def sums_job(asked: Submission, output: str) -> list[str]:
-    """From records to the counts of tokens and sizes."""
+    """Return the job that counts tokens and sizes in parts."""
     mapper = _task(asked, "step.py", "count", "map", *flags(asked))
     reducer = _task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
@@ -107,9 +103,9 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
     """Return the job with more memory for its mappers, which map so many bytes of shared keys."""
-    place = pairs_job.index(f"{MAP_MEMORY}={memory}")  # what -D says comes after it, and wins
-    more = f"{MAP_MEMORY}={sizes.map_memory(memory, mapped)}"
-    return [*pairs_job[:place], more, *pairs_job[place + 1 :]]
+    place = pairs_job.index(f"{MAP_MEMORY}={memory}")  # the user's -D comes after it, and wins
+    lacking = max(0, -(-mapped >> 20) - int(memory * sizes.SPARE))
+    return [*pairs_job[:place], f"{MAP_MEMORY}={memory + lacking}", *pairs_job[place + 1 :]]
 
 
 def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
@@ -122,7 +118,7 @@ def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[
     options, files = _task_options(asked, counts)
     reducer = _task(asked, "step.py", "decide", *options)
     heap = min(MOST_HEAP, sizes.heap(asked.memory))
-    # step.py keep finds lines by halves, in a plain file; other answers may be packed.
+    # step.py keep does a binary search in a plain file; other answers may be compressed.
     one = {REDUCERS: 1, **(PLAIN if asked.options.output == "kept" else {})}
     own = {"mapreduce.reduce.java.opts": f"-Xmx{heap}m"}
     words = [*_sorted(edges), "-output", output, "-reducer", reducer]
@@ -130,7 +126,7 @@ def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[
 
 
 def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
-    """The new lines without those of removed records; each part is of one split."""
+    """Return the job that keeps new lines, unless their records are removed; a part for a split."""
     files = _always({REDUCERS: 0, **WHOLE_LINES, **_splits(asked)})
     files += _from_cluster({DECIDED: f"{decided}/part-00000"})
     files += _along(_list_of_files(asked))
@@ -140,13 +136,10 @@ def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
 
 
 def removed_job(asked: Submission, decided: str, output: str) -> list[str]:
-    """What --output removed prints: without places, in order of ids."""
+    """Return the job that writes what --output removed prints, in order of ids."""
     words = ["-input", decided, "-output", output]
     words += ["-mapper", "cut -f 2-", "-reducer", f"{IDENTITY}Reducer"]
     return _job(asked, "records removed", {}, _always({REDUCERS: 1, **WHOLE_LINES}), words)
-
-
-# The command line of a job.
 
 
 def _job(
@@ -156,13 +149,15 @@ def _job(
     files: Sequence[str],
     words: Sequence[str],
 ) -> list[str]:
-    """A job by its own properties, the files it needs, and the options of Streaming."""
+    """Return a job, by its own properties, the files it needs, and the options of Streaming."""
     name = f"{asked.name}: {what}" if what else asked.name
-    return [*streaming(asked, {NAME: name, **own}, files), *words, *_environment(asked)]
+    shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={NUMPY}"]
+    environment = ["-cmdenv", "OPENBLAS_NUM_THREADS=1", *shipped]
+    return [*streaming(asked, {NAME: name, **own}, files), *words, *environment]
 
 
 def _reading(asked: Submission) -> Properties:
-    """The properties of a job that reads records."""
+    """Return the properties of a job that reads records."""
     return {
         **sizes.map_properties(asked.memory),
         MAPS: asked.maps,
@@ -171,26 +166,26 @@ def _reading(asked: Submission) -> Properties:
 
 
 def _records(asked: Submission, old: bool = True) -> list[str]:
-    """The input of a job that reads the new records, and the old ones."""
+    """Return the input of a job that reads records."""
     names = [*asked.inputs, *(asked.options.against if old else ())]
     return [word for name in names for word in ("-input", name)]
 
 
 def _sorted(lines: str) -> list[str]:
-    """The input of a job that sorts the lines of an earlier one for its reducer."""
+    """Return the input of a job that sorts the lines of an earlier one for its reducer."""
     return [*KEY_VALUE, "-input", lines, "-mapper", f"{IDENTITY}Mapper"]
 
 
 def streaming(
     asked: Submission, properties: Mapping[str, object], files: Sequence[str] = ()
 ) -> list[str]:
-    """The head of the command: generic options, which must be before those of Streaming."""
+    """Return the head of a command: generic options, which must precede those of Streaming."""
     common: dict[str, object] = {
         REDUCERS: asked.reducers,
         **sizes.reduce_properties(asked.memory),
-        # Parts come into OUTPUT when the job has ended well, and not one by one.
+        # Parts appear in OUTPUT when the job has succeeded, and not one by one.
         "mapreduce.fileoutputcommitter.algorithm.version": 1,
-        "stream.jobconf.truncate.limit": 20000,  # a task finds its configuration in its environment
+        "stream.jobconf.truncate.limit": 20000,  # for the configuration in a task's environment
     }
     # The job's own properties come first, and win.
     merged = {**properties, **common, **properties}
@@ -208,16 +203,17 @@ def streaming(
 
 
 def _always(properties: Mapping[str, object]) -> list[str]:
-    """Properties that win over what the user defines."""
+    """Define properties that take precedence over the user's."""
     return [word for name, value in properties.items() for word in ("-D", f"{name}={value}")]
 
 
 def _splits(asked: Submission) -> Properties:
-    """What makes two jobs cut a file alike, where one of them reads other files too."""
-    return SAME_SPLITS if asked.options.against and asked.options.output == "kept" else {}
+    """Return the properties that make two jobs split a file alike, if one reads more files.
 
-
-# What a task needs: its script and options, files, and numpy.
+    A line's place follows from its split (`reading.blocks`).  With one map asked for, splits depend
+    on the blocks of each file alone.
+    """
+    return {MAPS: 1} if asked.options.against and asked.options.output == "kept" else {}
 
 
 def _task(asked: Submission, script: str, *words: str) -> str:
@@ -228,7 +224,7 @@ def command(*words: str) -> str:
     """Join words to one argument; Streaming splits it at blanks and knows no escapes."""
     for word in words:
         if re.search(r"[\s'\"\\]", word):
-            raise UsageError(f"Hadoop cannot pass {word!r} on: it has a blank or a quote in it")
+            raise UsageError(f"Hadoop cannot pass on {word!r}: it contains a blank or a quote")
     return " ".join(words)
 
 
@@ -236,16 +232,11 @@ def python(asked: Submission) -> str:
     return f"{VENV}/bin/python" if asked.ship_venv else asked.python or "python3"
 
 
-def _environment(asked: Submission) -> list[str]:
-    shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={NUMPY}"]
-    return ["-cmdenv", "OPENBLAS_NUM_THREADS=1", *shipped]
-
-
 def flags(asked: Submission, counts: str | None = None, own_counts: bool = False) -> list[str]:
-    """The options of a task, with the names that files have there."""
+    """Return the options of a task, with the names that files have there."""
     options = replace(
         asked.options,
-        # The list of input files says which are old; a name might have a blank.
+        # The list of input files marks old ones; a name might have a blank.
         against=(LIST,) if asked.options.against else (),
         input_files=LIST if asked.places else asked.options.input_files,
         counts=counts or asked.options.counts,
@@ -255,7 +246,7 @@ def flags(asked: Submission, counts: str | None = None, own_counts: bool = False
 
 
 def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[list[str], list[str]]:
-    """The options of a task, and what sends along the files that they name."""
+    """Return the options of a task, and the words that ship the files they name."""
     sent = _list_of_files(asked)
     cached = {SHARED: shared} if shared else {}
     if counts_first(asked.options):
@@ -268,12 +259,12 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
 
 
 def _list_of_files(asked: Submission) -> dict[str, str]:
-    """Return {name in a task: path} of the list of input files; {} where tasks need no places."""
+    """Return {name in a task: path} of the list of input files; {} if tasks need no places."""
     return {LIST: asked.places} if asked.places else {}
 
 
 def _along(files: Mapping[str, str]) -> list[str]:
-    """What sends files of this machine along: the name that each has in a task, and its path."""
+    """Return the words that ship files of this machine, {name in a task: path}."""
     for path in files.values():
         _check_name(Path(path))
     sent = [f"{path}#{name}" for name, path in files.items()]
@@ -281,7 +272,7 @@ def _along(files: Mapping[str, str]) -> list[str]:
 
 
 def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
-    """What gives each task files of the cluster: the name that each has there, and its path."""
+    """Return the words that give tasks files of the cluster, {name in a task: path}."""
     # -files and -archives would need the name of the file system.
     cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]
     return ["-D", f"{kind}={','.join(cached)}"] if cached else []
@@ -289,20 +280,20 @@ def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
 
 def _check_name(path: Path) -> None:
     if not re.fullmatch("[A-Za-z0-9/._+@-]+", str(path)):
-        raise StageError(f"Hadoop takes no file from a folder of this name: {path}")
+        raise StageError(f"Hadoop cannot ship a file with these characters in its path: {path}")
 
 
 def _with_numpy(asked: Submission) -> dict[str, Path]:
-    """The archive that brings numpy to the nodes, by its name in a task's folder, if it is sent."""
+    """Return {name in a task: archive} of numpy, if it is shipped."""
     if asked.ship_venv:
         return {VENV: shipping.virtual_environment()}
     return {} if asked.ship_numpy is None else {NUMPY: shipping.numpy(asked.ship_numpy)}
 
 
 def keep_on_cluster(asked: Submission) -> None:
-    """Have all jobs take numpy from one copy on the cluster, if it can be kept there."""
+    """Let all jobs use one copy of numpy on the cluster, if it can be kept there."""
     if any(text.startswith(f"{ARCHIVES}=") for text in asked.define):
-        return  # the property has one value, and this one is the user's
+        return  # the property's only value is the user's
     for name, archive in _with_numpy(asked).items():
         if copy := kept_on_cluster(archive):
             asked.kept = {name: copy}

@@ -1,8 +1,7 @@
-"""What is sent to the nodes: our code, and numpy or a virtual environment on request.
+"""Archives for the nodes: our code, and numpy or a virtual environment on request.
 
-Archives are kept, under the same name for the same content, so that the command which run_hadoop.sh
-prints can be run again: in .ship/ where only this user may write there, and otherwise in the user's
-cache.
+They are kept, so that a command that run_hadoop.sh prints can be run again: in .ship/ if only this
+user may write there, and otherwise in the user's cache.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from neardup.runtime.errors import StageError, UsageError
 
 FLAG = "--ship-numpy"
 NUMPY = "numpy-lib"  # in a task's folder
-ARCHIVES = "mapreduce.job.cache.archives"  # of the cluster, that each task has
+ARCHIVES = "mapreduce.job.cache.archives"  # on the cluster, unpacked for each task
 OPTION: dict[str, Any] = dict(
-    metavar="",  # argparse would show it behind a blank, and there it is an INPUT
+    metavar="",  # argparse would show it after a blank, where it would be an INPUT
     help="send numpy along, to nodes with this machine's system and Python version; as "
-    "--ship-numpy=3.9, to Linux nodes whose Python is 3.9",
+    "--ship-numpy=3.9, to Linux nodes with Python 3.9",
 )
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = {
@@ -56,7 +55,7 @@ sys.exit({}())
 
 
 def with_value(words: Sequence[str]) -> list[str]:
-    """Give the flag an empty value where it stands alone, so that argparse takes no word for it.
+    """Give --ship-numpy without a value an empty one, so that argparse does not take a word.
 
     >>> with_value(["--ship-numpy", "in.txt", "--", "--ship-numpy"])
     ['--ship-numpy=', 'in.txt', '--', '--ship-numpy']
@@ -75,9 +74,9 @@ def check_version(version: str | None) -> None:
 
 
 def our_code() -> Path:
-    """The scripts and neardup/, without what Python has compiled: the same bytes every time.
+    """Pack the scripts and neardup/, with the same bytes every time.
 
-    The scripts are written here, since an installed package does not bring those beside it.
+    The scripts are written here, since an installed package lacks them.
     """
     scripts = {
         name: SCRIPT.format(module, main, main).encode() for name, (module, main) in SCRIPTS.items()
@@ -99,10 +98,12 @@ def our_code() -> Path:
 
 
 def numpy(version: str = "") -> Path:
-    """numpy for nodes that have the same system and Python as this machine, but lack numpy; with a
-    `version`, such as 3.9, for Linux nodes with that Python."""
+    """Pack numpy for nodes with the system and Python of this machine.
+
+    With a `version`, such as 3.9, for Linux nodes with that Python.
+    """
     machine = platform.machine() if sys.platform == "linux" else "x86_64"
-    system = f"manylinux2014_{machine}"  # what any Linux with glibc 2.17 or later can load
+    system = f"manylinux2014_{machine}"  # for any Linux with glibc 2.17 or later
     wheels = ["--python-version", version, "--platform", system, "--only-binary=:all:"]
 
     def install(path: Path) -> None:
@@ -117,22 +118,21 @@ def numpy(version: str = "") -> Path:
 
 
 def virtual_environment() -> Path:
-    """A virtual environment with numpy; the nodes need its Python in the same place as here."""
+    """Pack a virtual environment with numpy; nodes need its Python in the same place as here."""
 
     def install(path: Path) -> None:
         with _empty_folder() as folder:
             _run(sys.executable, "-m", "venv", folder)
-            bin_ = os.path.join(folder, "bin")
-            pip = [f"{bin_}/python", "-m", "pip", "install", "--quiet", "numpy", "venv-pack"]
-            _run(*pip)
-            _run(f"{bin_}/venv-pack", "-p", folder, "-o", str(path), "--format", "tar.gz")
+            pip = [f"{folder}/bin/python", "-m", "pip", "install", "--quiet"]
+            _run(*pip, "numpy", "venv-pack")
+            _run(f"{folder}/bin/venv-pack", "-p", folder, "-o", str(path), "--format", "tar.gz")
 
     return _kept(f"venv-{_python()}.tar.gz", install)
 
 
 @contextlib.contextmanager
 def _empty_folder() -> Iterator[str]:
-    """A folder in TMPDIR, removed at the end; the next run removes it if this one is killed."""
+    """Make a folder in TMPDIR for the block; if this run is killed, the next one removes it."""
     with swept_folder(Path(tempfile.gettempdir()), LOCKED) as own:
         folder = own / "content"  # beside the name of the owner
         folder.mkdir()
@@ -140,21 +140,21 @@ def _empty_folder() -> Iterator[str]:
 
 
 def kept_bytes(data: bytes) -> Path:
-    """A file of these bytes, whose name has a hash of them."""
+    """Write a file of these bytes, named by their hash."""
     name = f"{hashlib.sha256(data).hexdigest()[:16]}.tsv"
     return _kept(name, lambda path: path.write_bytes(data))
 
 
 def _kept(name: str, make: Callable[[Path], object]) -> Path:
-    """The archive of that name, made if it is not there."""
+    """Return the archive of that name, made if it is missing."""
     path = folder() / name
     return path if path.exists() else _made(name, make)
 
 
 def _made(name: str, make: Callable[[Path], object]) -> Path:
-    """A new archive of that name, whole or not at all; one with the same content stays as it is.
+    """Make an archive, whole or not at all; one with the same content is left unchanged.
 
-    Hadoop gives up where a file changes, be it in date only, while another run sends it along.
+    Hadoop gives up if a file changes, even only in date, while another run ships it.
     """
     ship = folder()
     with swept_folder(ship, LOCKED) as temporary:
@@ -165,10 +165,10 @@ def _made(name: str, make: Callable[[Path], object]) -> Path:
 
 
 def folder() -> Path:
-    """Where archives are kept; StageError if there is no place for them."""
+    """Return the folder of archives; StageError if there is no private one."""
     cache = os.environ.get("XDG_CACHE_HOME", "")
     cache = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
-    # Several installations, in versions of their own, share a cache.
+    # Several installations, of different versions, share a cache.
     installation = hashlib.sha256(os.fsencode(ROOT)).hexdigest()[:16]
     beside = [ROOT / ".ship"] if (ROOT / "run_hadoop.sh").exists() else []  # else installed
     places = [*beside, Path(cache, "neardup", installation)]
@@ -184,7 +184,7 @@ def folder() -> Path:
 
 
 def _is_private(path: Path) -> bool:
-    """Whether nobody else can put there what the nodes then run on this user's behalf."""
+    """Return whether only this user can write there, so that nodes run nobody else's code."""
     try:
         found = path.lstat()
     except OSError:
@@ -194,7 +194,7 @@ def _is_private(path: Path) -> bool:
 
 
 def _python() -> str:
-    """As cp311-linux-x86_64: a cache may be in a home that machines share."""
+    """Return a name as cp311-linux-x86_64, since machines may share a cache."""
     version = f"cp{sys.version_info.major}{sys.version_info.minor}"
     return f"{version}-{sysconfig.get_platform()}"
 

@@ -1,16 +1,14 @@
-"""How many tasks a job has, and how large they are, from the sizes of its input files.
+"""Numbers and sizes of a job's tasks, estimated from the sizes of its input files.
 
     bytes of files → of plain lines → of keyed lines → rounds, maps, reducers
 
-A map should write what its JVM can sort at once: of more, all that it has written goes through the
-disk once more.  A reducer should hold what it is sent, as long as there are not too many of them.
-All of it is a guess by the files' sizes, and nothing but speed depends on it.
+A map should write what its JVM can sort at once, or all of it passes through the disk once more.  A
+reducer should hold what it is sent, as long as there are not too many.  Only speed depends on this.
 
     container (--memory) = JVM (sort buffer of a mapper | what a reducer has fetched) + Python
 
-YARN counts the pages of files that a task maps as its own, though the system has them once: where
-they are more than fits, a mapper's container is larger by them, and its JVM is not.  Megabytes are
-2^20 bytes, as Hadoop's.
+YARN counts the pages of files that a task maps as its own, so a mapper that maps large files has a
+larger container.  A megabyte is 2^20 bytes, as in Hadoop.
 """
 
 import posixpath
@@ -32,62 +30,47 @@ MAP_MEMORY = "mapreduce.map.memory.mb"
 DEFAULT_MEMORY = 2048
 JVM_SHARE = 0.45  # of a container; the rest is for Python
 SORT_SHARE = 0.55  # of the JVM: a mapper writes five times what it reads
-SPARE = 0.25  # of a container: what JVM and Python leave of it in a mapper
-MOST_SORT = 2047  # Hadoop takes no more
-# A mapper's JVM mostly carries blocks for half a minute: it compiles longer than it gains by that.
+SPARE = 0.25  # of a container: unused by a mapper's JVM and Python
+MOST_SORT = 2047  # Hadoop's maximum
+# A mapper's JVM carries blocks for half a minute: a second compiler takes longer than it gains.
 NO_SECOND_COMPILER = "-XX:TieredStopAtLevel=1"
-# Snappy comes with Hadoop from 3.3.1 on, as a library that needs nothing of the node; before, it is
-# one of those that a distribution has built.  Java's own (DefaultCodec) takes four times the CPU,
-# and zstd needs what is built.
+# Snappy comes with Hadoop from 3.3.1 on; before, a distribution has to build it.  Java's own codec
+# (DefaultCodec) takes four times the CPU, and zstd has to be built too.
 SNAPPY = "org.apache.hadoop.io.compress.SnappyCodec"
-SHUFFLE_MILLISECONDS = 25_000  # three tries before a node is given up; Hadoop's own are 180 s each
+SHUFFLE_MILLISECONDS = 25_000  # three tries before a node is given up; Hadoop's default is 180 s
 # A line of `hadoop fs -ls`.
 LISTED = re.compile(
     r"(?P<kind>[-d])\S+ .*? (?P<size>\d+) (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d) (?P<name>.+)"
 )
 AUTO = "auto"
 PACKED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
-PACKED_TO = 3  # bytes that a byte of a packed file stands for: digits 2.2, texts 2.5 to 4
-USUAL_SIZE = 100  # shingles of a record, where the number of keys depends on it
-# Bytes of a keyed line for a byte of its record: measured with records of 100 shingles, and texts
+PACKED_TO = 3  # plain bytes for a byte of a packed file: digits 2.2, texts 2.5 to 4
+USUAL_SIZE = 100  # shingles of a record, for the number of keys
+# Bytes of a keyed line for a byte of its record, measured with records of 100 shingles, and texts
 # of 50 to 300 words.
 SHINGLES = 0.35
 TEXT = {"word": 2.0, "char": 8.4, "spot": 0.5}
-# Of the sort buffer; the rest is for the 16 bytes that Hadoop keeps for each line, and for records
-# that have more keys or longer lines than others.
-FILLED = 0.8
+FILLED = 0.8  # of the sort buffer; the rest is for Hadoop's 16 bytes a line, and for long lines
 REDUCER_BYTES = 5 * 10**8  # of keyed lines: what a JVM of 900 MB holds without its disk
-# Every reducer fetches from every map: beyond so many, both their number and what each gets grow.
-MANY_REDUCERS = 500
-# Of lines, from where a first round costs less than what it spares; and of these lines, the share
-# that is then sent: a fifth or less, where a tenth of the records have near-copies.
-WORTH_TWO_ROUNDS = 4 * 10**9
-SHARED_LINES = 5
-# The first round sends 13 bytes for a line of some 250.  Its reducers are few, since each knows
-# only its own keys, and leaves out those whose records share another one of these.
+MANY_REDUCERS = 500  # every reducer fetches from every map: beyond, both number and share grow
+WORTH_TWO_ROUNDS = 4 * 10**9  # bytes of lines, from where a first round costs less than it saves
+SHARED_LINES = 5  # a fifth of the lines, or less, is sent after a first round
+# The first round sends 13 bytes for a line of some 250.  It has few reducers, since each knows only
+# its own keys, and drops those whose records share another one of these.
 KEYS_ALONE = 0.05
 KEY_REDUCER_BYTES = 10**9
-LEAST_MAPS, MOST_MAPS = 2, 50_000  # Hadoop's own least; a list of more is too long for its master
+LEAST_MAPS, MOST_MAPS = 2, 50_000  # Hadoop's own minimum; Hadoop's master cannot hold many more
 MOST_REDUCERS = 9_999
 
 
 def heap(memory: int) -> int:
-    """Of the JVM, in megabytes."""
+    """Return the size of the JVM in megabytes."""
     return int(memory * JVM_SHARE)
 
 
 def sort_buffer(memory: int) -> int:
-    """Of a mapper's JVM, in megabytes."""
+    """Return the size of a mapper's sort buffer in megabytes."""
     return min(MOST_SORT, int(heap(memory) * SORT_SHARE))
-
-
-def map_memory(memory: int, mapped: int) -> int:
-    """Of a container of `memory`, or larger, where Python maps files of so many bytes.
-
-    >>> map_memory(2048, 512 << 20), map_memory(2048, 2 << 30)
-    (2048, 3584)
-    """
-    return memory + max(0, -(-mapped >> 20) - int(memory * SPARE))
 
 
 def map_properties(memory: int) -> Properties:
@@ -95,22 +78,21 @@ def map_properties(memory: int) -> Properties:
         MAP_MEMORY: memory,
         "mapreduce.map.java.opts": f"-Xmx{heap(memory)}m {NO_SECOND_COMPILER}",
         "mapreduce.task.io.sort.mb": sort_buffer(memory),
-        "mapreduce.map.sort.spill.percent": 0.95,  # the fewer spills, the less there is to merge
+        "mapreduce.map.sort.spill.percent": 0.95,  # fewer spills leave less to merge
     }
 
 
 def reduce_properties(memory: int) -> Properties:
-    """With what a mapper does for its reducers."""
+    """Return the properties of reducers, and of what mappers do for them."""
     return {
         "mapreduce.reduce.memory.mb": memory,
         "mapreduce.reduce.java.opts": f"-Xmx{heap(memory)}m",
-        # The reducers' JVMs have no other use for their memory than to hold what they fetched.
+        # The reducers' JVMs use their memory only to hold what they fetched.
         "mapreduce.reduce.shuffle.merge.percent": 0.9,
         "mapreduce.reduce.shuffle.connect.timeout": SHUFFLE_MILLISECONDS,
         "mapreduce.reduce.shuffle.read.timeout": SHUFFLE_MILLISECONDS,
         "mapreduce.reduce.input.buffer.percent": 0.7,
-        # Of a packed file, which is one split whatever its size, there are many spills: merge them
-        # at once, and not by tens, each time through the disk.
+        # A large packed file is one split with many spills: merge them at once, not by tens.
         "mapreduce.task.io.sort.factor": 64,
         "mapreduce.map.output.compress": "true",
         "mapreduce.map.output.compress.codec": SNAPPY,
@@ -124,23 +106,22 @@ class File(NamedTuple):
 
 
 def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
-    """The files that these names and patterns stand for, and those in folders, in order of paths.
+    """Return the files of these names, patterns and folders, in order of paths.
 
-    Those whose names begin with `_` or `.` are left out, as Hadoop leaves them out; what else it
-    does not read does no harm.  By one question to Hadoop, whose command is `program`; StageError
-    where there is no such file.
+    As in Hadoop, names that begin with `_` or `.` are left out.  `program` is the command of
+    Hadoop; StageError if there is no such file.
     """
     if not patterns:
         return []
     done = fs("-ls", "-R", *patterns, program=program)
     if done.returncode:
         sys.stderr.write(done.stderr.decode("utf-8", "backslashreplace"))
-        raise StageError(f"cannot list {' '.join(patterns)}; Hadoop said why above")
+        raise StageError(f"cannot list {' '.join(patterns)}; see Hadoop's messages above")
     return files_in(done.stdout)
 
 
 def files_in(listing: bytes) -> list[File]:
-    """The files of a listing that a job reads, in order.
+    """Return the files of a listing that a job reads, in order.
 
     >>> files_in(b"-rw-r--r--   1 me us  5 2026-01-31 09:00 /in/a b.txt\\n")
     [File(name='/in/a b.txt', bytes=5, modified='2026-01-31 09:00')]
@@ -158,10 +139,7 @@ def files_in(listing: bytes) -> list[File]:
 
 
 def line_bytes(files: Iterable[File], settings: Settings) -> int:
-    """Of all keyed lines, about.
-
-    1,000,000 videos of 726 bytes are 3.8 GB: 15 keys, and 0.35 bytes in each line for a byte.
-    """
+    """Estimate the bytes of all keyed lines: 3.8 GB for a million videos of 726 bytes."""
     plain = sum(file.bytes * (PACKED_TO if file.name.endswith(PACKED) else 1) for file in files)
     keys = int(settings.scheme.key_counts(np.array([USUAL_SIZE]))[0])
     shingler = settings.form.shingle
@@ -169,7 +147,7 @@ def line_bytes(files: Iterable[File], settings: Settings) -> int:
 
 
 def maps_for(lines: int, memory: int) -> int:
-    """Of so many bytes of lines, in containers of `memory` megabytes.
+    """Return the number of maps for so many bytes of lines, in containers of `memory` megabytes.
 
     >>> maps_for(0, 2048), maps_for(4 * 10**9, 2048), maps_for(4 * 10**9, 4096)
     (2, 10, 5)
@@ -179,8 +157,7 @@ def maps_for(lines: int, memory: int) -> int:
 
 
 def reducers_for(lines: int) -> int:
-    """
-    Of a billion videos, 3.8 TB of lines, each gets two gigabytes.
+    """Return the number of reducers for so many bytes of lines.
 
     >>> [reducers_for(lines) for lines in (0, 10**9, 10**9 + 1, 4 * 10**12, 10**15)]
     [1, 2, 3, 2000, 9999]
@@ -189,13 +166,3 @@ def reducers_for(lines: int) -> int:
     if needed > MANY_REDUCERS:
         needed = isqrt(needed * MANY_REDUCERS)
     return min(max(1, needed), MOST_REDUCERS)
-
-
-def key_reducers_for(lines: int, reducers: int) -> int:
-    """Of the first of two rounds, where the second one has so many; 0 lines: unknown.
-
-    >>> [key_reducers_for(lines, 8) for lines in (0, 10**9, 10**11, 10**13)]
-    [8, 1, 5, 8]
-    """
-    needed = -int(-lines * KEYS_ALONE // KEY_REDUCER_BYTES)
-    return min(max(1, needed), reducers) if lines else reducers

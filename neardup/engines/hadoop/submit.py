@@ -1,35 +1,35 @@
-"""run_hadoop.sh: the job by Hadoop Streaming, on the cluster that HADOOP_CONF_DIR points at.
-
-It runs the jobs of `jobs` one after the other, or shows them, and sums up what they counted.
-"""
+"""run_hadoop.sh: run or show the Streaming jobs of `jobs`, and sum up their counters."""
 
 import os
+import secrets
 import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from neardup.runtime.interpreter import require
 
-if __name__ == "__main__":  # else the program that imports this has asked
+if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_hadoop.sh")
 
-from neardup.engines.cluster import check_unchanged
-from neardup.engines.hadoop import command_line, folders, jobs, shipping, sizes
-from neardup.engines.hadoop.sizes import AUTO, MAP_MEMORY, MAPS, REDUCERS, File
+from neardup.engines.cluster import check_unchanged, checked, cluster_parser
+from neardup.engines.hadoop import folders, jobs, shipping, sizes
+from neardup.engines.hadoop.sizes import AUTO, DEFAULT_MEMORY, MAP_MEMORY
 from neardup.engines.hadoop.watching import Job, hadoop, say
 from neardup.lines.count_lines import read_counts
-from neardup.options.settings import counts_first, settings_before_counts
+from neardup.options.settings import counts_first, settings_before_counts, with_input
+from neardup.options.table import Options, integer
 from neardup.reading.input_files import format_input_files
 from neardup.runtime.atomic_write import LOCKED, swept_folder
-from neardup.runtime.counters import SHUFFLED, Counters
-from neardup.runtime.errors import StageError
+from neardup.runtime.counters import Counters
+from neardup.runtime.errors import StageError, UsageError, shown
 from neardup.runtime.program import end_on_signals, run
-from neardup.runtime.summary import REMOVED, describe, judged
+from neardup.runtime.summary import REMOVED, SHUFFLED, describe, judged
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import check_lines, decide_edges
 from neardup.stages.phases import AGAIN, check_rounds
@@ -38,6 +38,86 @@ from neardup.stages.token_counting import first_settings, settings_with_counts
 NAME = "run_hadoop.sh"
 SUMS, COUNTS, KEYS, PAIRS, DEDUP = "sums", "counts", "shared", "pairs", "dedup"
 DECISION, KEPT, GONE = "decided", "kept", "removed"
+
+DESCRIPTION = """Find the similar pairs of records in files on a Hadoop cluster.
+
+INPUT is a file, a folder or a pattern, plain, .gz or .bz2; OUTPUT a new folder for the pairs:
+A TAB B TAB SIMILARITY.
+
+    ./run_hadoop.sh /data/videos /data/pairs
+    ./run_hadoop.sh --input text --threshold 0.8 '/data/articles/*.txt.gz' /data/pairs
+    ./run_hadoop.sh --output kept --removed /data/removed /data/videos /data/clean
+
+With --output kept, each part of OUTPUT has the kept lines of one split of the input; records are in
+the order of file paths, and of lines within a file.
+
+Separate several INPUTs by blanks; a comma may be used in a pattern only, as in {jan,feb}.
+Data between several jobs is in _neardup-ID.OUTPUT beside OUTPUT.
+Ctrl-C also ends the job on the cluster, and removes what it has written.
+
+Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy.
+"""
+
+CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "--reducers": dict(
+        metavar="N",
+        default=AUTO,
+        help=f"number of reduce tasks; {AUTO}: by the size of the input (default: {AUTO})",
+    ),
+    "--rounds": dict(
+        metavar="N",
+        choices=[AUTO, "1", "2"],
+        default=AUTO,
+        help="2: a first job finds the keys that two records share, and only these get lines; "
+        "auto: 2 if the input is large enough (default: auto)",
+    ),
+    "--memory": dict(
+        metavar="MB",
+        default=str(DEFAULT_MEMORY),
+        help="memory of a task's container, shared by Hadoop's JVM and Python (default: "
+        f"{DEFAULT_MEMORY})",
+    ),
+    "--python": dict(metavar="PATH", help="the nodes' Python, with numpy (default: python3)"),
+    shipping.FLAG: shipping.OPTION,
+    "--ship-venv": dict(
+        action="store_true",
+        help="send a virtual environment with numpy along, to nodes with Python at the same path",
+    ),
+    "--dedup": dict(
+        action="store_true",
+        help="run a second job with dedup_reducer.py: each pair once, even if several records "
+        "have one id",
+    ),
+    "--removed": dict(
+        metavar="FOLDER",
+        help="with --output kept: write what --output removed prints to this new folder",
+    ),
+    "--overwrite": dict(
+        action="store_true",
+        help="remove OUTPUT first, if it has the mark of an earlier run, the file _neardup",
+    ),
+    "--detach": dict(
+        action="store_true",
+        help="on Ctrl-C, let the job go on, and print how to end it",
+    ),
+    "--show": dict(
+        action="store_true",
+        help="print the commands on stdout without running them",
+    ),
+    "--name": dict(default="near-duplicates", help="name of the job"),
+    "-D": dict(
+        dest="define",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a property for Hadoop; may be repeated, and takes precedence over the job's own",
+    ),
+}
+
+AS_GIVEN = (
+    *("inputs", "name", "reducers", "rounds", "python", "ship_numpy", "ship_venv"),
+    *("define", "dedup", "overwrite", "detach", "show"),
+)
 
 
 def command() -> int:
@@ -48,7 +128,7 @@ def command() -> int:
 
 def main(typed: str = f"./{NAME}") -> None:
     end_on_signals()
-    asked = command_line.read(sys.argv[1:], typed)
+    asked = read(sys.argv[1:], typed)
     with swept_folder(shipping.folder(), LOCKED) as temporary:
         look_at_inputs(asked, temporary)
         if asked.show:
@@ -59,7 +139,7 @@ def main(typed: str = f"./{NAME}") -> None:
         with folders.claimed(asked.answers):
             if asked.overwrite:
                 folders.remove_answers(asked.answers)
-            elif plan.between:  # else Hadoop says so when the first job starts
+            elif plan.between:  # otherwise Hadoop refuses it when the first job starts
                 for folder in filter(folders.exists, asked.answers):
                     raise StageError(
                         f"{folder} already exists; --overwrite removes an earlier answer"
@@ -67,46 +147,74 @@ def main(typed: str = f"./{NAME}") -> None:
             carry_out(plan, asked)
 
 
+def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
+    """Read the options; UsageError for anything wrong or impossible."""
+    parser = cluster_parser("run_hadoop.sh", typed, DESCRIPTION, CLUSTER_OPTIONS)
+    args = parser.parse_intermixed_args(shipping.with_value(given))
+    no_xz = "Hadoop cannot decompress .xz; use .gz, .bz2 or .zst"
+    reducers = None if args.reducers == AUTO else args.reducers
+    settings = checked(args, no_xz, reducers, "-D", args.define)
+    decides = bool(settings.output.decides)
+    if args.dedup and decides:
+        raise UsageError(f"--dedup is for pairs, and --output is {args.output}")
+    if args.removed is not None and args.output != "kept":
+        raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
+    memory = integer("--memory", args.memory, 512, 999999)
+    shipping.check_version(args.ship_numpy)
+    if args.ship_venv and (args.python or args.ship_numpy is not None):
+        raise UsageError("--ship-venv brings its own Python and numpy")
+    for text in given:
+        if any("\udc80" <= letter <= "\udcff" for letter in text):
+            raise UsageError(f"{shown(os.fsencode(text))} is not UTF-8, as Hadoop's names are")
+    answers = [args.output_folder, *([] if args.removed is None else [args.removed])]
+    asked = jobs.Submission(
+        options=with_input(Options.of(args)),
+        answers=[folder.rstrip("/") or "/" for folder in answers],
+        memory=memory,
+        decides=decides,
+        tagged=settings.tag is not None,
+        **{name: getattr(args, name) for name in AS_GIVEN},
+    )
+    jobs.command(jobs.python(asked), *jobs.flags(asked))  # which may be refused
+    folders.check(args.inputs, asked.options.against, answers, args.overwrite)
+    return asked
+
+
 def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
-    """List the input files, where tasks must know them, or Hadoop how many tasks there will be."""
-    old: list[File] = []
-    new: list[File] = []
+    """List the input files, if tasks must know them, and set the numbers of tasks."""
     if asked.tagged:
         old, new = sizes.listed(asked.options.against), sizes.listed(asked.inputs)
         asked.listed = new
         names = format_input_files(*([file.name for file in files] for files in (old, new)))
-        if asked.show:  # the list stays, as the command does
+        if asked.show:  # the list is kept, so that the command can be run
             asked.places = str(shipping.kept_bytes(names))
         else:
             path = temporary / "input-files.tsv"
             path.write_bytes(names)
             asked.places = str(path)
-    elif not _numbers_are_given(asked):
-        new = sizes.listed([*asked.inputs, *asked.options.against])
-    lines = sizes.line_bytes([*old, *new], settings_before_counts(asked.options))
+        files = [*old, *new]
+    else:
+        files = sizes.listed([*asked.inputs, *asked.options.against])
+    lines = sizes.line_bytes(files, settings_before_counts(asked.options))
     if asked.rounds == AUTO:
         asked.rounds = "2" if lines > sizes.WORTH_TWO_ROUNDS else "1"
     sent = lines // sizes.SHARED_LINES if asked.rounds == "2" else lines  # about
     asked.maps = sizes.maps_for(sent, asked.memory)
     if asked.reducers == AUTO:
         asked.reducers = str(sizes.reducers_for(sent))
-    asked.key_reducers = sizes.key_reducers_for(lines, int(asked.reducers))
-
-
-def _numbers_are_given(asked: jobs.Submission) -> bool:
-    """Of rounds, maps and reducers, so that nothing is to be found out."""
-    given = {text.partition("=")[0] for text in asked.define}
-    if asked.reducers != AUTO:
-        given.add(REDUCERS)
-    return asked.rounds != AUTO and given >= {MAPS, REDUCERS}
+    for_keys = -int(-lines * sizes.KEYS_ALONE // sizes.KEY_REDUCER_BYTES)
+    asked.key_reducers = min(max(1, for_keys), int(asked.reducers))
 
 
 class Commands(NamedTuple):
-    """The commands of a run."""
+    """The jobs of a run, in order, by name; the folders of answers, each with its job.
 
-    commands: dict[str, list[str]]  # of the jobs, in order
-    answers: dict[str, str]  # folder → the job that writes it
-    between: str  # the folder for what goes from job to job; "" if there is one job
+    between: the folder for data between jobs; "" if there is one job.
+    """
+
+    commands: dict[str, list[str]]
+    answers: dict[str, str]
+    between: str
 
     def shown(self) -> str:
         lines = []
@@ -114,9 +222,7 @@ class Commands(NamedTuple):
             lines.append(shlex.join(command))
             if name == KEYS:
                 shared = f"{self.between}/{KEYS}"
-                lines.append(
-                    f"# with a larger {MAP_MEMORY}, where {shared} is over a quarter of it:"
-                )
+                lines.append(f"# with a larger {MAP_MEMORY} if {shared} is over a quarter of it:")
         lines.append(shlex.join(folders.marking([*self.answers])))
         if self.between:
             lines.append(shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", self.between]))
@@ -124,12 +230,13 @@ class Commands(NamedTuple):
 
 
 def planned(asked: jobs.Submission) -> Commands:
-    """records → (sums → counts →) (shared keys →) pairs (→ dedup), or edges → decided (→ lines)"""
+    """Return the commands of all jobs that these options need."""
     output, *removed = asked.answers
     tokens_first, keys_first = counts_first(asked.options), asked.rounds == "2"
     kept = asked.options.output == "kept"
     several = tokens_first or keys_first or asked.dedup or asked.decides
-    between = folders.between(output) if several else ""
+    parent, slash, name = output.rpartition("/")
+    between = f"{parent}{slash}_neardup-{secrets.token_hex(8)}.{name}" if several else ""
     sums, counts, shared, pairs, decided = (
         f"{between}/{name}" for name in (SUMS, COUNTS, KEYS, PAIRS, DECISION)
     )
@@ -157,7 +264,7 @@ def planned(asked: jobs.Submission) -> Commands:
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
-    """Run the jobs; in the end nothing is left but OUTPUT, and after a failure not even that."""
+    """Run the jobs; only OUTPUT is left at the end, and nothing after a failure."""
     settings = first_settings(asked.options)
     counters = Counters("job")
     counters.promise = settings.promise
@@ -179,13 +286,13 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
                 settings_with_counts(asked.options, counted)
         _check(started, asked, counters.counts)
         if asked.decides and not started[DECISION].counters():
-            # Hadoop does not listen to a reducer that had nothing to read.
+            # A reducer with nothing to read has no counters.
             list(decide_edges([], settings, counters))
     except BaseException as error:
         detach = asked.detach and not isinstance(error, Exception)
         _clean_up(started, plan, detach)
         raise
-    # Both at the same time: each is a JVM of its own, and takes seconds.
+    # At the same time: each is a JVM of its own, and takes seconds.
     marking = subprocess.Popen(folders.marking(asked.answers), stdin=subprocess.DEVNULL)
     if plan.between:
         folders.remove([plan.between])
@@ -208,9 +315,9 @@ def _check(ended: dict[str, Job], asked: jobs.Submission, counts: dict[str, int]
 
 
 def _clean_up(started: dict[str, Job], plan: Commands, detach: bool) -> None:
-    """After a run that was cut short: end the job, and remove the folders that the run has made.
+    """End the job of a run that was cut short, and remove the folders that the run has made.
 
-    Another run may have made an answer's folder at the same time, which Hadoop does not notice.
+    Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
     """
     last = [*started.values()][-1] if started else None
     own = [plan.between] * bool(plan.between)
@@ -232,11 +339,11 @@ def _clean_up(started: dict[str, Job], plan: Commands, detach: bool) -> None:
 
 
 def _counts(path: str) -> TokenCounts:
-    """From a file on the cluster."""
+    """Read token counts from a file on the cluster."""
     with tempfile.NamedTemporaryFile() as file:
         command = [hadoop(), "fs", "-cat", path]
         if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file).returncode:
-            raise StageError(f"cannot read {path}; Hadoop said why above")
+            raise StageError(f"cannot read {path}; see Hadoop's messages above")
         return read_counts(file.name, own=True)
 
 

@@ -15,29 +15,23 @@ from pathlib import Path
 from neardup.engines.hadoop.shipping import FLAG, SCRIPTS
 from neardup.runtime.errors import StageError
 
-JARS = "hadoop-streaming*[0-9g].jar"  # not its sources, nor its tests
+JARS = "hadoop-streaming*[0-9g].jar"  # neither its sources nor its tests
 JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")
 SECONDS = 60  # how long after a job's end its logs may take to appear
 OUR_MESSAGE = re.compile(rf"(?:{'|'.join(map(re.escape, (*SCRIPTS, 'job.py')))})(?: \w+)*: .*")
-OTHER_PYTHON = re.compile(r"made for another Python than \S+$")  # numpy that was sent along
-FOR_ONE_MACHINE = re.compile(r" has not; run make, or: .*")  # where a script lacks numpy
 STILL_COMING = re.compile(r"Log Aggregation Status : (?:NOT_START|RUNNING)")
 EXPLAINED = re.compile(
     r"Output directory .+ already exists|Input path does not exist: .*"
     r"|Input Pattern .* matches 0 files|Cannot run program .*"
 )
-# By Hadoop before 3.3.1 where it was built without Snappy, or by nodes that cannot load it.
-NO_SNAPPY = re.compile(
-    r"native snappy library not available|SnappyError"
-    r"|(?:UnsatisfiedLink|NoClassDefFound)Error: .*snappy",
-    re.IGNORECASE,
-)
+# Hadoop before 3.3.1 may be built without Snappy, and nodes may be unable to load it.
+NO_SNAPPY = re.compile(r"native snappy library|SnappyError|Error: .*snappy", re.I)
 SUBMITTED = re.compile(r"(?:Submitted application application|Running job: job)_(\w+)")
 ENDED = re.compile(r"Job job_\w+ (?:completed|failed) ")
 
 
 def hadoop() -> str:
-    """The hadoop command; StageError if there is none."""
+    """Return the hadoop command; StageError if there is none."""
     home = os.environ.get("HADOOP_HOME")
     found = shutil.which("hadoop", path=f"{home}/bin" if home else None)
     if not found:
@@ -47,19 +41,13 @@ def hadoop() -> str:
 
 
 def fs(*words: str, program: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
-    """Run `hadoop fs`; `program` is the command of Hadoop, if it is not the one of `hadoop()`."""
+    """Run `hadoop fs`, or `program` in the place of hadoop."""
     command = [*(program or [hadoop()]), "fs", *words]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
 
 
-def mapred() -> str:
-    """The mapred command; where there is none, `hadoop` still takes what it took once."""
-    beside = os.path.dirname(hadoop())
-    return shutil.which("mapred", path=beside) or shutil.which("mapred") or hadoop()
-
-
 def streaming_jar() -> str:
-    """What HADOOP_STREAMING_JAR names, or where distributions of Hadoop keep it."""
+    """Return HADOOP_STREAMING_JAR, or the jar where distributions of Hadoop keep it."""
     if named := os.environ.get("HADOOP_STREAMING_JAR"):
         return named
     homes = [os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_MAPRED_HOME")]
@@ -72,77 +60,74 @@ def streaming_jar() -> str:
 
 
 def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> str:
-    """The first of our messages in the logs of an application; "" if there is none.
+    """Return our first message in the logs of an application; "" if there is none.
 
-    Each node hands in its logs after the end, and some do so later than others: so ask until our
-    message is there, or until YARN says that all nodes are done.
+    Nodes hand in their logs after the end, some later than others: so ask until our message is
+    there, or until YARN reports that all nodes are done.
     """
     yarn = shutil.which("yarn", path=os.path.dirname(hadoop)) or shutil.which("yarn")
     if not yarn or not application:
         return ""
     end = time.monotonic() + seconds
 
-    def said(*words: str) -> str:  # by a client of YARN, which takes seconds
-        with suppress(subprocess.TimeoutExpired):
-            return subprocess.run(
-                [yarn, *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                encoding="utf-8",
-                errors="backslashreplace",
-                timeout=max(0.1, end - time.monotonic()),
-            ).stdout
-        return ""
+    def output(*words: str) -> str:  # of a client of YARN, which takes seconds
+        left = max(0.1, end - time.monotonic())
+        try:
+            done = subprocess.run(
+                [yarn, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=left
+            )
+        except subprocess.TimeoutExpired:
+            return ""
+        return done.stdout.decode("utf-8", "backslashreplace")
 
     message, more = "", True
     while not message and more and time.monotonic() < end:
         time.sleep(0.2)
-        status = said("application", "-status", application)
+        status = output("application", "-status", application)
         more = not status or bool(STILL_COMING.search(status))
-        logs = said("logs", "-applicationId", application, "-log_files", "stderr")
+        logs = output("logs", "-applicationId", application, "-log_files", "stderr")
         message = first_of_ours(logs.splitlines())
     return message
 
 
 def first_of_ours(lines: Iterable[str]) -> str:
-    """
-    >>> first_of_ours(["LogType:stderr", "mapper.py: line 3: no shingles: 'd'"])
-    "mapper.py: line 3: no shingles: 'd'"
-    """
+    """Return the first line that one of our scripts wrote; "" if there is none."""
     return next((line for line in lines if OUR_MESSAGE.match(line)), "")
 
 
 def for_nodes(message: str, advice: str) -> str:
-    """What a task said, with advice for a cluster where it lacks numpy.
+    """Adapt a task's message about numpy to a cluster.
 
     >>> for_nodes("mapper.py: needs numpy, and /bin/python3 has not; run make, or: …", "type -x")
     'mapper.py: needs numpy, and /bin/python3 of a node has not; type -x'
-    >>> for_nodes("mapper.py: …, or made for another Python than python3", "type -x")
-    'mapper.py: …, or made for another Python than python3 of a node; name its version, as \
---ship-numpy=3.9'
     """
-    message = OTHER_PYTHON.sub(rf"\g<0> of a node; name its version, as {FLAG}=3.9", message)
-    return FOR_ONE_MACHINE.sub(f" of a node has not; {advice}", message)
+    who, lacks, _ = message.partition(" has not; run make, or: ")
+    if lacks:
+        return f"{who} of a node has not; {advice}"
+    if "made for another Python than" in message:  # numpy that was sent along
+        return f"{message} of a node; name its version, as {FLAG}=3.9"
+    return message
 
 
 def say(text: str) -> None:
-    """Print a line on stderr; that nobody can read it, as of a lost terminal, is no error."""
+    """Print a line on stderr, which may be a lost terminal."""
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 
 
 class Job:
-    """One `hadoop jar …`: the client, which submits a job, waits for it, and reports on it."""
+    """A client, `hadoop jar …`, which submits a job, waits for it, and reports on it.
+
+    `program` is the command that ends the job, unless it is Hadoop's own.
+    """
 
     def __init__(self, command: list[str], program: Sequence[str] = ()):
-        """`program` is the command that ends the job, if it is not Hadoop's own."""
         self.command = command
         self.program = program
         self.said: list[str] = []
 
     def run(self) -> None:
-        """StageError where the job fails; whatever ends this early ends the client, too."""
+        """Run the client to its end; an exception ends it early.  StageError if the job fails."""
         print(f"\n{shlex.join(self.command)}\n", file=sys.stderr, flush=True)
         with subprocess.Popen(
             self.command,
@@ -154,17 +139,17 @@ class Job:
             try:
                 for raw in iter(client.stderr.readline, b""):
                     self._hear(raw)
-            except BaseException:  # Ctrl-C, most of all
+            except BaseException:  # mostly Ctrl-C
                 client.terminate()
                 client.wait()
-                # It may have said meanwhile that it has submitted the job.
+                # It may have submitted the job meanwhile.
                 os.set_blocking(client.stderr.fileno(), False)
                 while raw := client.stderr.readline():
-                    with suppress(OSError):  # where it is stderr that is closed
+                    with suppress(OSError):  # stderr may be closed
                         self._hear(raw)
                 raise
         if client.returncode:
-            raise StageError(self._reason() or "Hadoop gave up, and said why above")
+            raise StageError(self._reason() or "the job failed; see Hadoop's messages above")
 
     def _hear(self, raw: bytes) -> None:
         """Show a line of the client, and keep it."""
@@ -173,24 +158,25 @@ class Job:
         sys.stderr.write(line)
         sys.stderr.flush()
 
-    # What it is, and how it ends.
-
     @property
     def succeeded(self) -> bool:
         return any("completed successfully" in line for line in self.said)
 
     @property
     def may_run(self) -> bool:
-        """Whether it may go on without its client, as one on YARN does."""
+        """True if the job may go on without its client, as on YARN."""
         on_yarn = self.number and not self.number.startswith("local")
         return bool(on_yarn) and not any(map(ENDED.search, self.said))
 
     def killing(self) -> list[str]:
-        """The command that ends it."""
-        return [*(self.program or [mapred()]), "job", "-kill", f"job_{self.number}"]
+        program = self.program
+        if not program:
+            beside = os.path.dirname(hadoop())
+            program = [shutil.which("mapred", path=beside) or shutil.which("mapred") or hadoop()]
+        return [*program, "job", "-kill", f"job_{self.number}"]
 
     def kill(self) -> bool:
-        """End it, if it may still run; whether it has surely ended."""
+        """End the job if it may still run; return whether it has surely ended."""
         if not self.may_run:
             return True
         say(f"\n{shlex.join(self.killing())}\n")
@@ -202,15 +188,15 @@ class Job:
 
     @property
     def number(self) -> str:
-        """What Hadoop calls it, as 1700000000000_0001; "" if it was not submitted.
+        """Hadoop's number, as 1700000000000_0001; "" if the job was not submitted.
 
-        Before Hadoop submits a job, it makes sure that its OUTPUT is new.
+        Before Hadoop submits a job, it checks that its OUTPUT is new.
         """
         found = SUBMITTED.search("\n".join(self.said))
         return found[1] if found else ""
 
     def _reason(self) -> str:
-        """Why it failed: what Hadoop found wrong before it started, or our first message."""
+        """Return what Hadoop found wrong before the start, or our first message."""
         explained = [found[0] for line in self.said if (found := EXPLAINED.search(line))]
         if explained:
             advice = "already exists; --overwrite removes an earlier answer"
@@ -222,25 +208,15 @@ class Job:
         return for_nodes(said, "type --ship-numpy, or --python PATH of one that has it")
 
     def counters(self) -> dict[str, int]:
-        """Our own, of all its tasks."""
-        return _counters(self.said)
+        """Return our counters, which Hadoop prints last for the job; before, maybe, for tasks."""
+        if "\tneardup" not in self.said:
+            return {}
+        last = len(self.said) - self.said[::-1].index("\tneardup")
+        ours = takewhile(lambda line: line.startswith("\t\t"), self.said[last:])
+        fields = (line.strip().rpartition("=") for line in ours)
+        return {name: int(value) for name, _, value in fields}
 
     def hadoop_counter(self, name: str) -> int:
-        """One of Hadoop's own, of all its tasks; 0 where nothing is counted."""
+        """Return one of Hadoop's own counters, or 0."""
         found = [line.rpartition("=") for line in self.said if line.startswith(f"\t\t{name}=")]
         return int(found[-1][2]) if found else 0
-
-
-def _counters(said: list[str]) -> dict[str, int]:
-    r"""Ours among those that Hadoop prints at the end of a job; without YARN, of each task too.
-
-    >>> task, job = ["\tneardup", "\t\tkeys=10"], ["\tneardup", "\t\tkeys=30", "\t\trecords=2"]
-    >>> _counters([*task, *job, "\tFile Input Format Counters "])
-    {'keys': 30, 'records': 2}
-    """
-    if "\tneardup" not in said:
-        return {}
-    last = len(said) - said[::-1].index("\tneardup")
-    ours = takewhile(lambda line: line.startswith("\t\t"), said[last:])
-    fields = (line.strip().rpartition("=") for line in ours)
-    return {name: int(value) for name, _, value in fields}

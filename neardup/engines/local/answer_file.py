@@ -1,7 +1,7 @@
 """The answer of a run on this machine: -o, --removed, and the run's own file beside it.
 
-The run's own file says what was asked of the run, and what it counted.  It is opened before the
-run, and gets its name after the answer.
+The run's own file holds the options and counts of the run.  It is opened before the run, and gets
+its name after the answer.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -39,7 +39,7 @@ STDOUT_NAME = "-"
 
 
 class Answer(NamedTuple):
-    """Where the answer goes."""
+    """The destination of the answer."""
 
     name: str = ""  # for messages; "" is standard output
     folder: str = ""  # for a file for each input, until all are whole; "" where there is one answer
@@ -47,7 +47,7 @@ class Answer(NamedTuple):
 
     @contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
-        """What to write the one answer to; packed, if its name says so."""
+        """Open the one answer, compressed if its name says so."""
         with (
             naming(self.name or STANDARD_OUTPUT),
             open(STDOUT, "wb", closefd=False) as file,
@@ -57,7 +57,7 @@ class Answer(NamedTuple):
 
     @contextmanager
     def opened_for(self, name: str) -> Iterator[IO[bytes]]:
-        """A file in the folder, for an input of this name; packed as that is."""
+        """Open a file in the folder, for an input of this name, and compressed as that is."""
         base = os.path.basename(name)
         with (
             naming(os.path.join(self.name, base)),
@@ -72,41 +72,36 @@ class Answer(NamedTuple):
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
-    """UsageError where -o and --removed name what they cannot."""
+    """UsageError for a -o and --removed that cannot be."""
     name = args.answer
+    if args.removed == STDOUT_NAME:
+        raise UsageError("--removed -: the kept lines go to standard output; name a file")
     if name is None or name == STDOUT_NAME:
         return
     if name == "":
         raise UsageError("-o: expected the name of a file, got ''")
     if name.startswith("utput"):
         raise UsageError(f"-o{name}: two dashes, -{'-o' + name}, or a blank behind -o")
-    _check_apart(args)
-    if args.output == "kept":
-        kinds = {form.kind_of(file) for file in args.files}
-        kind = kind_by_name(name)
-        if not is_folder(name) and kind and len(kinds) == 1 and kinds != {kind}:
-            raise UsageError(
-                f"-o {name}: records stay in the form they have, which is {kinds.pop()}; end the "
-                "name with that"
-            )
-        if kinds == {"parquet"} and not is_folder(name) and plain_name(name) != name:
-            raise UsageError(f"-o {name}: Parquet is packed inside; name it {plain_name(name)}")
-    elif is_folder(name):
-        raise UsageError(f"-o {name}: is the name of a folder; name a file in it")
-    elif kind_by_name(name) not in (None, "tsv"):
-        raise UsageError(f"-o {name}: --output {args.output} is lines with tabs; name it .tsv")
-
-
-def _check_apart(args: argparse.Namespace) -> None:
-    """UsageError where of the answer, --removed and the run's own file two would be one."""
-    name, own = args.answer, run_file_name(args.answer)
-    answers = [name]
+    own, answers = run_file_name(name), [name]
     if is_folder(name):
         answers = [os.path.join(name, os.path.basename(file)) for file in args.files]
     if own in answers:
         raise UsageError(f"-o {name}: the run's own file goes to {own}; name another one")
     if args.removed and os.path.realpath(args.removed) in map(os.path.realpath, [own, *answers]):
         raise UsageError(f"-o {name}: --removed goes there; name another file")
+    kinds = {form.kind_of(file) for file in args.files}
+    if args.output == "kept" and not is_folder(name):
+        if kind_by_name(name) and len(kinds) == 1 and kinds != {kind_by_name(name)}:
+            raise UsageError(
+                f"-o {name}: kept records keep their form, which is {kinds.pop()}; end the name "
+                "with that"
+            )
+        if kinds == {"parquet"} and plain_name(name) != name:
+            raise UsageError(f"-o {name}: Parquet is compressed inside; name it {plain_name(name)}")
+    elif args.output != "kept" and is_folder(name):
+        raise UsageError(f"-o {name}: is the name of a folder; name a file in it")
+    elif args.output != "kept" and kind_by_name(name) not in (None, "tsv"):
+        raise UsageError(f"-o {name}: --output {args.output} is lines with tabs; name it .tsv")
 
 
 def is_folder(name: str) -> bool:
@@ -115,7 +110,7 @@ def is_folder(name: str) -> bool:
 
 @contextmanager
 def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> Iterator[Answer]:
-    """Where -o says that the answer of some files goes; UsageError where it cannot be."""
+    """Open the answer for some files at the name that -o gives; UsageError where it cannot be."""
     if name is None or name == STDOUT_NAME:
         yield Answer()
     elif is_folder(name):
@@ -125,28 +120,20 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
         with ExitStack() as stack:
             check_new("-o", name, inputs)
             own = None
-            if os.path.isfile(name) or not os.path.exists(name):  # and not /dev/null, say
+            if os.path.isfile(name) or not os.path.exists(name):  # unlike /dev/null
                 option = _check_own(name, inputs)
                 own = stack.enter_context(whole_or_not(option, run_file_name(name), inputs))
-            stack.enter_context(_stdout_to(name, inputs))
+            file = stack.enter_context(whole_or_not("-o", name, inputs))
+            # stdout of this process, and of those that it starts, is the file until then.
+            before = os.dup(STDOUT)
+            stack.callback(os.close, before)
+            stack.callback(os.dup2, before, STDOUT)
+            os.dup2(file.fileno(), STDOUT)
             yield Answer(name, own=own)
 
 
-@contextmanager
-def _stdout_to(name: str, inputs: Sequence[str]) -> Iterator[None]:
-    """stdout of this process, and of those that it starts in here, is written to this file."""
-    with whole_or_not("-o", name, inputs) as file:
-        before = os.dup(STDOUT)
-        try:
-            os.dup2(file.fileno(), STDOUT)
-            yield
-        finally:
-            os.dup2(before, STDOUT)
-            os.close(before)
-
-
 def _check_own(name: str, inputs: Sequence[str]) -> str:
-    """UsageError where the run's own file cannot be written; else what messages call it."""
+    """UsageError where the run's own file cannot be written; else its name in messages."""
     own, option = run_file_name(name), f"-o {name}: the run's own file"
     check_new(option, own, inputs)
     check_run_file(own)
@@ -157,8 +144,10 @@ def _check_own(name: str, inputs: Sequence[str]) -> str:
 def answer_folder(
     name: str, files: Sequence[str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, IO[bytes]]]:
-    """A folder to write a file into for each of these, and the run's own file, which go to folder
-    `name` when all are."""
+    """Yield a folder for a file for each of these, and the run's own file.
+
+    All of them are moved to folder `name` when they are whole.
+    """
     names = [os.path.basename(file) for file in files]
     for file, short in zip(files, names):
         if file == STDOUT_NAME:
@@ -181,22 +170,6 @@ def answer_folder(
                 os.rmdir(name)
 
 
-def check_removed(removed: str | None, output: str) -> None:
-    if removed == "":
-        raise UsageError("--removed: expected the name of a file, got ''")
-    if removed is not None and output != "kept":
-        raise UsageError(f"--removed is for --output kept, and --output is {output}")
-
-
-@contextmanager
-def removed_file(name: str | None, inputs: Sequence[str]) -> Iterator[IO[bytes] | None]:
-    """The file for removed records, if one is asked for; see `whole_or_not`."""
-    if name == STDOUT_NAME:
-        raise UsageError("--removed -: the lines that stay go to standard output; name a file")
-    with whole_or_not("--removed", name, inputs) if name else nullcontext() as file:
-        yield file
-
-
 def write_run_file(
     own: IO[bytes],
     program: str,
@@ -205,7 +178,7 @@ def write_run_file(
     settings: Settings,
     reports: list[dict],
 ) -> None:
-    """Write what was asked of a run, and what it counted, to its own file."""
+    """Write the options and counts of a run to its own file."""
     counts = total(report["counts"] for report in reports)
     # Names that can be read from other folders, too.
     against = tuple(os.path.abspath(name) for name in options.against)

@@ -1,16 +1,15 @@
 """The steps of a run on this machine, from files to the answer, in order.
 
     find_keys     count    parse a share of the input, and write the postings of its records
-                  prune    of the postings of some partitions, keep those where a pair may be found
+                  prune    keep those postings of some partitions where a pair may be found
     find_pairs    send     write the records beside the keys that are left
                   reduce   verify the pairs of some partitions
     write_answer  dedup    write each of the sorted pairs once
               or  decide   write which records are removed, from the sorted edges
                   keep     sort them by place, and write the lines that are kept
 
-The steps of the first two run in all workers at once, and are functions of the plan and the
-worker's number.  Those of the last are one process each, which reads what `sort` writes;
-`decisions.decide` says what it holds.
+The steps of the first two are functions of the plan and the worker's number, and run in all workers
+at once.  Those of the last are one process each, which reads what `sort` writes.
 """
 
 from __future__ import annotations
@@ -27,29 +26,21 @@ import numpy as np
 
 from neardup.decisions.kept_lines import keep_file, keep_in_one
 from neardup.engines.local import key_pruning
-from neardup.engines.local.key_pruning import SharedKeys, numbers
-from neardup.engines.local.plan import (
-    Plan,
-    Source,
-    everywhere,
-    kept_records,
-    new_records,
-    sort_to,
-    sorted_through,
-)
-from neardup.engines.local.spilled_buckets import BucketWriter, buckets_of
-from neardup.engines.local.token_tally import counted
+from neardup.engines.local import plan as plans
+from neardup.engines.local.key_pruning import SharedKeys, numbers, segment_records
+from neardup.engines.local.plan import Plan, Source, everywhere, sort_to, sorted_through
+from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
 from neardup.engines.local.workers import Workers, total_size
 from neardup.lines.answer_lines import removed_line
 from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
 from neardup.reading.input_files import InputFile
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.program import write_to
-from neardup.runtime.summary import OLD_RECORDS
+from neardup.runtime.summary import OLD_RECORDS, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
-from neardup.stages.external_group import ROW_BYTES, PartitionWriter
+from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, tagged, with_keys
 from neardup.stages.token_counting import settings_with_counts
 from neardup.verification.bucket_batch import BucketBatch
@@ -57,13 +48,12 @@ from neardup.verification.buckets import SpilledBucket
 
 
 def steps(options: Options, settings: Settings) -> list[str]:
-    """The names of all steps of a run, in order."""
-    return [
-        *["tokens"] * counts_first(options),
-        *["count", "prune", "send", "reduce"],
-        *["decide"] * bool(settings.output.decides),
-        *["keep"] * (options.output == "kept"),
-    ]
+    """Return the names of all steps of a run, in order."""
+    names = ["tokens"] if counts_first(options) else []
+    names += ["count", "prune", "send", "reduce"]
+    if settings.output.decides:
+        names += ["decide", "keep"] if options.output == "kept" else ["decide"]
+    return names
 
 
 def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
@@ -71,10 +61,10 @@ def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
 
     Returns the plan, with token counts in its settings if the scheme asks for them.
     """
-    source: Source = new_records
+    source: Source = plans.new_records
     if counts_first(options):
-        settings = settings_with_counts(options, counted(workers, plan))
-        plan, source = plan._replace(settings=settings), kept_records
+        settings = settings_with_counts(options, plans.token_counts(workers, plan))
+        plan, source = plan._replace(settings=settings), plans.kept_records
     write_postings(workers, plan, source)
     plan.unchanged.check()
     plan.progress.stage("prune", plan.partitions)
@@ -84,7 +74,10 @@ def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
 
 def find_pairs(workers: Workers, plan: Plan) -> None:
     """Write the pair lines, or edges, of each reducer."""
-    plan.progress.stage("send", bytes_to_send(plan))
+    # Of an index, each mapper reads all that the pruning has kept.
+    indexes = [shared_files(plan, number) for number in range(plan.jobs, plan.sources)]
+    size = total_size(plan.paths("records")) + plan.jobs * sum(map(total_size, indexes))
+    plan.progress.stage("send", size)
     everywhere(workers, plan, "mapper", send)
     sent = [plan.paths("buckets", part) for part in range(plan.reduced)]
     plan.progress.stage("reduce", sum(map(total_size, sent)))
@@ -93,10 +86,10 @@ def find_pairs(workers: Workers, plan: Plan) -> None:
 
 def write_postings(workers: Workers, plan: Plan, source: Source) -> None:
     """Write the postings of all records."""
-    if plan.path("records", 0).exists():  # the token counts have parsed them
+    if plan.path("records", 0).exists():  # they were parsed to count their tokens
         plan.progress.stage("count", total_size(plan.paths("records")))
     else:
-        plan.progress.stage("count", plan.input_bytes(), together=True)
+        plan.progress.stage("count", total_size(plan.files), together=True)
     everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, source))
 
 
@@ -105,20 +98,20 @@ def count(plan: Plan, k: int, source: Source) -> None:
     counters = plan.counters("count")
     with ExitStack() as stack:
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
-        postings = PartitionWriter([stack.enter_context(open(path, "wb")) for path in paths])
+        files = [stack.enter_context(open(path, "wb")) for path in paths]
         done = 0
         batches = source(plan, k, counters)
         for batch, keys in with_keys(batches, plan.settings, counters):
             end = done + len(batch.ids)
             records = numbers(np.arange(done, end), k, plan.sources)
-            postings.add(np.column_stack((keys.values, np.repeat(records, keys.sizes))))
+            write_rows(np.column_stack((keys.values, np.repeat(records, keys.sizes))), files)
             done = end
             counters.add(SHUFFLED, ROW_BYTES * len(keys.values))
     counters.report()
 
 
 def prune_keys(plan: Plan, k: int) -> None:
-    """Prune every N-th partition, of all mappers and indexes."""
+    """Prune every N-th partition, across all mappers and indexes."""
     known = plan.record_sketches()
     mine = range(k, plan.partitions, plan.jobs)
     for part in plan.progress.counted(k, mine, lambda _: 1):
@@ -138,7 +131,7 @@ def prune_keys(plan: Plan, k: int) -> None:
 
 @contextmanager
 def shared_keys(plan: Plan, number: int) -> Iterator[SharedKeys]:
-    """What the pruning has kept of a mapper's, or a segment's, postings."""
+    """Read the postings of a mapper, or a segment, that the pruning has kept."""
     with ExitStack() as stack:
         paths = shared_files(plan, number)
         yield SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
@@ -148,54 +141,36 @@ def shared_files(plan: Plan, number: int) -> list[Path]:
     return sorted(plan.folder.glob(f"shared.{number}.*"))
 
 
-def bytes_to_send(plan: Plan) -> int:
-    """What all mappers will read; of an index, each of them reads all that the pruning has kept."""
-    of_indexes = [shared_files(plan, number) for number in range(plan.jobs, plan.sources)]
-    return total_size(plan.paths("records")) + plan.jobs * sum(map(total_size, of_indexes))
-
-
 def send(plan: Plan, k: int) -> None:
-    """Write a share of the records beside the keys that the pruning has kept, as mapper.py does on
-    lines."""
+    """Write a share of the records beside the keys that the pruning has kept."""
     counters = plan.counters("send")
-    segments = range(plan.jobs, plan.sources)
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
-        writer = BucketWriter([stack.enter_context(open(path, "wb")) for path in paths])
-        for batch, keys in chain(
-            own_records(plan, k, counters),
-            *(segment_records(plan, k, number, counters) for number in segments),
-        ):
-            writer.add(tagged(batch, plan.settings), keys)
-        writer.flush()
-        counters.add(SHUFFLED, writer.written)
+        files = [stack.enter_context(open(path, "wb")) for path in paths]
+        records = records_to_send(plan, k, counters)
+        with_tags = ((tagged(batch, plan.settings), keys) for batch, keys in records)
+        counters.add(SHUFFLED, write_buckets(with_tags, files))
     plan.path("records", k).unlink()
     counters.report()
 
 
-def own_records(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """The records of a mapper that have keys to send, and these."""
+def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
+    """Yield the records of a mapper, and a share of each segment's, that have keys to send."""
     done = 0
     with shared_keys(plan, k) as shared:
-        for batch in kept_records(plan, k, counters):
+        for batch in plans.kept_records(plan, k, counters):
             end = done + len(batch.ids)
             keys = shared.keys(numbers(np.arange(done, end), k, plan.sources))
             done = end
             some = np.flatnonzero(keys.sizes)
             yield batch.take(some), keys.take(some)
-
-
-def segment_records(
-    plan: Plan, k: int, number: int, counters: Counters
-) -> Iterator[tuple[Batch, Ragged]]:
-    """A share of a segment's records that have keys to send, and these."""
-    segment = plan.segments[number - plan.jobs]
-    if k == 0:
-        counters.add("records", len(segment))
-        counters.add(OLD_RECORDS, len(segment))
-    with shared_keys(plan, number) as shared:
-        records = key_pruning.records_to_send(segment, shared, number, plan.sources, k, plan.jobs)
-        yield from plan.progress.followed(k, records, shared.position)
+    for number, segment in enumerate(plan.segments, plan.jobs):
+        if k == 0:
+            counters.add("records", len(segment))
+            counters.add(OLD_RECORDS, len(segment))
+        with shared_keys(plan, number) as shared:
+            records = segment_records(segment, shared, number, plan.sources, k, plan.jobs)
+            yield from plan.progress.followed(k, records, shared.position)
 
 
 def reduce(plan: Plan, k: int) -> None:
@@ -205,12 +180,7 @@ def reduce(plan: Plan, k: int) -> None:
     def buckets() -> Iterator[BucketBatch | SpilledBucket]:
         for part in range(k, plan.reduced, plan.jobs):
             paths = plan.paths("buckets", part)
-            size = total_size(paths)
-
-            def passed(share: float, size: int = size) -> None:
-                plan.progress.add(k, round(share * size))
-
-            yield from buckets_of(paths, counters, passed=passed)
+            yield from buckets_of(paths, counters, passed=partial(plan.progress.add, k))
             for path in paths:
                 path.unlink()
 
@@ -249,7 +219,7 @@ def decide(plan: Plan, edges: int) -> None:
 
 
 def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None) -> None:
-    """From decided lines to what the user asked for."""
+    """Turn decided lines into what the user asked for."""
     decided, reasons = plan.path("decided"), plan.path("reasons")
     if output == "clusters":
         write_sorted(workers, plan, decided, plan.answer.write)
@@ -275,7 +245,7 @@ def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None)
 def write_sorted(
     workers: Workers, plan: Plan, file: Path, write: Callable[[Iterable[bytes]], None]
 ) -> None:
-    """Start a process that writes the sorted lines of a file until nobody reads them."""
+    """Start a process that passes the sorted lines of a file to `write`."""
 
     def show(lines: int) -> None:
         with open(lines, "rb") as stream:

@@ -1,6 +1,6 @@
 """An index made, or extended, on all cores: the first steps of a run, whose results are kept.
 
-files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, under a name that nobody reads
+files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, under a hidden name
        └─ mapper 2 ─┴─ records ─────────┘      └─ its own name ── manifest
 """
 
@@ -23,7 +23,6 @@ import numpy as np
 from neardup.engines.local import plan as plans
 from neardup.engines.local.flow import write_postings
 from neardup.engines.local.plan import Plan, Source, everywhere
-from neardup.engines.local.token_tally import counted
 from neardup.engines.local.workers import Workers, check_read_once, total_size, working_folder
 from neardup.lines.count_lines import format_all
 from neardup.lines.keyed_lines import encode_sets
@@ -71,7 +70,7 @@ def build(args: argparse.Namespace) -> None:
         steps = [*["tokens"] * counts_first(options), "count", "sort", "write"]
         more = {"adds": True, "unchanged": unchanged}
         plan = Plan.of(NAME, steps, settings, args.files, places, folder, asked, **more)
-        settings, told = segment(plan, manifest.next_name(), index, options, args.add)
+        settings, entry = segment(plan, manifest.next_name(), index, options, args.add)
         if not args.add:
             manifest = replace(
                 manifest,
@@ -79,7 +78,7 @@ def build(args: argparse.Namespace) -> None:
                 probe=settings.scheme.probe(),
                 counted=options.counts is not None or counts_first(options),
             )
-        manifest.segments.append(told)
+        manifest.segments.append(entry)
         manifest.write(index)
         print(summarize(str(folder), whole=False), file=sys.stderr)
     segments = len(manifest.segments)
@@ -89,7 +88,7 @@ def build(args: argparse.Namespace) -> None:
 
 @contextmanager
 def writing(index: Path, add: bool) -> Iterator[Path]:
-    """The folder, which nobody else writes to for this long; gone again if nothing came of it."""
+    """Lock the folder against other writers; remove it at the end if it is empty."""
     if index.exists() and not index.is_dir():
         raise UsageError(f"--to {index}: is a file; name a folder")
     if not add:
@@ -111,7 +110,7 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
 
 
 def _locked(index: Path) -> int | None:
-    """The descriptor that holds a lock; None on a file system without locks."""
+    """Return the descriptor that holds the lock; None on a file system without locks."""
     try:
         return lock(Path(os.path.realpath(index)))
     except BlockingIOError:
@@ -123,11 +122,11 @@ def _locked(index: Path) -> int | None:
 def segment(
     plan: Plan, name: str, index: Path, options: Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
-    """Write a segment; the settings, which know the token counts, and what the manifest says."""
+    """Write a segment; return the settings with token counts, and its entry in the manifest."""
     folder = index / f"{index_manifest.UNFINISHED}{name}"
     try:
         folder.mkdir()
-        settings, told = _segment(plan, folder, options, add)
+        settings, entry = _segment(plan, folder, options, add)
         plan.unchanged.check()
         to_disk(folder)
         os.replace(folder, index / name)
@@ -135,26 +134,24 @@ def segment(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return settings, {"name": name, "files": plan.names, **told}
+    return settings, {"name": name, "files": plan.names, **entry}
 
 
 def _segment(
     plan: Plan, folder: Path, options: Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
-    with plan.progress, Workers(NAME, plan.progress.fail, str(plan.folder)) as workers:
+    with plan.progress, Workers(NAME, plan.progress.clear, str(plan.folder)) as workers:
         source: Source = plans.parsed_records
         if counts_first(options):
-            plan, source = (
-                with_counts(workers, plan, options, folder / COUNTS_FILE),
-                plans.kept_records,
-            )
+            plan = with_counts(workers, plan, options, folder / COUNTS_FILE)
+            source = plans.kept_records
         elif options.counts is not None and not add:
             write_checked(folder / COUNTS_FILE, [Path(options.counts).read_bytes()])
         write_postings(workers, plan, partial(indexed, source))
         check_read(plan)
         records = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
         if sum(records) >= MOST_RECORDS:
-            raise StageError(f"more than {MOST_RECORDS:,} records; make several indexes of them")
+            raise StageError(f"more than {MOST_RECORDS:,} records; make several indexes")
         parts = range(plan.partitions)
         partitions = [total_size(plan.paths("keys", part)) // ROW_BYTES for part in parts]
         plan.progress.stage("sort", sum(partitions))
@@ -172,17 +169,17 @@ def _segment(
 
 
 def with_counts(workers: Workers, plan: Plan, options: Options, file: Path) -> Plan:
-    """The plan of a scheme that knows the tokens of the first records, which `file` keeps.
+    """Count the tokens for a scheme, write them to `file`, and return a plan that knows them.
 
-    They are not the run's own: a token that has no count may be in records to come.
+    The counts are not the run's own: a token without a count may be in records to come.
     """
-    counts = replace(counted(workers, plan), own=False)
+    counts = replace(plans.token_counts(workers, plan), own=False)
     write_checked(file, format_all(counts))
     return plan._replace(settings=settings_with_counts(options, counts))
 
 
 def check_read(plan: Plan) -> None:
-    """StageError, behind a summary, where too many lines are bad: no index has such records."""
+    """StageError, after a summary, where too many lines are bad: no index has such records."""
     folder = str(plan.folder)
     try:
         judged(counts_in(folder), plan.settings.max_bad)
@@ -205,9 +202,9 @@ def indexed(source: Source, plan: Plan, k: int, counters: Counters) -> Iterator[
 
 
 def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
-    """Sort every N-th partition of the keys, with numbers as the records will have them.
+    """Sort every N-th partition of the keys, with record numbers as in the segment.
 
-    before: uint64 (N,), how many records are in front of those of each mapper.
+    before: uint64 (N,), the number of records before those of each mapper.
     """
     jobs = np.uint64(plan.jobs)
     for part in range(k, plan.partitions, plan.jobs):
@@ -228,7 +225,7 @@ def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
 
 
 def write_files(plan: Plan, k: int, folder: Path) -> None:
-    """Write every N-th file of the segment, and the checksums of its blocks beside."""
+    """Write every N-th file of the segment, and the checksums of its blocks."""
     for i in range(k, len(FILES), plan.jobs):
         name = FILES[i]
         sums = write_checked(folder / name, _pieces(plan, name))
@@ -237,7 +234,7 @@ def write_files(plan: Plan, k: int, folder: Path) -> None:
 
 
 def _pieces(plan: Plan, name: str) -> Iterator[bytes]:
-    """The bytes of a file of the segment."""
+    """Yield the bytes of a file of the segment."""
     if name == "rows":
         return _rows(plan)
     if name in ("keys", "holders", "fences"):
@@ -248,7 +245,7 @@ def _pieces(plan: Plan, name: str) -> Iterator[bytes]:
 
 
 def _rows(plan: Plan) -> Iterator[bytes]:
-    """Places, and where lines end in the file that has those of all mappers."""
+    """Yield places, and where lines end in the file of all mappers' lines."""
     before = 0
     for rows, records in zip(plan.paths("rows"), plan.paths("lines")):
         for piece in _copied(rows):
@@ -258,6 +255,5 @@ def _rows(plan: Plan) -> Iterator[bytes]:
 
 
 def _copied(path: Path) -> Iterator[bytes]:
-    """The bytes of a file."""
     with open(path, "rb") as file:
         yield from iter(lambda: file.read(COPIED), b"")

@@ -1,35 +1,28 @@
 """Candidate-key pruning: send a record only at keys where it may be in a pair.
 
-Most keys belong to one record, and all that is ever done with their lines is to carry them.  Many
-others bring the same records together once more: near-copies share a dozen keys.  So run_local.sh
-first gathers bare *postings*, the key and the number of a record, sixteen bytes each, and beside
-them each record's size and bitmap:
+Most keys belong to one record, and many others bring the same records together again.  So
+run_local.sh first gathers bare *postings*, a key and the number of a record, sixteen bytes each,
+and beside them each record's size and bitmap:
 
     key     records
     000:a   1  7         sent
     001:b   9            not sent: no other record has this key
     002:c   1  7         not sent: the same group of records as at 000:a
-    003:d   1  7  9      sent
-    004:e   1  5         not sent, if sizes and bitmaps show that 1 and 5 are not a pair
+    003:d   1  5         not sent, if sizes and bitmaps show that 1 and 5 are not a pair
 
-Where there are old records and new ones, two old ones are not a pair either.
+No pair is lost, as `stages.candidate_keys` explains, which does the same for a cluster.  Here two
+different groups of one record have the same sum of hashes once in 2^64.
 
-No pair is lost by that.  It is printed at the smallest key it shares, where both have a partner;
-and a key is left out only if a smaller one has the same records with partners, so that it is the
-smallest of none of its pairs.  A group is known by the sum of its records' hashes: that two of one
-record's groups have the same sum by accident happens once in 2^64.  `stages.candidate_keys` does
-the same for a cluster, which knows no record by number; the two share what is below them.
-
-Postings are on disk by key, as `external_group` describes.  Each worker has one range of keys in
-memory at a time; postings of a key that very many records share never are.
+Postings are on disk by key, as `external_group` describes.  Each worker holds one range of keys in
+memory at a time, but never the postings of a key that very many records share.
 
 An index takes part as one more mapper, whose keys are looked up where others are read:
 
     new keys of a partition ── segment 0 ── postings ─┐
                             └─ segment 1 ── postings ─┴─ prune ── what it kept ── records
 
-Numbers of records: record i of mapper k is i · N + k, and record i of segment j is i · N + J + j,
-where J mappers and the segments are N together.
+Record i of mapper k has the number i · N + k, and record i of segment j has i · N + J + j, where J
+mappers and the segments are N together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,7 +54,7 @@ Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
 def numbers(rows: np.ndarray, k: int, of: int) -> np.ndarray:
-    """uint64: the numbers of these records of mapper k of N.
+    """Return the numbers (uint64) of these records of mapper k of N.
 
     >>> numbers(np.array([2, 3]), k=1, of=10).tolist()
     [21, 31]
@@ -70,7 +63,7 @@ def numbers(rows: np.ndarray, k: int, of: int) -> np.ndarray:
 
 
 def record_sketches(batch: Batch) -> np.ndarray:
-    """uint64 (n, 2): sizes, with a bit above for old records, and bitmaps.
+    """Return sizes, with a bit above for old records, and bitmaps: uint64 (n, 2).
 
     They rule out that two records are a pair without a look at their sets.
     """
@@ -80,19 +73,18 @@ def record_sketches(batch: Batch) -> np.ndarray:
 
 
 class Known(NamedTuple):
-    """Whether each of some records is old (bool); its size (int64) and bitmap (uint64 (n, 1))."""
+    """The sketches of some records."""
 
-    old: np.ndarray
-    sizes: np.ndarray
-    bitmaps: np.ndarray
+    old: np.ndarray  # bool
+    sizes: np.ndarray  # int64
+    bitmaps: np.ndarray  # uint64 (n, 1)
 
 
 class RecordSketches:
-    """The record sketches of all records, from N mappers' files: record i is row i // N of
-    file i % N.
+    """The sketches of all records, from N mappers' files: record i is row i // N of file i % N.
 
-    `more` are rows that count as further files.  `against`: two old records are no pair; `between`:
-    nor are two new ones.
+    `more` are rows that count as further files.  `against`: two old records are not a pair;
+    `between`: nor are two new ones.
     """
 
     def __init__(
@@ -112,7 +104,7 @@ class RecordSketches:
         self.rows += more
 
     def of(self, records: np.ndarray) -> Known:
-        """What is known of these records (uint64)."""
+        """Return what is known of these records (uint64)."""
         mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
         found = np.empty((len(records), 2), dtype=np.uint64)
         for number, rows in enumerate(self.rows):
@@ -130,7 +122,7 @@ def prune(
     known: RecordSketches,
     measure: Measure,
 ) -> None:
-    """Of the postings of one partition, one file a mapper, keep those where a pair may be found.
+    """Keep those postings of one partition, a file for each mapper, where a pair may be found.
 
     They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
     as uint64 (key, record, group) in the same order.
@@ -177,8 +169,10 @@ def _prune_range(
 def pruned(
     postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which postings of some keys (uint64 (n, 2)) are kept (int64), by key; and these, as uint64
-    (key, record, group)."""
+    """Return which postings of some keys (uint64 (n, 2)) are kept (int64), by key; and these.
+
+    The latter are uint64 (key, record, group).
+    """
     place = np.argsort(postings[:, 0])
     new = first_of_run(postings[place, 0])
     place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
@@ -195,10 +189,10 @@ def pruned(
 def _with_partner(
     postings: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Which of postings[place], sorted by key, have another of the same key that may be a match.
+    """Return True for those of postings[place], by key, whose bucket has a possible partner.
 
-    Those of large buckets are all taken to have one, unless no two of a bucket may form a pair: the
-    reducer's window serves them better.
+    In large buckets it is True for all, unless collections rule out all pairs: the reducer's window
+    serves them better.
     """
     keys = postings[place, 0]
     starts = ragged.starts_of_runs(keys)
@@ -218,7 +212,7 @@ def _with_partner(
 
 
 def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) -> bool:
-    """Whether any two of postings[place] may form a pair, as far as collections tell."""
+    """Return whether collections leave any pair among postings[place]."""
     kinds: set[bool] = set()  # of records: old or new
     for low in range(0, len(place), POSTINGS_LOOKED_AT):
         records = postings[place[low : low + POSTINGS_LOOKED_AT], 1]
@@ -229,7 +223,7 @@ def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) ->
 def _may_match(
     records: np.ndarray, members: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Which of the records of some buckets, laid end to end, may match one of the same bucket."""
+    """Return True for records of some buckets, end to end, that have a possible partner."""
     old, sizes, maps = known.of(records)
     later = ragged.later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)
@@ -245,7 +239,7 @@ def _may_match(
 
 
 class SharedKeys:
-    """What `prune` kept of one mapper's postings, read back in order of record."""
+    """The postings of one mapper that `prune` kept, read back in order of record."""
 
     def __init__(self, files: list[IO[bytes]]):
         self.readers = [_Rows(file) for file in files]
@@ -253,28 +247,28 @@ class SharedKeys:
         self.until = 0
 
     def position(self) -> int:
-        """How many bytes of the files have been read."""
+        """Return how many bytes of the files have been read."""
         return sum(reader.file.tell() for reader in self.readers)
 
     def keys(self, records: np.ndarray) -> Ragged:
-        """The keys to send of these records (uint64, ascending from call to call), a row each."""
+        """Return the keys to send of these records (uint64, ascending over all calls)."""
         below = int(records[-1]) + 1
         if below > self.until:
             # Some batches at once: there are hundreds of files, each with few rows of a batch.
             span = below - int(records[0])
-            self._look_ahead(below + RECORDS_AHEAD // len(records) * span)
+            self.until = below + RECORDS_AHEAD // len(records) * span
+            pieces = [piece for reader in self.readers for piece in reader.below(self.until)]
+            self.ahead = _by_record([self.ahead, *pieces])
         cut = int(np.searchsorted(self.ahead[:, 1], np.uint64(below)))
         rows, self.ahead = self.ahead[:cut], self.ahead[cut:]
         return one_key_a_group(rows, np.append(records, np.uint64(below)))
 
-    def _look_ahead(self, until: int) -> None:
-        pieces = [piece for reader in self.readers for piece in reader.below(until)]
-        self.ahead, self.until = _by_record([self.ahead, *pieces]), until
-
 
 def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
-    """The smallest key of each group of what `pruned` kept: a row of keys for each of these records
-    (uint64, ascending, and one that is larger than all)."""
+    """Return, as rows, the smallest key of each group of what `pruned` kept.
+
+    records: uint64, ascending, the record of each row, and one that is larger than all.
+    """
     rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
     rows = rows[first_of_run(rows[:, 1]) | first_of_run(rows[:, 2])]
     rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
@@ -289,7 +283,7 @@ class _Rows:
         self.held = np.empty((0, 3), dtype=np.uint64)
 
     def below(self, record: int) -> Iterator[np.ndarray]:
-        """The next rows with a record number below this one."""
+        """Yield the next rows with a record number below this one."""
         while True:
             cut = int(np.searchsorted(self.held[:, 1], np.uint64(record)))
             yield self.held[:cut]
@@ -303,7 +297,7 @@ class _Rows:
 
 
 def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
-    """uint64, ascending: the keys that new records have in these files of postings."""
+    """Return the keys that new records have in these files of postings (uint64, ascending)."""
     found = np.empty(0, dtype=np.uint64)
     for source in sources:
         for piece in pieces_of(source):
@@ -316,8 +310,10 @@ def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
 def found_postings(
     segment: Segment, keys: np.ndarray, number: int, of: int
 ) -> Iterator[np.ndarray]:
-    """The postings of a segment with these keys; each piece in order of records, and small enough
-    to be sorted in memory."""
+    """Yield the postings of a segment with these keys, in pieces that can be sorted in memory.
+
+    Each piece is in order of records.
+    """
     held: list[np.ndarray] = []
     for found, records in segment.find(keys):
         held.append(np.column_stack((found, numbers(records, number, of))))
@@ -333,10 +329,10 @@ def _by_record(pieces: list[np.ndarray]) -> np.ndarray:
     return rows[np.argsort(rows[:, 1], kind="stable")]
 
 
-def records_to_send(
+def segment_records(
     segment: Segment, shared: SharedKeys, number: int, of: int, turn: int, turns: int
 ) -> Iterator[tuple[Batch, Ragged]]:
-    """Records of a segment that the pruning has kept, and their keys; every `turns`-th share."""
+    """Yield the records of a segment that the pruning kept, and their keys; every Nth share."""
     for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
         high = min(low + RECORDS_AT_ONCE, len(segment))
         keys = shared.keys(numbers(np.arange(low, high), number, of))

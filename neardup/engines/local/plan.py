@@ -1,4 +1,4 @@
-"""What the steps of a run on this machine work by: the plan, its workers and its records.
+"""The plan of a run on this machine, its workers, and its records.
 
 Records are parsed once and kept on disk, so that the second pass reads arrays.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Callable, NamedTuple
+from typing import IO, Any, BinaryIO, Callable, NamedTuple
 
 import numpy as np
 
@@ -19,33 +20,39 @@ from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.key_pruning import RecordSketches, record_sketches
 from neardup.engines.local.progress import Progress
 from neardup.engines.local.spilled_buckets import files_for
-from neardup.engines.local.workers import STDIN, Workers, total_size
+from neardup.engines.local.workers import Workers, total_size
 from neardup.options.settings import Settings
 from neardup.reading.blocks import BLOCK_BYTES, NEW, Block
+from neardup.reading.compressed import OPENERS, suffix_of
 from neardup.reading.input_files import NO_FILES, InputFile, Unchanged
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.program import cores, naming
-from neardup.sets.ragged import Batch, Ragged
-from neardup.stages.external_group import ROW_BYTES, partitions_for
+from neardup.runtime.summary import SHUFFLED
+from neardup.sets.hashing import mix, unmix
+from neardup.sets.ragged import Batch, Ragged, starts_of_runs
+from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts
+from neardup.stages import external_group
+from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import parsed, portions
 from neardup.stored.segment import Segment
 
 MOST_JOBS = 999
-FEW_WORKERS = 8  # are not too many for any input
-ONE_WORKER_BYTES = 1 << 16  # of input at most take 10 ms, and a worker is started in 5
+FEW_WORKERS = 8  # not too many for any input
+ONE_WORKER_BYTES = 1 << 16  # of input take at most 10 ms; a worker starts in 5
 MOST_WORKERS = 240  # a reducer has files of all mappers open
+PACKED = 4  # a compressed file is assumed to become so many times larger
 
 
 class Plan(NamedTuple):
     """What to do; `folder` holds everything between the stages."""
 
     settings: Settings
-    files: list[str]
+    files: list[str]  # paths, also of copies
     names: list[str]  # by which the user knows them
     places: list[int]  # of their first lines
     jobs: int
     partitions: int  # of the keys
-    turns: Callable[[], Iterator[int]]  # whose is the next block of the input?
+    turns: Callable[[], Iterator[int]]  # the numbers of the input's blocks, for one worker each
     folder: Path
     progress: Progress
     sort_memory: str = ""
@@ -66,35 +73,29 @@ class Plan(NamedTuple):
         jobs: int | None,
         **more: Any,
     ) -> Plan:
-        """The plan for files of these names, with so many jobs or as many as suit their sizes."""
-        files = [processes.kept(name, folder, i) for i, name in enumerate(names)]
-        size = sum(processes.size_of(name, folder) for name in files)
+        """Plan a run on files of these names; without `jobs`, as many as suit their sizes."""
+        files = [processes.readable(name, folder, i) for i, name in enumerate(names)]
+        packed = [file for file in files if suffix_of(file) in OPENERS]
+        size = total_size(files) + (PACKED - 1) * total_size(packed)
         jobs = workers_for(jobs, size)
         progress = Progress(program, steps, jobs)
-        shares = partitions_for(size), processes.turns()
+        shares = external_group.partitions_for(size), processes.turns()
         return cls(settings, files, names, places, jobs, *shares, folder, progress, **more)
 
     @property
     def sources(self) -> int:
-        """How many mappers, and segments, records come from."""
+        """The number of mappers and segments that records come from."""
         return self.jobs + len(self.segments)
 
     @property
     def reduced(self) -> int:
-        """How many partitions the reducers share."""
+        """The number of partitions that the reducers share."""
         return files_for(self.partitions, self.jobs)
 
-    def input_bytes(self) -> int:
-        """The size of all files, packed if they are."""
-        return total_size(map(self.readable, self.files))
-
     def new_files(self) -> list[InputFile]:
-        """The files of new records."""
-        all_ = map(InputFile, map(self.readable, self.files), self.names, self.places)
-        return [file for file in all_ if file.first >= NEW]
-
-    def readable(self, file: str) -> str:
-        return str(self.path(STDIN)) if file == "-" else file
+        """Return the files of new records."""
+        files = map(InputFile, self.files, self.names, self.places)
+        return [file for file in files if file.first >= NEW]
 
     def record_sketches(self) -> RecordSketches:
         settings = self.settings
@@ -103,21 +104,19 @@ class Plan(NamedTuple):
         )
 
     def counters(self, stage: str) -> Counters:
-        """Counters of a step, whose report is written to the folder of the run."""
+        """Return counters of a step, whose report goes to the folder of the run."""
         return Counters(stage, reports=str(self.folder))
 
     def path(self, kind: str, *numbers: int) -> Path:
         return self.folder / ".".join([kind, *map(str, numbers)])
 
     def paths(self, kind: str, *numbers: int) -> list[Path]:
-        """The files of this kind, one of each worker."""
+        """Return the files of this kind, one for each worker."""
         return [self.path(kind, worker, *numbers) for worker in range(self.jobs)]
 
 
 def workers_for(asked: int | None, input_bytes: int) -> int:
-    """How many mappers, and reducers: each mapper should have a block.
-
-    Where none are asked for: one for each core, but one alone for what is done before others start.
+    """Return how many mappers and reducers to start: each mapper should have a block.
 
     >>> workers_for(4, 0), workers_for(999, 0), workers_for(999, 4 << 20), workers_for(999, 1 << 40)
     (4, 9, 24, 240)
@@ -134,19 +133,16 @@ def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[Plan, in
     """Run task(plan, k) in N processes, for k from 0, and wait for all of them."""
 
     def work(k: int) -> None:
-        with naming(plan.folder):  # where a full disk would be
+        with naming(plan.folder):  # for a full disk
             task(plan, k)
 
     for k in range(plan.jobs):
-        workers.start(f"{name} {k + 1}", lambda k=k: work(k))  # type: ignore[misc]
+        workers.start(f"{name} {k + 1}", partial(work, k))
     workers.together()
 
 
 def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) -> None:
-    """Start to sort the lines of these files.
-
-    The system's sort takes any number of files, and keeps what memory cannot hold on disk.
-    """
+    """Start the system's sort of the lines of these files, which uses little memory."""
     flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
     command = ["sort", *flags, "--", *map(str, files)]
     workers.start("sort", processes.program(command, stdout=descriptor))
@@ -160,7 +156,7 @@ def sorted_through(
     sort_to(workers, plan, files, write)
     os.close(write)
     workers.start(name, lambda: task(read))
-    os.close(read)  # so that the sort ends when nobody reads on
+    os.close(read)  # so that the sort ends when its reader does
 
 
 Source = Callable[[Plan, int, Counters], Iterator[Batch]]  # the records of one mapper
@@ -168,18 +164,16 @@ Source = Callable[[Plan, int, Counters], Iterator[Batch]]  # the records of one 
 
 def parsed_records(plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
     """Yield the records of a share of the input; only their sketches are kept on disk."""
+    batches = parsed(blocks_in_turn(plan, k), plan.settings, counters)
     with open(plan.path("record_sketches", k), "wb") as sketches:
-        for batch in portions(
-            parsed(blocks_in_turn(plan, k), plan.settings, counters), plan.settings
-        ):
+        for batch in portions(batches, plan.settings):
             sketches.write(record_sketches(batch).tobytes())
             counters.add(SHUFFLED, ROW_BYTES * len(batch.ids))
             yield batch
 
 
 def new_records(plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
-    """The same records, which are kept on disk, shingles as the narrowest integers that hold
-    them."""
+    """Yield the same records, and keep them on disk, with tokens as the narrowest integers."""
     with open(plan.path("records", k), "wb") as file:
         for batch in parsed_records(plan, k, counters):
             sets = batch.sets
@@ -190,24 +184,21 @@ def new_records(plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
-    """The records that `new_records` kept."""
+    """Yield the records that `new_records` kept."""
     with open(plan.path("records", k), "rb") as file:
-        yield from plan.progress.followed(k, _kept_batches(file), file.tell)
+        pickles = iter(partial(_unpickled, file), None)
+        for ids, values, *more, places in plan.progress.followed(k, pickles, file.tell):
+            yield Batch(ids, Ragged(values.astype(np.uint64), *more), places=places)
 
 
-def _kept_batches(file: BinaryIO) -> Iterator[Batch]:
-    while True:
-        try:
-            ids, values, offsets, weights, places = pickle.load(file)
-        except EOFError:
-            return
-        yield Batch(ids, Ragged(values.astype(np.uint64), offsets, weights), places=places)
+def _unpickled(file: BinaryIO) -> Any:
+    with suppress(EOFError):
+        return pickle.load(file)
+    return None
 
 
 def blocks_in_turn(plan: Plan, k: int) -> Iterator[Block]:
-    """One mapper's share of the input."""
-    if "-" in plan.files:
-        os.dup2(os.open(plan.path(STDIN), os.O_RDONLY), sys.stdin.fileno())
+    """Return one mapper's share of the input."""
     return plan.settings.blocks(
         plan.files,
         turns=plan.turns(),
@@ -216,3 +207,97 @@ def blocks_in_turn(plan: Plan, k: int) -> Iterator[Block]:
         others=bool(plan.segments) or plan.adds,
         passed=plan.progress.of(k),
     )
+
+
+# Token counts, for schemes that ask for them: `stages.token_counting` without lines and sorts.
+#
+#   records → postings of partition 0, 1 … ─┬─ worker 1 ─ its best million ─┬─ the best of these
+#                                           └─ worker 2 ─ its best million ─┘
+#                  partial counts                 sums                          TokenCounts
+#
+# A posting is a mixed token and a count; `external_group` brings those of a token together.
+
+Column = tuple[np.ndarray, np.ndarray]  # distinct values (uint64), ascending; their counts (int64)
+
+
+def token_counts(workers: Workers, plan: Plan) -> TokenCounts:
+    """Count the tokens of all records, which are parsed and kept on disk on the way."""
+
+    def sum_tokens(plan: Plan, k: int) -> None:
+        mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
+        sum_counts(mine, plan.path("best", k))
+
+    plan.progress.stage("tokens", total_size(plan.files), together=True)
+    everywhere(workers, plan, "mapper", count_tokens)
+    everywhere(workers, plan, "counts", sum_tokens)
+    counts = counts_of_all(plan.paths("best"), plan.paths("sizes"), plan.paths("sample"))
+    plan.progress.clear()  # for what the scheme will cost
+    return counts
+
+
+def count_tokens(plan: Plan, k: int) -> None:
+    """Count the tokens of a share of the records."""
+    counters = plan.counters("tokens")
+    with ExitStack() as stack:
+        paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
+        tokens = [stack.enter_context(open(path, "wb")) for path in paths]
+        sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
+        sample = stack.enter_context(open(plan.path("sample", k), "wb"))
+        batches = (batch.sets for batch in new_records(plan, k, counters))
+        counters.add(SHUFFLED, write_counts(batches, tokens, sizes, sample))
+    counters.report()
+
+
+def write_counts(
+    batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
+) -> int:
+    """Write the partial counts of records, tokens to a file for each partition.
+
+    Returns the number of bytes.
+    """
+    sample, rows = Sample(), 0
+    for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
+        sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)
+        write_rows(np.column_stack((mix(token), frequency.astype(np.uint64))), tokens)
+        rows += len(size) + len(token)
+    pickle.dump((sample.hashes, sample.sets), drawn)
+    return ROW_BYTES * rows + drawn.tell()
+
+
+def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
+    """Write the most frequent tokens of some partitions, and remove their files, one per mapper."""
+    none = TokenCounts.empty()
+    best = none.tokens, none.frequencies
+    for sources in partitions:
+        for keys in external_group.key_ranges(sources, external_group.WORD_BITS):
+            mixed, frequencies = _summed(keys.rows(sources))
+            best = _best(best, (unmix(mixed), frequencies))
+        for path in sources:
+            path.unlink()
+    target.write_bytes(np.column_stack((best[0], best[1].astype(np.uint64))).data)
+
+
+def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> TokenCounts:
+    """Merge the counts of all workers."""
+    sample = Sample()
+    for path in drawn:
+        sample.draw(*pickle.loads(path.read_bytes()))
+    none = TokenCounts.empty()
+    best = none.tokens, none.frequencies
+    for path in tokens:
+        rows = np.fromfile(path, np.uint64).reshape(-1, 2)
+        best = _best(best, (rows[:, 0], rows[:, 1].astype(np.int64)))
+    rows = np.concatenate([np.fromfile(path, np.uint64) for path in sizes]).reshape(-1, 2)
+    size, holders = _summed(external_group.by_key(rows))
+    return TokenCounts(size.astype(np.int64), holders, *best, sample.sets)
+
+
+def _summed(rows: np.ndarray) -> Column:
+    """Return the distinct values, and the sum of each one's counts, of rows by value."""
+    starts = starts_of_runs(rows[:, 0])
+    return rows[starts, 0], np.add.reduceat(rows[:, 1], starts).astype(np.int64)
+
+
+def _best(some: Column, more: Column) -> Column:
+    """Return the most frequent tokens of both, by token."""
+    return most_frequent(*map(np.concatenate, zip(some, more)))

@@ -4,16 +4,16 @@
            └─ mapper 2 ─┴─ (records stay) ───┴─ mapper 2 ─┴─ reducer 2 ─┘
                 count                           send
 
-The stages are those of the cluster, with the key count (`key_pruning`) between, and records in
-arrays where they are on lines there (`spilled_buckets`).  The mappers take turns at the blocks of
-the input.  Where a scheme asks how rare tokens are, they count these first, while they parse.
-Everything temporary lies in one folder below TMPDIR, which goes away however this ends.
+The stages are those of the cluster, with a key count (`key_pruning`) in between, and records in
+arrays instead of lines (`spilled_buckets`).  The mappers take turns at the blocks of the input.
+Where a scheme asks how rare tokens are, they count these first, while they parse.  Everything
+temporary is in one folder below TMPDIR, which is removed however this ends.
 """
 
 import argparse
 import re
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 from neardup.runtime.interpreter import require
@@ -31,6 +31,7 @@ from neardup.options.settings import Settings, with_input
 from neardup.options.table import Options
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged
+from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in, summarize
 from neardup.runtime.errors import UsageError
 from neardup.runtime.program import run
@@ -41,10 +42,14 @@ from neardup.stored.index_manifest import is_index
 from neardup.stored.segment import Segment
 
 NAME = "run_local.sh"
-DESCRIPTION = """Find the similar pairs of records in files, on all cores of this machine.
+DESCRIPTION = """Find the similar pairs of records in files, or remove near-duplicates.
 
-A record is a line: an id and its shingles (integers), or with --input text an id, a tab and a
-text.  Each pair is printed once, sorted: A TAB B TAB SIMILARITY.
+Clean a file of texts; each removed record is written with the one that it duplicates:
+
+    ./run_local.sh --output kept -o clean.jsonl --removed removed.tsv corpus.jsonl
+
+Print all pairs, A TAB B TAB SIMILARITY, sorted.  A record is a row of a table, or a line: an id and
+its shingles (integers), or with --input text an id, a tab and a text.
 
     ./run_local.sh data/videos.txt > pairs.tsv
     ./run_local.sh --input text --threshold 0.8 corpus/*.txt.gz > pairs.tsv
@@ -73,7 +78,8 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     with ExitStack() as stack:
         folder = stack.enter_context(working_folder())
         read = [*names, *options.against, *filter(None, [options.counts])]
-        removed = stack.enter_context(answer_file.removed_file(args.removed, read))
+        beside = whole_or_not("--removed", args.removed, read) if args.removed else nullcontext()
+        removed = stack.enter_context(beside)
         answer = stack.enter_context(answer_file.answer_to(args.answer, args.files, read))
         plan = Plan.of(
             name,
@@ -90,7 +96,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
         )
         if options.output == "kept" and not answer.folder:
             check_one_answer(settings.form, plan.new_files())
-        with plan.progress, Workers(name, plan.progress.fail, str(folder)) as workers:
+        with plan.progress, Workers(name, plan.progress.clear, str(folder)) as workers:
             plan = find_keys(workers, plan, options)
             find_pairs(workers, plan)
             write_answer(workers, plan, options.output, removed)
@@ -101,7 +107,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             )
         print("\n".join([summarize(str(folder)), *taken]), file=sys.stderr)
     counts = total(report["counts"] for report in reports)
-    judged(counts, settings.max_bad)  # when all that there is has been written
+    judged(counts, settings.max_bad)  # after all else, as it may raise
 
 
 def command_line(name: str, typed: str) -> argparse.Namespace:
@@ -126,7 +132,10 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
     parser.add_argument("-o", **answer_file.ANSWER_OPTION)
     parser.add_argument("--removed", **answer_file.REMOVED_OPTION)
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
-    answer_file.check_removed(args.removed, args.output)
+    if args.removed == "":
+        raise UsageError("--removed: expected the name of a file, got ''")
+    if args.removed and args.output != "kept":
+        raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
     if args.input_files is not None:
         raise UsageError(f"--input-files is for tasks, and {name} reads all files itself")
     if args.against and not args.files:
@@ -141,7 +150,7 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
 
 
 def plain_names(words: list[str]) -> list[str]:
-    """A command line without `--`, whose intermixed kind argparse cannot read.
+    """Return a command line without `--`, which argparse's intermixed parsing cannot read.
 
     >>> plain_names(["--strict", "--", "-x.txt", "-", "y.txt"])
     ['--strict', './-x.txt', '-', 'y.txt']
@@ -154,7 +163,7 @@ def plain_names(words: list[str]) -> list[str]:
 
 
 def take_options(options: Options) -> tuple[Options, list[str]]:
-    """Take options that the run does not give from its indexes, with a summary line for each."""
+    """Take options that the run does not give from its indexes; return a summary line for each."""
     lines = []
     indexes = list(filter(is_index, options.against))
     if indexes:
@@ -168,7 +177,7 @@ def take_options(options: Options) -> tuple[Options, list[str]]:
 
 
 def old_ones(options: Options, settings: Settings) -> tuple[list[str], list[int], list[Segment]]:
-    """What --against names: files, with the places of their first lines, and segments of indexes.
+    """Return what --against names: files, the places of their first lines, and segments of indexes.
 
     An index has the numbers of the files that it was made of.
     """

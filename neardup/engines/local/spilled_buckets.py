@@ -4,9 +4,9 @@
                    └─ partition 1: run, run …       └─ a large one as lines in a file, spilled
 
 A mapper gathers some mebibytes, and writes a *run* of them to each file: a pickled head with keys
-and sizes, and behind it the tokens, weights and ids, all in order of keys.  A range of keys is one
-slice of each.  A reducer looks at the keys of all runs of a partition, and then reads so many
-buckets as memory may hold.  Nothing is written as text, sorted as text and parsed again.
+and sizes, then tokens, weights and ids, all in order of keys, so that a range of keys is one slice
+of each.  A reducer looks at the keys of all runs of a partition, and then reads as many buckets as
+memory may hold.  Nothing is formatted, sorted and parsed as text.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from neardup.verification.buckets import BUCKET_BYTES, SHARED_BUCKETS, SpilledBu
 
 RUN_BYTES = 8 << 20  # gathered by a mapper, and of one run
 READ_BYTES = 16 << 20  # of buckets that a reducer holds; a larger one is spilled
-FILES = 4  # for a file of bare keys
+FILES = 4  # for each file of bare keys
 MOST_FILES = 256
 _WEIGHTS = np.dtype(np.int64)
 
 
 class Keyed(NamedTuple):
-    """Record i, of id ids[i] and set sets.row(i), at keys[i] (uint64 below 2^52, ascending)."""
+    """Record i has id ids[i], set sets.row(i), and keys[i] (uint64 below 2^52, ascending)."""
 
     keys: np.ndarray
     ids: list[bytes]
@@ -43,11 +43,10 @@ class Keyed(NamedTuple):
 
     @classmethod
     def end_to_end(cls, parts: Iterable[Keyed]) -> Keyed:
-        """Return all records, which are not in order of keys any more."""
+        """Return all records, no longer in order of keys."""
         keys, ids, sets = zip(*parts)
-        return cls(
-            np.concatenate(keys), [id_ for some in ids for id_ in some], Ragged.end_to_end([*sets])
-        )
+        all_ids = [id_ for some in ids for id_ in some]
+        return cls(np.concatenate(keys), all_ids, Ragged.end_to_end([*sets]))
 
 
 def write_run(file: BinaryIO, records: Keyed) -> int:
@@ -62,20 +61,19 @@ def write_run(file: BinaryIO, records: Keyed) -> int:
 
 
 class Run(NamedTuple):
-    """keys: uint64 (n,), ascending; sizes: uint32 (n,), of the sets; lengths: uint32 (n,), of ids
-    in bytes; kind: of tokens; weighted: whether there are weights; start: where the head ends."""
+    """A run of n records in a file."""
 
     file: BinaryIO
-    keys: np.ndarray
-    sizes: np.ndarray
-    lengths: np.ndarray
-    kind: np.dtype
+    keys: np.ndarray  # uint64 (n,), ascending
+    sizes: np.ndarray  # uint32 (n,), of the sets
+    lengths: np.ndarray  # uint32 (n,), of the ids in bytes
+    kind: np.dtype  # of tokens
     weighted: bool
-    start: int
+    start: int  # the end of the head
 
     @classmethod
     def all_of(cls, file: BinaryIO) -> Iterator[Run]:
-        """The runs of a file, in order."""
+        """Yield the runs of a file, in order."""
         while True:
             try:
                 keys, sizes, lengths, kind, weighted = pickle.load(file)
@@ -94,11 +92,14 @@ class Run(NamedTuple):
         return self.weights_start + _sum(self.sizes) * _WEIGHTS.itemsize * self.weighted
 
     def between(self, first: int, last: int) -> Keyed | None:
-        """The records with keys from `first` to `last`; None if there are none."""
+        """Return the records with keys from `first` to `last`; None if there are none."""
         low, high = np.searchsorted(self.keys, np.array([first, last + 1], np.uint64)).tolist()
         if low == high:
             return None
-        offsets, bounds = (_ends(each[low:high]) for each in (self.sizes, self.lengths))
+        offsets, bounds = (
+            np.append(0, np.cumsum(each[low:high], dtype=np.int64))
+            for each in (self.sizes, self.lengths)
+        )
         before, count = _sum(self.sizes[:low]), int(offsets[-1])
         values = self._column(self.start, self.kind, before, count).astype(np.uint64)
         weights = None
@@ -118,12 +119,8 @@ def _sum(counts: np.ndarray) -> int:
     return int(counts.sum(dtype=np.int64))
 
 
-def _ends(counts: np.ndarray) -> np.ndarray:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
-
-
 def files_for(partitions: int, jobs: int) -> int:
-    """How many files each mapper writes: a power of two, and some for each reducer if possible.
+    """Return how many files each mapper writes: a power of two, and several a reducer.
 
     >>> files_for(1, 1), files_for(1, 8)
     (4, 16)
@@ -135,58 +132,52 @@ def files_for(partitions: int, jobs: int) -> int:
     return min(max(FILES * partitions, 1 << (2 * jobs - 1).bit_length()), most)
 
 
-class BucketWriter:
-    """The records of one mapper, a file for each partition of the keys.
+def write_buckets(records: Iterable[tuple[Batch, Ragged]], files: Sequence[BinaryIO]) -> int:
+    """Write records at each of their keys (rows), a file for each partition; return the bytes."""
+    held: list[tuple[Batch, Ragged]] = []
+    size = written = 0
+    for batch, keys in records:
+        held.append((batch, keys))
+        size += int(np.dot(record_bytes(batch.sets.sizes, lengths_of(batch.ids)), keys.sizes))
+        if size >= RUN_BYTES:
+            written += _write_runs(held, files)
+            size = 0
+    return written + (_write_runs(held, files) if held else 0)
 
-    written: how many bytes of records.
-    """
 
-    def __init__(self, files: Sequence[BinaryIO]):
-        self.files = files
-        self.written = 0
-        self._held: list[tuple[Batch, Ragged]] = []
-        self._size = 0
-
-    def add(self, batch: Batch, keys: Ragged) -> None:
-        """Each record at each of its keys (a row of `keys`)."""
-        self._held.append((batch, keys))
-        self._size += int(np.dot(record_bytes(batch.sets.sizes, lengths_of(batch.ids)), keys.sizes))
-        if self._size >= RUN_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what is held."""
-        if not self._held:
-            return
-        ids = [id_ for batch, _ in self._held for id_ in batch.ids]
-        sets = Ragged.end_to_end([batch.sets for batch, _ in self._held])
-        keys = Ragged.end_to_end([keys for _, keys in self._held])
-        weights = record_bytes(sets.sizes, lengths_of(ids))
-        narrowest = np.min_scalar_type(int(sets.values.max(initial=0)))
-        sets = Ragged(sets.values.astype(narrowest), sets.offsets, sets.weights)
-        self._held, self._size = [], 0
-        owner = np.repeat(np.arange(len(keys)), keys.sizes)
-        parts = keys.values & np.uint64(len(self.files) - 1)
-        order = np.lexsort((keys.values, parts))
-        bounds = np.searchsorted(parts[order], np.arange(len(self.files) + 1)).tolist()
-        for file, start, stop in zip(self.files, bounds, bounds[1:]):
-            mine = order[start:stop]
-            for low, high in chunks(weights[owner[mine]], RUN_BYTES):
-                some = mine[low:high]
-                records = owner[some]
-                names = [ids[i] for i in records.tolist()]
-                run = Keyed(keys.values[some], names, sets.take(records))
-                self.written += write_run(file, run)
+def _write_runs(held: list[tuple[Batch, Ragged]], files: Sequence[BinaryIO]) -> int:
+    ids = [id_ for batch, _ in held for id_ in batch.ids]
+    sets = Ragged.end_to_end([batch.sets for batch, _ in held])
+    keys = Ragged.end_to_end([keys for _, keys in held])
+    held.clear()
+    weights = record_bytes(sets.sizes, lengths_of(ids))
+    narrowest = np.min_scalar_type(int(sets.values.max(initial=0)))
+    sets = Ragged(sets.values.astype(narrowest), sets.offsets, sets.weights)
+    owner = np.repeat(np.arange(len(keys)), keys.sizes)
+    parts = keys.values & np.uint64(len(files) - 1)
+    order = np.lexsort((keys.values, parts))
+    bounds = np.searchsorted(parts[order], np.arange(len(files) + 1)).tolist()
+    written = 0
+    for file, start, stop in zip(files, bounds, bounds[1:]):
+        mine = order[start:stop]
+        for low, high in chunks(weights[owner[mine]], RUN_BYTES):
+            some = mine[low:high]
+            rows = owner[some]
+            run = Keyed(keys.values[some], [ids[i] for i in rows.tolist()], sets.take(rows))
+            written += write_run(file, run)
+    return written
 
 
 def buckets_of(
     paths: Sequence[Path],
     counters: Counters,
     read_bytes: int = READ_BYTES,
-    passed: Callable[[float], None] = lambda _: None,
+    passed: Callable[[int], None] = lambda _: None,
 ) -> Iterator[BucketBatch | SpilledBucket]:
-    """The buckets of a partition, from the files of all mappers: many at a time, or a large one in
-    a file, which is gone with the next step.  passed: is called with the share that is done.
+    """Yield the buckets of a partition, from all mappers' files: many at a time, or a large one.
+
+    A large one is in a file, which is removed with the next step.  `passed` is called with the
+    bytes of input that are done, which add up to the sizes of the files.
     """
     counters.add(SHARED_BUCKETS, 0)
     with ExitStack() as stack:
@@ -195,7 +186,7 @@ def buckets_of(
         if not runs:
             return
         keys, sizes = _buckets(runs, counters)
-        whole = int(sizes.sum())
+        scale = sum(path.stat().st_size for path in paths) / int(sizes.sum())
         for low, high in chunks(sizes, read_bytes):
             first, last = int(keys[low]), int(keys[high - 1])
             if sizes[low] > read_bytes:
@@ -203,11 +194,11 @@ def buckets_of(
             else:
                 records = Keyed.end_to_end(filter(None, (run.between(first, last) for run in runs)))
                 yield from in_batches(records.keys, np.arange(len(records.keys)), *records[1:])
-            passed(int(sizes[low:high].sum()) / whole)
+            passed(round(int(sizes[low:high].sum()) * scale))
 
 
 def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarray]:
-    """The keys (uint64, ascending) of all buckets, and how many bytes each takes (int64)."""
+    """Return the keys (uint64, ascending) of all buckets, and the bytes that each takes (int64)."""
     keys = np.concatenate([run.keys for run in runs])
     weights = np.concatenate([record_bytes(run.sizes, run.lengths) for run in runs])
     order = np.argsort(keys)
@@ -220,7 +211,7 @@ def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarra
 
 
 def _spilled(runs: list[Run], key: int, counters: Counters) -> Iterator[SpilledBucket]:
-    """The large bucket of a key, as lines."""
+    """Yield the large bucket of a key, as lines."""
     with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
         for records in filter(None, (run.between(key, key) for run in runs)):
             own = Ragged(records.keys, np.arange(len(records.keys) + 1))

@@ -1,15 +1,13 @@
 """job.py: the stages as jobs of mrjob, in one process, in several, or on Hadoop.
 
 In: files, of this machine or of a cluster.
-Out: pair lines, or what a decision leaves, on stdout or in a folder of the cluster.
+Out: pair lines, on stdout or in a folder of the cluster.
 May import: as `engines`.
 
-Some of mrjob's runners are on this machine and one is on Hadoop, so this engine takes from `local`
-and from `hadoop` what they have in common with them; those do not know it.
+It also uses what its runners have in common with `local` and `hadoop`.
 
-mrjob 0.7.4 imports `pipes` and `distutils`, which Python 3.12 and later lack, for three small
-things: `pipes.quote`, `find_executable` and `LooseVersion`.  `provide_dropped_modules` provides
-these, and changes nothing where the real modules are there, or those of setuptools.
+mrjob 0.7.4 imports `pipes.quote`, and `find_executable` and `LooseVersion` of `distutils`, which
+Python 3.12 and later lack.  `provide_dropped_modules` provides them if they are missing.
 """
 
 import importlib
@@ -21,7 +19,7 @@ from types import ModuleType
 
 
 def loose_version(text: str = "") -> list:
-    """A version as distutils compared it: runs of digits as numbers, the rest as text.
+    """Split a version as distutils compared it: digits as numbers, the rest as text.
 
     >>> loose_version("2.7.10") > loose_version("2.7.9rc1") > loose_version("2.7")
     True
@@ -31,7 +29,7 @@ def loose_version(text: str = "") -> list:
 
 
 def _provide(name: str, **contents: object) -> None:
-    """Make `import name` work, with these contents, where it does not."""
+    """Make `import name` work, with these contents, if it does not."""
     try:
         importlib.import_module(name)
     except ImportError:
@@ -44,10 +42,8 @@ def _provide(name: str, **contents: object) -> None:
 
 
 def provide_dropped_modules() -> None:
-    """To be called before mrjob is imported."""
+    """Provide what Python dropped; call this before mrjob is imported."""
     _provide("pipes", quote=shlex.quote)
     _provide("distutils")
-    _provide(
-        "distutils.spawn", find_executable=lambda name, path=None: shutil.which(name, path=path)
-    )
+    _provide("distutils.spawn", find_executable=shutil.which)
     _provide("distutils.version", LooseVersion=loose_version)

@@ -1,11 +1,10 @@
-"""The job of job.py as mrjob knows it: its options, its steps, and what a task does.
+"""The MRJob class of job.py: its options, its steps, and its tasks.
 
 mrjob brings each task its lines, and sorts in between.  The stages work in bulk, so a task reads
-and writes blocks of lines itself, instead of having mrjob call it for each of them; a reducer
-finds the buckets itself.
+and writes blocks of lines itself, instead of being called by mrjob for each line.
 
-A task is job.py again, with the options of its job.  With --count-tokens, it is the job that counts
-in how many records each token is, for the --counts of the main job.
+A task is job.py again, with the options of its job.  With --count-tokens, the job counts tokens for
+the --counts of the main job.
 """
 
 from __future__ import annotations
@@ -25,24 +24,25 @@ from neardup.engines.mrjob.mrjob_runners import with_plain_names
 from neardup.engines.pipe import input_blocks
 from neardup.options.settings import settings_before_counts, with_input
 from neardup.options.table import OPTIONS, Options, attribute
-from neardup.runtime.counters import SHUFFLED, Counters
+from neardup.runtime.counters import Counters
 from neardup.runtime.errors import UsageError
+from neardup.runtime.summary import SHUFFLED
 from neardup.stages.pairs import dedup_pairs, map_records
 from neardup.stages.phases import lines_in_blocks, reduce_either
 from neardup.stages.token_counting import map_counts, order_counts, sum_counts
 
 GROUP = "neardup"  # of the counters
 RUNNERS = ("inline", "local", "hadoop")
-AS_HADOOP_SAYS = ("…", "...")  # which prints ? for most characters, by its locale
-SENT_ALONG = ("--counts", "--input-files")  # files that every task has
+AS_HADOOP_SAYS = ("…", "...")  # Hadoop prints ? for most characters in some locales
+SENT_ALONG = ("--counts", "--input-files")  # files that are sent to all tasks
 ELSEWHERE = ("--rounds", "--removed")  # options of the other engines
 COUNT_TOKENS = "--count-tokens"
 
 
 class NearDuplicates(MRJob):
-    """The pairs, each of one bucket; then each pair once, even where an id comes twice."""
+    """Finds pairs in buckets, and then reduces them to distinct ones, if ids are repeated."""
 
-    SCRIPT = ""  # job.py, and what it does where it is no task: see `mrjob_launcher`
+    SCRIPT = ""  # job.py and, if it is not a task, its function: see `mrjob_launcher`
     LAUNCH: Callable[[NearDuplicates], None]
     DIRS = ["neardup"]
     kept = ""  # numpy's archive on the cluster, if it is kept there
@@ -50,7 +50,7 @@ class NearDuplicates(MRJob):
 
     @classmethod
     def mr_job_script(cls) -> str:
-        """What mrjob ships to tasks, and runs there; `DIRS` are beside it."""
+        """Return the script that mrjob ships to tasks; `DIRS` are beside it."""
         return cls.SCRIPT
 
     def configure_args(self) -> None:
@@ -65,15 +65,15 @@ class NearDuplicates(MRJob):
         for flag in ELSEWHERE:
             if any(word.partition("=")[0] == flag for word in args):
                 raise UsageError(f"{flag} is not for job.py; use ./run_local.sh or ./run_hadoop.sh")
-        self._cl_args = shipping.with_value(args)  # which mrjob parses once more
+        self._cl_args = shipping.with_value(args)  # mrjob parses them again
         super().load_args(with_plain_names(self._cl_args))
         if self.options.ship_numpy is not None:
             there = {"PYTHONPATH": shipping.NUMPY}
             self.options.cmdenv = combine_envs(there, self.options.cmdenv)
         for flag in OPTIONS:
-            # What argparse makes of --flag=--.
+            # argparse turns --flag=-- into an empty list.
             if getattr(self.options, attribute(flag)) in ([], [[]]):
-                raise UsageError(f"{flag}: '--' is no value")
+                raise UsageError(f"{flag}: '--' is not a value")
         if self.options.runner not in (None, *RUNNERS):
             use = ", ".join(f"-r {runner}" for runner in RUNNERS)
             raise UsageError(
@@ -83,7 +83,7 @@ class NearDuplicates(MRJob):
         if not self.on_cluster():
             self.options.read_logs = False  # the launcher has a task's message
             if self.options.bootstrap_mrjob is None:
-                self.options.bootstrap_mrjob = False  # tasks here have it, and need no copy
+                self.options.bootstrap_mrjob = False  # tasks on this machine have it
         asked = Options.of(self.options)
         self.settings = settings_before_counts(asked)
         self.asked = with_input(asked)
@@ -93,11 +93,11 @@ class NearDuplicates(MRJob):
         return self.options.runner == "hadoop"
 
     def elsewhere(self, name: str) -> bool:
-        """Whether it is a file of the cluster."""
+        """Return whether this is the name of a file on the cluster."""
         return self.on_cluster() and is_uri(name)
 
     def dirs(self) -> list[str]:
-        return super().dirs() if self.on_cluster() else []  # the launcher says where it is
+        return super().dirs() if self.on_cluster() else []  # the launcher sets PYTHONPATH
 
     def archives(self) -> list[str]:
         version = self.options.ship_numpy
@@ -110,10 +110,10 @@ class NearDuplicates(MRJob):
         return {**super().jobconf(), **kept}
 
     def run_job(self) -> None:
-        """What mrjob calls where this is no task."""
+        """Launch the job; mrjob calls this if this process is not a task."""
         type(self).LAUNCH(self)
 
-    # What a task does: all its input at once.
+    # The tasks, each on all its input at once.
 
     def steps(self) -> list[MRStep]:
         if self.options.count_tokens:

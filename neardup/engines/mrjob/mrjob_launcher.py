@@ -1,6 +1,6 @@
-"""job.py where it is not a task: check the options, run the jobs, and sum up.
+"""The launcher of job.py: check the options, run the jobs, and print the summary.
 
-Where a scheme asks how rare tokens are, another job counts them first.
+If the scheme needs token counts, another job counts them first.
 """
 
 import glob
@@ -19,7 +19,7 @@ from neardup.engines.hadoop.folders import claimed, kept_on_cluster
 from neardup.engines.hadoop.shipping import ARCHIVES, FLAG, check_version, numpy
 from neardup.engines.hadoop.sizes import File, listed
 from neardup.engines.hadoop.watching import first_message, for_nodes
-from neardup.engines.local.workers import STDIN, working_folder
+from neardup.engines.local.workers import working_folder
 from neardup.engines.mrjob import mrjob_runners
 from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP, NearDuplicates
 from neardup.options.settings import counts_first
@@ -40,10 +40,10 @@ def main(script: str) -> int:
 
 class Launcher:
     def __init__(self, typed: NearDuplicates):
-        """The job that was `typed` is not run itself; others have its options."""
+        """`typed` has the options of the jobs to run, and is not run itself."""
         self.typed, self.how, self.settings = typed, typed.options, typed.settings
         self.on_cluster = typed.on_cluster()
-        self.files: list[File] = []  # with their sizes, on a cluster
+        self.files: list[File] = []  # on a cluster
         self.runners: list[Any] = []  # one for each job
 
     def run(self) -> None:
@@ -53,11 +53,11 @@ class Launcher:
         with working_folder(how.local_tmp_dir) as folder:
             how.local_tmp_dir = os.path.abspath(folder)
             if glob.has_magic(how.local_tmp_dir):
-                message = "mrjob takes it for a pattern; set TMPDIR to another folder"
+                message = "mrjob takes it as a pattern; set TMPDIR to another folder"
                 raise StageError(f"{how.local_tmp_dir}: {message}")
             old, new = how.against or [], how.args or ["-"]
             given = mrjob_runners.Given.of(old, new, self.typed.elsewhere)
-            self.given = given.with_copy(self.typed.stdin, self.working_file(STDIN))
+            self.given = given.with_copy(self.typed.stdin, self.working_file("stdin"))
             self.unchanged = Unchanged(self.names(elsewhere=False))
             if self.on_cluster:
                 with claimed([how.output_dir] if how.output_dir else []):
@@ -66,7 +66,7 @@ class Launcher:
                 counts = self.on_this_machine()
             if len(self.runners) > 1:
                 self.unchanged.check()
-        judged(counts, self.settings.max_bad)  # when all that there is has been written
+        judged(counts, self.settings.max_bad)  # after everything is written
 
     def check(self) -> None:
         how = self.how
@@ -77,13 +77,13 @@ class Launcher:
                 f"--output {how.output}: job.py prints pairs and links; type: ./{line}"
             )
         if how.input_files is not None:
-            raise UsageError("--input-files is for tasks, and job.py makes it by itself")
+            raise UsageError("--input-files is for tasks; job.py makes it by itself")
         if how.ship_numpy is not None and not self.on_cluster:
             raise UsageError(f"{FLAG} is for the nodes of a cluster: -r hadoop")
         check_version(how.ship_numpy)
 
     def names(self, elsewhere: bool) -> list[str]:
-        """Of the files of the cluster, or of this machine."""
+        """Return the files on the cluster, or those on this machine."""
         names = [name for some in self.given for name in some]
         return [name for name in names if self.typed.elsewhere(name) == elsewhere]
 
@@ -91,7 +91,10 @@ class Launcher:
         counters = Counters("job")
         self.files = self.files_there()
         if self.how.ship_numpy is not None:
-            self.keep_numpy()
+            with self.typed.make_runner() as runner:
+                if ARCHIVES not in runner._opts["jobconf"]:  # which has one value
+                    archive = numpy(self.how.ship_numpy)
+                    self.typed.kept = kept_on_cluster(archive, runner.get_hadoop_bin())
         counters.promise = self.run_all()
         if len(self.runners) > 1:
             check_unchanged(self.files, self.files_there())
@@ -103,27 +106,18 @@ class Launcher:
         return counters.counts
 
     def files_there(self) -> list[File]:
-        """All files, with their sizes."""
+        """Return all files with their sizes."""
         here = [File(name, os.path.getsize(name)) for name in self.names(elsewhere=False)]
         with self.typed.make_runner() as runner:
             return [*here, *listed(self.names(elsewhere=True), runner.get_hadoop_bin())]
 
-    def keep_numpy(self) -> None:
-        """Have all jobs take numpy from one copy on the cluster, if it can be kept there."""
-        with self.typed.make_runner() as runner:
-            if ARCHIVES not in runner._opts["jobconf"]:  # which has one value
-                archive = numpy(self.how.ship_numpy)
-                self.typed.kept = kept_on_cluster(archive, runner.get_hadoop_bin())
-
     def on_this_machine(self) -> Mapping[str, int]:
-        """Tasks put their reports, and on failure their messages, below the folder of the run."""
+        """Run the jobs; their tasks write reports and messages below the folder of the run."""
         folder = self.how.local_tmp_dir
         os.environ["NEARDUP_REPORT"] = folder
-        beside = os.path.dirname(self.typed.mr_job_script())
-        path = f"{beside}:{os.environ.get('PYTHONPATH', '')}"
+        path = f"{os.path.dirname(self.typed.SCRIPT)}:{os.environ.get('PYTHONPATH', '')}"
         os.environ["PYTHONPATH"] = path.rstrip(":")
-        mrjob_runners.unpack_in_blocks()
-        mrjob_runners.end_tasks_with_workers()
+        mrjob_runners.adapt_local_runners()
         self.run_all()
         self.say(summarize(folder))
         return counts_in(folder)
@@ -135,10 +129,8 @@ class Launcher:
     def working_file(self, name: str) -> Path:
         return Path(self.how.local_tmp_dir, name)
 
-    # The jobs: the main one, and before it the one that counts tokens, if its scheme asks for it.
-
     def run_all(self) -> str:
-        """The promise of the main job."""
+        """Run the main job, after one that counts tokens if needed, and return its promise."""
         flags = [f"--input={self.typed.asked.input}"] if self.typed.asked.input else []
         if counts_first(self.typed.asked):
             flags += [f"--counts={self.count_tokens(flags)}", "--own-counts"]
@@ -155,7 +147,7 @@ class Launcher:
         return job.settings.promise
 
     def count_tokens(self, flags: list[str]) -> Path:
-        """A file for --counts."""
+        """Run the job that counts tokens, and return a file for --counts."""
         job = self.another([COUNT_TOKENS, *flags])
         job.options.output_dir = job.options.step_output_dir = None
         job.options.cat_output = True
@@ -164,23 +156,23 @@ class Launcher:
             job.sandbox(stdout=file, stderr=job.stderr)
             self.run_one(job, str(counts))
         with counts.open("rb") as file:
-            # mrjob's runners on this machine have several reducers, whatever the job asks for.
+            # mrjob's local runners use several reducers, whatever the job asks for.
             lines = list(order_counts(sorted(sum_counts(sorted(file)))))
         counts.write_bytes(b"".join(lines))
         return counts
 
     def another(self, flags: list[str]) -> NearDuplicates:
-        """A job of the same input."""
+        """Make a job on the same input."""
         job = NearDuplicates([*flags, *self.typed._cl_args])
         job.options.local_tmp_dir = self.how.local_tmp_dir
         job.kept = self.typed.kept
         names = [*self.given.old, *self.given.new]
-        # mrjob on this machine takes each name for a pattern.
+        # mrjob on this machine takes each name as a pattern.
         job.options.args = names if self.on_cluster else [glob.escape(name) for name in names]
         return job
 
     def run_one(self, job: NearDuplicates, name: str = STANDARD_OUTPUT) -> None:
-        """`name`, of where the output goes, is for messages; StageError with what a task said."""
+        """Run a job whose output goes to `name`; StageError with the message of a task."""
         with job.make_runner() as runner:
             self.runners.append(runner)
             if self.on_cluster:
@@ -199,7 +191,7 @@ class Launcher:
                 write_to(job.stdout, runner.cat_output(), name)
 
     def seen(self, runner: Any, name: str) -> list[str]:
-        """The names of a file, or of those that a pattern stands for, as tasks know them."""
+        """Return the names in tasks of a file, or of those that match a pattern."""
         if self.typed.elsewhere(name):
             return sorted(runner.fs.ls(name))
         return [runner._upload_mgr.add(name) if self.on_cluster else name]
@@ -211,4 +203,4 @@ class Launcher:
         application = steps[-1].get("application_id", "") if steps else ""
         reason = first_message(application, runner.get_hadoop_bin()[0])
         reason = for_nodes(reason, "type --ship-numpy, or --python-bin PATH of one that has it")
-        return reason.removeprefix("job.py: ") or "the job failed; Hadoop said why above"
+        return reason.removeprefix("job.py: ") or "the job failed; see Hadoop's messages above"

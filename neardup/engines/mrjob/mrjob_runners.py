@@ -1,4 +1,4 @@
-"""What mrjob's runners lack: on this machine, on a cluster, and for the files of a job."""
+"""Additions to mrjob's runners: decompression, signals, cluster properties, and input files."""
 
 from __future__ import annotations
 
@@ -23,26 +23,15 @@ from neardup.runtime.program import FAILED
 from neardup.stored.index_manifest import refuse_indexes
 
 
-def unpack_in_blocks() -> None:
-    """Compressed files are read as everywhere here: all their parts, in blocks, or an error.
+def adapt_local_runners() -> None:
+    """Decompress files in blocks, and end tasks with their workers.
 
-    mrjob's own way takes the first part of a file for all of it, a damaged one for a short one, and
-    as much memory as a kilobyte may unpack to.
+    mrjob itself reads only the first part of a compressed file, truncates a damaged one silently,
+    and takes any amount of memory.  Its local runner ends workers by SIGTERM; a worker that exits
+    by an exception kills the task that it waits for.  Ctrl-C is left to the launcher.
     """
-
-    def decompress(_: IO[bytes], path: str) -> Iterator[bytes]:
-        return unpacked(path)
-
     simulated_hadoop: Any = importlib.import_module("mrjob.sim")
-    simulated_hadoop.decompress = decompress
-
-
-def end_tasks_with_workers() -> None:
-    """The local runner forks workers, and ends them with SIGTERM: so they must end their tasks.
-
-    A worker that leaves by an exception kills the task that it waits for.  Ctrl-C is for the
-    launcher, which ends the workers then.
-    """
+    simulated_hadoop.decompress = lambda _, path: unpacked(path)
 
     def end(*_: object) -> None:
         sys.exit(FAILED)
@@ -56,9 +45,9 @@ def end_tasks_with_workers() -> None:
 
 
 def with_plain_names(arguments: list[str]) -> list[str]:
-    """What stands behind `--` as names that no parser takes for options.
+    """Turn the names after `--` into names that do not look like options.
 
-    Between Python 3.7 and 3.12, `parse_intermixed_args` forgets the `--`.
+    From Python 3.7 to 3.12, `parse_intermixed_args` drops the `--`.
 
     >>> with_plain_names(["-q", "--", "a", "-x", "-"])
     ['-q', 'a', './-x', '-']
@@ -70,9 +59,9 @@ def with_plain_names(arguments: list[str]) -> list[str]:
 
 
 def message_of_a_task(folder: str) -> str:
-    """The message of the task that failed, from the `stderr` files below a folder; "" if none.
+    """Return the message of a failed task, from the `stderr` files below a folder.
 
-    That is the one line that `runtime.program` writes, and otherwise all that is not a counter.
+    It is the line that `runtime.program` writes, or else everything but counters.
     """
     said = []
     for path in sorted(Path(folder).rglob("stderr")):
@@ -85,7 +74,7 @@ def message_of_a_task(folder: str) -> str:
 
 
 def fit(runner: Any, settings: Settings, files: list[File]) -> None:
-    """Set all that neither -D nor mrjob.conf sets, before a runner (HadoopJobRunner) runs."""
+    """Set the properties of a HadoopJobRunner that neither -D nor mrjob.conf sets."""
     compat: Any = importlib.import_module("mrjob.compat")
     given = runner._opts["jobconf"]
     lines = sizes.line_bytes(files, settings)
@@ -96,7 +85,7 @@ def fit(runner: Any, settings: Settings, files: list[File]) -> None:
         REDUCERS: sizes.reducers_for(lines),
     }
     runner._opts["jobconf"] = {
-        # Some have other names in other versions.
+        # Some have other names in other versions of Hadoop.
         **{name: wanted[name] for name in wanted if compat.jobconf_from_dict(given, name) is None},
         **given,
     }
@@ -104,7 +93,7 @@ def fit(runner: Any, settings: Settings, files: list[File]) -> None:
 
 @contextmanager
 def ending_its_job(runner: Any) -> Iterator[None]:
-    """Kill the job on the cluster if the block ends early; mrjob would let it go on."""
+    """Kill the job on the cluster if the block fails; mrjob would let it go on."""
     job = Job([], runner.get_hadoop_bin())
 
     class Hear(logging.Handler):
@@ -115,7 +104,7 @@ def ending_its_job(runner: Any) -> Iterator[None]:
             job.said.append(line)
 
     log, hear = logging.getLogger("mrjob"), Hear()
-    if not log.isEnabledFor(logging.INFO):  # with --quiet, where nobody shows it
+    if not log.isEnabledFor(logging.INFO):  # with --quiet
         log.setLevel(logging.INFO)
     log.addHandler(hear)
     try:
@@ -135,10 +124,10 @@ class Given(NamedTuple):
 
     @classmethod
     def of(cls, old: Sequence[str], new: Sequence[str], elsewhere: Callable[[str], bool]) -> Given:
-        """Absolute names, but for `-` and what is `elsewhere`; of this machine no patterns.
+        """Make absolute names, without patterns, of all but `-` and names that are `elsewhere`.
 
-        A file of this machine that is named twice has two names, as /data/a.txt and /data/./a.txt.
-        UsageError and StageError for what cannot be read.
+        A file that is named twice gets two names, as /data/a.txt and /data/./a.txt.  UsageError or
+        StageError for what cannot be read.
         """
         refuse_indexes([*old, *new])
         if [*old, *new].count("-") > 1:
@@ -163,7 +152,7 @@ class Given(NamedTuple):
         return cls(found(old), found(new))
 
     def with_copy(self, stdin: IO[bytes], copy: Path) -> Given:
-        """The same with a copy of standard input, which jobs can read several times."""
+        """Replace `-` by a copy of standard input, which jobs can read several times."""
         if "-" not in [*self.old, *self.new]:
             return self
         with open(copy, "wb") as file:

@@ -4,8 +4,8 @@ In: files on any file system that Spark reads, or a DataFrame.
 Out: a folder of pair lines there, or a DataFrame of pairs.
 May import: as `engines`.
 
-Spark moves rows of a mebibyte, (partition, block), some thousand of them; what is in a block only
-the stages know.  Nothing but this folder and `neardup.library.spark` imports pyspark.
+Spark moves rows of a mebibyte, (partition, block); only the stages know the content of a block.
+Only this folder and `neardup.library.spark` import pyspark.
 """
 
-INSTALL = "python3 -m pip install 'neardup-mapreduce[spark]'"
+INSTALL = "python3 -m pip install 'neardup[spark]'"

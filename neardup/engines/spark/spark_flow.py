@@ -5,9 +5,8 @@
     lines ── send_lines ~ shuffle ~ reduce ─┬─ ~ shuffle  ~ finish ── pairs
                                             └─ ~ one part ~ finish ── clusters, removed records
 
-In one application a second round costs no start, so keys come first by default.
-
-Columns of a DataFrame → lines of JSON → pairs as rows.
+A second round in one application needs no start, so keys come first by default.  A DataFrame of
+records is turned into lines of JSON, and pairs into rows.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from pyspark.sql import DataFrame, SparkSession, functions, types
 
 import neardup
 from neardup.engines.spark.spark_lines import lines_of_column
-from neardup.engines.spark.spark_tasks import ROW, Tasks, load
+from neardup.engines.spark.spark_tasks import ROW, Tasks, row
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
@@ -54,7 +53,7 @@ INTEGERS = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
 
 @contextmanager
 def in_a_line() -> Iterator[None]:
-    """StageError for whatever ends a job."""
+    """Raise StageError with a one-line reason if Spark fails in the block."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -62,13 +61,12 @@ def in_a_line() -> Iterator[None]:
 
 
 def reason(said: str) -> str:
-    r"""
+    r"""Return why Spark failed, in one line.
+
     >>> reason("Traceback …\nneardup.runtime.errors.StageError: a.txt: line 3: no shingles: 'd'\n")
     "a.txt: line 3: no shingles: 'd'"
     >>> reason("ModuleNotFoundError: No module named 'numpy'")
     "the executors' Python has no numpy; name one that has numpy and pyarrow: --python PATH"
-    >>> reason('java.io.IOException: Cannot run program "python3.9": error=2, No such file or …')
-    'the executors have no python3.9; name a Python of theirs: --python PATH'
     """
     if found := OURS.search(said):
         return found[1]
@@ -77,50 +75,42 @@ def reason(said: str) -> str:
     if found := NO_FILE.search(said):
         return f"{found[1]}: no such file"
     if found := NO_CODEC.search(said):
-        return f"this Spark cannot unpack {found[1] or found[2]}; pack the input as .gz or .bz2"
+        return f"this Spark cannot decompress {found[1] or found[2]}; use .gz or .bz2"
     causes = CAUSE.findall(said)
     first = next(filter(None, said.splitlines()), "")
     return f"Spark gave up: {causes[-1] if causes else first}"
 
 
 def without_python(said: str, how: str) -> str:
-    """Why the executors' Python runs none of our tasks, and how to name another one; or "".
-
-    >>> said = "Python in worker has different version: 3.9 than that in driver: 3.11, PySpark …"
-    >>> without_python(said, "-p X")
-    "the executors' Python is 3.9, and the one here 3.11; name one of the same version: -p X"
-    """
+    """Return why the executors' Python cannot run our tasks, with advice; "" for other reasons."""
     if found := NO_PACKAGE.search(said):
-        return (
-            f"the executors' Python has no {found[1]}; name one that has numpy and pyarrow: {how}"
-        )
-    if found := OTHER_VERSION.search(said):
+        why = f"the executors' Python has no {found[1]}; name one that has numpy and pyarrow"
+    elif found := OTHER_VERSION.search(said):
         there, here = found.groups()
-        return (
-            f"the executors' Python is {there}, and the one here {here}; name one of the same "
-            f"version: {how}"
-        )
-    if found := NO_PROGRAM.search(said):
-        return f"the executors have no {found[1]}; name a Python of theirs: {how}"
-    return ""
+        why = f"the executors' Python is {there}, and the one here {here}; name one of this version"
+    elif found := NO_PROGRAM.search(said):
+        why = f"the executors have no {found[1]}; name a Python of theirs"
+    else:
+        return ""
+    return f"{why}: {how}"
 
 
 def ship(context: SparkContext) -> None:
-    """Have every executor import this very package, once for a SparkContext."""
+    """Let all executors import this very package, once for a SparkContext."""
     if any(name.endswith(f"/{PACKAGE}") for name in context.listFiles):
         return
     folder = tempfile.mkdtemp(prefix="neardup.")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     home = Path(neardup.__file__).parent
-    with zipfile.ZipFile(Path(folder, PACKAGE), "w", zipfile.ZIP_DEFLATED) as archive:
-        for module in sorted(home.rglob("*.py")):  # without what Python has compiled
-            name = zipfile.ZipInfo(str(module.relative_to(home.parent)))  # the same every time
-            archive.writestr(name, module.read_bytes())
-    context.addPyFile(str(Path(folder, PACKAGE)))
+    path = Path(folder, PACKAGE)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        for module in sorted(home.rglob("*.py")):
+            archive.write(module, module.relative_to(home.parent))
+    context.addPyFile(str(path))
 
 
 class Reports(AccumulatorParam[list]):
-    """The reports of the tasks of the last stage, of which Spark hears each once."""
+    """The reports of the last stage's tasks, which Spark adds up once for each task."""
 
     def zero(self, value: list) -> list:
         return []
@@ -139,9 +129,9 @@ class SparkJob:
         self._later = spark.sparkContext.accumulator([], Reports())
 
     def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
-        """Blocks of lines (`value`, binary), each without its last line end: what --output says.
+        """Return the answer in blocks of lines (`value`, binary), without their last line ends.
 
-        With two rounds the first one is carried out here.
+        With two rounds, this call carries out the first one.
         """
         tasks = self.tasks
         shared = self._shared_keys(lines) if rounds == 2 else lambda: None  # all keys have lines
@@ -151,33 +141,33 @@ class SparkJob:
         return found.mapInArrow(tasks.finish(self._later.add), VALUE)
 
     def kept(self, lines: DataFrame, new: DataFrame, rounds: int) -> DataFrame:
-        """The new lines that are kept; which ones are removed is found here."""
-        places = [row.value for row in self.answer(lines, rounds).collect()]
+        """Return the new lines that are kept; this call finds the removed ones."""
+        places = [found.value for found in self.answer(lines, rounds).collect()]
         gone = np.frombuffer(b"".join(places), "<u8").astype(np.uint64)
         everywhere = self.spark.sparkContext.broadcast(gone)
         keep = self.tasks.keep(lambda: everywhere.value, self._later.add)
         return new.mapInArrow(keep, VALUE)
 
     def reports(self) -> list[dict]:
-        """What the tasks have counted, once all pairs have been asked for, each of them once."""
+        """Return the counts of all tasks, after all pairs have been requested once."""
         return [json.loads(report) for report in [*self._first, *self._later.value]]
 
     def _shared_keys(self, lines: DataFrame) -> Callable[[], BloomFilter | None]:
         tasks = self.tasks
         sent = lines.mapInArrow(tasks.send_keys, ROW).repartitionById(tasks.key_parts, "part")
         parts: list[bytes] = []
-        for row in sent.mapInArrow(tasks.share_keys, ROW).collect():
-            parts += [row.block] if row.report is None else []
-            self._first += [] if row.report is None else [row.report]
+        for found in sent.mapInArrow(tasks.share_keys, ROW).collect():
+            parts += [found.block] if found.report is None else []
+            self._first += [] if found.report is None else [found.report]
         keys = shared_keys(b"".join(parts), self.settings)
         everywhere = self.spark.sparkContext.broadcast(keys)
         return lambda: everywhere.value
 
 
 def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
-    """These two columns, called as JSON lines have them by default.
+    """Return these two columns under the default names of JSON lines.
 
-    UsageError where there are no such columns, or where they hold something else.
+    UsageError for missing columns, or columns of other types.
     """
     for name in (id_, text):
         if name not in df.columns:
@@ -195,7 +185,7 @@ def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
 def pairs_of(
     df: DataFrame, options: Options, settings: Settings, partitions: int | None, rounds: int
 ) -> DataFrame:
-    """a, b, similarity: the pairs of what `id_and_text` gives; a and b have the type of its id."""
+    """Return (a, b, similarity) for the records of `id_and_text`; a and b have its id's type."""
     spark = df.sparkSession
     tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)
     value = functions.to_json(functions.struct(DEFAULT_ID, DEFAULT_TEXT))
@@ -208,14 +198,13 @@ def pairs_of(
 
 
 def check_python(context: SparkContext) -> None:
-    """StageError where the executors' Python cannot run our tasks: one of them, before all others.
+    """Run a task on the executors' Python; StageError if that fails.
 
-    By default a session takes the first python3 on the PATH of the executors, which may be another
-    one than that of the notebook.
+    By default a session uses the first python3 on the executors' PATH, not that of the notebook.
     """
     ship(context)
     try:
-        context.parallelize([0], 1).foreach(load)
+        context.parallelize([0], 1).foreach(row)  # whose module imports all packages
     except (PySparkException, Py4JError) as error:
         python = "sys.executable" if str(context.master).startswith("local") else "'PATH'"
         type_this = f"import os, sys; spark.stop(); os.environ['PYSPARK_PYTHON'] = {python}"
@@ -225,7 +214,7 @@ def check_python(context: SparkContext) -> None:
 
 
 def columns_of(batches: Iterable[Any]) -> Iterator[Any]:
-    """Blocks of pair lines → a, b, similarity."""
+    """Turn blocks of pair lines into columns a, b and similarity."""
     for batch in batches:
         for block in batch.column(0):
             fields = [line.split(b"\t") for line in block.as_py().split(b"\n")]

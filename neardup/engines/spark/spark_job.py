@@ -1,4 +1,4 @@
-"""What spark-submit runs for run_spark.sh: from files to a folder of pairs, and a summary."""
+"""The program that spark-submit runs: from files to a folder of pairs, and a summary."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def answer(spark: SparkSession, args: argparse.Namespace) -> None:
-    """Write OUTPUT, and the summary to stderr; StageError where the input could not be read."""
+    """Write OUTPUT, and the summary to stderr; StageError if the input cannot be read."""
     options = with_input(Options.of(args))
     counts = None
     if options.counts is not None:
@@ -61,7 +61,7 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     options = replace(options, counts=None, own_counts=False)
     reports = _carry_out(spark, args, options, settings, counts)
     none = _nothing(settings)
-    if reports:  # it took no time of its own
+    if reports:  # it took no time
         none.update((name, reports[0][name]) for name in ("stage", "started", "ended"))
     reports.append(none)
     lines = [*first_bad_lines(reports), describe(reports, whole=True, packed=True)]
@@ -76,7 +76,7 @@ def _carry_out(
     settings: Settings,
     counts: TokenCounts | None,
 ) -> list[dict]:
-    """The reports of all tasks; OUTPUT is whole, or is not there."""
+    """Write OUTPUT, whole or not at all, and return the reports of all tasks."""
     system, output = spark_lines.file_system(spark, args.output_folder)
     if system.exists(output):
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
@@ -101,14 +101,14 @@ def _carry_out(
             check_lines(*(counted.get(name, 0) for name in (READ, WRITTEN, REMOVED)))
             check_unchanged(before, spark_lines.states_of_files(spark, new))
     except BaseException as error:
-        if "PATH_ALREADY_EXISTS" not in str(error):  # else another run has made it meanwhile
+        if "PATH_ALREADY_EXISTS" not in str(error):  # which another run has made meanwhile
             system.delete(output, True)
         raise
     return job.reports()
 
 
 def _nothing(settings: Settings) -> dict:
-    """What the stages count of no input, so that a summary has every line."""
+    """Return the counts of the stages for no input, so that a summary has every line."""
     counters = Counters("mapper")
     list(map_records([], settings, counters))
     list(reduce_buckets([], settings, counters))

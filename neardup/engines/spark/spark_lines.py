@@ -1,8 +1,8 @@
-"""Lines as Spark reads them → blocks as the stages take them.
+"""Conversion of the lines that Spark reads to the blocks of the stages.
 
-The text source of Spark cuts files into lines as Hadoop does, and knows bytes, not letters: a line
-of it, cast to binary, is what the file holds.  Some thousand lines come to Python as one Arrow
-batch, whose bytes lie end to end: they are a block already, and no line is an object of its own.
+Spark's text source cuts files into lines as Hadoop does; a line, cast to binary, has the bytes of
+the file.  Python gets some thousand lines as one Arrow batch, whose contiguous bytes are a block
+already, so that no line becomes an object.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LINE = "concat(cast(value as binary), X'0A') as line"
-UNPACKED = (".gz", ".bz2")  # what Spark unpacks by a file's name, whatever else is installed
 
 
 def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
-    """The lines of files, folders and patterns; with each its file, and its split's bytes there."""
+    """Return the lines of files, folders and patterns, each with its file and its split's bytes."""
     return _text(spark, names).selectExpr(
         LINE,
         "_metadata.file_path as path",
@@ -37,9 +36,9 @@ def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
 
 
 def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str]) -> dict[str, int]:
-    """The place of the first line of each file, by its address; files in order of their names.
+    """Return the place of each file's first line, by its address, in order of names.
 
-    UsageError for one that is named twice.
+    UsageError for a file that is named twice.
     """
     files = [sorted(map(_address, _text(spark, names).inputFiles())) for names in (old, new)]
     twice = [*(set(files[0]) & set(files[1]))]
@@ -50,7 +49,7 @@ def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str])
 
 
 def states_of_files(spark: SparkSession, names: list[str]) -> list[tuple[str, int, int]]:
-    """(name, bytes, milliseconds of the last change) of each file."""
+    """Return (name, bytes, milliseconds of the last change) of each file."""
     states = []
     for name in map(unquote, _text(spark, names).inputFiles()):
         system, path = file_system(spark, name)
@@ -60,7 +59,7 @@ def states_of_files(spark: SparkSession, names: list[str]) -> list[tuple[str, in
 
 
 def file_system(spark: SparkSession, name: str) -> tuple[Any, Any]:
-    """The file system of Hadoop that has a file or folder, and its path there."""
+    """Return Hadoop's file system of a file or folder, and its path there."""
     context: Any = spark.sparkContext
     path = context._jvm.org.apache.hadoop.fs.Path(name)
     return path.getFileSystem(context._jsc.hadoopConfiguration()), path
@@ -73,16 +72,12 @@ def _text(spark: SparkSession, names: Sequence[str]) -> Any:
 
 
 def _address(uri: str) -> str:
-    """A file's address, of which Spark has two forms.
-
-    >>> _address("file:///data/a%20b.txt"), _address("file:/data/a%20b.txt")
-    ('file:/data/a%20b.txt', 'file:/data/a%20b.txt')
-    """
+    """Return file:/data/a.txt for file:///data/a.txt; Spark uses both."""
     return re.sub("^([A-Za-z0-9+.-]+:)/+", r"\1/", uri)
 
 
 def lines_of_column(values: DataFrame) -> DataFrame:
-    """The same of a column of strings called `value`, which are in no file."""
+    """Return the same columns for strings called `value`, which are in no file."""
     return values.selectExpr(LINE, "'' as path", "0L as start", "0L as length")
 
 
@@ -98,30 +93,29 @@ class _Split(NamedTuple):
         return unquote(self.path)
 
     def first(self, places: Mapping[str, int] | None) -> int:
-        """The place of its first line, where records travel with their places."""
+        """Return the place of its first line, if records are sent with places."""
         return NEW if places is None else places[_address(self.path)] + self.start
 
     def check(self, lines: int) -> None:
-        """StageError for more lines than bytes: then places would be those of the next split."""
+        """Raise StageError for more lines than bytes, whose places would be in the next split."""
         if self.path.endswith(".bz2") and lines > self.length:
             raise StageError(
-                f"{self.name}: a split of it has more lines than bytes, so that they cannot be "
-                "told apart from those of the next; make it one split, by --conf "
+                f"{self.name}: a split has more lines than bytes; make the file one split: --conf "
                 "spark.sql.files.maxPartitionBytes=1000000000000"
             )
 
     @property
     def line_prefix(self) -> str:
-        """As a message begins, up to the number of a line."""
+        """The start of a message, up to the number of a line."""
         at = f" from byte {self.start}" if self.start else ""
         return f"{self.name}{at}: line " if self.path else "line "
 
 
 class SplitRows(NamedTuple):
-    """Rows of a batch, `low` to `high`, that are of one split.
+    """Rows `low` to `high` of a batch, all of one split.
 
-    `number` is the first one's line in the split; `ends`, where each row of the batch begins and
-    ends in the bytes of all.
+    number: the line number of the first one in the split; ends: the offsets of the batch's rows in
+    its bytes.
     """
 
     split: _Split
@@ -132,18 +126,15 @@ class SplitRows(NamedTuple):
     high: int
 
     def bytes(self, low: int, high: int) -> bytes:
-        """Whole lines."""
-        start = int(self.ends[low])
-        data: bytes = (
-            self.values.buffers()[2].slice(start, int(self.ends[high]) - start).to_pybytes()
-        )
+        start, stop = int(self.ends[low]), int(self.ends[high])
+        data: bytes = self.values.buffers()[2].slice(start, stop - start).to_pybytes()
         return data
 
 
 def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
-    """The rows of Arrow batches of `lines_of_files`, split by split.
+    """Yield the rows of Arrow batches of `lines_of_files`, split by split.
 
-    StageError for a file that begins as one without lines does.
+    StageError for a file whose signature shows that it has no lines.
     """
     split, number = _Split("", 0, 0), 1
     for batch in batches:
@@ -154,7 +145,7 @@ def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
             if now != split:
                 split, number = now, 1
                 if now.path and not now.start:
-                    refuse_no_lines(values[low].as_py()[:MAGIC_BYTES], now.name, UNPACKED)
+                    refuse_no_lines(values[low].as_py()[:MAGIC_BYTES], now.name)
             yield SplitRows(split, number, values, ends, low, high)
             number += high - low
 
@@ -162,8 +153,7 @@ def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
 def blocks_of_batches(
     batches: Iterable[Any], max_line: int, places: Mapping[str, int] | None = None
 ) -> Iterator[Block]:
-    """Arrow batches of `lines_of_files` → blocks of whole lines, by `places` with the places of
-    their first lines."""
+    """Yield blocks of whole lines, with the places of their first lines if `places` are given."""
     for rows in rows_of_batches(batches):
         first = rows.split.first(places)
         if places:
@@ -175,7 +165,7 @@ def blocks_of_batches(
 
 
 def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
-    """Whole lines, of all but the places `gone` (uint64, ascending)."""
+    """Return the lines, without those at the places `gone` (uint64, ascending)."""
     first = rows.split.first(places) + rows.number - 1
     bounds = np.searchsorted(gone, np.array([first, first + rows.high - rows.low], np.uint64))
     out = (gone[bounds[0] : bounds[1]] - np.uint64(first)).astype(np.int64) + rows.low
@@ -184,13 +174,13 @@ def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> 
 
 
 def _ends(values: Any) -> np.ndarray:
-    """Where each of n binary values begins and ends in their common bytes: int64 (n + 1,)."""
+    """Return the offsets of n binary values in their common bytes: int64 (n + 1,)."""
     offsets = np.frombuffer(values.buffers()[1], np.int32)
     return offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
 
 
 def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:
-    """From where to where rows are of one split."""
+    """Yield the bounds of rows of one split."""
     if not len(paths):
         return
     firsts = starts.to_numpy()
@@ -203,7 +193,7 @@ def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(rows: SplitRows, max_line: int) -> Iterator[tuple[int, bytes, str]]:
-    """(first row, lines, flaw); lines that are too long alone."""
+    """Yield (first row, lines, flaw); too long lines by themselves."""
     low, ends = rows.low, rows.ends
     long = np.flatnonzero(np.diff(ends[low : rows.high + 1]) > max_line + 1) + low
     for row in [*long.tolist(), rows.high]:

@@ -1,4 +1,4 @@
-"""run_spark.sh: check the options, and have spark-submit run `spark_job` with them."""
+"""run_spark.sh: check the options, and run `spark_job` by spark-submit."""
 
 import argparse
 import importlib.util
@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from neardup.runtime.interpreter import require
 
-if __name__ == "__main__":  # else the program that imports this has asked
+if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_spark.sh")
 
 from neardup.engines.cluster import checked, cluster_parser
@@ -26,22 +26,22 @@ from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.program import end_on_signals, run
 
 DEFAULTS = {
-    # A batch of Arrow is in the executor's memory and in Python's, and so it is bounded.
+    # A batch of Arrow is in the memory of both executor and Python, and so it is bounded.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.arrow.maxBytesPerBatch": "4m",
     "spark.io.compression.codec": "zstd",  # a third of the bytes that the default leaves
     "spark.driver.memory": "2g",  # the shared keys pass through it, and local[N] works in it
     "spark.executor.minMemoryOverhead": "1g",  # for one Python beside the JVM, and its sort
     "spark.submit.deployMode": "client",  # the driver is this machine
-    "spark.log.level": "FATAL",  # the last line of a run says why it fails
+    "spark.log.level": "FATAL",  # the last line of a run names the reason of a failure
 }
 NAME = "run_spark.sh"
-CALLED = "NEARDUP_CALLED"  # the environment variable that has the name of the command
+CALLED = "NEARDUP_CALLED"  # the environment variable with the name of the command
 DESCRIPTION = """Find the similar pairs of records in files on Spark.
 
 INPUT is a file, a folder or a pattern, plain, .gz or .bz2, on any file system that Spark reads;
-OUTPUT a folder that does not exist yet, where the pairs will be: A TAB B TAB SIMILARITY.
-With --output kept, each part of OUTPUT has the lines that stay of some splits of the input.
+OUTPUT a new folder for the pairs: A TAB B TAB SIMILARITY.
+With --output kept, each part of OUTPUT has the kept lines of some splits of the input.
 
     ./run_spark.sh data/videos.txt pairs
     ./run_spark.sh --master yarn --conf spark.executor.instances=40 /data/videos /data/pairs
@@ -50,23 +50,23 @@ With --output kept, each part of OUTPUT has the lines that stay of some splits o
 Needs Spark 4.1 or later: SPARK_HOME, spark-submit on the PATH, or pyspark from pip; and on the
 nodes Python 3.10 or later with numpy and pyarrow.
 """
-ROUNDS = ("auto", "1", "2")
 SPARK_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--master": dict(
         metavar="URL",
         default="local[*]",
-        help="local[N], yarn, spark://HOST:PORT or what else Spark knows (default: local[*])",
+        help="local[N], yarn, spark://HOST:PORT or another master of Spark (default: local[*])",
     ),
     "--reducers": dict(
         metavar="N",
-        help="partitions of keys, and of pairs: tasks, and files of OUTPUT; by default as many as "
-        "splits of the input, or as Spark has cores, if these are more",
+        help="partitions of keys and of pairs: tasks, and files of OUTPUT (default: the number of "
+        "splits of the input or of Spark's cores, whichever is larger)",
     ),
     "--rounds": dict(
         metavar="N",
+        choices=["auto", "1", "2"],
         default="auto",
-        help="2: keys first, and then the records of those keys that two of them share; 1: the "
-        "records of all keys; auto: 2, which costs no start here (default: auto)",
+        help="2: send keys first, and then records for the keys that two of them share; 1: send "
+        "records for all keys; auto: 2 (default: auto)",
     ),
     "--python": dict(
         metavar="PATH",
@@ -77,34 +77,32 @@ SPARK_OPTIONS: Mapping[str, Mapping[str, Any]] = {
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="a property for Spark; may be repeated, and takes precedence over what is set here",
+        help="a property for Spark; may be repeated, and takes precedence over the job's own",
     ),
     "--show": dict(
         action="store_true",
-        help="print the spark-submit command on stdout, and do not run it",
+        help="print the spark-submit command on stdout without running it",
     ),
-    "--name": dict(default="near-duplicates", help="of the application"),
+    "--name": dict(default="near-duplicates", help="name of the application"),
 }
 JOB = Path(__file__).with_name("spark_job.py")
 
 
 def read(given: list[str], typed: str = f"./{NAME}") -> argparse.Namespace:
-    """The options; UsageError for anything wrong or impossible."""
+    """Read the options; UsageError for anything wrong or impossible."""
     args = cluster_parser(NAME, typed, DESCRIPTION, SPARK_OPTIONS).parse_intermixed_args(given)
-    no_xz = "Spark cannot unpack .xz; pack it as .gz or .bz2"
+    no_xz = "Spark cannot decompress .xz; use .gz or .bz2"
     checked(args, no_xz, args.reducers, "--conf", args.conf)
     options = Options.of(args)
     for name in [*options.against, *args.inputs]:
         if name.rstrip("/").rpartition("/")[2].startswith(("_", ".")) and name.strip("./"):
-            raise UsageError(f"{name}: Spark reads no name that begins with _ or .; rename it")
+            raise UsageError(f"{name}: Spark skips names that begin with _ or .; rename it")
     if counts_first(options):
         words = shlex.join([*options.given_arguments(), *args.inputs, args.output_folder])
         raise UsageError(
-            "a scheme that counts tokens first is not on Spark; type: ./run_hadoop.sh "
+            "Spark cannot run a scheme that counts tokens first; type: ./run_hadoop.sh "
             f"{words}, or name --counts FILE"
         )
-    if args.rounds not in ROUNDS:
-        raise UsageError(f"--rounds: {args.rounds!r} is not one of {', '.join(ROUNDS)}")
     if "spark.submit.deployMode=cluster" in args.conf:
         raise UsageError("--conf spark.submit.deployMode=cluster: the driver is this machine")
     return args
@@ -129,7 +127,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
 
 
 def submitting(args: argparse.Namespace) -> list[str]:
-    """spark-submit, up to the arguments of the job."""
+    """Return the spark-submit command, up to the arguments of the job."""
     here = args.master.startswith("local")
     python = args.python or (sys.executable if here else "python3")
     properties = {
@@ -147,16 +145,14 @@ def submitting(args: argparse.Namespace) -> list[str]:
 
 
 def environment(args: argparse.Namespace) -> dict[str, str]:
-    """Of a Spark that is this machine's alone, nothing listens to other machines."""
+    """Return the environment of spark-submit; a local Spark must not listen to other machines."""
     quiet = ("PySpark does not yet fully support:FutureWarning", "Unable to cleanly:RuntimeWarning")
-    more = {"PYTHONWARNINGS": ",".join(f"ignore:{what}" for what in quiet)}
-    if args.master.startswith("local"):
-        more["SPARK_LOCAL_IP"] = "127.0.0.1"
-    return {**more, **os.environ}
+    own = {"SPARK_LOCAL_IP": "127.0.0.1"} if args.master.startswith("local") else {}
+    return {"PYTHONWARNINGS": ",".join(f"ignore:{what}" for what in quiet), **own, **os.environ}
 
 
 def spark_submit() -> str:
-    """The command; StageError if there is none."""
+    """Return the spark-submit command; StageError if there is none."""
     if home := os.environ.get("SPARK_HOME"):
         found = shutil.which("spark-submit", path=f"{home}/bin")
         if not found:
@@ -174,10 +170,12 @@ def spark_submit() -> str:
 
 
 def check_yarn() -> None:
-    """StageError where nothing says which cluster it is; Spark would show a stack trace, or ask
-    this machine for a quarter of an hour."""
+    """Raise StageError if no configuration names the cluster.
+
+    Spark would print a stack trace, or ask this machine for a quarter of an hour.
+    """
     home = Path(spark_submit()).resolve().parents[1]
-    if not (home / "jars").is_dir():  # a command around the real one may say it
+    if not (home / "jars").is_dir():  # a wrapper of spark-submit may set it
         return
     if Path(os.environ.get("SPARK_CONF_DIR", home / "conf"), "spark-env.sh").exists():
         return
@@ -190,15 +188,15 @@ def check_yarn() -> None:
 
 
 def _submit(words: list[str], env: dict[str, str]) -> int:
-    """Its exit code is that of the job; what ends this ends it, too.
+    """Run spark-submit and return its exit code; it is terminated with this program.
 
-    What the job says on stderr comes out of spark-submit on stdout, so both go to stderr here.
+    It prints the job's stderr on stdout, so both go to stderr here.
     """
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=sys.stderr, env=env) as client:
         end_on_signals(lambda _: client.terminate())
         try:
             return client.wait()
-        except BaseException:  # Ctrl-C, which the client hears as well
+        except BaseException:  # Ctrl-C, which the client receives as well
             client.terminate()
             client.wait()
             raise

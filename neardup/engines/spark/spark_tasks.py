@@ -1,11 +1,11 @@
-"""What the tasks do, each from Arrow batches to Arrow batches; the rows between them:
+"""The tasks of the job on Spark, each from Arrow batches to Arrow batches; the rows between them:
 
-    part    of the keys, or of the pairs: the number of a partition
-    block   keys, or lines of that part
-    report  or else what a task has counted, on its way to the end
+    part    number of a partition of the keys, or of the pairs
+    block   keys or lines of that part
+    report  or else the counts of a task, on their way to the end
 
-A report is data, and so it is counted once however often a task is run: it comes with the blocks
-of the very attempt whose blocks are used.
+A report is sent with the blocks of its attempt, and so it is counted once, however often a task is
+run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
 from neardup.stages.phases import counted_again, reduce_blocks, send_keys, send_lines, share_keys
 
 ROW = "part int, block binary, report binary"
-READ, WRITTEN = "lines read", "lines written"  # of those from which some go
+READ, WRITTEN = "lines read", "lines written"  # by `Tasks.keep`
 # A split of 128 MiB has some 35 MB of keys, and each part knows only groups of its own keys.
 SPLITS_A_KEY_PART = 16
 Batches = Iterable[Any]  # of Arrow
@@ -46,24 +46,23 @@ Rows = Iterator[Any]
 
 @dataclass(frozen=True)
 class Tasks:
-    """What every task has: the options, the counts of tokens, where a scheme has any, and the
-    places of files, where records travel with theirs."""
+    """The tasks, with their options, and token counts and places of files if they need them."""
 
     options: Options
     counts: TokenCounts | None
     partitions: int
     places: Mapping[str, int] | None = None
-    decides: str = ""  # --output, where that asks for a decision
+    decides: str = ""  # --output, if that needs a decision
 
     def send_keys(self, batches: Batches) -> Rows:
-        """Round 1, from lines to the keys of each part."""
+        """Turn lines into the keys of each part, in round 1."""
         settings, counters = self._settings(), Counters("keys")
         blocks = blocks_of_batches(batches, settings.max_line, self.places)
         yield from starmap(row, send_keys(blocks, settings, counters, self.key_parts))
         yield report_row(counters, self.key_parts)
 
     def share_keys(self, batches: Batches) -> Rows:
-        """Round 1, from the keys of a part to those that two records share."""
+        """Turn the keys of a part into those that two records share, in round 1."""
         received = Received(batches)
         settings = self._settings()
         blocks = iter(received)
@@ -75,7 +74,7 @@ class Tasks:
         yield from (row(0, report=report) for report in received.reports)
 
     def send_lines(self, shared: Callable[[], BloomFilter | None]) -> Callable[[Batches], Rows]:
-        """Round 2, or the only one: from lines to the keyed lines of each part."""
+        """Return the task that turns lines into the keyed lines of each part."""
 
         def task(batches: Batches) -> Rows:
             settings, counters = self._settings(), Counters("mapper")
@@ -83,15 +82,14 @@ class Tasks:
             keys = shared()
             lines = send_lines(blocks, settings, counters, keys, self.partitions)
             yield from starmap(row, lines)
-            if keys is not None:  # else the first round has counted the rest
+            if keys is not None:  # the first round has counted the rest
                 counted_again(counters)
             yield report_row(counters, self.partitions)
 
         return task
 
     def reduce(self, batches: Batches) -> Rows:
-        """From the keyed lines of a part to pairs, each to the part of its first id; or to edges,
-        all to one part."""
+        """Turn keyed lines into pairs, parted by their first ids, or into edges in one part."""
         received = Received(batches)
         settings, counters = self._settings(), Counters("reducer")
         pairs = reduce_blocks(received, settings, counters)
@@ -100,8 +98,10 @@ class Tasks:
         yield from (row(own_part(self.ends), report=report) for report in received.reports)
 
     def finish(self, report: Callable[[list[bytes]], None]) -> Callable[[Batches], Rows]:
-        """From the pairs of a part, or from all edges, to what --output prints: blocks of lines
-        without the last line end; with kept, the places of those that are removed."""
+        """Return the task that turns pairs or edges into the answer.
+
+        It yields blocks of lines without the last line end; with kept, places of removed records.
+        """
 
         def task(batches: Batches) -> Rows:
             received = Received(batches)
@@ -132,7 +132,7 @@ class Tasks:
     def keep(
         self, gone: Callable[[], np.ndarray], report: Callable[[list[bytes]], None]
     ) -> Callable[[Batches], Rows]:
-        """From lines to those that are kept, without the last line end."""
+        """Return the task that yields the lines that are kept, without the last line end."""
 
         def task(batches: Batches) -> Rows:
             prepare()
@@ -150,12 +150,12 @@ class Tasks:
 
     @property
     def key_parts(self) -> int:
-        """How many parts there are in the first round: few, as on Hadoop."""
+        """Number of parts in the first round, few as on Hadoop."""
         return -(-self.partitions // SPLITS_A_KEY_PART)
 
     @property
     def ends(self) -> int:
-        """How many parts there are in the last step."""
+        """Number of parts in the last step."""
         return 1 if self.decides else self.partitions
 
     def _settings(self) -> Settings:
@@ -164,7 +164,7 @@ class Tasks:
 
 
 class Received:
-    """The blocks of a task's rows, one by one; `part` is theirs.  The reports come on the way."""
+    """The blocks of a task's rows, one by one, all of `part`; reports are gathered meanwhile."""
 
     def __init__(self, batches: Batches):
         self._batches = batches
@@ -196,7 +196,7 @@ def report_row(counters: Counters, parts: int) -> Any:
 
 
 def own_part(parts: int) -> int:
-    """Where the reports of this task go: those of many tasks not all to one part."""
+    """Return the part for this task's reports, which spreads those of many tasks."""
     context = TaskContext.get()
     return context.partitionId() % parts if context else 0
 
@@ -206,7 +206,7 @@ def value(block: bytes) -> Any:
 
 
 def by_first_id(pairs: Iterable[bytes], partitions: int) -> Iterator[tuple[int, bytes]]:
-    r"""Blocks of pair lines → (partition, lines), by the first id alone.
+    r"""Part blocks of pair lines by the first id alone: yield (partition, lines).
 
     >>> [lines for _, lines in by_first_id([b"a\tb\t1.0\na\tc\t1.0\n"], 7)]
     [b'a\tb\t1.0\na\tc\t1.0\n']
@@ -222,18 +222,12 @@ def report_of(counters: Counters) -> bytes:
     return json.dumps(counters.as_dict()).encode()
 
 
-def load(_: object) -> None:
-    """A task for a Python that may lack what this file imports."""
-
-
 def prepare() -> None:
-    """Make this process a task, as those of other engines are.
+    """Mark this process as a task, which prints nothing, and use Spark's temporary folder.
 
-    It reads some lines of a file, prints nothing, and has a folder for what does not fit in
-    memory, which Spark removes after a crash, too.
+    Spark removes that folder even after a crash.
     """
     os.environ[TASK_FILE] = os.environ["NEARDUP_REPORT"] = "spark"
-    folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
-    for folder in filter(os.path.isdir, folders):
+    for folder in filter(os.path.isdir, os.environ.get("SPARK_LOCAL_DIRS", "").split(",")):
         os.environ["TMPDIR"] = tempfile.tempdir = folder
         break

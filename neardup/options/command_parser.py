@@ -1,0 +1,138 @@
+"""The parser of every program: options under headings, a short page for -h, the nearest option."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from neardup.runtime.errors import as_called, nearest
+
+SECTIONS = {
+    "what counts as similar": (
+        "--threshold --measure --exact --recall --scheme --seed --weights --verify --distance"
+    ),
+    "input": "--input --id --text --shingle --clean --max-line --max-bad --strict",
+    "output": "--output -o --removed",
+    "decisions": "--keep --rule --against --between",
+    "speed and machine": (
+        "--jobs --sort-memory --master --reducers --rounds --memory --python --ship-numpy "
+        "--ship-venv --dedup --overwrite --detach --show --name --conf -D"
+    ),
+    "for each scheme": (
+        "--max-bands --bands --rows --bits --supershingles --idf --lexicons --counts --own-counts"
+    ),
+    "inside a cluster": "--input-files --blocks --shared-keys",
+}
+# The page of -h, in a line each.
+SHORT = {
+    "--threshold": "the least similarity of a pair (default: 0.9)",
+    "--exact": "find every pair; the default misses one in 10,000 at the threshold",
+    "--input": "shingles, text, jsonl, csv, tsv or parquet (default: by the extension)",
+    "--id": "the field of the id (default: id)",
+    "--text": "the field of the text, or several (default: text)",
+    "--shingle": "runs of K words or characters, as word:3 or char:5 (default: word:3)",
+    "--clean": "ignore html, accents, digits, punctuation, or several with commas",
+    "--output": "pairs, links, kept, removed or clusters (default: pairs)",
+    "-o": "write the answer to this file, once it is complete",
+    "--removed": "with --output kept: write each removed record and its duplicate",
+    "--keep": "which of similar records: first, longest or smallest (default: first)",
+    "--against": "old records: find pairs with a new one; may be repeated",
+    "--jobs": "processes (default: cores)",
+    "--reducers": "number of reducers (default: by the size of the input)",
+    "--master": "local[N], yarn or spark://HOST:PORT (default: local[*])",
+}
+MANY = 15  # with more options, -h shows those of SHORT only
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser without options, which shows `description` as it is laid out."""
+
+    def __init__(self, name: str, description: str):
+        super().__init__(
+            prog=name,
+            description=description,
+            allow_abbrev=False,
+            add_help=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        self._sections = {title: self.add_argument_group(title) for title in SECTIONS}
+        title_of = {flag: title for title, flags in SECTIONS.items() for flag in flags.split()}
+        self._section_of = {flag: self._sections[title] for flag, title in title_of.items()}
+        self.add_argument("-h", action=_ShortHelp, help="print the options that most people need")
+        self.add_argument("--help", action="help", help="print all options")
+
+    def add_argument(self, *flags: Any, **spec: Any) -> argparse.Action:
+        if flags[0] in self._section_of:
+            return self._section_of[flags[0]].add_argument(*flags, **spec)
+        return super().add_argument(*flags, **spec)
+
+    def format_help(self) -> str:
+        return self._page(short=False)
+
+    def format_usage(self) -> str:
+        return self._with_usage().format_help()
+
+    def short_help(self) -> str:
+        """Return the page of -h."""
+        short = len(self._actions) > MANY
+        return self._page(short) + "\n--help lists all options.\n" * short
+
+    def _page(self, short: bool) -> str:
+        formatter = self._with_usage()
+        formatter.add_text(self.description)
+        for group in self._action_groups:
+            formatter.start_section(group.title)
+            for action in group._group_actions:
+                flag = (action.option_strings or [""])[0]
+                if not short or not flag:
+                    formatter.add_argument(action)
+                elif flag in SHORT:
+                    brief = copy.copy(action)
+                    brief.help = SHORT[flag]
+                    formatter.add_argument(brief)
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return as_called(formatter.format_help())
+
+    def _with_usage(self) -> argparse.HelpFormatter:
+        formatter = self._get_formatter()
+        usage = self._actions
+        if len(usage) > MANY:
+            formatter._prog += " [OPTIONS]"
+            usage = [action for action in usage if not action.option_strings]
+        formatter.add_usage(self.usage, usage, [])
+        return formatter
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with the nearest option of those that are not known."""
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        wrong = [word.partition("=")[0] for word in words.split() if unknown and word[0] == "-"]
+        known = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        meant = "".join(nearest(word, known) for word in wrong)
+        prog = as_called(self.prog)
+        self.exit(2, f"{prog}: {message}{meant}; {prog} -h lists the options\n")
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Keep the value of `--rows=--`, which Python before 3.13 takes away."""
+        alone = action.nargs is None and arg_strings == ["--"]
+        return "--" if alone else super()._get_values(action, arg_strings)
+
+    def parse_known_intermixed_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """Take nothing after `--` for an option; the same Pythons read it twice, and forget."""
+        given = sys.argv[1:] if args is None else list(args)
+        known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
+        return known(given, namespace)
+
+
+class _ShortHelp(argparse.Action):
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str):
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: Any, *_: Any) -> None:
+        print(parser.short_help(), end="")
+        parser.exit()
