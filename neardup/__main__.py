@@ -89,7 +89,8 @@ def main() -> int:
     if command not in {**JOBS, **COMMANDS}:
         return run(errors.AS_COMMAND, lambda: _about(command))
     if command in COMMANDS:
-        return import_module(f"neardup.commands.{command}").main()
+        main_of_command = import_module(f"neardup.commands.{command}").main
+        return run(f"{errors.AS_COMMAND} {command}", main_of_command)
     if command == "run":  # as run_local.sh does, before numpy is loaded
         os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")
     engine, _ = JOBS[command]

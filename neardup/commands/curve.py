@@ -27,11 +27,9 @@ from neardup.options import table
 from neardup.options.settings import settings_before_counts
 from neardup.options.table import SCHEME_OPTIONS, Options
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import run
 from neardup.schemes.scheme import shown
 from neardup.similarity.measures import MEASURES, Threshold
 
-NAME = "neardup curve"
 ASKED = ("--scheme", "--exact", "--measure", "--threshold", *SCHEME_OPTIONS)
 STEPS, FINE_STEPS = 20, 200  # of the table, and of the picture
 BAR = 40
@@ -46,12 +44,8 @@ threshold, and of what meets below it, are printed, and shaded in the picture.
 """
 
 
-def main() -> int:
-    return run(NAME, _curve)
-
-
-def _curve() -> None:
-    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, ASKED)
+def main() -> None:
+    parser = table.parser("python3 -m neardup curve", DESCRIPTION, ASKED)
     parser.add_argument("--svg", metavar="FILE", help="write the curve as a picture, too")
     args = parser.parse_args()
     if args.svg == "":

@@ -15,7 +15,7 @@ from neardup.report.facts import MILLION, PairGraph, facts_of, found_pair
 from neardup.report.page import check_jinja, page
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.program import run, write_to
+from neardup.runtime.program import write_to
 
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 
@@ -28,11 +28,7 @@ which loads nothing.
 """
 
 
-def main() -> int:
-    return run(material.NAME, _report)
-
-
-def _report() -> None:
+def main() -> None:
     args = _command_line()
     check_jinja()
     options = Options.of(args)
@@ -59,7 +55,7 @@ def _report() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = table.parser(f"python3 -m {material.NAME}", DESCRIPTION, material.FLAGS)
+    parser = table.parser("python3 -m neardup report", DESCRIPTION, material.FLAGS)
     parser.add_argument("pairs", metavar="PAIRS", help="pair lines, or a folder of part-* files")
     parser.add_argument(
         "--records",

@@ -14,11 +14,10 @@ from neardup.options import table
 from neardup.options.table import DEFAULT_THRESHOLD, Options
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.errors import UsageError
-from neardup.runtime.program import job_command, run
+from neardup.runtime.program import job_command
 from neardup.schemes.banding import DEFAULT_RECALL
 from neardup.schemes.scheme import shown
 
-NAME = "neardup tune"
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
 
 Reads a few mebibytes of files of any size: lines from all over them, all equally likely, or the
@@ -47,11 +46,7 @@ OF_MODEL = (
 )
 
 
-def main() -> int:
-    return run(NAME, _tune)
-
-
-def _tune() -> None:
+def main() -> None:
     args = _command_line()
     recall = exact_answers.share("--recall", args.recall)
     options = replace(Options.of(args), own={})  # without options of schemes
@@ -88,7 +83,7 @@ def _tune() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_answers.exact_parser(NAME, DESCRIPTION, SHARED, weights=False)
+    parser = exact_answers.exact_parser("tune", DESCRIPTION, SHARED, weights=False)
     exact_answers.add_files(parser)
     recall = "the promise that every setting keeps"
     add_option(parser, "--recall", "P", str(DEFAULT_RECALL), recall)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.evaluation.exact_answers import options_of, parsed_lines
+from neardup.evaluation.exact_answers import default, options_of, parsed_lines, refuse_others
 from neardup.evaluation.pair_elements import shown_records, word_difference
 from neardup.lines.answer_lines import parse_removed
 from neardup.options.settings import form_of, settings_before_counts
@@ -30,7 +30,6 @@ from neardup.stored.index_manifest import is_index
 FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
 NAMING = {"--against", "--counts"}  # files, whose names may differ from here
 ANSWERS = ("pairs", "links")
-NAME = "neardup report"
 Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has them
 AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `exact_answers.row` writes it
 AUDIT_NEEDS = {"ids looked at", "recall", "precision"}
@@ -61,7 +60,7 @@ class Asked:
 
     def shown_options(self) -> list[str]:
         """The options without defaults."""
-        return [each for each in self.options if each != _default(each.partition("=")[0])]
+        return [each for each in self.options if each != default(each.partition("=")[0])]
 
 
 def file_of_run(pairs: str) -> Path | None:
@@ -92,10 +91,7 @@ def asked_of_run(path: Path, options: Options) -> Asked:
     """Read what was asked from a run's own file; UsageError if the command line contradicts it."""
     run = RunFile.of(path)
     _check_output(run.output, f"{path}: --output")
-    for option in options.arguments():
-        flag = option.partition("=")[0]
-        if flag not in NAMING and option not in run.options and option != _default(flag):
-            raise UsageError(f"{option}: {path} says what was asked; leave {flag} out")
+    refuse_others(options, run.options, path, NAMING)
     given = replace(options_of(run, path), files=tuple(run.files))
     return Asked(
         path.name,
@@ -110,10 +106,6 @@ def asked_of_run(path: Path, options: Options) -> Asked:
         run.counts,
         any(map(is_index, given.against)),
     )
-
-
-def _default(flag: str) -> str:
-    return f"{flag}={OPTIONS[flag].get('default')}"
 
 
 def _check_output(output: str, flag: str) -> None:
