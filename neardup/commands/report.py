@@ -15,6 +15,7 @@ from neardup.report.facts import MILLION, PairGraph, facts_of, found_pair
 from neardup.report.page import check_jinja, page
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.manifest import run_file_name
 from neardup.runtime.program import write_to
 
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
@@ -35,7 +36,8 @@ def main() -> None:
     if args.o in ("", "-"):
         raise UsageError(f"-o: expected the name of a file, got {args.o!r}")
     pairs = _files_of(args.pairs)
-    own = material.file_of_run(args.pairs)
+    path = Path(run_file_name(args.pairs))
+    own = path if args.pairs != "-" and path.is_file() else None
     asked = material.asked_of_run(own, options) if own else material.asked_of_options(options)
     files, old = args.records or asked.files, args.against or asked.old_files
     asked = replace(asked, files=files, old_files=old)

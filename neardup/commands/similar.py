@@ -85,7 +85,8 @@ def _lines(search: Search, alpha: Fraction) -> Iterator[bytes]:
 def _lines_of(
     search: Search, alike: Alike, ids: Iterable[tuple[bytes, bytes]], alpha: Fraction
 ) -> Iterator[bytes]:
-    figures = cache(lambda part, whole, known: shown(search.kind, part, whole, known, alpha))
+    kind = search.file.kind
+    figures = cache(lambda part, whole, known: shown(kind, part, whole, known, alpha))
     numbers = zip(alike.part.tolist(), alike.whole.tolist(), alike.known.tolist())
     for (a, b), number in zip(ids, numbers):
         if search.other is None:

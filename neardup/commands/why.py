@@ -40,7 +40,7 @@ def main() -> None:
     if ids[0] == ids[1]:
         raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
     records, texts, settings = _read(args, run_of, ids)
-    for name, text in explained(records, ids, settings, args.measure, settings.form, texts):
+    for name, text in explained(records, ids, settings, args.measure, texts):
         print(f"{name:{WIDTH}}{text}")
 
 

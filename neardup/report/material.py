@@ -23,7 +23,7 @@ from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
 from neardup.report.facts import SHOWN, Facts, Found, Node
 from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.manifest import RunFile, run_file_name
+from neardup.runtime.manifest import RunFile
 from neardup.runtime.summary import BAD
 from neardup.stored.index_manifest import is_index
 
@@ -31,6 +31,7 @@ FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
 NAMING = {"--against", "--counts"}  # files, whose names may differ from here
 ANSWERS = ("pairs", "links")
 Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has them
+Audit = Mapping[str, tuple[str, str]]  # name → (value, note)
 AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `exact_answers.row` writes it
 AUDIT_NEEDS = {"ids looked at", "recall", "precision"}
 AUDIT_LINE = 1 << 20
@@ -59,14 +60,8 @@ class Asked:
     indexed: bool = False
 
     def shown_options(self) -> list[str]:
-        """The options without defaults."""
+        """Return the options without defaults."""
         return [each for each in self.options if each != default(each.partition("=")[0])]
-
-
-def file_of_run(pairs: str) -> Path | None:
-    """Return the run's own file, in the folder of pairs or beside the file of pairs."""
-    path = Path(run_file_name(pairs))
-    return path if pairs != "-" and path.is_file() else None
 
 
 def asked_of_options(options: Options) -> Asked:
@@ -116,18 +111,13 @@ def _check_output(output: str, flag: str) -> None:
         )
 
 
-class Audited(NamedTuple):
-    value: str
-    note: str
-
-
-def read_audit(file: str) -> dict[str, Audited]:
+def read_audit(file: str) -> Audit:
     """Read the rows of the table that `audit` has printed, by name; StageError."""
-    rows = {}
+    rows: dict[str, tuple[str, str]] = {}
     for block in read_files([file], AUDIT_LINE):
         for line in block.data.decode("utf-8", "replace").splitlines():
             if row := AUDIT_ROW.fullmatch(line):
-                rows[row[1]] = Audited(row[2], row[3] or "")
+                rows[row[1]] = row[2], row[3] or ""
     if not rows.keys() >= AUDIT_NEEDS:
         raise StageError(
             f"{file}: is not what `python3 -m neardup audit` prints; write that to a file, and "
@@ -194,7 +184,7 @@ class Material:
     asked: Asked
     facts: Facts
     removed: RemovedRecords | None
-    audit: Mapping[str, Audited]
+    audit: Audit
     texts: Mapping[Node, str]
     repeated: set[Node]
     records: int
@@ -229,7 +219,7 @@ def gathered_material(
     asked: Asked,
     facts: Facts,
     removed: RemovedRecords | None,
-    audit: Mapping[str, Audited],
+    audit: Audit,
 ) -> Material:
     """Read the records, for the texts of those that are shown."""
     nodes = _shown_nodes(facts, removed)
