@@ -77,11 +77,11 @@ def _read(
 def _missing(id_: bytes, counts: Mapping[str, int], run: AskedRun | None) -> str:
     """Return the message about an id that no record has.
 
-    >>> print(_missing(b"a", {"records": 1, "bad lines: no shingles": 5}, None).partition(";")[0])
-    no record has the id 'a' (records: 1, bad lines: 5)
+    >>> print(_missing(b"a", {"records": 2, "bad lines: no shingles": 5}, None).partition(";")[0])
+    none of 2 records has the id 'a' (bad lines: 5)
     """
     bad = sum(count for name, count in counts.items() if name.startswith(BAD))
-    read = f"no record has the id {shown(id_)} (records: {counts['records']:,}, bad lines: {bad:,})"
+    read = f"none of {counts['records']:,} records has the id {shown(id_)} (bad lines: {bad:,})"
     if run and run.indexes:
         return f"{read}; an index has no records to show: name the files of {run.indexes[0]}"
     if run:
