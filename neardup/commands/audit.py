@@ -28,14 +28,13 @@ from neardup.lines.answer_lines import exact_pair
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, run
+from neardup.runtime.program import StageError
 from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
 from neardup.similarity.measures import Measure
 from neardup.similarity.weighted_measures import weighted_measure
 from neardup.stages.pairs import parsed
 
-NAME = "neardup audit"
 MOST_IDS = 10**6
 SHOWN = 10
 DESCRIPTION = """Estimate precision and recall of a run from a sample, where truth takes too long.
@@ -100,11 +99,7 @@ class IdSample:
         return records
 
 
-def main() -> int:
-    return run(NAME, _audit)
-
-
-def _audit() -> None:
+def main() -> None:
     args = _command_line()
     options = Options.of(args)
     settings, plain = exact_answers.exact_settings(options)
@@ -137,7 +132,7 @@ def _audit() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_answers.exact_parser(NAME, DESCRIPTION)
+    parser = exact_answers.exact_parser("audit", DESCRIPTION)
     parser.add_argument("files", nargs="+", metavar="FILE", help="plain or compressed")
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written; - is stdin")
     add_option(parser, "--sample", "N", "1000", "number of ids that are drawn")

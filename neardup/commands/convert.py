@@ -16,10 +16,9 @@ from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT, Row
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, run, write_all
+from neardup.runtime.program import UsageError, write_all
 from neardup.stages.pairs import reject
 
-NAME = "neardup convert"
 FLAGS = ("--input", "--id", "--text", "--max-line", "--max-bad", "--strict")
 DESCRIPTION = """Write the rows of CSV, TSV and Parquet files, or lines of text, as JSON lines.
 
@@ -31,12 +30,8 @@ A row without an id gets its number, as in a run on this machine.  A cluster can
 """
 
 
-def main() -> int:
-    return run(NAME, _convert)
-
-
-def _convert() -> None:
-    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
+def main() -> None:
+    parser = table.parser("python3 -m neardup convert", DESCRIPTION, FLAGS)
     add_files(parser)
     args = parser.parse_args()
     settings = Settings.of(Options.of(args))

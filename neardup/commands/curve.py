@@ -26,11 +26,10 @@ import numpy as np
 from neardup.options import table
 from neardup.options.settings import settings_before_counts
 from neardup.options.table import SCHEME_OPTIONS, Options
-from neardup.runtime.program import UsageError, run
+from neardup.runtime.program import UsageError
 from neardup.schemes.scheme import shown
 from neardup.similarity.measures import MEASURES, Threshold
 
-NAME = "neardup curve"
 ASKED = ("--scheme", "--exact", "--measure", "--threshold", *SCHEME_OPTIONS)
 STEPS, FINE_STEPS = 20, 200  # of the table, and of the picture
 BAR = 40
@@ -45,12 +44,8 @@ threshold, and of what meets below it, are printed, and shaded in the picture.
 """
 
 
-def main() -> int:
-    return run(NAME, _curve)
-
-
-def _curve() -> None:
-    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, ASKED)
+def main() -> None:
+    parser = table.parser("python3 -m neardup curve", DESCRIPTION, ASKED)
     parser.add_argument("--svg", metavar="FILE", help="write the curve as a picture, too")
     args = parser.parse_args()
     if args.svg == "":
@@ -88,11 +83,7 @@ def _threshold(measure: str | None, axis: str, threshold: Threshold) -> float | 
 
 
 def table_row(similarity: float, chance: float, marked: bool) -> str:
-    """Format a row of the table.
-
-    >>> print(table_row(0.9, 0.5, True))
-    0.9         0.500000  ####################                      <- the threshold
-    """
+    """Format a row of the table."""
     bar = "#" * round(chance * BAR)
     note = f"{bar:{BAR}}  <- the threshold" if marked else bar
     return f"{similarity:<10.6g}  {shown(chance)}  {note}".rstrip()
@@ -131,11 +122,7 @@ class Areas(NamedTuple):
 
 
 def areas(recall: Callable[[float], float], threshold: float) -> Areas:
-    """Integrate the curve on both sides of the threshold.
-
-    >>> [round(area, 12) for area in areas(lambda s: s**2, 0.5)]
-    [0.208333333333, 0.041666666667]
-    """
+    """Integrate the curve on both sides of the threshold."""
     missed = integral(lambda s: 1 - recall(s), threshold, 1)
     return Areas(missed, integral(recall, 0, threshold))
 
@@ -160,11 +147,7 @@ def _by_gauss(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def shown_area(area: float) -> str:
-    """Format an area with three digits, rounded up.
-
-    >>> shown_area(0.26806), shown_area(4.80823e-7), shown_area(1e-17)
-    ('0.269', '4.81e-7', 'below 1e-12')
-    """
+    """Format an area with three digits, rounded up."""
     if area < KNOWN:
         return "below 1e-12"
     return str(UP.create_decimal(f"{area:.12g}")).replace("E", "e")  # 0.25 may be a hair above

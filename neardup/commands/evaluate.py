@@ -17,9 +17,7 @@ from neardup.evaluation import exact_answers
 from neardup.evaluation.exact_answers import interval, parsed_lines, ratio, row
 from neardup.lines.answer_lines import exact_pair
 from neardup.options.command_parser import CommandParser
-from neardup.runtime.program import run
 
-NAME = "neardup evaluate"
 DESCRIPTION = """Compare the pairs of a run with the true ones: precision, recall and F1.
 
 Both files are pair lines, in any order, plain or compressed; - is standard input.
@@ -28,12 +26,8 @@ Both files are pair lines, in any order, plain or compressed; - is standard inpu
 """
 
 
-def main() -> int:
-    return run(NAME, _evaluate)
-
-
-def _evaluate() -> None:
-    parser = CommandParser(f"python3 -m {NAME}", DESCRIPTION)
+def main() -> None:
+    parser = CommandParser("python3 -m neardup evaluate", DESCRIPTION)
     parser.add_argument("pairs", metavar="PAIRS", help="what the job has written")
     parser.add_argument("truth", metavar="TRUTH", help="what `truth` has written")
     exact_answers.add_option(parser, "--confidence", "P", "0.95", "of the interval of the recall")

@@ -6,10 +6,9 @@ from neardup.engines.local.index_build import build
 from neardup.engines.local.run import plain_names
 from neardup.evaluation.exact_answers import add_files
 from neardup.options import table
-from neardup.runtime.program import cores, run
+from neardup.runtime.program import cores
 from neardup.stored.index_manifest import OF_RUNS
 
-NAME = "neardup index"
 DESCRIPTION = """Make an index of old records, for runs that ask what is new.
 
 It holds their keys and shingles, so that a run reads only those that new records share, and it
@@ -21,13 +20,9 @@ replaces the files that it was made of.  A run takes over its options:
 """
 
 
-def main() -> int:
-    return run(NAME, _index)
-
-
-def _index() -> None:
+def main() -> None:
     flags = [flag for flag in table.OPTIONS if flag not in OF_RUNS]
-    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, flags)
+    parser = table.parser("python3 -m neardup index", DESCRIPTION, flags)
     add_files(parser)
     parser.add_argument("--to", metavar="FOLDER", required=True, help="the index: a new folder")
     parser.add_argument(

@@ -14,7 +14,8 @@ from neardup.report import material
 from neardup.report.facts import MILLION, PairGraph, facts_of, found_pair
 from neardup.report.page import check_jinja, page
 from neardup.runtime.atomic_write import whole_or_not
-from neardup.runtime.program import StageError, UsageError, run, write_to
+from neardup.runtime.manifest import run_file_name
+from neardup.runtime.program import StageError, UsageError, write_to
 
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 
@@ -27,18 +28,15 @@ which loads nothing.
 """
 
 
-def main() -> int:
-    return run(material.NAME, _report)
-
-
-def _report() -> None:
+def main() -> None:
     args = _command_line()
     check_jinja()
     options = Options.of(args)
     if args.o in ("", "-"):
         raise UsageError(f"-o: expected the name of a file, got {args.o!r}")
     pairs = _files_of(args.pairs)
-    own = material.file_of_run(args.pairs)
+    path = Path(run_file_name(args.pairs))
+    own = path if args.pairs != "-" and path.is_file() else None
     asked = material.asked_of_run(own, options) if own else material.asked_of_options(options)
     files, old = args.records or asked.files, args.against or asked.old_files
     asked = replace(asked, files=files, old_files=old)
@@ -58,7 +56,7 @@ def _report() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = table.parser(f"python3 -m {material.NAME}", DESCRIPTION, material.FLAGS)
+    parser = table.parser("python3 -m neardup report", DESCRIPTION, material.FLAGS)
     parser.add_argument("pairs", metavar="PAIRS", help="pair lines, or a folder of part-* files")
     parser.add_argument(
         "--records",

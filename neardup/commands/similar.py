@@ -12,13 +12,12 @@ from neardup.options.command_parser import CommandParser
 from neardup.options.table import DEFAULT_THRESHOLD, read
 from neardup.reading.blocks import check_inputs
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, run, write_all
+from neardup.runtime.program import UsageError, write_all
 from neardup.similarity.measures import Threshold
 from neardup.stored.similar_pairs import CANDIDATES, Alike, Search, shown
 from neardup.stored.sketch_file import SketchFile, check_agreement
 from neardup.stored.sketch_kinds import CONTAINMENT, JACCARD
 
-NAME = "neardup similar"
 DESCRIPTION = """Write all pairs whose similarity, estimated from sketches, reaches a threshold.
 
     A TAB B TAB ~LOW..HIGH TAB ESTIMATE
@@ -32,11 +31,7 @@ that hold whole sets, all three are exact.  With two files, A is of the first an
 """
 
 
-def main() -> int:
-    return run(NAME, _similar)
-
-
-def _similar() -> None:
+def main() -> None:
     args = _command_line()
     alpha = 1 - Fraction(str(share("--confidence", args.confidence)))
     threshold = read("--threshold", Threshold.parse, args.threshold)
@@ -62,7 +57,7 @@ def _similar() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = CommandParser(f"python3 -m {NAME}", DESCRIPTION)
+    parser = CommandParser("python3 -m neardup similar", DESCRIPTION)
     parser.add_argument("sketches", metavar="SKETCHES", help="what `sketch` has written")
     parser.add_argument("more", metavar="MORE", nargs="?", help="for pairs of one record of each")
     least = "the least estimate of a pair, 0 < T <= 1, as 0.9 or 9/10"
@@ -89,7 +84,8 @@ def _lines(search: Search, alpha: Fraction) -> Iterator[bytes]:
 def _lines_of(
     search: Search, alike: Alike, ids: Iterable[tuple[bytes, bytes]], alpha: Fraction
 ) -> Iterator[bytes]:
-    figures = cache(lambda part, whole, known: shown(search.kind, part, whole, known, alpha))
+    kind = search.file.kind
+    figures = cache(lambda part, whole, known: shown(kind, part, whole, known, alpha))
     numbers = zip(alike.part.tolist(), alike.whole.tolist(), alike.known.tolist())
     for (a, b), number in zip(ids, numbers):
         if search.other is None:

@@ -10,12 +10,11 @@ from neardup.options.settings import Settings
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS, Options, read
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, run
+from neardup.runtime.program import UsageError
 from neardup.stages.pairs import parsed
 from neardup.stored.sketch_file import check_new, write_sketches
 from neardup.stored.sketch_kinds import kind_of
 
-NAME = "neardup sketch"
 OF_PAIRS = {"--scheme", "--exact", "--measure", "--threshold", "--counts", "--own-counts"}
 FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS - SCHEME_OPTIONS.keys() - OF_PAIRS
 KINDS = (
@@ -32,12 +31,8 @@ compared with those of old records that no longer exist; make them with the same
 """
 
 
-def main() -> int:
-    return run(NAME, _sketch)
-
-
-def _sketch() -> None:
-    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, FLAGS)
+def main() -> None:
+    parser = table.parser("python3 -m neardup sketch", DESCRIPTION, FLAGS)
     add_files(parser)
     parser.add_argument("--to", metavar="SKETCHES", required=True, help="the new file of sketches")
     add_option(parser, "--kind", "KIND", "min:64", KINDS)

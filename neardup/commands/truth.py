@@ -11,14 +11,13 @@ from neardup.joins import JOINS, WEIGHTED_JOINS
 from neardup.joins.inverted_index import Joined, all_against_all
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import UsageError, run, write_all
+from neardup.runtime.program import UsageError, write_all
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure
 from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 from neardup.stages.pairs import dedup_pairs, parsed
 
-NAME = "neardup truth"
 Join = Callable[[Ragged], Joined]
 FASTEST, FASTEST_WEIGHTED = "ppjoin_plus", "merge_opt"
 DESCRIPTION = """Write every pair, exactly: the answer by which a run of the job is judged.
@@ -31,11 +30,7 @@ stderr has the number of candidates that each filter of the join leaves.
 """
 
 
-def main() -> int:
-    return run(NAME, _truth)
-
-
-def _truth() -> None:
+def main() -> None:
     args = _command_line()
     options = Options.of(args)
     settings, plain = exact_answers.exact_settings(options)
@@ -60,7 +55,7 @@ def _truth() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_answers.exact_parser(NAME, DESCRIPTION)
+    parser = exact_answers.exact_parser("truth", DESCRIPTION)
     exact_answers.add_files(parser)
     parser.add_argument(
         "--join",

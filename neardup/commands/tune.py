@@ -13,11 +13,10 @@ from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few
 from neardup.options import table
 from neardup.options.table import DEFAULT_THRESHOLD, Options
 from neardup.reading.missing_fields import check_rows
-from neardup.runtime.program import UsageError, job_command, run
+from neardup.runtime.program import UsageError, job_command
 from neardup.schemes.banding import DEFAULT_RECALL
 from neardup.schemes.scheme import shown
 
-NAME = "neardup tune"
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
 
 Reads a few mebibytes of files of any size: lines from all over them, all equally likely, or the
@@ -46,11 +45,7 @@ OF_MODEL = (
 )
 
 
-def main() -> int:
-    return run(NAME, _tune)
-
-
-def _tune() -> None:
+def main() -> None:
     args = _command_line()
     recall = exact_answers.share("--recall", args.recall)
     options = replace(Options.of(args), own={})  # without options of schemes
@@ -87,7 +82,7 @@ def _tune() -> None:
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_answers.exact_parser(NAME, DESCRIPTION, SHARED, weights=False)
+    parser = exact_answers.exact_parser("tune", DESCRIPTION, SHARED, weights=False)
     exact_answers.add_files(parser)
     recall = "the promise that every setting keeps"
     add_option(parser, "--recall", "P", str(DEFAULT_RECALL), recall)

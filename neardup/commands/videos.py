@@ -26,10 +26,9 @@ from itertools import chain, count, islice
 from neardup.evaluation.exact_answers import add_option
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
-from neardup.runtime.program import UsageError, run, write_all
+from neardup.runtime.program import UsageError, write_all
 from neardup.sets.hashing import random_words
 
-NAME = "neardup videos"
 MOST_RECORDS = 10**9 - 1  # their ids have nine digits
 LONGEST = 5_000_000
 UNIVERSE = 20_000
@@ -48,12 +47,8 @@ bytes on any machine, and take the same memory for any number of records.
 """
 
 
-def main() -> int:
-    return run(NAME, _videos)
-
-
-def _videos() -> None:
-    parser = CommandParser(f"python3 -m {NAME}", DESCRIPTION)
+def main() -> None:
+    parser = CommandParser("python3 -m neardup videos", DESCRIPTION)
     for flag, metavar, default, about in (
         ("--records", "N", "2000", "number of lines"),
         ("--seed", "N", "1", "another seed gives other records; 0 to 2^64-1"),

@@ -9,20 +9,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from neardup.evaluation.exact_answers import RUN, AskedRun, add_files, check_files, gathered
+from neardup.evaluation import exact_answers
+from neardup.evaluation.exact_answers import FREE, RUN, AskedRun
 from neardup.evaluation.explanation import explained
 from neardup.evaluation.pair_elements import WIDTH, Texts, noting
 from neardup.options import table
 from neardup.options.settings import Settings, counts_first, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, run, shown
+from neardup.runtime.program import StageError, UsageError, shown
 from neardup.runtime.summary import BAD, judged
 from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
 from neardup.stages.pairs import parsed
 
-NAME = "neardup why"
 DESCRIPTION = """Explain two records: what they share, how similar they are, and whether they meet.
 
 Takes the options of the job, to make the same keys, or with --run all of them from the run's own
@@ -34,17 +34,13 @@ rare tokens are, all tokens of FILE are counted first, unless --counts has them.
 """
 
 
-def main() -> int:
-    return run(NAME, _why)
-
-
-def _why() -> None:
+def main() -> None:
     args, run_of = _command_line()
     ids = os.fsencode(args.a), os.fsencode(args.b)
     if ids[0] == ids[1]:
         raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
     records, texts, settings = _read(args, run_of, ids)
-    for name, text in explained(records, ids, settings, args.measure, settings.form, texts):
+    for name, text in explained(records, ids, settings, args.measure, texts):
         print(f"{name:{WIDTH}}{text}")
 
 
@@ -55,7 +51,7 @@ def _read(
     options = Options.of(args)
     counting = counts_first(options)
     settings = settings_before_counts(options)
-    check_files(args.files)
+    exact_answers.check_files(args.files)
     counter = TokenCounter()
     counters = Counters("why", progress="records")
     held: list[Batch] = []
@@ -68,7 +64,7 @@ def _read(
             counter.add(batch.sets)
         mine = [i for i, id_ in enumerate(batch.ids) if id_ in ids]
         held.append(batch.take(np.array(mine, dtype=np.int64)))
-    records = gathered(held)
+    records = exact_answers.gathered(held)
     judged(counters.totals(), settings.max_bad)
     for id_ in ids:
         if id_ not in records.ids:
@@ -81,11 +77,11 @@ def _read(
 def _missing(id_: bytes, counts: Mapping[str, int], run: AskedRun | None) -> str:
     """Return the message about an id that no record has.
 
-    >>> print(_missing(b"a", {"records": 1, "bad lines: no shingles": 5}, None).partition(";")[0])
-    no record has the id 'a' (records: 1, bad lines: 5)
+    >>> print(_missing(b"a", {"records": 2, "bad lines: no shingles": 5}, None).partition(";")[0])
+    none of 2 records has the id 'a' (bad lines: 5)
     """
     bad = sum(count for name, count in counts.items() if name.startswith(BAD))
-    read = f"no record has the id {shown(id_)} (records: {counts['records']:,}, bad lines: {bad:,})"
+    read = f"none of {counts['records']:,} records has the id {shown(id_)} (bad lines: {bad:,})"
     if run and run.indexes:
         return f"{read}; an index has no records to show: name the files of {run.indexes[0]}"
     if run:
@@ -99,8 +95,8 @@ def _command_line() -> tuple[argparse.Namespace, AskedRun | None]:
     args, run_of = parser.parse_intermixed_args(), None
     if args.run is not None:
         run_of = AskedRun.of(args.run)
+        exact_answers.refuse_others(Options.of(args), run_of.arguments(), f"{RUN} {args.run}", FREE)
         args = parser.parse_intermixed_args([*run_of.arguments(), *sys.argv[1:]])
-        run_of.refuse_others(Options.of(args))
         if not args.files:
             run_of.check_files()
             args.files = run_of.files
@@ -110,14 +106,14 @@ def _command_line() -> tuple[argparse.Namespace, AskedRun | None]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = table.parser(f"python3 -m {NAME}", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
+    parser = table.parser("python3 -m neardup why", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
     parser.add_argument(
         RUN,
         metavar="PAIRS",
         help="what run_local.sh -o PAIRS wrote: options and files are those of that run, from "
         ".PAIRS.neardup.json beside it; name FILE if they have been moved",
     )
-    add_files(parser, "*")
+    exact_answers.add_files(parser, "*")
     parser.add_argument("a", metavar="A", help="an id")
     parser.add_argument("b", metavar="B", help="another one")
     return parser

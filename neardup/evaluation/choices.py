@@ -29,11 +29,7 @@ MODEL = 1000  # steps
 
 
 def number(value: float) -> str:
-    """Format a number with three significant digits.
-
-    >>> number(63096.66), number(2.345), number(0)
-    ('63,100', '2.35', '0')
-    """
+    """Format a number with three significant digits: 63,100 or 2.35."""
     digits = float(f"{value:.3g}")
     return f"{digits:,.0f}" if digits >= 100 or digits == int(digits) else f"{digits:g}"
 

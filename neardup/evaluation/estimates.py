@@ -48,8 +48,11 @@ class Weights:
 
     @classmethod
     def of_sample(cls, sample: LineSample, good: np.ndarray) -> Weights:
-        """Weigh those lines of a sample that are records (bool)."""
-        lines = max(len(sample.lines), 1)
+        """Weigh those lines of a sample that are records (bool); StageError if there are no two."""
+        lines, records = len(sample.lines), np.count_nonzero(good)
+        if records < 2:
+            what = "one record" if records else "no record"
+            raise StageError(f"{what} in a sample of {lines:,} lines; a pair takes two")
         return cls(sample.cells[good], sample.within, sample.between, sample.total / lines)
 
     def of(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -123,13 +126,6 @@ def _pairs_that_share(
         yield left[near], right[near], common[near]
 
 
-def comparable(sets: Ragged) -> int:
-    """Return how many of the records can be compared with each other in a few seconds."""
-    _, holders = distinct(sets.values)
-    shared = int(holders @ holders)
-    return int(len(sets) * min(1.0, (MOST_SHARED / max(shared, 1)) ** 0.5))
-
-
 def candidate_counts(
     sets: Ragged, keys: Ragged, measure: Measure, weights: Weights
 ) -> CandidateCounts | None:
@@ -158,13 +154,6 @@ def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
     judged({f"{BAD}{bad[0].reason}": len(bad), **looks}, MAX_BAD)
 
 
-def check_enough(records: int, sample: LineSample) -> None:
-    """StageError if a sample does not have two records."""
-    if records < 2:
-        what = "one record" if records else "no record"
-        raise StageError(f"{what} in a sample of {len(sample.lines):,} lines; a pair takes two")
-
-
 @dataclass(frozen=True)
 class Survey:
     """The records that were compared, what they stand for, and whether they are all there are;
@@ -184,12 +173,12 @@ class Survey:
         good = np.ones(len(sample.lines), dtype=bool)
         out = [*(line.number for line in bad), *batch.without_shingles]
         good[out] = False
-        n = len(batch.ids)
-        check_enough(n, sample)
+        n, weights = len(batch.ids), Weights.of_sample(sample, good)
+        _, holders = distinct(batch.sets.values)
+        fit = n * min(1.0, (MOST_SHARED / max(int(holders @ holders), 1)) ** 0.5)
         # In random order: a part of them is a sample, too.
-        order = np.random.default_rng(seed).permutation(n)[: max(2, comparable(batch.sets))]
-        weights = Weights.of_sample(sample, good).take(order)
-        batch = batch.take(order)
+        order = np.random.default_rng(seed).permutation(n)[: max(2, int(fit))]
+        batch, weights = batch.take(order), weights.take(order)
         found = likeness(batch.sets, measure, weights)
         whole = sample.whole and len(order) == n and n + len(out) == round(sample.total)
         return cls(batch, weights, whole, len(bad), measure, found)

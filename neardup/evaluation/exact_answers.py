@@ -37,7 +37,7 @@ def exact_parser(
     name: str, description: str, flags: Collection[str] = EXACT, weights: bool = True
 ) -> argparse.ArgumentParser:
     """Return a parser of the options that say what a pair is, and not how it is found."""
-    parser = table.parser(f"python3 -m {name}", description, flags)
+    parser = table.parser(f"python3 -m neardup {name}", description, flags)
     about = f"how similar two records are: {', '.join(MEASURES)}"
     add_option(parser, "--measure", "NAME", "jaccard", about)
     if weights:
@@ -109,13 +109,7 @@ def share(flag: str, text: str) -> float:
 
 
 def gathered(batches: Iterable[Batch]) -> Batch:
-    """Return all records in one batch.
-
-    >>> one, two = (Batch([id_], Ragged.from_rows([[1, 2]])) for id_ in (b"a", b"b"))
-    >>> records = gathered([one, two])
-    >>> records.ids, records.sets.offsets.tolist()
-    ([b'a', b'b'], [0, 2, 4])
-    """
+    """Return all records in one batch."""
     held = list(batches)
     ids = [id_ for batch in held for id_ in batch.ids]
     return Batch(ids, Ragged.end_to_end([batch.sets for batch in held]))
@@ -148,16 +142,6 @@ class AskedRun(NamedTuple):
     def arguments(self) -> list[str]:
         return list(filter(_of_records, self.options.arguments()))
 
-    def refuse_others(self, options: Options) -> None:
-        """UsageError for an option with another value than in the run."""
-        for flag in filter(_of_records, OPTIONS):
-            mine, other = (_with(some.value(flag)) for some in (self.options, options))
-            if mine != other and flag not in FREE:
-                raise UsageError(
-                    f"{flag}: {RUN} {self.name} was {mine}, and here is {other}; leave {flag} out, "
-                    f"or replace {RUN} by: {' '.join(self.arguments())}"
-                )
-
     def check_files(self) -> None:
         """StageError for a file of the run that cannot be read again."""
         for file in self.files:
@@ -180,13 +164,23 @@ def options_of(run: RunFile, name: str | os.PathLike[str]) -> Options:
         ) from None
 
 
+def refuse_others(
+    options: Options, asked: list[str], source: str | os.PathLike[str], free: Collection[str]
+) -> None:
+    """UsageError for an option that was not asked of the run, unless it is one of `free`."""
+    for option in options.arguments():
+        flag = option.partition("=")[0]
+        if flag not in free and option not in asked and option != default(flag):
+            raise UsageError(f"{option}: {source} says what was asked; leave {flag} out")
+
+
+def default(flag: str) -> str:
+    return f"{flag}={OPTIONS[flag].get('default')}"
+
+
 def _of_records(word: str) -> bool:
     """Return True for an option that is not about the answer."""
     return word.partition("=")[0] not in OUTPUT_OPTIONS
-
-
-def _with(value: object) -> str:
-    return "without" if value in (None, False) else "with" if value is True else f"with {value}"
 
 
 def pair_lines(
@@ -246,10 +240,6 @@ def interval(hits: int, n: int, confidence: float) -> str:
 
 
 def row(name: str, value: int | str, note: str = "") -> str:
-    """Format a line of a table.
-
-    >>> row("true pairs", 1790, "in the file")
-    'true pairs                             1,790  in the file'
-    """
+    """Format a line of a table."""
     shown = value if isinstance(value, str) else f"{value:,}"
     return f"{name:33} {shown:>10}  {note}".rstrip()

@@ -20,7 +20,6 @@ from neardup.evaluation.exact_answers import pair_lines
 from neardup.evaluation.pair_elements import WIDTH, Lines, Texts, elements, listed
 from neardup.lines.keyed_lines import encode_sets, encoded_size, format_keys
 from neardup.options.settings import Settings
-from neardup.reading.input_format import InputFormat
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import shown
 from neardup.schemes import SCHEMES
@@ -75,12 +74,7 @@ def _decimals(part: int, whole: int) -> str:
 
 
 def explained(
-    records: Batch,
-    ids: tuple[bytes, bytes],
-    settings: Settings,
-    measure: str | None,
-    form: InputFormat,
-    texts: Texts,
+    records: Batch, ids: tuple[bytes, bytes], settings: Settings, measure: str | None, texts: Texts
 ) -> Lines:
     """Return all lines about two ids, whose records and texts these are, by this measure."""
     scheme = settings.scheme
@@ -94,7 +88,7 @@ def explained(
     weighted = "weighted " if scheme.weights and name in measures.MEASURES else ""
     at = f"weighted {own}" if scheme.weights and own in measures.MEASURES else own
     lines = [_head(letter, records, id_) for letter, id_ in zip("AB", ids)]
-    lines += elements(pair, form, texts)
+    lines += elements(pair, settings.form, texts)
     lines += _similarities(scheme, name, pair.sets)
     if name in measures.MEASURES:
         least = settings.threshold
@@ -146,11 +140,10 @@ def _head(letter: str, records: Batch, id_: bytes) -> tuple[str, str]:
     sets = set(encode_sets(records.sets.take(np.array(rows))))
     sizes = ", ".join(f"{size:,}" for size in sorted(map(encoded_size, sets)))
     text = f"{shown(id_)} of {sizes} shingles"
-    times = records.ids.count(id_)
-    if times > 1 and len(sets) == 1:
-        text += f"; the same record {times} times, which counts as one"
-    elif times > 1:
+    if len(sets) > 1:
         text += f"; {len(sets)} different records, of which the most telling is shown"
+    elif len(rows) > 1:
+        text += f"; the same record {len(rows)} times, which counts as one"
     return letter, text
 
 

@@ -29,7 +29,7 @@ from textwrap import fill
 import numpy as np
 
 from neardup.evaluation.choices import short
-from neardup.evaluation.estimates import Weights, check_enough
+from neardup.evaluation.estimates import Weights
 from neardup.evaluation.line_sample import LineSample, as_block
 from neardup.joins import JOINS
 from neardup.joins.inverted_index import all_against_all
@@ -62,13 +62,11 @@ class Texts:
         for line in form.texts(as_block(sample.lines)):
             cleaned[line.number] = form.clean(line.text)
         good = np.array([bool(text.strip()) for text in cleaned], dtype=bool)
-        found = np.flatnonzero(good)
-        check_enough(len(found), sample)
+        found, weights = np.flatnonzero(good), Weights.of_sample(sample, good)
         order = np.random.default_rng(seed).permutation(len(found))
         ends = np.cumsum([len(cleaned[i]) for i in found[order].tolist()])
         order = order[: max(2, int(np.searchsorted(ends, MOST_TEXT, "right")))]
-        weights = Weights.of_sample(sample, good).take(order)
-        return cls([cleaned[i] for i in found[order].tolist()], weights)
+        return cls([cleaned[i] for i in found[order].tolist()], weights.take(order))
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
-from neardup.evaluation.exact_answers import options_of, parsed_lines
+from neardup.evaluation.exact_answers import default, options_of, parsed_lines, refuse_others
 from neardup.evaluation.pair_elements import shown_records, word_difference
 from neardup.lines.answer_lines import parse_removed
 from neardup.options.settings import form_of, settings_before_counts
@@ -22,7 +22,7 @@ from neardup.reading.blocks import read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
 from neardup.report.facts import SHOWN, Facts, Found, Node
-from neardup.runtime.manifest import RunFile, run_file_name
+from neardup.runtime.manifest import RunFile
 from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import BAD
 from neardup.stored.index_manifest import is_index
@@ -30,8 +30,8 @@ from neardup.stored.index_manifest import is_index
 FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS | {"--output", "--against"}
 NAMING = {"--against", "--counts"}  # files, whose names may differ from here
 ANSWERS = ("pairs", "links")
-NAME = "neardup report"
 Parts = Sequence[tuple[str, str]]  # (kind, words), as `word_difference` has them
+Audit = Mapping[str, tuple[str, str]]  # name → (value, note)
 AUDIT_ROW = re.compile(r"(\S.*?) {2,}(\S+)(?:  (\S.*))?")  # as `exact_answers.row` writes it
 AUDIT_NEEDS = {"ids looked at", "recall", "precision"}
 AUDIT_LINE = 1 << 20
@@ -60,14 +60,8 @@ class Asked:
     indexed: bool = False
 
     def shown_options(self) -> list[str]:
-        """The options without defaults."""
-        return [each for each in self.options if each != _default(each.partition("=")[0])]
-
-
-def file_of_run(pairs: str) -> Path | None:
-    """Return the run's own file, in the folder of pairs or beside the file of pairs."""
-    path = Path(run_file_name(pairs))
-    return path if pairs != "-" and path.is_file() else None
+        """Return the options without defaults."""
+        return [each for each in self.options if each != default(each.partition("=")[0])]
 
 
 def asked_of_options(options: Options) -> Asked:
@@ -92,10 +86,7 @@ def asked_of_run(path: Path, options: Options) -> Asked:
     """Read what was asked from a run's own file; UsageError if the command line contradicts it."""
     run = RunFile.of(path)
     _check_output(run.output, f"{path}: --output")
-    for option in options.arguments():
-        flag = option.partition("=")[0]
-        if flag not in NAMING and option not in run.options and option != _default(flag):
-            raise UsageError(f"{option}: {path} says what was asked; leave {flag} out")
+    refuse_others(options, run.options, path, NAMING)
     given = replace(options_of(run, path), files=tuple(run.files))
     return Asked(
         path.name,
@@ -112,10 +103,6 @@ def asked_of_run(path: Path, options: Options) -> Asked:
     )
 
 
-def _default(flag: str) -> str:
-    return f"{flag}={OPTIONS[flag].get('default')}"
-
-
 def _check_output(output: str, flag: str) -> None:
     if output not in ANSWERS:
         raise UsageError(
@@ -124,18 +111,13 @@ def _check_output(output: str, flag: str) -> None:
         )
 
 
-class Audited(NamedTuple):
-    value: str
-    note: str
-
-
-def read_audit(file: str) -> dict[str, Audited]:
+def read_audit(file: str) -> Audit:
     """Read the rows of the table that `audit` has printed, by name; StageError."""
-    rows = {}
+    rows: dict[str, tuple[str, str]] = {}
     for block in read_files([file], AUDIT_LINE):
         for line in block.data.decode("utf-8", "replace").splitlines():
             if row := AUDIT_ROW.fullmatch(line):
-                rows[row[1]] = Audited(row[2], row[3] or "")
+                rows[row[1]] = row[2], row[3] or ""
     if not rows.keys() >= AUDIT_NEEDS:
         raise StageError(
             f"{file}: is not what `python3 -m neardup audit` prints; write that to a file, and "
@@ -202,7 +184,7 @@ class Material:
     asked: Asked
     facts: Facts
     removed: RemovedRecords | None
-    audit: Mapping[str, Audited]
+    audit: Audit
     texts: Mapping[Node, str]
     repeated: set[Node]
     records: int
@@ -237,7 +219,7 @@ def gathered_material(
     asked: Asked,
     facts: Facts,
     removed: RemovedRecords | None,
-    audit: Mapping[str, Audited],
+    audit: Audit,
 ) -> Material:
     """Read the records, for the texts of those that are shown."""
     nodes = _shown_nodes(facts, removed)

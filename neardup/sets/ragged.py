@@ -67,21 +67,13 @@ def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def later_in_run(members: np.ndarray) -> np.ndarray:
-    """Return how many members follow each one in its run (int64), for runs of these sizes.
-
-    >>> later_in_run(np.array([2, 1, 3])).tolist()
-    [1, 0, 0, 2, 1, 0]
-    """
+    """Return how many members follow each one in its run (int64): 1, 0, 0 for runs of 2 and 1."""
     ends = np.cumsum(members)
     return np.repeat(ends, members) - np.arange(members.sum()) - 1
 
 
 def pairs_in_runs(later: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (left, right), int64: each position i with each of the later[i] after it.
-
-    >>> [column.tolist() for column in pairs_in_runs(np.array([2, 1, 0, 0]))]
-    [[0, 0, 1], [1, 2, 2]]
-    """
+    """Return (left, right), int64: each position i with each of the later[i] after it."""
     everyone = np.arange(len(later))
     return np.repeat(everyone, later), spans(everyone + 1, later)
 
@@ -127,13 +119,7 @@ class Ragged:
 
     @classmethod
     def summed(cls, values: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> Ragged:
-        """Make rows as `from_unsorted` does; the weights (int64) of equal values add up.
-
-        >>> values, sizes = np.array([7, 5, 7], np.uint64), np.array([3])
-        >>> rows = Ragged.summed(values, sizes, weights=np.array([1, 1, 1]))
-        >>> rows.values.tolist(), rows.weights.tolist()
-        ([5, 7], [1, 2])
-        """
+        """Make rows as `from_unsorted` does; the weights (int64) of equal values add up."""
         if not len(values):
             return cls.from_unsorted(values, sizes)
         owner = np.repeat(np.arange(len(sizes)), sizes)

@@ -41,14 +41,7 @@ Column = tuple[np.ndarray, np.ndarray]  # values (uint64), ascending, and how of
 
 
 class Sample:
-    """The sets drawn so far (`sets`, n rows) by their hashes (uint64 (n,), ascending).
-
-    >>> sample = Sample()
-    >>> for sets in sample.watch([Ragged.from_rows([[1, 2], [3]]), Ragged.from_rows([[2, 1]])]):
-    ...     pass
-    >>> sorted(sample.sets.sizes.tolist())
-    [1, 2]
-    """
+    """The sets drawn so far (`sets`, n rows) by their hashes (uint64 (n,), ascending)."""
 
     def __init__(self) -> None:
         self._hashes, self._sets = np.empty(0, np.uint64), NO_SETS

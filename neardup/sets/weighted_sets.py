@@ -41,12 +41,7 @@ RANK_BITS = 40
 
 
 def bags(sets: Ragged) -> Ragged:
-    """Return weighted rows as sets: each row is as large as the sum of its weights.
-
-    >>> rows = counted(np.array([7, 5, 7], np.uint64), np.array([3]))
-    >>> bags(rows).sizes.tolist(), bool((bags(rows).row(0)[:2] == [5, 7]).all())
-    ([3], True)
-    """
+    """Return weighted rows as sets: each row is as large as the sum of its weights."""
     if sets.weights is None:
         return sets
     values = np.repeat(sets.values, sets.weights)
@@ -70,13 +65,7 @@ def bagged(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the elements of bags laid end to end, each in its place.
-
-    >>> row = np.array([7, 7, 5, 7], dtype=np.uint64)
-    >>> once, twice, other, of_next_row = numbered(row, np.array([3, 1])).tolist()
-    >>> once, twice == 7, other, of_next_row
-    (7, False, 5, 7)
-    """
+    """Return the elements of bags laid end to end, each in its place."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((values, owner))
     starts = np.flatnonzero(first_of_run(values[order]) | first_of_run(owner[order]))

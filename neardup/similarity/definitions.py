@@ -1,7 +1,6 @@
 """Definitions of similarities and distances, exact where they are rational.
 
-The fast code is tested against them.  x and y are collections, read as sets, or vectors (a mapping
-element → weight), or fingerprints (integers).
+The fast code is tested against them.  x and y are collections, read as sets, or weighted sets.
 
     resemblance (Jaccard)   |x∩y| / |x∪y|             1 - resemblance is a metric
     containment             |x∩y| / |x|               of x in y
@@ -17,10 +16,9 @@ Sources: Broder 1997 for resemblance and containment, Dice 1945, Szymkiewicz 193
 
 from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
-from math import atan2, hypot, pi, sqrt
+from math import sqrt
 
-Vector = Mapping[Hashable, float]  # a missing element has weight 0
-Weights = Mapping[Hashable, int]  # 0 or more
+Weights = Mapping[Hashable, int]  # 0 or more; a missing element has weight 0
 
 
 def resemblance(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
@@ -90,38 +88,6 @@ def weighted_dice(x: Weights, y: Weights) -> Fraction:
 
 
 def squared_weighted_cosine(x: Weights, y: Weights) -> Fraction:
-    """Return the square of `weighted_cosine`, without roots."""
+    """Return the square of the cosine of the angle between two weighted sets; neither is empty."""
     common = sum(weight * y.get(element, 0) for element, weight in x.items())
     return Fraction(common**2, sum(w * w for w in x.values()) * sum(w * w for w in y.values()))
-
-
-def weighted_cosine(x: Vector, y: Vector) -> float:
-    """Return the cosine of the angle between two vectors, from -1 to 1; neither is zero.
-
-    >>> weighted_cosine({"a": 3, "b": 4}, {"a": 1, "c": 5, "d": 0})
-    0.11766968108291043
-    """
-    common = sum(weight * y.get(element, 0) for element, weight in x.items())
-    return max(-1.0, min(1.0, common / hypot(*x.values()) / hypot(*y.values())))
-
-
-def angular_distance(x: Vector, y: Vector) -> float:
-    """Return the angle θ between two vectors, neither of which is zero, as θ/π: from 0 to 1.
-
-    >>> [angular_distance({"a": 1}, y) for y in ({"a": 2}, {"b": 2}, {"a": -2})]
-    [0.0, 0.5, 1.0]
-    """
-    # Subtle: near 0 the cosine has half the digits of the angle; the diagonals of the rhombus of
-    # the unit vectors have all of them.
-    long_x, long_y = hypot(*x.values()), hypot(*y.values())
-    units = [(x.get(e, 0) / long_x, y.get(e, 0) / long_y) for e in {**x, **y}]
-    return 2 * atan2(hypot(*(a - b for a, b in units)), hypot(*(a + b for a, b in units))) / pi
-
-
-def hamming(x: int, y: int) -> int:
-    """Return the number of bits in which two fingerprints (0 or more) differ.
-
-    >>> hamming(0b1011, 0b0010)
-    2
-    """
-    return bin(x ^ y).count("1")

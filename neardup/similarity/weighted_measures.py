@@ -64,10 +64,6 @@ class TokenWeights:
     """The weights of tokens in a record, times their idf weights if these are known.
 
     repeats: they are counts; own: they are on the line of the record.
-
-    >>> sets = Ragged(np.array([5, 7], np.uint64), np.array([0, 2]), np.array([2, 1]))
-    >>> TokenWeights(repeats=True).of(sets).tolist()
-    [2, 1]
     """
 
     repeats: bool = False
@@ -154,14 +150,7 @@ class MinSum(UnboundedMeasure):
 
 @dataclass(eq=False)
 class WeightedCosine(UnboundedMeasure):
-    """The cosine of the angle between two weighted sets.
-
-    >>> tokens, weights = np.array([1, 2, 1, 2], np.uint64), np.array([4, 1, 1, 4])
-    >>> sets = Ragged(tokens, np.array([0, 2, 4]), weights)
-    >>> measure = WeightedCosine(Threshold.parse("0.4"), TokenWeights())
-    >>> [column.tolist() for column in measure.verified(sets, np.array([0]), np.array([1]))]
-    [[0], [1], [470588], [1000000]]
-    """
+    """The cosine of the angle between two weighted sets."""
 
     threshold: Threshold
     weights: TokenWeights

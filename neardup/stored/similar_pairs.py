@@ -207,16 +207,14 @@ class Search:
     of: np.ndarray | None
     counters: Counters
 
-    @property
-    def kind(self) -> Kind:
-        return self.file.kind
-
     def pairs(self) -> Iterator[Alike]:
         """Yield the pairs that reach the threshold, each once, in the order of passing records."""
         files = [self.file] if self.other is None else [self.file, self.other]
-        total = sum(int(self.kind.numbers(file.items).sum()) for file in files)
+        total = sum(int(self.file.kind.numbers(file.items).sum()) for file in files)
         blocks = (sketches for file in files for _, sketches in file.blocks())
-        tokens = SharedTokens(self.kind, self.threshold, rarity_of(self.kind, blocks, total))
+        tokens = SharedTokens(
+            self.file.kind, self.threshold, rarity_of(self.file.kind, blocks, total)
+        )
         if self.measure == JACCARD:
             _, sample = next(self.file.blocks(), (0, Ragged.from_rows([])))
             largest = max(int(file.items.max(initial=0)) for file in files)
@@ -234,7 +232,7 @@ class Search:
                 keep = self._wanted(x, y + first, swapped)
                 x, y = x[keep], y[keep]
                 self.counters.add(CANDIDATES, len(x))
-                weights = self.kind.numbers(self.file.items[x]) + PAIR_NUMBERS
+                weights = self.file.kind.numbers(self.file.items[x]) + PAIR_NUMBERS
                 for low, high in ragged.chunks(weights, NUMBERS_AT_ONCE):
                     some = slice(low, high)
                     yield self._alike(x[some], y[some], first, sketches, swapped)
@@ -245,9 +243,10 @@ class Search:
             return np.ones(len(x), dtype=bool)
         if self.of is None:
             return x < y if self.measure == JACCARD else x != y
+        again = np.isin(y, self.of)
         if self.measure == JACCARD:
-            return (x < y) | ((x > y) & ~np.isin(y, self.of))
-        return (x != y) & ~(swapped & np.isin(y, self.of))
+            return (x < y) | ((x > y) & ~again)
+        return (x != y) & ~(swapped & again)
 
     def _alike(
         self, x: np.ndarray, y: np.ndarray, first: int, block: Ragged, swapped: bool
@@ -257,9 +256,9 @@ class Search:
         right = y + len(rows)
         if swapped:
             left, right = right, left
-        part, whole, known = self.kind.counted(sketches, left, right, self.measure)
+        part, whole, known = self.file.kind.counted(sketches, left, right, self.measure)
         wholes, place = np.unique(whole, return_inverse=True)
-        least = [self.kind.least_part(self.threshold, n) for n in wholes.tolist()]
+        least = [self.file.kind.least_part(self.threshold, n) for n in wholes.tolist()]
         good = (part >= np.array(least, dtype=np.int64)[place]) & (whole > 0)
         self.counters.add("pairs", int(np.count_nonzero(good)))
         return Alike(x[good], y[good] + first, part[good], whole[good], known[good], swapped)
@@ -288,12 +287,7 @@ def postings_of(
 
 
 def shown(kind: Kind, part: int, whole: int, known: bool, alpha: Fraction) -> tuple[int, int, int]:
-    """Return (low, high, estimate) in millionths, all the same if the similarity is known.
-
-    >>> from neardup.stored.sketch_kinds import kind_of
-    >>> shown(kind_of("min:64"), 60, 64, False, Fraction("0.05"))
-    (847636, 982710, 937500)
-    """
+    """Return (low, high, estimate) in millionths, all the same if the similarity is known."""
     estimate = round(kind.estimate(part, whole) * 10**6)
     if known:
         return estimate, estimate, estimate

@@ -178,15 +178,10 @@ def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
             )
         if head != (NAME + b"%d\n" % FORMAT).ljust(HEAD, b"\0"):
             raise StageError(f"{path}: of another version of neardup; {AGAIN}")
-        end = b""
-        if size >= HEAD + END.size:
-            file.seek(size - END.size)
-            end = file.read(END.size)
-        if len(end) < END.size or END.unpack(end)[3] != MAGIC:
-            raise damaged(path, "it is cut short", AGAIN)
-        sums, length, checksum, _ = END.unpack(end)
+        file.seek(size - END.size)
+        sums, length, checksum, mark = END.unpack(file.read(END.size))
         behind = sums * SUM.itemsize + length + END.size
-        if behind > size - HEAD:
+        if mark != MAGIC or behind > size - HEAD:
             raise damaged(path, "it is cut short", AGAIN)
         file.seek(size - behind)
         last = file.read(behind - END.size)

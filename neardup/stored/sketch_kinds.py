@@ -34,6 +34,7 @@ HASH_BYTES = SAMPLE_BITS // 8
 PLACE = 32  # bits below the place of a signature
 MOST_HASHES, MOST_PLACES, WHOLE_BITS = 1 << 16, 1 << 15, 32
 JACCARD, CONTAINMENT = "jaccard", "containment"
+Rows = np.ndarray  # int64, numbers of rows
 EXPECTED = (
     "expected min:S, mod:M, signature:L or signature:L:B, with S to 65536, M from 1 to 2^32, L "
     "to 32768 and B, bits of a place, from 1 to 32"
@@ -62,10 +63,8 @@ class Kind(ABC):
         """Return the sketches of sets that are not empty."""
 
     @abstractmethod
-    def counted(
-        self, sketches: Ragged, left: np.ndarray, right: np.ndarray, measure: str
-    ) -> Counted:
-        """Compare pairs of rows (int64)."""
+    def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
+        """Compare pairs of rows."""
 
     def numbers(self, items: np.ndarray) -> np.ndarray:
         """Return how many numbers sketches of so many items have in memory (int64)."""
@@ -98,11 +97,7 @@ class Kind(ABC):
         return ceil(t * whole)
 
     def estimate(self, part: int, whole: int) -> Fraction:
-        """Return the estimated similarity of a pair of which `part` of `whole` agree.
-
-        >>> kind_of("signature:128:1").estimate(96, 128)
-        Fraction(1, 2)
-        """
+        """Return the estimated similarity of a pair of which `part` of `whole` agree."""
         share = Fraction(part, whole)
         if self.accidents:
             share = (share * self.accidents - 1) / (self.accidents - 1)
@@ -128,9 +123,7 @@ class MinHashes(Kind):
     def sketches(self, sets: Ragged, seed: int) -> Ragged:
         return min_s(sets, self.s, seed)
 
-    def counted(
-        self, sketches: Ragged, left: np.ndarray, right: np.ndarray, measure: str
-    ) -> Counted:
+    def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
         return Counted(*sample_of_min_s(sketches, self.s, left, right))
 
 
@@ -144,9 +137,7 @@ class Multiples(Kind):
     def sketches(self, sets: Ragged, seed: int) -> Ragged:
         return mod_m(sets, self.m, seed)
 
-    def counted(
-        self, sketches: Ragged, left: np.ndarray, right: np.ndarray, measure: str
-    ) -> Counted:
+    def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
         common = shared(sketches, left, right).sizes
         whole = sketches.sizes[left]
         if measure == JACCARD:
@@ -183,9 +174,7 @@ class Signatures(Kind):
         """Return the values of sketches (uint32, (n, length))."""
         return sketches.values.astype(np.uint32).reshape(-1, self.length)
 
-    def counted(
-        self, sketches: Ragged, left: np.ndarray, right: np.ndarray, measure: str
-    ) -> Counted:
+    def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
         common = shared(sketches, left, right).sizes
         return Counted(common, np.full(len(left), self.length), np.zeros(len(left), dtype=bool))
 

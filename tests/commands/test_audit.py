@@ -16,6 +16,7 @@ import pytest
 from neardup.commands import audit
 from neardup.commands.audit import IdSample
 from neardup.reading.shingle_lines import parse_shingle_lines
+from neardup.runtime import program
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.intervals import clopper_pearson
 from tests.support.engines import ANSWER, NEARDUP, RUN_LOCAL, VIDEOS, Result, run, succeed
@@ -300,7 +301,7 @@ def test_an_input_that_changed_between_its_two_readings(
 
     for harm, code in ((records, 0), (changed, 1)):
         monkeypatch.setattr(IdSample, "records", harm)
-        assert audit.main() == code
+        assert program.run("neardup audit", audit.main) == code
     assert f"{data}: changed while it was read; run again" in capsys.readouterr().err
 
 

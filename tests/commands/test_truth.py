@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from neardup.commands import truth
 from neardup.joins import JOINS, inverted_index
 from neardup.joins.inverted_index import Index
+from neardup.runtime import program
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import containment, dice, overlap_coefficient, resemblance
 from tests.support.drawn import shingle_sets
@@ -103,7 +104,7 @@ def test_every_join_and_measure_by_the_definition(
     (tmp_path / "records.txt").write_bytes(lines_of(records))
     flags = ["--measure", measure, "--join", join, "--threshold", t]
     monkeypatch.setattr("sys.argv", ["truth", *flags, str(tmp_path / "records.txt")])
-    assert truth.main() == 0
+    assert program.run("neardup truth", truth.main) == 0
     assert capfdbinary.readouterr().out == oracle(records, measure, t)
 
 

@@ -288,8 +288,8 @@ NEEDS = "give the options of the run, as --input, or --run PAIRS if it had -o PA
 
 def test_ids_that_are_not_there(tmp_path: Path) -> None:
     for ids, code, message in [
-        (("one", "zwei"), 1, f"no record has the id 'zwei' (records: 8, bad lines: 0); {NEEDS}"),
-        (("eins", "zwei"), 1, f"no record has the id 'eins' (records: 8, bad lines: 0); {NEEDS}"),
+        (("one", "zwei"), 1, f"none of 8 records has the id 'zwei' (bad lines: 0); {NEEDS}"),
+        (("eins", "zwei"), 1, f"none of 8 records has the id 'eins' (bad lines: 0); {NEEDS}"),
         (("one", "one"), 2, "'one' twice: an id is never paired with itself"),
     ]:
         result = run([*WHY, "-", *ids], tmp_path, DEMO)
@@ -416,12 +416,9 @@ def test_options_and_files_of_the_run(answer: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--threshold=0.8", "--threshold: --run {} was with 0.7, and here is with 0.8; leave"),
-        ("--input=shingles", "--input: --run {} was with text, and here is with shingles; leave"),
-        (
-            "--exact",
-            "--exact: --run {} was without, and here is with; leave --exact out, or replace",
-        ),
+        ("--threshold=0.8", "--threshold=0.8: --run {} says what was asked; leave --threshold out"),
+        ("--input=shingles", "--input=shingles: --run {} says what was asked; leave --input out"),
+        ("--exact", "--exact: --run {} says what was asked; leave --exact out"),
     ],
 )
 def test_other_options_than_those_of_the_run(
@@ -429,14 +426,13 @@ def test_other_options_than_those_of_the_run(
 ) -> None:
     result = run([*WHY, "--run", answer, flag, "b", "old"], tmp_path)
     assert (result.code, result.out) == (2, b"")
-    assert result.err.startswith(f"neardup why: {message.format(answer)} ")
-    assert " out, or replace --run by: --threshold=0.7 --input=text --max-line=32\n" in result.err
+    assert result.err == f"neardup why: {message.format(answer)}\n"
 
 
 def test_ids_that_the_run_has_not_seen(answer: Path, tmp_path: Path) -> None:
     result = run([*WHY, "--run", answer, "b", "d"], tmp_path)
     assert result.err == (
-        "neardup why: no record has the id 'd' (records: 5, bad lines: 0); have the files changed "
+        "neardup why: none of 5 records has the id 'd' (bad lines: 0); have the files changed "
         f"since the run of {answer}?\n"
     )
     run_of(answer, [], [str(tmp_path / "texts.txt")])
@@ -449,7 +445,7 @@ def test_ids_that_the_run_has_not_seen(answer: Path, tmp_path: Path) -> None:
     assert succeed([*WHY, "--run", other, "b", "c"], tmp_path).out
     result = run([*WHY, "--run", other, "b", "old"], tmp_path)
     assert result.err == (
-        "neardup why: no record has the id 'old' (records: 4, bad lines: 0); an index has no "
+        "neardup why: none of 4 records has the id 'old' (bad lines: 0); an index has no "
         f"records to show: name the files of {index}\n"
     )
 

@@ -24,7 +24,6 @@ import pytest
 from neardup.sets.hashing import band_words, mix, random_words, signs
 from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import (
-    angular_distance,
     cosine,
     dice,
     overlap_coefficient,
@@ -33,6 +32,7 @@ from neardup.similarity.definitions import (
 from neardup.similarity.intervals import clopper_pearson
 from neardup.similarity.sketches import signatures
 from tests.similarity.test_definitions import ROUNDING, SETS, is_a_metric
+from tests.support.oracle import angular_distance
 
 ALPHA = 1e-9
 N = 20_000

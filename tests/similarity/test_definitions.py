@@ -11,15 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.similarity.definitions import (
-    angular_distance,
     containment,
     cosine,
     dice,
-    hamming,
     overlap_coefficient,
     resemblance,
-    weighted_cosine,
 )
+from tests.support.oracle import angular_distance, hamming, weighted_cosine
 
 ROUNDING = 1e-12
 SETS = [frozenset(x) for size in range(1, 5) for x in combinations("abcd", size)]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import combinations
+from math import atan2, hypot, pi
 
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import Threshold
 
 Pair = tuple[bytes, bytes]  # of ids, the smaller one first
+Vector = Mapping[Hashable, float]  # a missing element has weight 0
 
 
 def similarities(records: Iterable[tuple[bytes, Iterable[Hashable]]]) -> dict[Pair, Fraction]:
@@ -46,3 +48,35 @@ def components(pairs: Iterable[Pair]) -> Iterator[frozenset[bytes]]:
         groups = [group for group in groups if group.isdisjoint(pair)]
         groups.append(frozenset(pair).union(*touched))
     return iter(groups)
+
+
+def weighted_cosine(x: Vector, y: Vector) -> float:
+    """Return the cosine of the angle between two vectors, from -1 to 1; neither is zero.
+
+    >>> weighted_cosine({"a": 3, "b": 4}, {"a": 1, "c": 5, "d": 0})
+    0.11766968108291043
+    """
+    common = sum(weight * y.get(element, 0) for element, weight in x.items())
+    return max(-1.0, min(1.0, common / hypot(*x.values()) / hypot(*y.values())))
+
+
+def angular_distance(x: Vector, y: Vector) -> float:
+    """Return the angle θ between two vectors, neither of which is zero, as θ/π: from 0 to 1.
+
+    >>> [angular_distance({"a": 1}, y) for y in ({"a": 2}, {"b": 2}, {"a": -2})]
+    [0.0, 0.5, 1.0]
+    """
+    # Subtle: near 0 the cosine has half the digits of the angle; the diagonals of the rhombus of
+    # the unit vectors have all of them.
+    long_x, long_y = hypot(*x.values()), hypot(*y.values())
+    units = [(x.get(e, 0) / long_x, y.get(e, 0) / long_y) for e in {**x, **y}]
+    return 2 * atan2(hypot(*(a - b for a, b in units)), hypot(*(a + b for a, b in units))) / pi
+
+
+def hamming(x: int, y: int) -> int:
+    """Return the number of bits in which two fingerprints (0 or more) differ.
+
+    >>> hamming(0b1011, 0b0010)
+    2
+    """
+    return bin(x ^ y).count("1")
