@@ -182,7 +182,7 @@ class InputFormat(NamedTuple):
         shingle = BAG if self.bag else ""
         return {
             "--input": "shingles" if self.shingle is None else "text",
-            "--clean": str(self.clean),
+            "--clean": ",".join(self.clean.names),
             "--shingle": shingle if self.shingle is None else str(self.shingle),
         }
 
