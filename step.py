@@ -17,7 +17,7 @@ from neardup.runtime.interpreter import require
 
 require("numpy")
 
-from neardup.engines.steps import step
+from neardup.engines.pipe import step
 
 if __name__ == "__main__":
     sys.exit(step())

@@ -12,9 +12,8 @@ from neardup.runtime.interpreter import require
 
 require("numpy", name="neardup", module="neardup")
 
-from neardup.runtime import VERSION, errors
-from neardup.runtime.errors import UsageError, as_called, nearest
-from neardup.runtime.program import run
+from neardup.runtime import VERSION
+from neardup.runtime.program import AS_COMMAND, AS_MODULE, UsageError, as_called, nearest, run
 
 # A command is one file in neardup/commands with a `main`, and one line here.
 COMMANDS = {
@@ -83,14 +82,14 @@ options, 130 interrupted.
 
 
 def main() -> int:
-    installed = os.path.basename(sys.argv[0]) == errors.AS_COMMAND
+    installed = os.path.basename(sys.argv[0]) == AS_COMMAND
     command, *rest = sys.argv[1:] or ["--help"]
-    sys.argv = [f"{errors.AS_COMMAND if installed else errors.AS_MODULE} {command}", *rest]
+    sys.argv = [f"{AS_COMMAND if installed else AS_MODULE} {command}", *rest]
     if command not in {**JOBS, **COMMANDS}:
-        return run(errors.AS_COMMAND, lambda: _about(command))
+        return run(AS_COMMAND, lambda: _about(command))
     if command in COMMANDS:
         main_of_command = import_module(f"neardup.commands.{command}").main
-        return run(f"{errors.AS_COMMAND} {command}", main_of_command)
+        return run(f"{AS_COMMAND} {command}", main_of_command)
     if command == "run":  # as run_local.sh does, before numpy is loaded
         os.environ.update(LC_ALL="C", OPENBLAS_NUM_THREADS="1")
     engine, _ = JOBS[command]

@@ -28,7 +28,7 @@ from neardup.lines.answer_lines import exact_pair
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter
 from neardup.similarity.measures import Measure

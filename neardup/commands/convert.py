@@ -16,8 +16,7 @@ from neardup.reading.input_check import NO_ID, BadLine
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT, Row
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import UsageError
-from neardup.runtime.program import write_all
+from neardup.runtime.program import UsageError, write_all
 from neardup.stages.pairs import reject
 
 FLAGS = ("--input", "--id", "--text", "--max-line", "--max-bad", "--strict")

@@ -26,7 +26,7 @@ import numpy as np
 from neardup.options import table
 from neardup.options.settings import settings_before_counts
 from neardup.options.table import SCHEME_OPTIONS, Options
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.schemes.scheme import shown
 from neardup.similarity.measures import MEASURES, Threshold
 

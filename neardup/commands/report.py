@@ -14,9 +14,8 @@ from neardup.report import material
 from neardup.report.facts import MILLION, PairGraph, facts_of, found_pair
 from neardup.report.page import check_jinja, page
 from neardup.runtime.atomic_write import whole_or_not
-from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.manifest import run_file_name
-from neardup.runtime.program import write_to
+from neardup.runtime.program import StageError, UsageError, write_to
 
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
 

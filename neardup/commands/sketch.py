@@ -10,7 +10,7 @@ from neardup.options.settings import Settings
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS, Options, read
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.stages.pairs import parsed
 from neardup.stored.sketch_file import check_new, write_sketches
 from neardup.stored.sketch_kinds import kind_of

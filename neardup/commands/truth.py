@@ -11,8 +11,7 @@ from neardup.joins import JOINS, WEIGHTED_JOINS
 from neardup.joins.inverted_index import Joined, all_against_all
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import UsageError
-from neardup.runtime.program import write_all
+from neardup.runtime.program import UsageError, write_all
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure

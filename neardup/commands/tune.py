@@ -13,8 +13,7 @@ from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few
 from neardup.options import table
 from neardup.options.table import DEFAULT_THRESHOLD, Options
 from neardup.reading.missing_fields import check_rows
-from neardup.runtime.errors import UsageError
-from neardup.runtime.program import job_command
+from neardup.runtime.program import UsageError, job_command
 from neardup.schemes.banding import DEFAULT_RECALL
 from neardup.schemes.scheme import shown
 

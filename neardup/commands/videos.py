@@ -26,8 +26,7 @@ from itertools import chain, count, islice
 from neardup.evaluation.exact_answers import add_option
 from neardup.options.command_parser import CommandParser
 from neardup.options.table import integer, read
-from neardup.runtime.errors import UsageError
-from neardup.runtime.program import write_all
+from neardup.runtime.program import UsageError, write_all
 from neardup.sets.hashing import random_words
 
 MOST_RECORDS = 10**9 - 1  # their ids have nine digits

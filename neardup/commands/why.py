@@ -17,7 +17,7 @@ from neardup.options import table
 from neardup.options.settings import Settings, counts_first, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError, UsageError, shown
+from neardup.runtime.program import StageError, UsageError, shown
 from neardup.runtime.summary import BAD, judged
 from neardup.sets.ragged import Batch
 from neardup.sets.token_counts import TokenCounter

@@ -18,7 +18,7 @@ from neardup.lines import answer_lines
 from neardup.lines.tagged_ids import Tag
 from neardup.reading.blocks import NEW
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError, WireError
+from neardup.runtime.program import StageError, WireError
 
 BATCH_BYTES = 1 << 16  # of edges, read at once
 READ_BYTES = 1 << 12  # of one record

@@ -22,8 +22,7 @@ from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.parquet_rows import kept_parquet
 from neardup.reading.separated_rows import header_of, kept_rows, opened_table
-from neardup.runtime.errors import StageError, UsageError, shown
-from neardup.runtime.program import STDOUT
+from neardup.runtime.program import STDOUT, StageError, UsageError, shown
 
 LF = ord("\n")
 FILE_PLACES = 1 << LINE_BITS  # from one file to the next

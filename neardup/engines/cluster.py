@@ -12,7 +12,7 @@ from typing import Any
 from neardup.options import table
 from neardup.options.settings import Settings, settings_before_counts
 from neardup.options.table import Options
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 from neardup.stored.index_manifest import refuse_indexes
 
 

@@ -1,26 +1,36 @@
-"""mapper.py, reducer.py and dedup_reducer.py: the job as a pipe, or as tasks of Hadoop Streaming.
+"""mapper.py, reducer.py, dedup_reducer.py and step.py: the job as a pipe, or as Hadoop's tasks.
 
-A program reads the files that it is given; a task reads its part of the input of a job.
+A program reads the files that it is given; a task reads its part of the input of a job.  The steps
+of a job on a cluster that are neither mapper nor reducer are step.py's:
+
+count    record lines → token counts, for schemes that ask for them
+share    record lines → the keys that two records share, so that only these travel
+decide   sorted edges → the records that are removed, or the members of each cluster
+keep     the input again → its lines without the removed records
 """
 
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Iterator, Sequence
+from typing import IO, Callable
 
+from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
 from neardup.options.command_parser import CommandParser
-from neardup.options.settings import Settings
-from neardup.options.table import Options, parser
-from neardup.reading.blocks import Block, check_inputs, file_places, in_task, lines_of_stage
-from neardup.reading.input_files import task_blocks
+from neardup.options.settings import Settings, form_of
+from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
+from neardup.reading import blocks
+from neardup.reading.blocks import Block
+from neardup.reading.input_files import InputFile, task_blocks, task_place
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import UsageError
-from neardup.runtime.program import run, write_all
-from neardup.stages.pairs import dedup_pairs, map_records
-from neardup.stages.phases import lines_in_blocks, read_shared_keys, reduce_either
-from neardup.stages.token_counting import with_cost_printed
+from neardup.runtime.program import STDOUT, UsageError, run, write_all
+from neardup.sets.token_counts import TokenCounts
+from neardup.stages import phases
+from neardup.stages.pairs import decision, dedup_pairs, map_records
+from neardup.stages.token_counting import map_counts, order_counts, sum_counts, with_cost_printed
 from neardup.stored.index_manifest import refuse_indexes
+from neardup.verification import OUTPUTS
 
 MAPPER = """Write each record once for each of its keys.
 
@@ -40,6 +50,61 @@ Reads sorted pairs; a pair that comes with several similarities keeps the highes
 
     LC_ALL=C sort PAIRS… | ./dedup_reducer.py
 """
+STEP = """Run one of the inner steps of a job; run_hadoop.sh calls them by itself.
+
+    ./step.py count    count in how many records each token is
+    ./step.py share    find the keys that two records share
+    ./step.py decide   decide which records are removed
+    ./step.py keep     print the lines that are kept
+
+Each has a --help of its own.
+"""
+COUNT = """Count in how many records each token is, for the schemes that ask how rare a token is.
+
+Two map-reduce steps; mapper.py and reducer.py take their result:
+
+    cat FILE | ./step.py count map | LC_ALL=C sort | ./step.py count sum \\
+             | LC_ALL=C sort | ./step.py count order > counts.tsv
+    cat FILE | ./mapper.py --counts counts.tsv … | LC_ALL=C sort | ./reducer.py …
+
+The options of map are those of mapper.py.  run_local.sh, run_hadoop.sh and job.py do all this by
+themselves where a scheme asks for it.
+"""
+
+
+SHARE = """Find the keys that two records share, so that mapper.py writes lines for these alone.
+
+The first of two rounds; the second is mapper.py and reducer.py with the same options:
+
+    cat FILE | ./step.py share map | LC_ALL=C sort | ./step.py share reduce > shared
+    cat FILE | ./mapper.py --shared-keys shared | LC_ALL=C sort | ./reducer.py
+
+The options of both steps are those of mapper.py, and the result is a filter of bounded size.
+run_hadoop.sh does this by itself where it is worth a second job.
+"""
+
+
+DECIDE = """Decide which records are removed, or find the clusters.
+
+Reads sorted edges, the output of reducer.py, and takes the same options as it:
+
+    ./mapper.py --output removed FILE… | LC_ALL=C sort | ./reducer.py --output removed \\
+        | LC_ALL=C sort | ./step.py decide --output removed > removed.tsv
+
+With --output kept it writes what step.py keep takes: the same lines, each behind the record's place
+in the input.  All edges go to one such process, which holds 28 bytes for each record that is in a
+pair.
+"""
+KEEP = """Write the lines of an input without those of removed records.
+
+Takes what step.py decide wrote with --output kept, and the files of mapper.py in the same order:
+
+    ./mapper.py --output kept FILE… | LC_ALL=C sort | ./reducer.py --output kept \\
+        | LC_ALL=C sort | ./step.py decide --output kept > decided.tsv
+    ./step.py keep --decided decided.tsv FILE… > clean.txt
+    cut -f 2- decided.tsv > removed.tsv
+"""
+KEEP_FLAGS = ("--input", "--id", "--text", "--max-line", "--input-files")
 
 
 def mapper() -> int:
@@ -62,14 +127,14 @@ def _map() -> None:
     args = asked.parse_args()
     settings = with_cost_printed(Settings.of(Options.of(args)))
     counters = Counters("mapper", progress="records")
-    blocks = input_blocks(args.against, args.files, settings)
+    read = input_blocks(args.against, args.files, settings)
     shared = None
     if args.shared_keys is not None:
-        shared = read_shared_keys(args.shared_keys, settings)
+        shared = phases.read_shared_keys(args.shared_keys, settings)
     if args.blocks:
-        write_all(lines_in_blocks(blocks, settings, counters, shared))
+        write_all(phases.lines_in_blocks(read, settings, counters, shared))
     else:
-        mapped = map_records(blocks, settings, counters, shared=shared)
+        mapped = map_records(read, settings, counters, shared=shared)
         write_all(lines for _, lines in mapped)
     counters.report()
 
@@ -81,7 +146,7 @@ def reducer() -> int:
 def _reduce() -> None:
     settings = Settings.of(Options.of(parser("reducer.py", REDUCER).parse_args()))
     counters = Counters("reducer", progress="keyed lines")
-    write_all(reduce_either(sys.stdin.buffer, settings, counters))
+    write_all(phases.reduce_either(sys.stdin.buffer, settings, counters))
     counters.report()
 
 
@@ -92,7 +157,7 @@ def dedup() -> int:
 def _dedup() -> None:
     CommandParser("dedup_reducer.py", DEDUP).parse_args()
     counters = Counters("dedup")
-    write_all(dedup_pairs(lines_of_stage(sys.stdin.buffer), counters))
+    write_all(dedup_pairs(blocks.lines_of_stage(sys.stdin.buffer), counters))
     counters.report()
 
 
@@ -108,7 +173,7 @@ def input_blocks(
 
     UsageError, StageError or OSError for what cannot be read, before the first block.
     """
-    if in_task():
+    if blocks.in_task():
         settings.form.check_task()
         if not settings.tag:
             return settings.blocks(["-"])
@@ -116,8 +181,8 @@ def input_blocks(
         return task_blocks(names, settings.max_line, settings.pieces)
     old, new = list(old or []), list(files or ["-"])
     refuse_indexes([*old, *new])
-    check_inputs([*old, *new])
-    return settings.blocks([*old, *new], places=file_places(len(old), len(new)))
+    blocks.check_inputs([*old, *new])
+    return settings.blocks([*old, *new], places=blocks.file_places(len(old), len(new)))
 
 
 def list_of_files(input_files: str | None) -> str:
@@ -128,3 +193,103 @@ def list_of_files(input_files: str | None) -> str:
             "run_hadoop.sh and job.py do"
         )
     return input_files
+
+
+def step() -> int:
+    """Run the step that the first argument names."""
+    name, *words = sys.argv[1:] or ["--help"]
+    if name not in STEPS:
+        return run("step.py", _refuse)
+    sys.argv = [f"step.py {name}", *words]
+    return run(sys.argv[0], STEPS[name])
+
+
+def _refuse() -> None:
+    """Print the help, or refuse the name."""
+    asked = CommandParser("step.py", STEP)
+    asked.usage = "step.py NAME ..."
+    asked.add_argument("step", metavar="NAME", choices=STEPS, help=SUPPRESS)
+    asked.parse_args(sys.argv[1:] or ["--help"])
+
+
+def count() -> None:
+    asked = CommandParser("step.py count", COUNT)
+    asked.usage = "step.py count map [OPTIONS] [FILE ...] | sum | order"
+    asked.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
+    step = asked.parse_args(sys.argv[1:2]).step
+    if step == "map":
+        _run_stage(parser("step.py count map", COUNT), map_counts, "tokens", TokenCounts.empty())
+        return
+    asked.parse_args()  # refuses more arguments
+    sums = sum_counts if step == "sum" else order_counts
+    write_all(sums(blocks.lines_of_stage(sys.stdin.buffer)))
+
+
+def share() -> None:
+    asked = CommandParser("step.py share", SHARE)
+    asked.usage = "step.py share map [OPTIONS] [FILE ...] | reduce [OPTIONS]"
+    asked.add_argument("step", choices=["map", "reduce"], help=SUPPRESS)
+    if asked.parse_args(sys.argv[1:2]).step == "map":
+        _run_stage(parser("step.py share map", SHARE), phases.keys_in_blocks, "keys")
+        return
+    args = parser("step.py share reduce", SHARE).parse_args(sys.argv[2:])
+    write_all(
+        phases.share_blocks(blocks.lines_of_stage(sys.stdin.buffer), Settings.of(Options.of(args)))
+    )
+
+
+def _run_stage(
+    asked: ArgumentParser,
+    stage: Callable[[Iterator[Block], Settings, Counters], Iterator[bytes]],
+    name: str,
+    counts: TokenCounts | None = None,
+) -> None:
+    """Run a stage on the records of the files that a step's arguments name."""
+    args = with_files(asked).parse_args(sys.argv[2:])
+    settings = Settings.of(Options.of(args), counts)
+    counters = Counters(name, progress="records")
+    write_all(stage(input_blocks(args.against, args.files, settings), settings, counters))
+    counters.report()
+
+
+def decide() -> None:
+    args = parser("step.py decide", DECIDE).parse_args()
+    settings = Settings.of(Options.of(args))
+    if not settings.output.decides:
+        able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
+        raise UsageError(f"decides where --output is {able}, and --output is {args.output}")
+    counters = Counters("decide")
+    write_all(decision(blocks.blocks_of(sys.stdin.buffer), args.output, settings, counters))
+    counters.report()
+
+
+def keep() -> None:
+    asked = with_files(parser("step.py keep", KEEP, KEEP_FLAGS))
+    asked.add_argument("--decided", metavar="FILE", required=True, help="what step.py decide wrote")
+    args = asked.parse_args()
+    blocks.check_inputs([args.decided])
+    with open(args.decided, "rb") as decided:
+        if blocks.in_task():
+            first = task_place(list_of_files(args.input_files))
+            pieces = iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b"")
+            gone = (place for place, _ in records_from(decided, first))
+            whole = blocks.start_of_split().of_file
+            write_all(kept_lines(blocks.with_line_ends(pieces), first, gone, whole))
+        else:
+            _keep_of_files(decided, Options.of(args), args.files or ["-"])
+
+
+def _keep_of_files(decided: IO[bytes], options: Options, files: Sequence[str]) -> None:
+    """Write the kept lines of some files to stdout."""
+    longest = integer("--max-line", options.max_line, 1, MAX_LINE_MIB) << 20
+    form = form_of(options)
+    blocks.check_inputs(list(files))
+    named = [
+        InputFile(name, name, at) for name, at in zip(files, blocks.file_places(0, len(files)))
+    ]
+    check_one_answer(form, named)
+    with open(STDOUT, "wb", closefd=False) as sink:
+        keep_in_one(form, named, longest, decided, sink)
+
+
+STEPS = {"count": count, "share": share, "decide": decide, "keep": keep}

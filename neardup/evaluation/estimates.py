@@ -12,6 +12,7 @@ Cost: n²/2 pairs, and one addition for each token that two records share.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -19,9 +20,9 @@ import numpy as np
 
 from neardup.evaluation.line_sample import LineSample, as_block
 from neardup.joins.inverted_index import Index
-from neardup.reading.input_check import LOOKED_AT, Parser, looks_of
-from neardup.runtime.errors import StageError
-from neardup.runtime.summary import BAD, MAX_BAD, judged
+from neardup.reading.input_check import LOOKED_AT, Parser, look_of
+from neardup.runtime.program import StageError
+from neardup.runtime.summary import BAD, LIKE, MAX_BAD, judged
 from neardup.sets.ragged import Batch, Ragged, distinct
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure
@@ -149,7 +150,8 @@ def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
         _, bad = parse(as_block(lines))
         if len(bad) < len(lines) or not bad:
             return
-    judged({f"{BAD}{bad[0].reason}": len(bad), **looks_of(sample.lines, input_)}, MAX_BAD)
+    looks = Counter(LIKE + look_of(line, 0, input_) for line in sample.lines[:LOOKED_AT])
+    judged({f"{BAD}{bad[0].reason}": len(bad), **looks}, MAX_BAD)
 
 
 @dataclass(frozen=True)

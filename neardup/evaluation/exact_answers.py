@@ -17,8 +17,8 @@ from neardup.options.settings import Settings
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.blocks import check_inputs, read_files
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError, UsageError, WireError, not_one_of
 from neardup.runtime.manifest import RunFile, run_file_name
+from neardup.runtime.program import StageError, UsageError, WireError, not_one_of
 from neardup.schemes.scheme import KINDS, ONE, WEIGHTS, Weighing
 from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.intervals import clopper_pearson

@@ -21,7 +21,7 @@ from neardup.evaluation.pair_elements import WIDTH, Lines, Texts, elements, list
 from neardup.lines.keyed_lines import encode_sets, encoded_size, format_keys
 from neardup.options.settings import Settings
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import shown
+from neardup.runtime.program import shown
 from neardup.schemes import SCHEMES
 from neardup.schemes.bit_keys import EqualBits
 from neardup.schemes.scheme import Scheme

@@ -33,7 +33,7 @@ from neardup.reading.blocks import LINE_END, Start
 from neardup.reading.compressed import MAGIC_BYTES, OPENERS, refuse_no_lines
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import FlawedRow, json_line
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.sets.ragged import distinct
 
 CELL_BYTES = 1 << 12  # nothing less is read from a disk

@@ -34,7 +34,7 @@ from neardup.reading import shingling
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import row_id
-from neardup.runtime.errors import shown
+from neardup.runtime.program import shown
 from neardup.sets.ragged import Batch
 
 Texts = dict[bytes, dict[str, None]]  # the different texts of each id, in order

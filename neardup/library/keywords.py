@@ -15,7 +15,7 @@ from numbers import Real
 from typing import Any, Callable, TypedDict, TypeVar, Union
 
 from neardup.options.table import OPTIONS, Options, attribute
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 
 Value = Union[str, int, float, Fraction, Decimal, None]
 

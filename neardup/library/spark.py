@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from neardup.engines.spark import INSTALL
 from neardup.library.keywords import Keywords, Value, as_value_errors, options_of, with_keywords
 from neardup.options.settings import counts_first, settings_before_counts
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

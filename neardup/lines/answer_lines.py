@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from neardup.runtime.errors import WireError, shown
+from neardup.runtime.program import WireError, shown
 
 _NUMBER = rb"(?:0\.[0-9]{6}|1\.000000)"
 _PAIR = (

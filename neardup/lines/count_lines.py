@@ -16,7 +16,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import decode_sets, encode_sets
 from neardup.reading.blocks import blocks_of
-from neardup.runtime.errors import StageError, WireError, shown
+from neardup.runtime.program import StageError, WireError, shown
 from neardup.sets.token_counts import MOST, TokenCounts
 
 TOKEN_WIDTH = 20  # digits of 2^64 - 1

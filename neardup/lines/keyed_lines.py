@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from neardup.runtime.errors import StageError, WireError, shown
+from neardup.runtime.program import StageError, WireError, shown
 from neardup.sets.ragged import Batch, Ragged, chunks, spans, starts_of_runs
 
 BAND_BITS, HASH_BITS = 12, 40

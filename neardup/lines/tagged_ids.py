@@ -21,7 +21,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS
 from neardup.reading.blocks import NEW
-from neardup.runtime.errors import WireError, shown
+from neardup.runtime.program import WireError, shown
 from neardup.sets.ragged import Batch
 
 OLD = b"0"
@@ -105,7 +105,7 @@ COLLECTION = Tag("the collection of the record", slice(0, 0), slice(1, None))
 
 
 class Travel(NamedTuple):
-    """What mapper and reducer must agree on beside keys."""
+    """The options on which mapper and reducer must agree, beside those of keys."""
 
     decides: str = ""  # as in `verification.Output`
     keep: str = ""  # "" where no records are decided on

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from neardup.runtime.errors import as_called, nearest
+from neardup.runtime.program import as_called, nearest
 
 SECTIONS = {
     "what counts as similar": (

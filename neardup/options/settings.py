@@ -18,7 +18,7 @@ from neardup.reading.input_check import Parser
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import UsageError, not_one_of
+from neardup.runtime.program import UsageError, not_one_of
 from neardup.runtime.summary import MAX_BAD
 from neardup.schemes import SCHEMES
 from neardup.schemes.minhash import Sketched

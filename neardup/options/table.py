@@ -17,7 +17,7 @@ from neardup.options.command_parser import CommandParser
 from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.runtime.summary import MAX_BAD, in_words
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Option, whole

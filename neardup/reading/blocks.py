@@ -33,7 +33,7 @@ import numpy as np
 
 from neardup.reading.compressed import MAGIC_BYTES, opened, position, refuse_no_lines
 from neardup.reading.input_check import LINE_TOO_LONG
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.runtime.summary import DOCUMENTS
 
 LINE_BITS, FILE_BITS = 44, 19
@@ -111,7 +111,7 @@ def files_named(names: list[str]) -> list[str]:
 
 
 class Start(NamedTuple):
-    """Where an input begins."""
+    """The beginning of an input."""
 
     place: str  # "videos.txt: ", or "" for standard input
     line: int

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import IO, Any, Callable
 
-from neardup.runtime.errors import StageError, UsageError, piped, typed_with
+from neardup.runtime.program import StageError, UsageError, piped, typed_with
 
 READ_BYTES = 1 << 18
 ZSTD = ("compression.zstd", "backports.zstd")  # from Python 3.14 on, and for older ones
@@ -185,7 +185,7 @@ def refuse_no_lines(start: bytes, name: str) -> None:
             if remedy.startswith("--"):
                 line = typed_with(*remedy.split())
             else:
-                kind = kind_by_name(name)  # which standard input does not tell
+                kind = kind_by_name(name)  # unknown for standard input
                 options = ("--input", kind) if kind else ()
                 line = piped(remedy, "FILE" if name == "-" else name, *options)
             where = "standard input" if name == "-" else name

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
-from itertools import islice
 from typing import Callable, NamedTuple
 
 import numpy as np
 
-from neardup.runtime.summary import FIRST_LOOKS, LIKE, LOOKS, OTHER
+from neardup.runtime.summary import FIRST_LOOKS, LOOKS, OTHER
 from neardup.sets.ragged import Batch, Ragged
 
 REASONS = (
@@ -61,12 +58,6 @@ def flaw_in(text: bytes) -> str | None:
     except UnicodeDecodeError:
         return NOT_UTF8
     return None
-
-
-def looks_of(lines: Iterable[bytes], input_: str) -> dict[str, int]:
-    """Return how many of the first lines have each look, under the names of counters."""
-    looks = Counter(look_of(line, 0, input_) for line in islice(lines, LOOKED_AT))
-    return {LIKE + look: n for look, n in looks.items()}
 
 
 def look_of(line: bytes, number: int, input_: str) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from neardup.reading import blocks
 from neardup.reading.blocks import Block, Pieces
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 
 TASK_BYTES = "mapreduce_map_input_length"
 JOB_FOLDER = "mapreduce_job_working_dir"  # where relative names start

@@ -1,4 +1,4 @@
-"""How an input is read (--input, --id, --text, --shingle, --clean): its blocks, and their parser.
+"""Input formats (--input, --id, --text, --shingle, --clean): a file's pieces, and their parser.
 
 A new format of tables is one file, which turns a file into pieces of rows, and a line in `pieces`.
 """
@@ -20,7 +20,7 @@ from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import Fields, Record, Text
-from neardup.runtime.errors import NUMBER_ROWS, UsageError, not_one_of
+from neardup.runtime.program import NUMBER_ROWS, UsageError, not_one_of
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bagged, counted
 

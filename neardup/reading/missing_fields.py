@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 from neardup.reading.blocks import Piece
 from neardup.reading.text_rows import Fields, FlawError, Lines, Row, lines_in, row_of
-from neardup.runtime.errors import StageError, typed_numbering, typed_with
+from neardup.runtime.program import StageError, typed_numbering, typed_with
 
 SEEN_ROWS, LISTED = 100, 20
 

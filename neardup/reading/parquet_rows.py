@@ -27,7 +27,7 @@ from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES, Piece, Start
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 
 MOST_ROWS = 1 << 16  # of a slice
 FIRST_ROWS = 16  # of a row group, to see how large its rows are

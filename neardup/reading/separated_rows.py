@@ -31,7 +31,7 @@ from neardup.reading.blocks import BLOCK_BYTES, LINE_END, Piece, Start
 from neardup.reading.compressed import position
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 
 QUOTE = b'"'
 MOST_BYTES = 4 * BLOCK_BYTES  # whose quotes are found all at once

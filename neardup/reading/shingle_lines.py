@@ -15,7 +15,6 @@ import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES
-from neardup.reading.input_check import BadLine, Gather, flaw_in
 from neardup.sets.ragged import Batch, Ragged, distinct, in_rows
 
 MOST = (1 << 64) - 1
@@ -129,8 +128,8 @@ class ShingleLines(NamedTuple):
 
 
 def parse_shingle_lines(
-    block: bytes, gather: Gather = Ragged.from_unsorted
-) -> tuple[Batch, list[BadLine]]:
+    block: bytes, gather: flaws.Gather = Ragged.from_unsorted
+) -> tuple[Batch, list[flaws.BadLine]]:
     r"""Parse whole lines (the block ends with a line end) of `ID SHINGLE…`.
 
     >>> batch, bad = parse_shingle_lines(b"v1 7 3 7\nv2\nv3 1 -2\n")
@@ -211,18 +210,18 @@ def _line_ends(marks: np.ndarray, kinds: np.ndarray) -> np.ndarray:
 
 def sorted_out(
     lines: ShingleLines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
-) -> tuple[np.ndarray, list[BadLine]]:
+) -> tuple[np.ndarray, list[flaws.BadLine]]:
     """Return which lines are records (bool (n,)), and the others; `why` returns a line's flaw."""
     flawed = flawed | (lines.sizes == 0)
     if not lines.text.isascii() or b"\0" in lines.text:
-        flawed |= [flaw_in(id_) is not None for id_ in lines.ids]
+        flawed |= [flaws.flaw_in(id_) is not None for id_ in lines.ids]
     bad = []
     for i in np.flatnonzero(flawed).tolist():
         head = int(lines.heads[i])
         text = lines.text[head : lines.tails[i]]
         id_, *tokens = text.split()
-        reason = flaw_in(id_) if tokens else flaw_in(id_) or flaws.NO_SHINGLES
-        bad.append(BadLine(int(lines.numbers[i]), text, reason or why(tokens)))
+        reason = flaws.flaw_in(id_) if tokens else flaws.flaw_in(id_) or flaws.NO_SHINGLES
+        bad.append(flaws.BadLine(int(lines.numbers[i]), text, reason or why(tokens)))
     return ~flawed, bad
 
 
@@ -268,7 +267,7 @@ class Millionths(dict[bytes, int]):
 MILLIONTHS = Millionths()
 
 
-def parse_weighted_lines(block: bytes) -> tuple[Batch, list[BadLine]]:
+def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
     r"""Parse whole lines (the block ends with a line end) of `ID SHINGLE:WEIGHT…`.
 
     >>> batch, bad = parse_weighted_lines(b"v1 7:0.5 3\nv2 3:0\nv3 1:2 1:3\n")

@@ -196,7 +196,9 @@ def spots(
     n = len(words)
     at = np.flatnonzero([word in ANTECEDENTS for word in words])
     text = np.repeat(np.arange(len(sizes)), sizes)[at]
-    following = _following(np.array([word in STOP_WORDS for word in words], dtype=bool))
+    following = np.arange(n + 1)  # for each place the first from there on without a stop word
+    following[:-1][[word in STOP_WORDS for word in words]] = n
+    following = np.minimum.accumulate(following[::-1])[::-1]
     places = [at]
     for _ in range(chain):
         places.append(following[np.minimum(places[-1] + distance, n)])
@@ -204,13 +206,6 @@ def spots(
     whole = places[-1] < np.cumsum(sizes)[text]
     found = combine(np.stack([ids[place[whole]] for place in places]), seed=chain + 1)
     return found, np.bincount(text[whole], minlength=len(sizes))
-
-
-def _following(is_stop: np.ndarray) -> np.ndarray:
-    """Return for each place 0 … n the first from there on without a stop word, or n."""
-    places = np.arange(len(is_stop) + 1)
-    places[:-1][is_stop] = len(is_stop)
-    return np.minimum.accumulate(places[::-1])[::-1]
 
 
 def canonical(text: str) -> str:

@@ -23,10 +23,9 @@ import numpy as np
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import Block
 from neardup.reading.cleaning import Cleaning
-from neardup.reading.input_check import BadLine, Gather, Parser
 from neardup.reading.shingle_lines import MOST
 from neardup.reading.shingling import Shingler
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Batch, Ragged
 
 DEFAULT_ID, DEFAULT_TEXT = "id", "text"
@@ -79,9 +78,9 @@ def text_parser(
     records: Callable[[Any], Iterator[Record]],
     shingler: Shingler,
     clean: Cleaning = AS_IT_IS,
-    gather: Gather = Ragged.from_unsorted,
-    gather_integers: Gather = Ragged.from_unsorted,
-) -> Parser:
+    gather: flaws.Gather = Ragged.from_unsorted,
+    gather_integers: flaws.Gather = Ragged.from_unsorted,
+) -> flaws.Parser:
     r"""Return a parser of blocks; `records` is `text_lines` or `row_records`.
 
     >>> parse = text_parser(text_lines, Shingler.parse("word:3"))
@@ -90,14 +89,14 @@ def text_parser(
     ([b'a', b'b'], [4, 2])
     """
 
-    def parse(block: Any) -> tuple[Batch, list[BadLine]]:
+    def parse(block: Any) -> tuple[Batch, list[flaws.BadLine]]:
         texts: list[Text] = []
         integers: list[Record] = []
-        bad: list[BadLine] = []
+        bad: list[flaws.BadLine] = []
         for record in records(block):
             number, id_, content, flaw, shown = record
             if flaw:
-                bad.append(BadLine(number, shown, flaw))
+                bad.append(flaws.BadLine(number, shown, flaw))
             elif isinstance(content, str):
                 texts.append(Text(number, id_, content))
             else:
@@ -109,7 +108,7 @@ def text_parser(
 
 
 def batch_of_texts(
-    texts: Iterable[Text], shingler: Shingler, clean: Cleaning, gather: Gather
+    texts: Iterable[Text], shingler: Shingler, clean: Cleaning, gather: flaws.Gather
 ) -> Batch:
     """Return the records of some texts; those without shingles are only counted."""
     some = list(texts)
@@ -125,7 +124,7 @@ def batch_of_texts(
     )
 
 
-def _together(texts: Batch, integers: list[Record], gather: Gather) -> Batch:
+def _together(texts: Batch, integers: list[Record], gather: flaws.Gather) -> Batch:
     """Join records of texts and of lists of integers in the order of their lines."""
     rows = [np.asarray(record.content) for record in integers]
     sets = gather(np.concatenate(rows), np.array([len(row) for row in rows], dtype=np.int64))

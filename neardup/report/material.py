@@ -22,8 +22,8 @@ from neardup.reading.blocks import read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import words
 from neardup.report.facts import SHOWN, Facts, Found, Node
-from neardup.runtime.errors import StageError, UsageError
 from neardup.runtime.manifest import RunFile
+from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import BAD
 from neardup.stored.index_manifest import is_index
 

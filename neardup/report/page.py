@@ -16,7 +16,7 @@ from neardup.reading.shingling import words as words_of
 from neardup.report.facts import Bar, Found, Node
 from neardup.report.material import Material, Parts
 from neardup.runtime import VERSION
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 
 # Only its own style: anything that a text might smuggle in is refused.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

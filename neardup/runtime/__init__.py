@@ -1,4 +1,4 @@
-"""What every program needs: where errors end, what is counted, and what is reported.
+"""The frame of every program: the end of errors, counts and reports.
 
 In: a function to run; counts and bad lines of stages.
 Out: exit codes, messages on stderr, Hadoop counters, summaries.

@@ -20,8 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.program import STDOUT, naming
+from neardup.runtime.program import STDOUT, StageError, UsageError, naming
 
 PREFIX = "neardup."
 LOCKED = "neardup.run."

@@ -1,4 +1,4 @@
-"""What a stage counts, and how it reports that.
+"""Counts of a stage, and their report.
 
 stdout carries data only.  A stage reports its counts as Hadoop counters in a Hadoop task; as a JSON
 file where NEARDUP_REPORT names a folder, whose files `summarize` adds up; and else on stderr.

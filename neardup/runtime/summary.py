@@ -10,8 +10,14 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from neardup.runtime import errors
-from neardup.runtime.errors import StageError, piped, shown, typed_numbering, typed_with
+from neardup.runtime.program import (
+    StageError,
+    piped,
+    shown,
+    typed_files,
+    typed_numbering,
+    typed_with,
+)
 
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
@@ -264,7 +270,7 @@ def _advice(counts: Mapping[str, int]) -> str:
     """
     looks = {name[len(LIKE) :]: n for name, n in counts.items() if name.startswith(LIKE)}
     most = max(looks, key=lambda name: (name in FIRST_LOOKS, looks[name]), default=OTHER)
-    lines, files = counts.get("records", 0) + bad_lines(counts), len(errors.typed_files())
+    lines, files = counts.get("records", 0) + bad_lines(counts), len(typed_files())
     if most == PROSE and files > 1 and lines <= DOCUMENT_LINES * files:
         return DOCUMENTS
     look = {**FIRST_LOOKS, **LOOKS}.get(most)

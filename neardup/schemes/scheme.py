@@ -13,7 +13,7 @@ from typing import Any, Callable, ClassVar, NamedTuple
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS, MAX_BANDS
-from neardup.runtime.errors import not_one_of
+from neardup.runtime.program import not_one_of
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts

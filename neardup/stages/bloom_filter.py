@@ -35,12 +35,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from mmap import PAGESIZE
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
 
-from neardup.runtime.errors import StageError, shown
+from neardup.runtime.program import StageError, shown
 from neardup.sets.hashing import mix
 from neardup.stages.candidate_keys import digests_of, partition_of
 
@@ -59,16 +59,6 @@ _HEAD = re.compile(
     rb"(shared ([0-9]+) ([0-9]+) ([0-9]+) ([0-9]+) ([0-9a-f]{16}) )([0-9a-f]{8}) *\t\n"
 )
 _Places = TypeVar("_Places", int, np.ndarray)
-
-
-class Part(NamedTuple):
-    """Where a part of the filter is: its words from `start` on, in units of eight bytes."""
-
-    number: int
-    of: int
-    digests: int
-    words: int
-    start: int
 
 
 def words_in_text(words: int) -> np.ndarray:
@@ -93,8 +83,10 @@ def bit_in_word(bit: np.ndarray) -> np.ndarray:
     return np.uint64(1) << (bit + bit // 6 * 2).astype(np.uint64)
 
 
-def parse_parts(text: memoryview, options: bytes) -> Iterator[Part]:
-    """Yield all parts in a text (bytes), in which files begin at page boundaries.
+def parse_parts(text: memoryview, options: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield (number, of, digests, words, start) of all parts in a text (bytes).
+
+    start: the index of its first word, in units of eight bytes.  Files begin at page boundaries.
 
     StageError where a part is damaged, or of other `options`.
     """
@@ -111,7 +103,7 @@ def parse_parts(text: memoryview, options: bytes) -> Iterator[Part]:
         end = start + 8 * (place_in_text(words - 1) + 2)
         if end > len(text) or crc32(text[start:end], crc32(found[1])) != int(found[7], 16):
             raise StageError(f"the shared keys of partition {number} are damaged; {ADVICE}")
-        yield Part(number, of, digests, words, start // 8)
+        yield number, of, digests, words, start // 8
         start = end
         if start < len(text) and not text[start]:  # behind the end of a file
             start = _in_pages(start)
@@ -153,7 +145,7 @@ def filter_part(
         yield text[start : start + LINE_WORDS + 1].tobytes()
 
 
-def _sets_four(words: int, digests: int) -> bool:
+def _sets_four(words: Any, digests: Any) -> Any:
     return words * WORD_BITS >= SETS_FOUR * digests
 
 
@@ -190,17 +182,18 @@ class BloomFilter:
 
         StageError where a part is damaged or missing, or of other `options` (see `fingerprint`).
         """
-        parts = sorted(parse_parts(memoryview(text), options))
-        if not parts:
+        parts = np.array(sorted(parse_parts(memoryview(text), options)), np.int64)
+        if not len(parts):
             return None
-        if any(part[:2] != (i, len(parts)) for i, part in enumerate(parts)):
+        number, of, digests, words, starts = parts.T
+        if (number != np.arange(len(parts))).any() or (of != len(parts)).any():
             raise StageError(f"the shared keys are incomplete, or of several runs; {ADVICE}")
         return cls(
             np.frombuffer(text, "<u8", len(text) // 8),
-            np.array([part.start for part in parts], np.int64),
-            np.array([part.words for part in parts], np.uint64),
-            np.array([_sets_four(part.words, part.digests) for part in parts]),
-            sum(part.digests for part in parts),
+            starts,
+            words.astype(np.uint64),
+            _sets_four(words, digests),
+            int(digests.sum()),
         )
 
     def has(self, keys: np.ndarray) -> np.ndarray:

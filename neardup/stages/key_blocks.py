@@ -14,13 +14,13 @@ are, and letters that make Hadoop's default partitioner send it to the reducer o
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import reduce
+from functools import cache, reduce
 from zlib import crc32
 
 import numpy as np
 
 from neardup.lines.keyed_lines import KEY_BITS
-from neardup.runtime.errors import StageError, shown
+from neardup.runtime.program import StageError, shown
 from neardup.stages.candidate_keys import HASH_BITS, at_most_twice, digests_of, partition_of
 from neardup.stages.external_group import NO_ROWS, by_key
 
@@ -42,13 +42,10 @@ def format_blocks(blocks: Iterable[tuple[int, bytes]], partitions: int) -> Itera
     >>> list(format_blocks([(0, b"x\ny\n")], 1))
     [b'p0/1aaa\tx\x1b1y\x1b1\n']
     """
-    names: dict[int, bytes] = {}
     for part, block in blocks:
-        if part not in names:
-            names[part] = _name(part, partitions)
         for byte, escape in _ESCAPES:
             block = block.replace(byte, escape)
-        yield b"%b\t%b\n" % (names[part], block)
+        yield b"%b\t%b\n" % (_name(part, partitions), block)
 
 
 def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
@@ -72,6 +69,7 @@ def is_block(start: bytes) -> bool:
     return start[:1] == b"p"
 
 
+@cache
 def _name(part: int, partitions: int) -> bytes:
     """Return the name that Hadoop sends to reducer `part`."""
     start = b"p%d/%d" % (part, partitions)

@@ -33,8 +33,7 @@ from neardup.reading.blocks import NEW, Block, blocks_of
 from neardup.reading.input_check import LOOKED_AT, NO_ROW, BadLine, look_of
 from neardup.reading.text_rows import with_row_ids
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError, WireError, shown
-from neardup.runtime.program import system_sort
+from neardup.runtime.program import StageError, WireError, shown, system_sort
 from neardup.runtime.summary import LIKE, OLD_BAD, OLD_RECORDS, OTHER, SHUFFLED, SINGLE, bad_lines
 from neardup.sets.ragged import Batch, Ragged, chunks
 from neardup.verification import RECORDS

@@ -27,7 +27,7 @@ import numpy as np
 from neardup.options.settings import Settings
 from neardup.reading.blocks import Block, blocks_of
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import SHUFFLED
 from neardup.stages import key_blocks
 from neardup.stages.bloom_filter import MAPPED_BYTES, BloomFilter, filter_part, fingerprint, mapped

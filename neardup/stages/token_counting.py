@@ -23,7 +23,7 @@ from neardup.options.settings import Settings, settings_before_counts
 from neardup.options.table import Options
 from neardup.reading.blocks import Block
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError, WireError, shown
+from neardup.runtime.program import StageError, WireError, shown
 from neardup.runtime.summary import SHUFFLED
 from neardup.sets import token_counts
 from neardup.sets.token_counts import Sample, TokenCounts, partial_counts

@@ -15,7 +15,7 @@ from typing import Any
 from neardup.options.settings import Settings, counts_first, stays_exact
 from neardup.options.table import COMMON_OPTIONS, DEFAULT_SCHEME, OUTPUT_OPTIONS, Options
 from neardup.reading.compressed import kind_by_name
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 from neardup.stored.segment import COUNTS, FILES, SUMS, Segment, damaged, differing
 
 MANIFEST = "manifest.json"

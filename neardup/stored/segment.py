@@ -19,8 +19,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import decode_sets
 from neardup.reading.blocks import first_place
-from neardup.runtime.errors import StageError
-from neardup.runtime.program import naming
+from neardup.runtime.program import StageError, naming
 from neardup.sets.ragged import Batch, chunks, spans
 
 BLOCK = 1 << 16  # bytes, a multiple of 4, 8 and 16

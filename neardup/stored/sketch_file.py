@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from neardup.runtime.errors import StageError, UsageError, shown
-from neardup.runtime.program import naming
+from neardup.runtime.program import StageError, UsageError, naming, shown
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Batch, Ragged, chunks, spans
 from neardup.stored.segment import SUM, CheckedFile, damaged, differing, write_checked

@@ -15,7 +15,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import decode_sets, encode_sets, parse_keyed_lines, parse_keys
 from neardup.lines.tagged_ids import is_old
-from neardup.runtime.errors import WireError
+from neardup.runtime.program import WireError
 from neardup.sets.ragged import Ragged, chunks, first_of_run, spans, starts_of_runs
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import wide_bitmaps

@@ -22,8 +22,7 @@ import numpy as np
 
 from neardup.lines.keyed_lines import lines_of
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError
-from neardup.runtime.program import system_sort
+from neardup.runtime.program import StageError, system_sort
 from neardup.verification.bucket_batch import BucketBatch
 
 BATCH_BYTES = 1 << 20

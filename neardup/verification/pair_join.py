@@ -19,7 +19,7 @@ import numpy as np
 from neardup.lines.keyed_lines import HASH_BITS
 from neardup.lines.tagged_ids import UNMARKED, all_ways
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.runtime.summary import REPEATED
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged, distinct, first_of_run, shared

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from tests.support.drawn import mapped, reduced, settings_of
 from tests.support.engines import (
     ANSWER,

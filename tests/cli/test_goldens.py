@@ -13,7 +13,7 @@ import pytest
 
 from neardup.__main__ import COMMANDS
 from neardup.options.table import OPTIONS
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from tests.support.drawn import settings_of
 from tests.support.engines import (
     COUNT_TOKENS,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neardup.options import table
 from neardup.options.table import OPTIONS, Options
 from neardup.reading.input_check import UNASKED_WEIGHT
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.verification import OUTPUTS
 from tests.support.drawn import settings_of
 

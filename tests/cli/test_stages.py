@@ -7,7 +7,7 @@ import pytest
 from neardup.reading.blocks import Block
 from neardup.reading.input_check import LINE_TOO_LONG, REASONS
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.stages import pairs as stage
 from neardup.stages.pairs import dedup_pairs, keyed, parsed, reduce_buckets
 from tests.support.drawn import mapped, pairs_in, record_lines, settings_of

@@ -22,7 +22,7 @@ from neardup.evaluation.shingle_lengths import (
 )
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import canonical
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.schemes import banding
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import (

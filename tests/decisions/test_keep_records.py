@@ -14,7 +14,7 @@ from neardup.lines.answer_lines import format_decided
 from neardup.reading.blocks import first_place, read_files
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 from tests.support.engines import RUN_LOCAL, succeed
 
 LIMIT = 1 << 20

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from neardup.decisions.kept_lines import kept_lines, records_from
 from neardup.lines.answer_lines import format_decided
 from neardup.reading.blocks import NEW, first_place, whole_lines
-from neardup.runtime.errors import StageError, WireError
+from neardup.runtime.program import StageError, WireError
 
 FIRST = 5  # the place of the first line in these tests
 ENDS = [b"\n", b"\r\n", b"\r"]

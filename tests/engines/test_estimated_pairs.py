@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 from neardup.similarity.definitions import resemblance
 from tests.support.drawn import arguments_of, job, mapped, record_lines, reduced, settings_of
 from tests.support.engines import (

@@ -22,7 +22,7 @@ import pytest
 from neardup.engines.hadoop import shipping
 from neardup.engines.hadoop.watching import Job
 from neardup.runtime.atomic_write import OWNER, machine
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from tests.support import hadoop_cluster
 from tests.support.engines import (
     JOB,

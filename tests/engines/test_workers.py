@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from neardup.engines.local.workers import Workers, program, turns
-from neardup.runtime.errors import StageError
-from neardup.runtime.program import write_all
+from neardup.runtime.program import StageError, write_all
 
 
 def write(path: Path, text: str) -> None:

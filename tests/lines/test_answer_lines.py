@@ -23,7 +23,7 @@ from neardup.lines.answer_lines import (
 )
 from neardup.lines.tagged_ids import PRIORITIES
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError, WireError
+from neardup.runtime.program import StageError, WireError
 
 ids = st.text(
     st.characters(exclude_characters="\0\t\r\n", exclude_categories=["Cs"]), min_size=1

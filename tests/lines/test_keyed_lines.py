@@ -18,7 +18,7 @@ from neardup.lines.keyed_lines import (
     parse_keyed_lines,
     parse_keys,
 )
-from neardup.runtime.errors import StageError, shown
+from neardup.runtime.program import StageError, shown
 from neardup.sets.ragged import Batch, Ragged
 from neardup.verification.bucket_batch import BucketBatch
 from tests.support.drawn import shingle_sets

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neardup.lines.tagged_ids import COLLECTION, PRIORITIES, Tag, is_old
 from neardup.reading.blocks import NEW, first_place
-from neardup.runtime.errors import WireError
+from neardup.runtime.program import WireError
 from neardup.sets.ragged import Batch, Ragged
 
 each_keep = pytest.mark.parametrize("keep", PRIORITIES)

@@ -14,7 +14,7 @@ from neardup.lines.keyed_lines import (
     flaw_in_line,
     format_keyed_lines,
 )
-from neardup.runtime.errors import StageError, WireError
+from neardup.runtime.program import StageError, WireError
 from neardup.sets.ragged import Batch, Ragged
 from neardup.verification.bucket_batch import BucketBatch
 from tests.sets.test_ragged import as_dicts, with_weights

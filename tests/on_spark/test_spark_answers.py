@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 from tests.support.engines import RUN_LOCAL, VIDEOS, in_order, succeed
 
 pytestmark = pytest.mark.spark

@@ -31,8 +31,7 @@ from neardup.reading.blocks import (
 from neardup.reading.compressed import unpacked
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.runtime import program as run_module
-from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.program import run, write_all
+from neardup.runtime.program import StageError, UsageError, run, write_all
 
 FAR = 1 << 40
 LINE_END = re.compile(rb"\r\n|\n|\r")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from neardup.reading.cleaning import LETTERS, STEPS, Cleaning
 from neardup.reading.shingling import Shingler, canonical
 from neardup.reading.text_rows import text_lines, text_parser
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.similarity.definitions import resemblance
 from tests.support.drawn import settings_of
 from tests.support.engines import (

@@ -14,7 +14,7 @@ from typing import Callable
 import pytest
 
 from neardup.reading.compressed import OPENERS, opened, packing, plain_name, unpacked
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from tests.support.programs import RUN_LOCAL, run, succeed
 
 TEXT = b"".join(b"v%d %d %d\n" % (i, i, i * i) for i in range(40_000))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from neardup.reading.input_files import Unchanged
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from tests.support.engines import LOCAL, RUN_LOCAL, Command, run, succeed
 from tests.support.sessions import path_with_sort
 

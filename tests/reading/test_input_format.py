@@ -12,7 +12,7 @@ from neardup.reading.compressed import (
     kind_by_name,
 )
 from neardup.reading.input_format import InputFormat
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 
 
 @pytest.mark.parametrize("packed", ["", *OPENERS])

@@ -24,7 +24,7 @@ from neardup.reading.text_rows import (
     text_parser,
     with_row_ids,
 )
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.sets.ragged import Ragged
 from tests.support.programs import MAPPER, run
 

@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 import pytest
 
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 from tests.support.parquet_files import (
     IDS,
     LISTS,

@@ -17,7 +17,7 @@ from neardup.reading.blocks import first_place, read_files
 from neardup.reading.input_files import InputFile
 from neardup.reading.input_format import InputFormat
 from neardup.reading.text_rows import Fields
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from tests.support.failing import MEASURED
 from tests.support.parquet_files import arrow, form_of, many, parquet, rows_of, writers
 from tests.support.programs import MAPPER, RUN_LOCAL, run, succeed

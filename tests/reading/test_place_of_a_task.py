@@ -8,7 +8,7 @@ import pytest
 
 from neardup.reading.blocks import first_place
 from neardup.reading.input_files import format_input_files, task_place
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 
 OLD, NEW = ["/old/a.txt"], ["/in/a.txt", "/in/\u00e9 b.txt", "in/c.txt", "/in/?.txt"]
 

@@ -21,7 +21,7 @@ from neardup.reading.blocks import (
     whole_lines,
 )
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.sets.ragged import Batch
 from neardup.stages.pairs import parsed
 from tests.support.drawn import settings_of

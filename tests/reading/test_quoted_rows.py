@@ -15,7 +15,7 @@ from neardup.reading import separated_rows
 from neardup.reading.blocks import read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import row_ends, split_rows, whole_rows
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 
 LIMIT = 1 << 20
 SOME = st.sampled_from(['"', '""', ",", "\n", "\r\n", "\r", "a", "bc", "é", " "])

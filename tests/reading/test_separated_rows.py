@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from neardup.reading.blocks import read_files
 from neardup.reading.input_format import InputFormat
 from neardup.reading.separated_rows import kept_rows, opened_table, rows_of, split_rows
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 from tests.support.programs import MAPPER, RUN_LOCAL, run
 
 LIMIT = 1 << 20

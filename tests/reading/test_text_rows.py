@@ -6,7 +6,7 @@ import pytest
 
 from neardup.reading.missing_fields import check_columns
 from neardup.reading.text_rows import Fields
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 
 ALL = Fields("id", (), needs_id=False)
 

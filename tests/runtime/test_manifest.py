@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from neardup.runtime.errors import StageError
 from neardup.runtime.manifest import RunFile
+from neardup.runtime.program import StageError
 
 TOLD = RunFile(
     options=["--threshold=0.8", "--input=text"],

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.schemes.bit_keys import Blocks, Drawn, agreement, keys_of
 from neardup.schemes.projection import SELDOM, AgreeingBits
 from neardup.sets.ragged import Ragged, shared

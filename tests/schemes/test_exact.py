@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.options.settings import Settings
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 from neardup.schemes import SCHEMES
 from neardup.schemes.by_size import groups_of
 from neardup.sets.ragged import Ragged, shared

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.lines.keyed_lines import HASH_BITS
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.schemes.imatch import IMatch
 from neardup.sets.ragged import Ragged, shared
 from neardup.sets.token_counts import TokenCounts

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.schemes.projection import Projection, _bits
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.lines.keyed_lines import MAX_BANDS
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.schemes.bit_keys import SimHash, keys_of, most_blocks
 from neardup.sets import hashing as signs_module
 from neardup.sets.hashing import mix, random_words, signs

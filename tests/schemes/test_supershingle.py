@@ -12,7 +12,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.schemes import minhash as supershingle_module
 from neardup.schemes.banding import at_least, recall
 from neardup.schemes.minhash import Supers, SuperShingle

@@ -21,7 +21,7 @@ from neardup.lines.count_lines import read_counts
 from neardup.lines.keyed_lines import encode_sets
 from neardup.reading.blocks import Block
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.sets import token_counts
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged

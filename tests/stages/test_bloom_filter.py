@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.stages import bloom_filter
 from neardup.stages.bloom_filter import (
     HEAD_BYTES,
@@ -175,8 +175,8 @@ def test_damage_is_told():
     first, second = parts_of(random_keys(40_000), 2)
     of_first, of_second = "of partition 0 are damaged", "of partition 1 are damaged"
     for text, said in (
-        (first, "not whole"),
-        (second, "not whole"),
+        (first, "incomplete"),
+        (second, "incomplete"),
         ((first + second) * 2, "of several runs"),
         (first + second[:-1], of_second),
         (first + second[: HEAD_BYTES + 8], of_second),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.sets.hashing import unmix
 from neardup.sets.ragged import Ragged
 from neardup.stages import candidate_keys as module

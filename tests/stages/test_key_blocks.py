@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.stages import key_blocks
 from neardup.stages.key_blocks import format_blocks, is_block, java_hash, parse_blocks
 from neardup.stages.pairs import sorted_lines

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.stored.segment import BLOCK, PIECE, CheckedFile, stretches, write_checked
 
 RNG = np.random.default_rng(1)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.verification.buckets import SHARED_BUCKETS, SpilledBucket, shared_lines
 from tests.support.drawn import blocks_of
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 from neardup.similarity.measures import Threshold
 from neardup.verification.bucket_batch import BucketBatch
 from tests.support.drawn import (

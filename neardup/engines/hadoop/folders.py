@@ -35,7 +35,7 @@ from urllib.parse import urlsplit
 from neardup.engines.hadoop.shipping import folder
 from neardup.engines.hadoop.sizes import LISTED
 from neardup.engines.hadoop.watching import fs, hadoop, say
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 
 SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # in patterns, and between names
 MARK = "_neardup"  # an empty file

@@ -20,7 +20,7 @@ from neardup.engines.hadoop.sizes import MAP_MEMORY, MAPS, REDUCERS, Properties
 from neardup.engines.hadoop.watching import hadoop, streaming_jar
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 
 # Names of shipped files, in a task's folder.
 CODE, VENV, COUNTS = "neardup-job", "venv", "counts"

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from neardup.runtime.atomic_write import LOCKED, swept_folder
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 
 FLAG = "--ship-numpy"
 NUMPY = "numpy-lib"  # in a task's folder

@@ -22,7 +22,7 @@ import numpy as np
 
 from neardup.engines.hadoop.watching import fs
 from neardup.options.settings import Settings
-from neardup.runtime.errors import StageError, shown
+from neardup.runtime.program import StageError, shown
 
 Properties = dict[str, Union[str, int, float]]
 MAPS, REDUCERS = "mapreduce.job.maps", "mapreduce.job.reduces"

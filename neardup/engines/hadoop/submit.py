@@ -27,8 +27,7 @@ from neardup.options.table import Options, integer
 from neardup.reading.input_files import format_input_files
 from neardup.runtime.atomic_write import LOCKED, swept_folder
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError, UsageError, shown
-from neardup.runtime.program import end_on_signals, run
+from neardup.runtime.program import StageError, UsageError, end_on_signals, run, shown
 from neardup.runtime.summary import REMOVED, SHUFFLED, describe, judged
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import check_lines, decide_edges

@@ -13,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from neardup.engines.hadoop.shipping import FLAG, SCRIPTS
-from neardup.runtime.errors import StageError
+from neardup.runtime.program import StageError
 
 JARS = "hadoop-streaming*[0-9g].jar"  # neither its sources nor its tests
 JAR_FOLDERS = ("share/hadoop/tools/lib", "lib", "hadoop-mapreduce", "../hadoop-mapreduce", ".")

@@ -20,9 +20,8 @@ from neardup.reading.compressed import kind_by_name, packing, plain_name
 from neardup.reading.input_format import InputFormat
 from neardup.runtime import VERSION
 from neardup.runtime.atomic_write import check_new, half_folder, whole_or_not
-from neardup.runtime.errors import UsageError
 from neardup.runtime.manifest import IN_FOLDER, RunFile, check_run_file, run_file_name
-from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, naming, write_to
+from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, UsageError, naming, write_to
 from neardup.runtime.summary import LIKE, seconds_of, total
 
 ANSWER_OPTION: dict[str, Any] = dict(

@@ -33,7 +33,7 @@ from neardup.reading.blocks import check_inputs, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import lock
 from neardup.runtime.counters import Counters, counts_in, summarize
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 from neardup.runtime.summary import judged
 from neardup.sets.ragged import Batch
 from neardup.stages.external_group import ROW_BYTES, in_order

@@ -15,6 +15,7 @@ import re
 import sys
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
+from typing import Any
 
 from neardup.runtime.interpreter import require
 
@@ -33,8 +34,7 @@ from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in, summarize
-from neardup.runtime.errors import UsageError
-from neardup.runtime.program import run
+from neardup.runtime.program import UsageError, run
 from neardup.runtime.summary import judged, total
 from neardup.stages.token_counting import first_settings
 from neardup.stored import index_manifest
@@ -81,19 +81,10 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
         beside = whole_or_not("--removed", args.removed, read) if args.removed else nullcontext()
         removed = stack.enter_context(beside)
         answer = stack.enter_context(answer_file.answer_to(args.answer, args.files, read))
-        plan = Plan.of(
-            name,
-            steps(options, settings),
-            settings,
-            names,
-            places,
-            folder,
-            asked,
-            sort_memory=args.sort_memory,
-            segments=segments,
-            answer=answer,
-            unchanged=unchanged,
-        )
+        more: dict[str, Any] = {"answer": answer, "unchanged": unchanged, "segments": segments}
+        more["sort_memory"] = args.sort_memory
+        all_steps = steps(options, settings)
+        plan = Plan.of(name, all_steps, settings, names, places, folder, asked, **more)
         if options.output == "kept" and not answer.folder:
             check_one_answer(settings.form, plan.new_files())
         with plan.progress, Workers(name, plan.progress.clear, str(folder)) as workers:
@@ -101,10 +92,8 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             find_pairs(workers, plan)
             write_answer(workers, plan, options.output, removed)
         reports = reports_in(str(folder))
-        if answer.own:
-            answer_file.write_run_file(
-                answer.own, name, options, args.files, plan.settings, reports
-            )
+        if own := answer.own:
+            answer_file.write_run_file(own, name, options, args.files, plan.settings, reports)
         print("\n".join([summarize(str(folder)), *taken]), file=sys.stderr)
     counts = total(report["counts"] for report in reports)
     judged(counts, settings.max_bad)  # after all else, as it may raise

@@ -21,8 +21,7 @@ from typing import Callable
 
 from neardup.reading.blocks import with_line_ends
 from neardup.runtime.atomic_write import LOCKED, swept_folder
-from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.program import FAILED, OK, end_with, naming, run
+from neardup.runtime.program import FAILED, OK, StageError, UsageError, end_with, naming, run
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ENOUGH = 113  # the exit code of a worker that ended early and well: the reader of stdout has left

@@ -25,7 +25,7 @@ from neardup.engines.pipe import input_blocks
 from neardup.options.settings import settings_before_counts, with_input
 from neardup.options.table import OPTIONS, Options, attribute
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import UsageError
+from neardup.runtime.program import UsageError
 from neardup.runtime.summary import SHUFFLED
 from neardup.stages.pairs import dedup_pairs, map_records
 from neardup.stages.phases import lines_in_blocks, reduce_either

@@ -25,8 +25,7 @@ from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP
 from neardup.options.settings import counts_first
 from neardup.reading.input_files import Unchanged, format_input_files
 from neardup.runtime.counters import Counters, counts_in, summarize
-from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.program import STANDARD_OUTPUT, run, write_to
+from neardup.runtime.program import STANDARD_OUTPUT, StageError, UsageError, run, write_to
 from neardup.runtime.summary import describe, judged, total
 from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
 

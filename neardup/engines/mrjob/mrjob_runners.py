@@ -18,8 +18,7 @@ from neardup.engines.hadoop.watching import SUBMITTED, Job
 from neardup.options.settings import Settings
 from neardup.reading import blocks
 from neardup.reading.compressed import unpacked
-from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.program import FAILED
+from neardup.runtime.program import FAILED, StageError, UsageError
 from neardup.stored.index_manifest import refuse_indexes
 
 

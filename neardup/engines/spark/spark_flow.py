@@ -35,11 +35,11 @@ from neardup.engines.spark.spark_tasks import ROW, Tasks, row
 from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 from neardup.stages.bloom_filter import BloomFilter
 from neardup.stages.phases import shared_keys
 
-OURS = re.compile(r"^neardup\.runtime\.errors\.\w+: (.*)$", re.M)
+OURS = re.compile(r"^neardup\.runtime\.program\.\w+: (.*)$", re.M)
 NO_PACKAGE = re.compile(r"^ModuleNotFoundError: No module named '(numpy|pyarrow)'", re.M)
 OTHER_VERSION = re.compile(r"worker has different version: (\S+) than that in driver: (\S+),")
 NO_PROGRAM = re.compile(r'Cannot run program "([^"]*)"')
@@ -63,7 +63,7 @@ def in_a_line() -> Iterator[None]:
 def reason(said: str) -> str:
     r"""Return why Spark failed, in one line.
 
-    >>> reason("Traceback …\nneardup.runtime.errors.StageError: a.txt: line 3: no shingles: 'd'\n")
+    >>> reason("Traceback …\nneardup.runtime.program.StageError: a.txt: line 3: no shingles: 'd'\n")
     "a.txt: line 3: no shingles: 'd'"
     >>> reason("ModuleNotFoundError: No module named 'numpy'")
     "the executors' Python has no numpy; name one that has numpy and pyarrow: --python PATH"

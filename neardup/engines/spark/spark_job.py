@@ -27,8 +27,7 @@ from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings, with_input
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
-from neardup.runtime.errors import StageError
-from neardup.runtime.program import run
+from neardup.runtime.program import StageError, run
 from neardup.runtime.summary import REMOVED, describe, first_bad_lines, judged, total
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import check_lines, decide_edges, dedup_pairs, map_records, reduce_buckets

@@ -17,7 +17,7 @@ import numpy as np
 from neardup.reading.blocks import BLOCK_BYTES, CUT_BYTES, NEW, Block, file_places
 from neardup.reading.compressed import MAGIC_BYTES, refuse_no_lines
 from neardup.reading.input_check import LINE_TOO_LONG
-from neardup.runtime.errors import StageError, UsageError
+from neardup.runtime.program import StageError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

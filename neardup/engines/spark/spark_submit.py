@@ -22,8 +22,7 @@ from neardup.engines.cluster import checked, cluster_parser
 from neardup.engines.spark import INSTALL
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
-from neardup.runtime.errors import StageError, UsageError
-from neardup.runtime.program import end_on_signals, run
+from neardup.runtime.program import StageError, UsageError, end_on_signals, run
 
 DEFAULTS = {
     # A batch of Arrow is in the memory of both executor and Python, and so it is bounded.
