@@ -178,7 +178,7 @@ class Places:
             self._open = False
 
     def check_line(self, line: bytes) -> None:
-        """StageError unless the line at the last place is that of the removed record."""
+        """Raise StageError unless the line at the last place is that of the removed record."""
         if not line.lstrip().startswith(self._id):
             raise StageError(
                 f"expected a line of {shown(self._id)}, got {shown(line.rstrip())}: this is not "
@@ -186,7 +186,7 @@ class Places:
             )
 
     def check(self, name: str) -> None:
-        """StageError unless the lines at all places were found."""
+        """Raise StageError unless the lines at all places were found."""
         if self._open or next(self._left, None):
             raise StageError(f"{name}: is shorter than the file that was decided on; {AGAIN}")
 

@@ -57,7 +57,7 @@ def checked(
 
 
 def check_unchanged(before: Iterable[tuple[Any, ...]], after: Iterable[tuple[Any, ...]]) -> None:
-    """StageError unless two listings agree; in each row, the file's name is first."""
+    """Raise StageError unless two listings agree; in each row, the file's name is first."""
     if changed := sorted(set(before) ^ set(after)):
         raise StageError(
             f"{changed[0][0]}: changed while it was read; run again when nobody writes to it"

@@ -145,7 +145,7 @@ def candidate_counts(
 
 
 def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
-    """StageError if no line of a sample is a record, with what the lines look like."""
+    """Raise StageError if no line of a sample is a record, with what the lines look like."""
     for lines in sample.lines[:LOOKED_AT], sample.lines:  # the first ones are mostly enough
         _, bad = parse(as_block(lines))
         if len(bad) < len(lines) or not bad:

@@ -143,7 +143,7 @@ class AskedRun(NamedTuple):
         return list(filter(_of_records, self.options.arguments()))
 
     def check_files(self) -> None:
-        """StageError for a file of the run that cannot be read again."""
+        """Raise StageError for a file of the run that cannot be read again."""
         for file in self.files:
             if not os.path.isfile(file):
                 gone = "was standard input" if file == "-" else "no longer exists"
@@ -167,7 +167,7 @@ def options_of(run: RunFile, name: str | os.PathLike[str]) -> Options:
 def refuse_others(
     options: Options, asked: list[str], source: str | os.PathLike[str], free: Collection[str]
 ) -> None:
-    """UsageError for an option that was not asked of the run, unless it is one of `free`."""
+    """Raise UsageError for an option that was not asked of the run, unless it is one of `free`."""
     for option in options.arguments():
         flag = option.partition("=")[0]
         if flag not in free and option not in asked and option != default(flag):

@@ -138,7 +138,7 @@ def kind_by_name(name: str) -> str | None:
 
 
 def check_names(given: str | None, names: Iterable[str]) -> None:
-    """UsageError where --input contradicts a name, or names contradict each other."""
+    """Raise UsageError where --input contradicts a name, or names contradict each other."""
     kinds = {name: kind_by_name(name) for name in names}
     rows = [name for name, kind in kinds.items() if kind]
     if given is None and 0 < len(rows) < len(kinds):

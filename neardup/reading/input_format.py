@@ -156,7 +156,7 @@ class InputFormat(NamedTuple):
                     yield Text(number, id_, shingles[0].decode("utf-8", "backslashreplace"))
 
     def check_task(self) -> None:
-        """UsageError for what tasks, which read some lines of a file, cannot read."""
+        """Raise UsageError for what tasks, which read some lines of a file, cannot read."""
         if self.input is None:
             raise UsageError(
                 "files of several kinds: name one with --input, or run them one by one"

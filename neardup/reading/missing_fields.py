@@ -29,7 +29,7 @@ def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -
 
 
 def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -> None:
-    """StageError where there are rows, and none of them has the fields."""
+    """Raise StageError where there are rows, and none of them has the fields."""
     rows, lacks = [], "--text"
     for _, line in lines_in(lines):
         try:

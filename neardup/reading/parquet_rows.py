@@ -218,7 +218,7 @@ def _string(value: bytes | None, always: bool) -> Any:
 
 
 def check_pyarrow() -> None:
-    """StageError where it is missing; it is not loaded before workers are forked."""
+    """Raise StageError where it is missing; it is not loaded before workers are forked."""
     if importlib.util.find_spec("pyarrow") is None:
         raise StageError("Parquet needs the package pyarrow: python3 -m pip install pyarrow")
 

@@ -39,7 +39,7 @@ LINE_END_IN_TEXT = re.compile(r"(?<!>)\s*\n\s*|\s*\n\s*(?!<)")  # of the templat
 
 
 def check_jinja() -> None:
-    """StageError if the package jinja2 is missing."""
+    """Raise StageError if the package jinja2 is missing."""
     try:
         import jinja2  # noqa: F401
     except ImportError:

@@ -118,7 +118,7 @@ def counted_again(counters: Counters) -> None:
 
 
 def check_rounds(counts: Mapping[str, int]) -> None:
-    """StageError unless both rounds, if there were two, have seen the same records.
+    """Raise StageError unless both rounds, if there were two, have seen the same records.
 
     A key that only the second one has seen got no lines.
     """

@@ -27,7 +27,7 @@ def is_index(path: str | os.PathLike[str]) -> bool:
 
 
 def refuse_indexes(names: Iterable[str], advice: str = NAME_ITS_FILES) -> None:
-    """UsageError if any of these is an index."""
+    """Raise UsageError if any of these is an index."""
     for name in names:
         if is_index(name):
             raise UsageError(f"{name}: is an index, {advice}")
@@ -140,7 +140,7 @@ COUNT = "./step.py count map FILE… | sort | ./step.py count sum | sort | ./ste
 
 
 def check_counts(options: Options) -> None:
-    """UsageError where a similarity would depend on the other records of a run."""
+    """Raise UsageError where a similarity would depend on the other records of a run."""
     if counts_first(options) and not stays_exact(options):
         asks = f"--scheme {options.scheme or DEFAULT_SCHEME}"
         if (weights := options.value("--weights")) is not None:
@@ -206,7 +206,7 @@ def counts_in(index: Path) -> Path:
 
 
 def _compare(index: Path, flag: str, mine: str, other: str) -> None:
-    """UsageError where a run and the index have different values."""
+    """Raise UsageError where a run and the index have different values."""
     for _, made, run in differing({flag: mine}, {flag: other}):
         raise UsageError(
             f"{index} was made {made}, and this run {'has' if other else 'is'} "

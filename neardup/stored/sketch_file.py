@@ -42,7 +42,7 @@ PROBES = (1, 5, 34, 233, 987)  # sizes of sets
 
 
 def check_new(to: Path) -> None:
-    """UsageError if the file exists."""
+    """Raise UsageError if the file exists."""
     if os.path.lexists(to):
         raise UsageError(f"--to {to}: already exists; name another file, or remove it")
 
@@ -159,7 +159,7 @@ class SketchFile:
 
 
 def check_agreement(one: SketchFile, other: SketchFile) -> None:
-    """UsageError where sketches of two files cannot be compared."""
+    """Raise UsageError where sketches of two files cannot be compared."""
     mine, yours = ({"--kind": file.kind.text, **file.options} for file in (one, other))
     for _, first, second in differing(mine, yours):
         raise UsageError(

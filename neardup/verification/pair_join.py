@@ -105,7 +105,7 @@ class PairJoin:
                 yield from self._written(both, np.full(len(both), len(piece)), stop)
 
     def _check(self, batch: BucketBatch) -> None:
-        """StageError unless the keys on the lines are those of their sets, by a sample."""
+        """Raise StageError unless the keys on the lines are those of their sets, by a sample."""
         some = np.arange(0, len(batch), SAMPLE)
         if self.owner_key.owned(batch, some).all():
             return

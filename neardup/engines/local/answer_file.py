@@ -71,7 +71,7 @@ class Answer(NamedTuple):
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
-    """UsageError for a -o and --removed that cannot be."""
+    """Raise UsageError for a -o and --removed that cannot be."""
     name = args.answer
     if args.removed == STDOUT_NAME:
         raise UsageError("--removed -: the kept lines go to standard output; name a file")
@@ -132,7 +132,7 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
 
 
 def _check_own(name: str, inputs: Sequence[str]) -> str:
-    """UsageError where the run's own file cannot be written; else its name in messages."""
+    """Raise UsageError where the run's own file cannot be written; else its name in messages."""
     own, option = run_file_name(name), f"-o {name}: the run's own file"
     check_new(option, own, inputs)
     check_run_file(own)
