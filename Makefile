@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run help test coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick cluster-bench docs lint format clean
+.PHONY: run help check test test-all coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick cluster-bench docs lint format clean
 run: .venv/.run ## the near-duplicates of data/videos.txt, as pairs on stdout
 	@./run_local.sh data/videos.txt
 
@@ -12,11 +12,21 @@ help: ## this list
 	@sed -n 's/^\([a-z][a-z -]*\):.*## \(.*\)/\1|\2/p' Makefile | \
 	  while IFS='|' read -r name does; do printf 'make %-14s %s\n' "$$name" "$$does"; done
 
-test: .venv/.test ## all tests without Java; about ten minutes on two cores
+check: .venv/.lint .venv/.test ## style, types and the tests of single modules
+	$(VENV) -m ruff check .
+	$(VENV) -m ruff format --check .
+	$(VENV) -m mypy
+	$(VENV) -m pytest --numprocesses=auto --quiet $(addprefix tests/,joins lines runtime sets similarity stages verification)
+
+test: .venv/.test ## the tests of every part and every engine without Java, in some minutes
 	$(VENV) -m pytest --numprocesses=auto
 
-coverage: .venv/.test ## the same, and which lines none of them runs; at least twice as long
-	$(VENV) -m pytest --numprocesses=auto --cov --cov-fail-under=95
+ALL = -m 'not hadoop and not browser and not spark' --hypothesis-profile=thorough
+test-all: .venv/.test-all ## the same and the slow ones; about ten minutes on two cores
+	$(VENV) -m pytest --numprocesses=auto $(ALL)
+
+coverage: .venv/.test-all ## the same, and which lines none of them runs; at least twice as long
+	$(VENV) -m pytest --numprocesses=auto $(ALL) --cov --cov-fail-under=95
 
 browser-test: .venv/.test ## those of pages, in a real browser: it needs chromium
 	$(VENV) -m pytest -m browser tests
@@ -74,6 +84,6 @@ PIP_INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --edita
 	@exec >&2; set -ex; $(PYTHON) -m venv .venv; $(PIP_INSTALL) '.[mrjob,report]'
 	@touch $@
 
-.venv/.test .venv/.lint .venv/.bench .venv/.spark .venv/.docs: .venv/.run
+.venv/.test .venv/.test-all .venv/.lint .venv/.bench .venv/.spark .venv/.docs: .venv/.run
 	@exec >&2; set -ex; $(PIP_INSTALL) '.[$(patsubst .venv/.%,%,$@)]'
 	@touch $@

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# The same examples in every run, 30 of each of the dozens of cases that a property is tried with;
-# `--hypothesis-profile=default` draws new ones, and more.
-settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=30)
+# The same examples in every run, of each of the dozens of cases that a property is tried with: few
+# in `make test`, more in `make test-all`; `--hypothesis-profile=default` draws new ones.
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=12)
+settings.register_profile("thorough", derandomize=True, deadline=None, max_examples=30)
 settings.load_profile("repeatable")
 
 

@@ -21,6 +21,8 @@ from neardup.sets.ragged import Ragged
 from neardup.similarity.definitions import resemblance
 from neardup.similarity.measures import Threshold
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 VIDEOS = ROOT / "data" / "videos.txt"
 ANSWER = ROOT / "data" / "videos.pairs.tsv"

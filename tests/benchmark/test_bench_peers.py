@@ -19,6 +19,8 @@ from bench.workloads import ROOT
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.similarity.measures import NINE_TENTHS
 
+pytestmark = pytest.mark.slow
+
 VIDEOS = ROOT / "data" / "videos.txt"
 LARGE = (1 << 64) - 1
 

@@ -20,6 +20,8 @@ from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.reading.shingling import Shingler
 from neardup.reading.text_rows import text_lines, text_parser
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 CAT = """\

@@ -24,6 +24,8 @@ from bench.run import add_earlier, made, save, turns
 from bench.workloads import QUICK_WORKLOADS, WORKLOADS, CannotMakeError, Workload, prepare
 from tests.support.bench_results import a_run, written
 
+pytestmark = pytest.mark.slow
+
 TRUTH = b"a\tb\t1.000000\nb\tc\t0.950000\nx\ty\t0.900000\n"
 
 

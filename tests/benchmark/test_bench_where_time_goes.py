@@ -10,6 +10,8 @@ import pytest
 from bench.measure import ROOT
 from bench.where_time_goes import PACKAGE, own_times, table
 
+pytestmark = pytest.mark.slow
+
 PARSE, JOIN = ((f"{PACKAGE}{name}", 1, "f") for name in ("reading/a.py", "verification/b.py"))
 SPANS = (f"{PACKAGE}sets/runs.py", 1, "spans")
 SORT = ("~", 0, "sort")

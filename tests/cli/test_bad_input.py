@@ -80,6 +80,7 @@ def videos_with_bad_lines(line_end: bytes) -> tuple[bytes, list[tuple[int, str]]
 # Lines that are no records.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "line_end"),
     [
@@ -261,6 +262,7 @@ def damaged_files() -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "name"),
     [(command, name) for command in (MAPPER, INLINE) for name in damaged_files()]

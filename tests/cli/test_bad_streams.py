@@ -121,6 +121,7 @@ def test_nobody_hears_the_messages(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 @SCRIPTS
 def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path: Path) -> None:
@@ -136,6 +137,7 @@ def test_closed_from_the_start(name: str, closed: str, stages: Stages, tmp_path:
     assert not result.left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [REDUCER, DEDUP, [*DECIDE, "--output=kept"], [*SHARE_KEYS, "reduce"]]
@@ -155,6 +157,7 @@ def test_what_never_ends_is_refused(command: list[str], tmp_path: Path) -> None:
     assert not result.left
 
 
+@pytest.mark.slow
 def test_a_packed_file_without_a_line_end_is_refused(tmp_path: Path) -> None:
     """As a file of some MB may hold GB."""
     mebibyte = gzip.compress(bytes(1 << 20))

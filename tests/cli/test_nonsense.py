@@ -160,6 +160,7 @@ def flags_of(it: Program, folder: Path) -> list[str]:
     return re.findall(r"^  (?:-\w \S+, )?(--?[\w-]+) [A-Z]", help_.out, re.MULTILINE)
 
 
+@pytest.mark.slow
 @every_program
 def test_every_option_gets_nonsense(name: str, folder: Path) -> None:
     it = PROGRAMS[name]
@@ -239,6 +240,7 @@ def calls_with(name: str, it: Program, file: str) -> list[Call]:
     return [Call(words) for words in lines.get(name, [alone])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAKES_FILES)
 def test_every_kind_of_file_name(name: str, folder: Path) -> None:
     it = PROGRAMS[name]

@@ -113,6 +113,7 @@ CASES: list[tuple[str, bytes, Callable[[bytes], bytes], str, int, str, bool]] = 
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "packed", "flags", "code", "fix", "runs"),
     [case[1:] for case in CASES],

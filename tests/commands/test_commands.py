@@ -162,6 +162,7 @@ def test_no_command(tmp_path: Path) -> None:
     assert (result.code, result.out, result.err) == (2, b"", message)
 
 
+@pytest.mark.slow
 def test_the_commands_that_help_shows_work(tmp_path: Path) -> None:
     """As a reader types them, one after the other."""
     lines = run([*NEARDUP, "--help"], tmp_path).out.decode().splitlines()

@@ -67,6 +67,7 @@ def damage(index: Path, tmp: Path, name: str) -> Path:
     return Path(shutil.copytree(index, tmp / name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags",
     [
@@ -88,6 +89,7 @@ def test_an_index_gives_the_lines_of_its_files(
     assert against(tmp_path, [files["index"]], files["new"], *flags) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", WITHOUT_COUNTS)
 def test_of_every_scheme(scheme: str, files: Files, tmp_path: Path) -> None:
     flags = [f"--scheme={scheme}", "--seed=3"]
@@ -99,6 +101,7 @@ def test_of_every_scheme(scheme: str, files: Files, tmp_path: Path) -> None:
     assert against(tmp_path, [index], files["new"], *flags) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [["--scheme=prefix"], ["--exact"]])
 def test_an_index_of_an_exact_scheme_keeps_its_counts(
     flags: list[str], files: Files, tmp_path: Path
@@ -201,6 +204,7 @@ def test_of_texts(tmp_path: Path) -> None:
     assert "with --shingle word:3, and this run has --shingle char:5" in result.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags", [[], ["--output=removed"], ["--output=removed", "--keep=longest"]]
 )

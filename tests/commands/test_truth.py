@@ -219,6 +219,7 @@ def weighted_lines(weights: str) -> bytes:
     return b"".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("weights", "measure", "scheme"), WEIGHTED)
 def test_weighted_truth_is_what_a_weighted_job_writes(
     weights: str, measure: str, scheme: str, tmp_path: Path

@@ -336,6 +336,7 @@ def test_dissimilar_records_get_few_keys(video_file: Path) -> None:
 RECOMMENDED = re.compile(rb"^    (\./run_local\.sh .*)$", re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_command(video_file: Path, tmp_path: Path) -> None:
     """The line to paste works, and the same seed says the same."""
     command = [*TUNE, "--recall=0.999", "--sample=1000", "--seed=7", str(video_file)]

@@ -140,6 +140,7 @@ def test_long_texts_are_thinned(tmp_path: Path) -> None:
 # The recommendation.
 
 
+@pytest.mark.slow
 def test_titles_take_characters_and_articles_words(tmp_path: Path) -> None:
     path = written(tmp_path / "titles", made_up(800, 5, seed=1))
     titles = lengths_of(path)

@@ -50,6 +50,7 @@ def test_same_seed_same_bytes_in_every_process(tmp_path: Path) -> None:
     assert succeed([*command, "4"], tmp_path).out != once
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_a_window(tmp_path: Path) -> None:
     """And a reader that has seen enough ends it, quietly: of 999,999,999 records here."""
     command = [*NEARDUP, "videos", "--records", "999999999"]

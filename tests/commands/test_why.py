@@ -154,6 +154,7 @@ def job_lines(data: bytes, flags: list[str], tmp_path: Path) -> list[bytes]:
     return succeed([*RUN_LOCAL, *flags, "-"], tmp_path, data).lines()
 
 
+@pytest.mark.slow
 def test_measures_that_only_a_scheme_has(tmp_path: Path) -> None:
     rows = why(tmp_path, "--scheme", "simhash", "one", "other")
     sets = Ragged.from_rows([[*range(1, 11)], [501, 502, 503]])

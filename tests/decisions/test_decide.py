@@ -88,6 +88,7 @@ def test_rule_cluster(keep, lines, threshold, sizes):
     assert CHAINED not in result.counts
 
 
+@pytest.mark.slow
 @given(SOME_KEEP, records(old=True), st.sampled_from(["0.6", "0.7", "0.8"]), st.booleans(), SIZES)
 @example("longest", named([*copies(0, 6), *path(100, 3)], old=2), "0.6", True, Sizes(dense=1))
 @example(
@@ -131,6 +132,7 @@ def test_clusters(lines, threshold, sizes):
     assert result.counts[LARGEST] == max(map(len, together), default=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "all_of_them"),
     [("--bands=3 --rows=4", False), ("--scheme=prefix", True), ("--scheme=partition", True)],
@@ -171,6 +173,7 @@ def reasons(lines: list[Line], result: Decision) -> dict[bytes, tuple[bytes, str
     return found
 
 
+@pytest.mark.slow
 @given(SOME_KEEP, records(unique=True), THRESHOLDS, SIZES)
 def test_no_two_that_stay_are_a_pair(keep, lines, threshold, sizes):
     gone = reasons(lines, decide(lines, flags_of(threshold, f"--keep={keep}"), sizes))
@@ -192,6 +195,7 @@ def test_no_new_one_that_stays_is_a_pair(keep, lines, threshold, between, sizes)
             assert jaccard(a, b) < Fraction(threshold)
 
 
+@pytest.mark.slow
 @given(
     SOME_KEEP, records(unique=True, old=True), st.sampled_from(["0.6", "0.8"]), st.booleans(), SIZES
 )
@@ -212,6 +216,7 @@ def test_each_reason_is_the_best_of_those_that_stay_before(keep, lines, threshol
             assert line.old or not pairs
 
 
+@pytest.mark.slow
 @given(records(unique=True), THRESHOLDS, st.randoms(use_true_random=False), SIZES)
 def test_the_order_of_the_input_does_not_matter_to_the_smallest_id(lines, threshold, rng, sizes):
     flags = flags_of(threshold, "--keep=smallest")
@@ -220,6 +225,7 @@ def test_the_order_of_the_input_does_not_matter_to_the_smallest_id(lines, thresh
     assert reasons(shuffled, decide(shuffled, flags)) == there
 
 
+@pytest.mark.slow
 @given(records(unique=True), THRESHOLDS, SIZES)
 def test_one_of_each_cluster_stays(lines, threshold, sizes):
     gone = reasons(lines, decide(lines, flags_of(threshold, "--rule=cluster"), sizes))

@@ -63,6 +63,7 @@ def peak(count: int, flags: list[str]) -> tuple[int, Counters, int]:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags",
     [

@@ -19,6 +19,8 @@ import pytest
 from cluster import daemons
 from tests.docs.test_options_page import PAGE as OPTIONS_PAGE
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

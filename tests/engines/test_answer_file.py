@@ -41,6 +41,7 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_it_has_what_would_be_printed(output: str, jobs: str, folder: Path, tmp_path: Path) -> None:
@@ -143,6 +144,7 @@ def test_the_runs_own_file_takes_the_place_of_no_other(folder: Path, tmp_path: P
     assert os.listdir(folder) == [".neardup.json"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", REFUSED)
 def test_what_is_refused(words: str, data: Path, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("data.txt")

@@ -95,6 +95,7 @@ def test_the_same_bytes(flags: list[str], new: Input, folder: Path, tmp_path: Pa
     assert DECIDING["pipe"](new, flags, tmp_path) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", [[], ["--between"]], ids=["", "between"])
 @both
 def test_pairs_of_two_collections(

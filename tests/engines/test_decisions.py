@@ -200,6 +200,7 @@ def test_the_answer(
     assert found == getattr(answer(new, rule, keep), output)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("output", "keep", "between"),
     [("kept", "first", False), ("removed", "longest", False), ("removed", "smallest", True)],
@@ -231,6 +232,7 @@ def test_standard_input(engine: str, tmp_path: Path) -> None:
         assert DECIDING[engine](Input(data, ["-"]), [f"--output={output}"], tmp_path) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", [b"", b"\n", b"a 1 2\n", b"a 1 2\nb 3\n", b"bad\na 1\n"])
 @every_engine
 def test_nothing_to_decide(engine: str, data: bytes, tmp_path: Path) -> None:

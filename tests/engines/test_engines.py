@@ -156,6 +156,7 @@ def test_same_lines(case: tuple[Input, list[str], bytes], engine: str, tmp_path:
     assert in_order(ENGINES[engine](given, flags, tmp_path)).splitlines() == expected.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_as_processes(engine: str, tmp_path: Path) -> None:
     """As a user starts them, each program from its first line; elsewhere they are forked."""

@@ -51,6 +51,7 @@ def read(lines: list[bytes]) -> dict[tuple[bytes, bytes], tuple[Fraction, Fracti
     return {(m[1], m[2]): (Fraction(m[3].decode()), Fraction(m[4].decode())) for m in found if m}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("flags", [[], ["--scheme=supershingle", "--threshold=0.85"]], ids=str)
 def test_every_engine_writes_the_same(name, flags, tmp_path):

@@ -82,6 +82,7 @@ def test_the_same_pairs(name: str, jobs: str, expected: dict, tmp_path: Path) ->
         assert succeed([*RUN_LOCAL, *flags, path], tmp_path).out == expected[output]
 
 
+@pytest.mark.slow
 @forms
 def test_a_pipe_of_programs(name: str, expected: dict, tmp_path: Path) -> None:
     """mapper.py … | reducer.py, and with --output kept … | step.py decide | step.py keep"""
@@ -304,6 +305,7 @@ def test_json_lines_in_tasks(runner: str, expected: dict, tmp_path: Path) -> Non
     assert in_order(mrjob(TASKS[runner])(given, FLAGS, tmp_path)) == expected["pairs"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", TASKS)
 def test_tabs_by_number_in_tasks(runner: str, expected: dict, tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"

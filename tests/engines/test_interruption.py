@@ -28,7 +28,10 @@ from tests.support.engines import (
 )
 from tests.support.sessions import PATIENCE, either_way, interrupt, path_with_sort, session
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -144,6 +144,7 @@ IDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", ENVIRONMENTS, ids=lambda env: env["LC_ALL"])
 def test_environment(env: dict[str, str], tmp_path: Path) -> None:
     lines = [line.replace(b"r", IDS[i % 10].encode(), 1) for i, line in enumerate(LINES)]

@@ -89,6 +89,7 @@ def test_runners_that_cannot_run_it(runner: str, tmp_path: Path) -> None:
 # Compressed files.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (bz2.compress, ".bz2")])
 def test_a_small_file_that_unpacks_to_a_large_one(pack, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"bomb{suffix}"

@@ -29,6 +29,7 @@ SETTINGS = [
 TEXTS = b"".join(b"t%d\tThe storm %d hits a town in the north\n" % (i, i % 5) for i in range(20))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", SETTINGS)
 def test_engines_print_the_same_and_each_pair_once(flags: str, tmp_path: Path) -> None:
     given = Input(VIDEOS.read_bytes(), [str(VIDEOS)])

@@ -58,6 +58,7 @@ def fits(run: Run, size: int) -> bool:
     return len(run.keys) == 1 or record_bytes(run.sizes, run.lengths).sum() <= size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run_bytes", [1, 400, 1 << 20])
 @pytest.mark.parametrize("read_bytes", [1, 300, 1 << 20])
 @given(st.lists(RECORDS, min_size=1, max_size=3), st.booleans())

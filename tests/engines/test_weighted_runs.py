@@ -92,6 +92,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Input(path.read_bytes(), [str(path)]), [*SURE[how], f"--weights={kind}"], expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["counted pipe", "split pipe", "run_local 2", "mrjob inline"])
 def test_the_pairs_of_the_nested_loop(case: tuple, engine: str, tmp_path: Path) -> None:
     given, flags, expected = case
@@ -104,6 +105,7 @@ def test_the_pairs_of_the_nested_loop(case: tuple, engine: str, tmp_path: Path) 
     assert found.splitlines(keepends=True) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("measure", ["hamming", "cosine", "jaccard"])
 def test_fingerprints_of_weighted_sets(kind: str, measure: str, tmp_path: Path) -> None:
@@ -190,6 +192,7 @@ def test_a_weight_that_nobody_asked_for_is_a_bad_line(tmp_path: Path) -> None:
     assert "2 weight, without --weights own" in result.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["minhash", "simhash", "projection"])
 @pytest.mark.parametrize(
     ("mapper", "reducer"), [("tf", "one"), ("one", "tf"), ("own", "tf"), ("own", "one")]
@@ -243,6 +246,7 @@ def test_an_index_gives_the_lines_that_its_files_give(kind: str, tmp_path: Path)
     assert "--weights" in other.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tf", "own"])
 def test_decisions_are_the_same_on_every_engine(kind: str, tmp_path: Path) -> None:
     records = drawn(kind == "own")

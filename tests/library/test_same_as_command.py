@@ -112,6 +112,7 @@ TEXT_OPTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", TEXT_OPTIONS, ids=lambda options: " ".join(flags(options)))
 def test_texts(options, tmp_path):
     records = made_texts()
@@ -158,6 +159,7 @@ def test_ids_that_come_again(tmp_path):
     check_all(path, records, tmp_path, {"input": "text"}, threshold=0.5, shingle="word:1")
 
 
+@pytest.mark.slow
 def test_a_crowd_and_its_copies(tmp_path):
     """More near-copies than a bucket decides pair by pair, and more copies than it has sets."""
     rows = [[*range(200 - i % 7), 1000 + i % 90] for i in range(400)]
@@ -167,6 +169,7 @@ def test_a_crowd_and_its_copies(tmp_path):
     check_all(path, records, tmp_path, {}, threshold="0.95")
 
 
+@pytest.mark.slow
 def test_package_words(tmp_path):
     """The descriptions of the packages of this machine's index, where it has one."""
     try:

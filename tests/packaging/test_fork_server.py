@@ -45,6 +45,7 @@ def said(text: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("seconds")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_forked_is_as_started(name: str, tmp_path: Path) -> None:
     command, data, code = CALLS[name]

@@ -97,6 +97,7 @@ def test_a_folder_says_what_comes_in_and_goes_out(folder: Path) -> None:
     assert [mark.start() for mark in marks if mark] == sorted(m.start() for m in marks if m)
 
 
+@pytest.mark.slow
 @each_folder
 def test_a_folder_imports_only_what_it_says(folder: Path) -> None:
     mine = folder.relative_to(HOUSE)

@@ -15,6 +15,8 @@ import pytest
 from neardup.engines.hadoop import shipping
 from tests.support.engines import ROOT, Result, program, run
 
+pytestmark = pytest.mark.slow
+
 RECORDS = b"a 1 2 3\nb 3 2 1\n"
 needs_make = pytest.mark.skipif(not shutil.which("make"), reason="no make here")
 

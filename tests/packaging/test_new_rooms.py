@@ -54,6 +54,8 @@ OUTPUT = '''"""Every pair, but without those of equal sets."""
 
 from neardup.verification.record_pairs import EveryPair
 
+pytestmark = pytest.mark.slow
+
 
 class DifferentPairs(EveryPair):
     def copies(self, ids):

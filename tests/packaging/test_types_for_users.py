@@ -22,6 +22,8 @@ from fractions import Fraction
 
 import neardup
 
+pytestmark = pytest.mark.slow
+
 texts = ["one two three four five", "one two three four five six", "seven"]
 for pair in neardup.pairs(texts, threshold="1/2"):
     similarity: Fraction = pair.similarity

@@ -17,6 +17,8 @@ import neardup
 from tests.support.engines import ANSWER, ROOT, RUN_LOCAL, VIDEOS, Result, run, succeed
 from tests.support.wheel import installed
 
+pytestmark = pytest.mark.slow
+
 RECORDS = b"a 1 2 3\nb 3 2 1\n"
 PAIR = b"a\tb\t1.000000\n"
 

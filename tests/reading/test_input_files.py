@@ -23,6 +23,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", CHANGES)
 @pytest.mark.parametrize(
     "command",

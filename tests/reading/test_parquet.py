@@ -42,6 +42,7 @@ def test_all_that_is_in_them(write: Callable[[Path], None], tmp_path: Path) -> N
     assert [row.get("lists") for row in rows_of(path, form_of(None, "lists"))] == LISTS
 
 
+@pytest.mark.slow
 @writers
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_run_reads_them(write: Callable[[Path], None], jobs: str, tmp_path: Path) -> None:
@@ -116,6 +117,7 @@ IDS_OF_TYPES: dict[str, tuple[Any, list[str | int | None]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", IDS_OF_TYPES)
 def test_ids(kind: str, tmp_path: Path) -> None:
     if kind == "uuid" and not hasattr(arrow, "uuid"):

@@ -194,6 +194,7 @@ def write_long(path: Path) -> None:
     parquet.write_table(arrow.table({**columns, "id": list(range(6000))}), path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["text", "meta.body"])
 def test_strings_that_the_file_has_once_are_read_some_at_a_time(text: str, tmp_path: Path) -> None:
     path, kept = tmp_path / "a.parquet", tmp_path / "kept.parquet"

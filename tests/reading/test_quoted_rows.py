@@ -78,6 +78,7 @@ def test_both_ways_to_find_the_ends_agree(given_: bytes) -> None:
     assert row_ends(given_).tolist() == by_fields
 
 
+@pytest.mark.slow
 def test_a_field_of_quotes_alone_takes_no_more_memory_than_it_has() -> None:
     quotes = b'"' + b'""' * 600_000 + b'"x,y\n'  # no field has more
     both = quotes * 2

@@ -153,6 +153,7 @@ LATIN = {"PYTHONIOENCODING": "latin-1"}
 ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

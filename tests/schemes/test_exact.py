@@ -224,6 +224,7 @@ def test_a_reducer_with_other_options_notices(scheme: str, flags: list[str]) -> 
         reduced(lines, settings_of(f"--scheme={scheme}", *flags))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", EXACT)
 @pytest.mark.parametrize("bucket_bytes", [300, BUCKET_BYTES])
 @pytest.mark.parametrize("seed", range(3))

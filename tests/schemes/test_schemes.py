@@ -37,6 +37,7 @@ def test_keys_are_ascending_and_fit(scheme, sets):
         assert all(key < 1 << KEY_BITS for key in row)
 
 
+@pytest.mark.slow
 @every_scheme
 @given(some_sets, st.randoms())
 def test_a_sets_keys_do_not_depend_on_its_company(scheme, sets, random):

@@ -298,6 +298,7 @@ def test_the_pipe(file: Path, tmp_path: Path) -> None:
     assert result.count("records") == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", ["inline", "local"])
 def test_the_job(runner: str, file: Path, tmp_path: Path) -> None:
     """Its last step may have several reducers, each with its own best."""

@@ -150,6 +150,7 @@ def test_an_empty_input(tmp_path: Path) -> None:
     assert succeed(REDUCER, tmp_path, lines).out == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["exact", "prefix"])
 def test_two_rounds_behind_counts(scheme: str, tmp_path: Path) -> None:
     """Counts of an input may refuse sets that it does not have, such as those of a probe."""

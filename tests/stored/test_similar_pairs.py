@@ -131,6 +131,7 @@ def paired(request, monkeypatch) -> None:
     monkeypatch.setattr(similar_pairs, "MOST_PAIRED", 10**6)
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("t", ["0.1", "0.5", "0.9", "1"])
 def test_every_pair_at_the_threshold_is_found_and_no_other(kind, t, tmp_path, pieces, paired):
@@ -142,6 +143,7 @@ def test_every_pair_at_the_threshold_is_found_and_no_other(kind, t, tmp_path, pi
     assert 0 < len(expected) < len(sets) ** 2 / 2
 
 
+@pytest.mark.slow
 @every_kind
 def test_pairs_of_two_files_and_of_some_records(kind, tmp_path, paired):
     sets = drawn(2)

@@ -57,6 +57,7 @@ def test_the_pairs_are_those_of_the_nested_loop(seed, t):
     assert pairs_in(job(records, f"--threshold={t}", *CERTAIN)) == oracle(records, t)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 7, 10**9])
 @pytest.mark.parametrize("bucket_bytes", [2, 500, 5000])
 @pytest.mark.parametrize("order", ["sorted", "shuffled inside each key"])
@@ -93,6 +94,7 @@ def test_links_connect_what_the_pairs_connect(seed):
     assert set(components(pairs_in(links))) == set(components(pairs_in(pairs)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bucket_bytes", [2, 400, 4000])
 def test_links_of_spilled_buckets_connect_the_same(bucket_bytes):
     records = families(7, count=3, universe=100)
@@ -202,6 +204,7 @@ def test_an_empty_set_from_a_mapper_is_refused(ids):
         reduced(lines, settings_of())
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=200)
 @given(st.data())
 def test_damaged_lines_end_in_a_message_and_never_in_a_crash(data):
