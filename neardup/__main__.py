@@ -43,36 +43,44 @@ The job, on this machine or a cluster, and tools around it.
 
 {commands}
 
-After `pip install`, `neardup` is short for `python3 -m neardup`.  In order of use:
+In order of use:
 
 0.  Try: records to play with.
+
         python3 -m neardup videos --records 1000 > synthetic.txt
 
 1.  Choose: `curve` shows what threshold and recall promise; `tune` reads a sample of a file, and
     recommends a setting for it.
+
         python3 -m neardup curve --threshold 0.8 --recall 0.999
         python3 -m neardup tune --threshold 0.8 --recall 0.999 videos.txt
 
 2.  Run the job, with the same options.
+
         python3 -m neardup run --threshold 0.8 --recall 0.999 videos.txt > pairs.tsv
 
 3.  Check, against the exact answer if all records fit into memory, or else by a sample.
+
         python3 -m neardup truth --threshold 0.8 videos.txt > truth.tsv
         python3 -m neardup evaluate pairs.tsv truth.tsv
         python3 -m neardup audit --threshold 0.8 videos.txt pairs.tsv
 
 4.  Look at all of it, with texts side by side, in a browser.
+
         python3 -m neardup report --threshold 0.8 pairs.tsv --records videos.txt -o report.html
 
 5.  Ask about any two records, such as a pair that was missed, with the options of the job.
+
         python3 -m neardup why --threshold 0.8 --recall 0.999 videos.txt VIDEO_1 VIDEO_3
 
 6.  Go on: if new records come again and again, keep what a run needs of the old ones.
+
         python3 -m neardup index videos.txt --to videos.index
         python3 -m neardup run --against videos.index new.txt > pairs.tsv
         python3 -m neardup index new.txt --to videos.index --add
 
 7.  Estimate: if sets are large, or will not be kept, keep a sketch of each.
+
         python3 -m neardup sketch videos.txt --to videos.sketches
         python3 -m neardup similar videos.sketches > estimates.tsv
 
