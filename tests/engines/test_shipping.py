@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -45,6 +46,14 @@ def run_task(task: Path, script: str, stdin: bytes, **env: str) -> Result:
     assert result.code == 0, result.err
     assert not result.left
     return result
+
+
+@pytest.mark.parametrize("name", sorted(shipping.SCRIPTS))
+def test_each_script_of_the_archive_starts(name: str, tmp_path: Path) -> None:
+    subprocess.run(["tar", "-xzf", shipping.our_code(), "-C", tmp_path], check=True)
+    script = tmp_path / name
+    help_ = succeed([sys.executable, script, "--help"], tmp_path, cwd=tmp_path, process=True)
+    assert help_.out.startswith(b"usage: ")
 
 
 def test_the_shipped_files_give_the_same(task: Path, tmp_path: Path) -> None:

@@ -36,11 +36,12 @@ OPTION: dict[str, Any] = dict(
     "--ship-numpy=3.9, to Linux nodes with Python 3.9",
 )
 ROOT = Path(__file__).resolve().parents[3]
+# Each script, and its function in `engines.pipe`.
 SCRIPTS = {
-    "mapper.py": ("pipe", "mapper"),
-    "reducer.py": ("pipe", "reducer"),
-    "dedup_reducer.py": ("pipe", "dedup"),
-    "step.py": ("steps", "step"),
+    "mapper.py": "mapper",
+    "reducer.py": "reducer",
+    "dedup_reducer.py": "dedup",
+    "step.py": "step",
 }
 SCRIPT = """import sys
 
@@ -48,9 +49,9 @@ from neardup.runtime.interpreter import require
 
 require("numpy")
 
-from neardup.engines.{} import {}
+from neardup.engines.pipe import {0}
 
-sys.exit({}())
+sys.exit({0}())
 """
 
 
@@ -78,9 +79,7 @@ def our_code() -> Path:
 
     The scripts are written here, since an installed package lacks them.
     """
-    scripts = {
-        name: SCRIPT.format(module, main, main).encode() for name, (module, main) in SCRIPTS.items()
-    }
+    scripts = {name: SCRIPT.format(main).encode() for name, main in SCRIPTS.items()}
     modules = sorted((ROOT / "neardup").rglob("*.py"))
     contents = {**scripts, **{str(path.relative_to(ROOT)): path.read_bytes() for path in modules}}
 
