@@ -15,6 +15,8 @@ import pytest
 
 from tests.support.engines import ROOT, VIDEOS, run, succeed
 
+pytestmark = pytest.mark.slow
+
 SCHEME = '''"""Everyone: one key for all, so that every pair meets."""
 
 import numpy as np
@@ -53,8 +55,6 @@ class Everyone(Scheme):
 OUTPUT = '''"""Every pair, but without those of equal sets."""
 
 from neardup.verification.record_pairs import EveryPair
-
-pytestmark = pytest.mark.slow
 
 
 class DifferentPairs(EveryPair):

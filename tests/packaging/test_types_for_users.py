@@ -12,6 +12,8 @@ import neardup
 from tests.support.programs import environment
 from tests.support.wheel import installed
 
+pytestmark = pytest.mark.slow
+
 VERSION = """
 import neardup
 
@@ -21,8 +23,6 @@ LIBRARY = """
 from fractions import Fraction
 
 import neardup
-
-pytestmark = pytest.mark.slow
 
 texts = ["one two three four five", "one two three four five six", "seven"]
 for pair in neardup.pairs(texts, threshold="1/2"):
