@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv/bin/python
 
-.PHONY: run help check test test-all coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick cluster-bench docs lint format clean
+.PHONY: run help check test slow-test test-all coverage browser-test spark-test hadoop-test hadoop-up hadoop-down hadoop-status bench bench-quick cluster-bench docs lint format clean
 run: .venv/.run ## the near-duplicates of data/videos.txt, as pairs on stdout
 	@./run_local.sh data/videos.txt
 
@@ -19,14 +19,18 @@ check: .venv/.lint .venv/.test ## style, types and the tests of single modules
 	$(VENV) -m pytest --numprocesses=auto --quiet $(addprefix tests/,joins lines runtime sets similarity stages verification)
 
 test: .venv/.test ## the tests of every part and every engine without Java, in some minutes
-	$(VENV) -m pytest --numprocesses=auto
+	$(VENV) -m pytest --numprocesses=auto $(EXAMPLES)
 
-ALL = -m 'not hadoop and not browser and not spark' --hypothesis-profile=thorough
-test-all: .venv/.test-all ## the same and the slow ones; about ten minutes on two cores
-	$(VENV) -m pytest --numprocesses=auto $(ALL)
+THOROUGH = --hypothesis-profile=thorough
+slow-test: .venv/.test-all ## the slow ones: packaging, documents, interruption, many engines and cases
+	$(VENV) -m pytest --numprocesses=auto -m 'slow and not hadoop and not browser and not spark' $(THOROUGH)
 
-coverage: .venv/.test-all ## the same, and which lines none of them runs; at least twice as long
-	$(VENV) -m pytest --numprocesses=auto $(ALL) --cov --cov-fail-under=95
+test-all: ## both, with more examples; about twelve minutes on two cores
+	$(MAKE) test EXAMPLES=$(THOROUGH)
+	$(MAKE) slow-test
+
+coverage: .venv/.test-all ## which lines no test runs; at least twice as long
+	$(VENV) -m pytest --numprocesses=auto -m 'not hadoop and not browser and not spark' --cov --cov-fail-under=95
 
 browser-test: .venv/.test ## those of pages, in a real browser: it needs chromium
 	$(VENV) -m pytest -m browser tests
