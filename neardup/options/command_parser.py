@@ -29,7 +29,7 @@ SECTIONS = {
 # The page of -h, in a line each.
 SHORT = {
     "--threshold": "the least similarity of a pair (default: 0.9)",
-    "--exact": "find every pair; the default misses one in 10,000 at the threshold",
+    "--exact": "find every pair; without it, at most 1 in 10,000 at the threshold is missed",
     "--input": "shingles, text, jsonl, csv, tsv or parquet (default: by the extension)",
     "--id": "the field of the id (default: id)",
     "--text": "the field of the text, or several (default: text)",
@@ -41,7 +41,7 @@ SHORT = {
     "--keep": "which of similar records: first, longest or smallest (default: first)",
     "--against": "old records: find pairs with a new one; may be repeated",
     "--jobs": "processes (default: cores)",
-    "--reducers": "number of reducers (default: by the size of the input)",
+    "--reducers": "number of reducers (default: chosen for the input)",
     "--master": "local[N], yarn or spark://HOST:PORT (default: local[*])",
 }
 MANY = 15  # with more options, -h shows those of SHORT only
