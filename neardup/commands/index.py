@@ -34,4 +34,5 @@ def main() -> None:
         default=str(cores()),
         help="processes, or fewer where the input is small (default: cores)",
     )
+    parser.add_verbosity()
     build(parser.parse_intermixed_args(plain_names(sys.argv[1:])))

@@ -27,6 +27,7 @@ def cluster_parser(
     parser.add_argument("output_folder", metavar="OUTPUT")
     for flag, spec in options.items():
         parser.add_argument(flag, **spec)
+    parser.add_verbosity()
     return parser
 
 

@@ -12,7 +12,7 @@ keep     the input again → its lines without the removed records
 from __future__ import annotations
 
 import sys
-from argparse import SUPPRESS, ArgumentParser
+from argparse import SUPPRESS
 from collections.abc import Iterator, Sequence
 from typing import IO, Callable
 
@@ -124,9 +124,10 @@ def _map() -> None:
         metavar="FILE",
         help="lines for these keys alone: what step.py share wrote, or a folder of such files",
     )
+    asked.add_verbosity()
     args = asked.parse_args()
-    settings = with_cost_printed(Settings.of(Options.of(args)))
-    counters = Counters("mapper", progress="records")
+    settings = with_cost_printed(Settings.of(Options.of(args)), args.verbosity)
+    counters = Counters("mapper", progress="records", verbosity=args.verbosity)
     read = input_blocks(args.against, args.files, settings)
     shared = None
     if args.shared_keys is not None:
@@ -144,8 +145,11 @@ def reducer() -> int:
 
 
 def _reduce() -> None:
-    settings = Settings.of(Options.of(parser("reducer.py", REDUCER).parse_args()))
-    counters = Counters("reducer", progress="keyed lines")
+    asked = parser("reducer.py", REDUCER)
+    asked.add_verbosity()
+    args = asked.parse_args()
+    settings = Settings.of(Options.of(args))
+    counters = Counters("reducer", progress="keyed lines", verbosity=args.verbosity)
     write_all(phases.reduce_either(sys.stdin.buffer, settings, counters))
     counters.report()
 
@@ -155,13 +159,14 @@ def dedup() -> int:
 
 
 def _dedup() -> None:
-    CommandParser("dedup_reducer.py", DEDUP).parse_args()
-    counters = Counters("dedup")
+    asked = CommandParser("dedup_reducer.py", DEDUP)
+    asked.add_verbosity()
+    counters = Counters("dedup", verbosity=asked.parse_args().verbosity)
     write_all(dedup_pairs(blocks.lines_of_stage(sys.stdin.buffer), counters))
     counters.report()
 
 
-def with_files(parser: ArgumentParser) -> ArgumentParser:
+def with_files(parser: CommandParser) -> CommandParser:
     parser.add_argument("files", nargs="*", metavar="FILE", help="default: -, standard input")
     return parser
 
@@ -239,26 +244,29 @@ def share() -> None:
 
 
 def _run_stage(
-    asked: ArgumentParser,
+    asked: CommandParser,
     stage: Callable[[Iterator[Block], Settings, Counters], Iterator[bytes]],
     name: str,
     counts: TokenCounts | None = None,
 ) -> None:
     """Run a stage on the records of the files that a step's arguments name."""
+    asked.add_verbosity()
     args = with_files(asked).parse_args(sys.argv[2:])
     settings = Settings.of(Options.of(args), counts)
-    counters = Counters(name, progress="records")
+    counters = Counters(name, progress="records", verbosity=args.verbosity)
     write_all(stage(input_blocks(args.against, args.files, settings), settings, counters))
     counters.report()
 
 
 def decide() -> None:
-    args = parser("step.py decide", DECIDE).parse_args()
+    asked = parser("step.py decide", DECIDE)
+    asked.add_verbosity()
+    args = asked.parse_args()
     settings = Settings.of(Options.of(args))
     if not settings.output.decides:
         able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
         raise UsageError(f"decides where --output is {able}, and --output is {args.output}")
-    counters = Counters("decide")
+    counters = Counters("decide", verbosity=args.verbosity)
     write_all(decision(blocks.blocks_of(sys.stdin.buffer), args.output, settings, counters))
     counters.report()
 

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from neardup.runtime.program import as_called, nearest
+from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
 
 SECTIONS = {
     "what counts as similar": (
         "--threshold --measure --exact --recall --scheme --seed --weights --verify --distance"
     ),
     "input": "--input --id --text --shingle --clean --max-line --max-bad --strict",
-    "output": "--output -o --removed",
+    "output": "--output -o --removed -v -q",
     "decisions": "--keep --rule --against --between",
     "speed and machine": (
         "--jobs --sort-memory --master --reducers --rounds --memory --python --ship-numpy "
@@ -38,6 +39,7 @@ SHORT = {
     "--output": "pairs, links, kept, removed or clusters (default: pairs)",
     "-o": "write the answer to this file, once it is complete",
     "--removed": "with --output kept: write each removed record and its duplicate",
+    "-v": "print all counts at the end",
     "--keep": "which of similar records: first, longest or smallest (default: first)",
     "--against": "old records: find pairs with a new one; may be repeated",
     "--jobs": "processes (default: cores)",
@@ -63,6 +65,15 @@ class CommandParser(argparse.ArgumentParser):
         self._section_of = {flag: self._sections[title] for flag, title in title_of.items()}
         self.add_argument("-h", action=_ShortHelp, help="print the options that most people need")
         self.add_argument("--help", action="help", help="print all options")
+
+    def add_verbosity(self) -> None:
+        """Add -v and -q, which set `verbosity`."""
+        kinds = {"-v": (VERBOSE, "all counts at the end"), "-q": (QUIET, "nothing but errors")}
+        self.set_defaults(verbosity=SHORT_SUMMARY)
+        for flag, (const, what) in kinds.items():
+            self.add_argument(
+                flag, dest="verbosity", action="store_const", const=const, help=f"print {what}"
+            )
 
     def add_argument(self, *flags: Any, **spec: Any) -> argparse.Action:
         if flags[0] in self._section_of:

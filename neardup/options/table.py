@@ -18,7 +18,7 @@ from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.program import UsageError
-from neardup.runtime.summary import MAX_BAD, in_words
+from neardup.runtime.summary import MAX_BAD, SHORT_SUMMARY, in_words
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Option, whole
 from neardup.similarity.estimated import DEFAULT_SIZE
@@ -198,6 +198,7 @@ class Options:
     strict: bool = _option(False, help="stop at the first bad line instead of counting it")
     own: Mapping[str, str] = field(default_factory=dict)  # options of schemes, by flag
     files: tuple[str, ...] = ()  # the input, whose kind may be inferred from their names
+    verbosity: int = SHORT_SUMMARY
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Options:
@@ -215,7 +216,9 @@ class Options:
         values = {flag: there.get(attribute(flag)) for flag in SCHEME_OPTIONS}
         own = {flag: text for flag, text in values.items() if text is not None}
         some = (there.get(name) or [] for name in ("files", "inputs", "args"))
-        return cls(**given, own=own, files=tuple(n for names in some for n in names if n != "-"))
+        files = tuple(n for names in some for n in names if n != "-")
+        verbosity = there.get("verbosity", SHORT_SUMMARY)
+        return cls(**given, own=own, files=files, verbosity=verbosity)
 
     @classmethod
     def from_arguments(cls, given: Iterable[str]) -> Options:

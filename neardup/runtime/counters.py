@@ -1,7 +1,7 @@
 """Counts of a stage, and their report.
 
 stdout carries data only.  A stage reports its counts as Hadoop counters in a Hadoop task; as a JSON
-file where NEARDUP_REPORT names a folder, whose files `summarize` adds up; and else on stderr.
+file where NEARDUP_REPORT names a folder; and else on stderr.
 """
 
 from __future__ import annotations
@@ -29,9 +29,16 @@ class Counters:
 
     progress: the count to show while the stage works, on a terminal or as a Hadoop task's status
     reports: the folder for a report, "" to print a summary; by default that of the environment
+    verbosity: how much to print
     """
 
-    def __init__(self, stage: str, progress: str = "", reports: str | None = None):
+    def __init__(
+        self,
+        stage: str,
+        progress: str = "",
+        reports: str | None = None,
+        verbosity: int = summary.SHORT_SUMMARY,
+    ):
         self.stage = stage
         self._reports = os.environ.get(REPORTS, "") if reports is None else reports
         self.forget()
@@ -39,7 +46,8 @@ class Counters:
         self.max_bad = summary.MAX_BAD
         self.started = time.time()
         self._progress = progress
-        self._on_terminal = bool(progress) and sys.stderr.isatty()
+        self._verbosity = verbosity
+        self._on_terminal = bool(progress) and verbosity > summary.QUIET and sys.stderr.isatty()
         self._in_hadoop = "mapreduce_task_attempt_id" in os.environ and not self._reports
         self._shown = self.started
 
@@ -74,7 +82,7 @@ class Counters:
         self.add(f"{summary.BAD}{reason}", 1)
         if len(self.bad_lines) < summary.SHOWN_BAD_LINES:
             self.bad_lines.append((place, line, message))
-            if not self._reports:
+            if not self._reports and self._verbosity > summary.QUIET:
                 if self._on_terminal:
                     self._show("")
                 print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
@@ -108,7 +116,8 @@ class Counters:
             self._report_to_hadoop()
         else:
             sys.stdout.flush()  # the answer, which is lost if the input is refused
-            print(summary.describe([self.as_dict()]), file=sys.stderr)
+            if self._verbosity > summary.QUIET:
+                print(summary.describe([self.as_dict()], self._verbosity), file=sys.stderr)
             summary.judged(self.totals(), self.max_bad)
 
     def _report_to_hadoop(self) -> None:
@@ -145,12 +154,6 @@ class Counters:
 def reports_in(folder: str) -> list[dict[str, Any]]:
     """Return the reports that the stages of a run have written there."""
     return [json.loads(path.read_bytes()) for path in sorted(Path(folder).glob("*.json"))]
-
-
-def summarize(folder: str, whole: bool = True) -> str:
-    """Return the first bad lines of the reports in `folder`, and the summary; see `describe`."""
-    reports = reports_in(folder)
-    return "\n".join([*summary.first_bad_lines(reports), summary.describe(reports, whole)])
 
 
 def counts_in(folder: str) -> dict[str, int]:

@@ -178,8 +178,8 @@ def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
     except BrokenPipeError:
         # The reader of stdout may have all it wants; a reader of stderr must not cost lines.
         return end(OK if _reader_gone() else FAILED)
-    except KeyboardInterrupt:
-        return end(INTERRUPTED)
+    except KeyboardInterrupt as interrupt:
+        return end(INTERRUPTED, f"{name}: {interrupt}" if interrupt.args else "")
     except UsageError as error:
         return end(WRONG_USAGE, f"{name}: {error}")
     except StageError as error:
@@ -216,6 +216,15 @@ def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
 
     for number in ending:
         signal.signal(number, handler)
+
+
+@contextmanager
+def interrupted(left: str) -> Iterator[None]:
+    """Add to Ctrl-C a message of what it has left."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {left}") from None
 
 
 @contextmanager

@@ -1,12 +1,16 @@
 """The summary of a run in words, and whether its input was in the right format.
 
-`describe` adds up the reports of all stages.  `judged` is called once, at the end: where no line
-could be read, or more are bad than --max-bad allows, the run ends with exit code 1 and a message of
-what the lines look like, and what to type.  Two collections are judged separately.
+`describe` adds up the reports of all stages: the result, what was wrong with the input, the promise
+and the time, or with -v all counts.  `judged` is called once, at the end: where no line could be
+read, or more are bad than --max-bad allows, the run ends with exit code 1 and a message of what the
+lines look like, and what to type.  Two collections are judged separately.
 """
 
+from __future__ import annotations
+
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -19,6 +23,7 @@ from neardup.runtime.program import (
     typed_with,
 )
 
+QUIET, SHORT_SUMMARY, VERBOSE = -1, 0, 1  # of -q, neither, -v
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
 SHUFFLED = "bytes shuffled"  # what the mappers have written
@@ -65,6 +70,7 @@ ORDER = (
     CLUSTERS,
     LARGEST,
 )
+TROUBLE = ("bad lines", "records without shingles", "records without a key", REPEATED)
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
 LIKE = "bad lines like "  # and a name of LOOKS
@@ -109,13 +115,36 @@ DOCUMENT_LINES = 100  # files of prose with no more lines each are documents
 DOCUMENTS = "each line or row is a record; files that are one document each cannot be read"
 
 
-def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> str:
+def print_summary(
+    reports: list[dict],
+    verbosity: int,
+    whole: bool = True,
+    packed: bool = False,
+    wrote: Sequence[str] = (),
+    more: Sequence[str] = (),
+) -> None:
+    """Print the first bad lines, the summary and more lines on stderr; with -q nothing."""
+    if verbosity > QUIET:
+        summary = describe(reports, verbosity, whole, packed, wrote)
+        print("\n".join([*first_bad_lines(reports), summary, *more]), file=sys.stderr)
+
+
+def describe(
+    reports: list[dict],
+    verbosity: int = VERBOSE,
+    whole: bool = False,
+    packed: bool = False,
+    wrote: Sequence[str] = (),
+) -> str:
     """Return the summary of one stage, or of all stages of a run (`whole`).
 
-    `packed`: the engine compresses what is shuffled.
+    `packed`: the engine compresses what is shuffled; `wrote`: the files of the answer.
 
-    >>> print(describe([{"stage": "mapper", "counts": {"records": 2000, "keys": 30000},
-    ...     "bad_lines": [], "promise": "", "started": 0.0, "ended": 0.5}]))
+    >>> mapper = {"stage": "mapper", "counts": {"records": 2000, "keys": 30000},
+    ...     "bad_lines": [], "promise": "", "started": 0.0, "ended": 0.5}
+    >>> print(describe([mapper], SHORT_SUMMARY))
+    mapper: 2,000 records, 30,000 keys; 0.5 seconds
+    >>> print(describe([mapper], VERBOSE))
     records                                2,000
     bad lines                                  0
     keys                                  30,000
@@ -127,16 +156,21 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
         if REMOVED in counts:
             counts[STAYING] = counts["records"] - counts.get(OLD_RECORDS, 0) - counts[REMOVED]
     notes = _notes(reports, counts, packed)
-    lines = [
-        f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in ORDER if name in counts
-    ]
     promise = next((report["promise"] for report in reports if report["promise"]), "")
-    if promise and {REMOVED, IN_CLUSTERS} & counts.keys():
-        promise += "; decided on the pairs that were found"
-    if promise:
-        lines.append(f"{'promise':33} {promise}")
-    seconds = ", ".join(f"{name} {spent:.1f}" for name, spent in seconds_of(reports).items())
-    lines.append(f"{'seconds':33} {seconds}")
+    if verbosity < VERBOSE:
+        lines = _in_short(reports, counts, notes, promise, wrote if whole else None)
+    else:
+        lines = [
+            f"{name:33} {counts[name]:>10,}{notes.get(name, '')}"
+            for name in ORDER
+            if name in counts
+        ]
+        if promise and {REMOVED, IN_CLUSTERS} & counts.keys():
+            promise += "; decided on the pairs that were found"
+        if promise:
+            lines.append(f"{'promise':33} {promise}")
+        seconds = ", ".join(f"{name} {spent:.1f}" for name, spent in seconds_of(reports).items())
+        lines.append(f"{'seconds':33} {seconds}")
     lines += [*_why_no_pair(counts, whole), *of_one_id(reports, counts)]
     single, records = counts.get(SINGLE, 0), counts.get("records", 0)
     if single and single * FEW_SINGLE >= records:
@@ -145,6 +179,62 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
             f"equal text is found; shorter shingles find more: {typed_with('--shingle', 'char:3')}"
         )
     return "\n".join(lines)
+
+
+def _in_short(
+    reports: list[dict],
+    counts: Mapping[str, int],
+    notes: Mapping[str, str],
+    promise: str,
+    wrote: Sequence[str] | None,
+) -> list[str]:
+    """Return a line for the result, for each kind of trouble, the promise and the time.
+
+    `wrote`: the files of a whole run; None for a stage.
+    """
+    began = min(report["started"] for report in reports)
+    seconds = f"{max(report['ended'] for report in reports) - began:.1f} seconds"
+    trouble = [
+        f"{_many(counts[name], name)}{notes.get(name, '')}" for name in TROUBLE if counts.get(name)
+    ]
+    if wrote is None:
+        each = [_many(counts[n], n) for n in ORDER if counts.get(n) and n not in TROUBLE]
+        result = ", ".join(each) or "0 records"
+        promises = [promise] * bool(promise and "records" in counts)
+        return [f"{reports[0]['stage']}: {result}; {seconds}", *trouble, *promises]
+    files = f"; wrote {' and '.join(wrote)}" * bool(wrote)
+    return [_result(counts) + files, *trouble, *[promise] * bool(promise), seconds]
+
+
+def _many(count: int, names: str) -> str:
+    """Return a number of something.
+
+    >>> _many(1, "repeated ids"), _many(2000, "records without a key")
+    ('1 repeated id', '2,000 records without a key')
+    """
+    if count == 1:
+        names = re.sub(r"(record|pair|line|id|cluster|key)s\b", r"\1", names, count=1)
+    return f"{count:,} {names}"
+
+
+def _result(counts: Mapping[str, int]) -> str:
+    """Return what a run has found.
+
+    >>> _result({"records": 3300, "records removed": 169, "records that stay": 3131})
+    '3,131 of 3,300 records kept, 169 removed'
+    """
+    old = counts.get(OLD_RECORDS, 0)
+    records = _many(counts.get("records", 0) - old, "new records" if old else "records")
+    others = f" and {_many(old, 'old records')}" * bool(old)
+    if REMOVED in counts:
+        return f"{counts[STAYING]:,} of {records} kept, {counts[REMOVED]:,} removed"
+    if CLUSTERS in counts:
+        clusters = _many(counts[CLUSTERS], "clusters")
+        members, largest = counts[IN_CLUSTERS], counts.get(LARGEST, 0)
+        among = f"{members:,} of {records}{others}"
+        return f"{clusters} of {among}" + f"; the largest has {largest:,}" * bool(largest)
+    pairs = _many(counts.get("unique pairs", counts.get(PAIRS, 0)), "pairs")
+    return f"{pairs} among {records}{others}"
 
 
 def _notes(reports: list[dict], counts: dict[str, int], packed: bool) -> dict[str, str]:

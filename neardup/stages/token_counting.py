@@ -24,7 +24,7 @@ from neardup.options.table import Options
 from neardup.reading.blocks import Block
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, WireError, shown
-from neardup.runtime.summary import SHUFFLED
+from neardup.runtime.summary import QUIET, SHUFFLED
 from neardup.sets import token_counts
 from neardup.sets.token_counts import Sample, TokenCounts, partial_counts
 from neardup.stages.pairs import parsed
@@ -99,23 +99,24 @@ def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Itera
 
 def first_settings(options: Options) -> Settings:
     """Return the settings that a run begins with; UsageError for anything wrong."""
-    return with_cost_printed(settings_before_counts(options))
+    return with_cost_printed(settings_before_counts(options), options.verbosity)
 
 
 def settings_with_counts(options: Options, counts: TokenCounts) -> Settings:
     """Return the settings of the job, after a run has counted the tokens of all records."""
     settings = Settings.of(options, counts)
-    _print(settings.scheme.cost())
+    _print(settings.scheme.cost(), options.verbosity)
     return settings
 
 
-def with_cost_printed(settings: Settings) -> Settings:
+def with_cost_printed(settings: Settings, verbosity: int) -> Settings:
     """Print on stderr what the settings will cost, or another choice would save; return them."""
-    _print([*settings.unsuited(), *settings.scheme.cost()])
+    _print([*settings.unsuited(), *settings.scheme.cost()], verbosity)
     return settings
 
 
-def _print(lines: list[str]) -> None:
-    if "mapreduce_task_attempt_id" not in os.environ:  # a task's output is not read
+def _print(lines: list[str], verbosity: int) -> None:
+    # Nobody reads what a task prints.
+    if verbosity > QUIET and "mapreduce_task_attempt_id" not in os.environ:
         for line in lines:
             print(line, file=sys.stderr)

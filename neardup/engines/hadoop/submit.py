@@ -28,7 +28,7 @@ from neardup.reading.input_files import format_input_files
 from neardup.runtime.atomic_write import LOCKED, swept_folder
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, end_on_signals, run, shown
-from neardup.runtime.summary import REMOVED, SHUFFLED, describe, judged
+from neardup.runtime.summary import REMOVED, SHUFFLED, judged, print_summary
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import check_lines, decide_edges
 from neardup.stages.phases import AGAIN, check_rounds
@@ -297,7 +297,9 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
         folders.remove([plan.between])
     if marking.wait():
         say("OUTPUT has no mark: --overwrite will not remove it")
-    print(describe([counters.as_dict()], whole=True, packed=True), file=sys.stderr)
+    print_summary(
+        [counters.as_dict()], asked.options.verbosity, packed=True, wrote=[*asked.answers]
+    )
     judged(counters.counts, settings.max_bad)
 
 

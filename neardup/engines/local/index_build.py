@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -32,9 +31,9 @@ from neardup.options.table import Options
 from neardup.reading.blocks import check_inputs, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import lock
-from neardup.runtime.counters import Counters, counts_in, summarize
-from neardup.runtime.program import StageError, UsageError
-from neardup.runtime.summary import judged
+from neardup.runtime.counters import Counters, counts_in, reports_in
+from neardup.runtime.program import StageError, UsageError, interrupted
+from neardup.runtime.summary import judged, print_summary
 from neardup.sets.ragged import Batch
 from neardup.stages.external_group import ROW_BYTES, in_order
 from neardup.stages.token_counting import first_settings, settings_with_counts
@@ -60,7 +59,11 @@ def build(args: argparse.Namespace) -> None:
     check_inputs(args.files)
     check_read_once(args.files)
     unchanged = Unchanged(args.files)
-    with writing(Path(args.to), args.add) as index, working_folder() as folder:
+    with (
+        interrupted(f"{args.to} left as before"),
+        writing(Path(args.to), args.add) as index,
+        working_folder() as folder,
+    ):
         if args.add:
             manifest = index_manifest.opened(index, options, settings)
         else:
@@ -80,10 +83,10 @@ def build(args: argparse.Namespace) -> None:
             )
         manifest.segments.append(entry)
         manifest.write(index)
-        print(summarize(str(folder), whole=False), file=sys.stderr)
-    segments = len(manifest.segments)
-    held = f"{manifest.records:,} records in {segments} segment{'s' * (segments > 1)}"
-    print(f"{'index':33} {args.to}: {held}", file=sys.stderr)
+        segments = len(manifest.segments)
+        held = f"{manifest.records:,} records in {segments} segment{'s' * (segments > 1)}"
+        line = f"{'index':33} {args.to}: {held}"
+        print_summary(reports_in(str(folder)), args.verbosity, whole=False, more=[line])
 
 
 @contextmanager
@@ -148,7 +151,7 @@ def _segment(
         elif options.counts is not None and not add:
             write_checked(folder / COUNTS_FILE, [Path(options.counts).read_bytes()])
         write_postings(workers, plan, partial(indexed, source))
-        check_read(plan)
+        check_read(plan, options)
         records = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
         if sum(records) >= MOST_RECORDS:
             raise StageError(f"more than {MOST_RECORDS:,} records; make several indexes")
@@ -178,13 +181,13 @@ def with_counts(workers: Workers, plan: Plan, options: Options, file: Path) -> P
     return plan._replace(settings=settings_with_counts(options, counts))
 
 
-def check_read(plan: Plan) -> None:
+def check_read(plan: Plan, options: Options) -> None:
     """StageError, after a summary, where too many lines are bad: no index has such records."""
     folder = str(plan.folder)
     try:
         judged(counts_in(folder), plan.settings.max_bad)
     except StageError:
-        print(summarize(folder, whole=False), file=sys.stderr)
+        print_summary(reports_in(folder), options.verbosity, whole=False)
         raise
 
 

@@ -33,9 +33,9 @@ from neardup.options.table import Options
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import whole_or_not
-from neardup.runtime.counters import reports_in, summarize
-from neardup.runtime.program import UsageError, run
-from neardup.runtime.summary import judged, total
+from neardup.runtime.counters import reports_in
+from neardup.runtime.program import UsageError, interrupted, run
+from neardup.runtime.summary import judged, print_summary, total
 from neardup.stages.token_counting import first_settings
 from neardup.stored import index_manifest
 from neardup.stored.index_manifest import is_index
@@ -75,7 +75,10 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     check_inputs(names)
     check_read_once(names)
     unchanged = Unchanged(names)
+    wrote = [name for name in (args.answer, args.removed) if name not in (None, "-")]
+    left = f"{' and '.join(wrote)} left as before" if wrote else "the answer is not complete"
     with ExitStack() as stack:
+        stack.enter_context(interrupted(left))
         folder = stack.enter_context(working_folder())
         read = [*names, *options.against, *filter(None, [options.counts])]
         beside = whole_or_not("--removed", args.removed, read) if args.removed else nullcontext()
@@ -94,7 +97,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
         reports = reports_in(str(folder))
         if own := answer.own:
             answer_file.write_run_file(own, name, options, args.files, plan.settings, reports)
-        print("\n".join([summarize(str(folder)), *taken]), file=sys.stderr)
+        print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     counts = total(report["counts"] for report in reports)
     judged(counts, settings.max_bad)  # after all else, as it may raise
 
@@ -120,6 +123,7 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
     )
     parser.add_argument("-o", **answer_file.ANSWER_OPTION)
     parser.add_argument("--removed", **answer_file.REMOVED_OPTION)
+    parser.add_verbosity()
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     if args.removed == "":
         raise UsageError("--removed: expected the name of a file, got ''")

@@ -32,9 +32,9 @@ from neardup.options.settings import Settings, counts_first
 from neardup.reading import blocks
 from neardup.reading.compressed import unpacked
 from neardup.reading.input_files import Unchanged, format_input_files
-from neardup.runtime.counters import Counters, counts_in, summarize
+from neardup.runtime.counters import Counters, counts_in, reports_in
 from neardup.runtime.program import FAILED, STANDARD_OUTPUT, StageError, UsageError, run, write_to
-from neardup.runtime.summary import describe, judged, total
+from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE, judged, print_summary, total
 from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
 from neardup.stored.index_manifest import refuse_indexes
 
@@ -51,6 +51,7 @@ class Launcher:
         """Prepare jobs with the options of `typed`, which is not run itself."""
         self.typed, self.how, self.settings = typed, typed.options, typed.settings
         self.on_cluster = typed.on_cluster()
+        self.verbosity = QUIET if self.how.quiet else VERBOSE if self.how.verbose else SHORT_SUMMARY
         self.files: list[File] = []  # on a cluster
         self.runners: list[Any] = []  # one for each job
 
@@ -110,7 +111,7 @@ class Launcher:
         counted = total(step.get(GROUP, {}) for step in steps)
         ours, theirs = AS_HADOOP_SAYS
         counters.counts = {name.replace(theirs, ours): n for name, n in counted.items()}
-        self.say(describe([counters.as_dict()], whole=True, packed=True))
+        print_summary([counters.as_dict()], self.verbosity, packed=True)
         return counters.counts
 
     def files_there(self) -> list[File]:
@@ -127,12 +128,8 @@ class Launcher:
         os.environ["PYTHONPATH"] = path.rstrip(":")
         adapt_local_runners()
         self.run_all()
-        self.say(summarize(folder))
+        print_summary(reports_in(folder), self.verbosity)
         return counts_in(folder)
-
-    def say(self, text: str) -> None:
-        if not self.how.quiet:
-            print(text, file=sys.stderr)
 
     def working_file(self, name: str) -> Path:
         return Path(self.how.local_tmp_dir, name)
@@ -148,7 +145,7 @@ class Launcher:
         if self.on_cluster:
             flags.append("--blocks")
         job = self.another(flags)
-        with_cost_printed(job.settings)
+        with_cost_printed(job.settings, self.verbosity)
         if self.runners:
             self.unchanged.check()  # before the second reading
         self.run_one(job)

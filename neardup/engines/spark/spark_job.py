@@ -28,7 +28,7 @@ from neardup.options.settings import Settings, with_input
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, run
-from neardup.runtime.summary import REMOVED, describe, first_bad_lines, judged, total
+from neardup.runtime.summary import REMOVED, judged, print_summary, total
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import check_lines, decide_edges, dedup_pairs, map_records, reduce_buckets
 from neardup.stages.phases import check_rounds
@@ -56,15 +56,14 @@ def answer(spark: SparkSession, args: argparse.Namespace) -> None:
     counts = None
     if options.counts is not None:
         counts = read_counts(options.counts, options.own_counts)
-    settings = with_cost_printed(Settings.of(options, counts))
+    settings = with_cost_printed(Settings.of(options, counts), options.verbosity)
     options = replace(options, counts=None, own_counts=False)
     reports = _carry_out(spark, args, options, settings, counts)
     none = _nothing(settings)
     if reports:  # it took no time
         none.update((name, reports[0][name]) for name in ("stage", "started", "ended"))
     reports.append(none)
-    lines = [*first_bad_lines(reports), describe(reports, whole=True, packed=True)]
-    print("\n".join(lines), file=sys.stderr)
+    print_summary(reports, options.verbosity, packed=True, wrote=[args.output_folder])
     judged(total(report["counts"] for report in reports), settings.max_bad)
 
 
