@@ -245,7 +245,7 @@ def test_an_empty_index_and_no_new_records(jobs: str, files: Files, tmp_path: Pa
     index = made(tmp_path, "index", [files["none"]], f"--jobs={jobs}")
     expected = against(tmp_path, [files["none"]], files["new"])
     assert against(tmp_path, [index], files["new"], f"--jobs={jobs}") == expected
-    result = succeed([*RUN_LOCAL, "--against", files["index"], files["none"]], tmp_path)
+    result = succeed([*RUN_LOCAL, "-v", "--against", files["index"], files["none"]], tmp_path)
     assert result.out == b""
     assert result.count("records") == 1334
 

@@ -97,8 +97,9 @@ def test_a_run_shows_one_line_and_leaves_none(columns: int, tmp_path: Path) -> N
         form = rb"\[\d/4 (count|prune|send|reduce|dedup)\] \d+ %(  \d+:\d\d left)?"
         assert all(re.fullmatch(form, line) for line in lines)
     plain = succeed([*RUN_LOCAL, "--jobs=1", VIDEOS], tmp_path).err
-    assert screen(seen.shown)[:-2] == plain.splitlines()[:-1]  # all but the seconds
-    assert screen(seen.shown)[-2].startswith("seconds ")
+    found, promise, seconds, _ = screen(seen.shown)
+    assert [found.partition("; wrote ")[0], promise] == plain.splitlines()[:-1]
+    assert seconds.endswith(" seconds")
 
 
 def test_a_program_that_fails_is_read_in_full(tmp_path: Path) -> None:
