@@ -198,7 +198,8 @@ def _in_short(
         f"{_many(counts[name], name)}{notes.get(name, '')}" for name in TROUBLE if counts.get(name)
     ]
     if wrote is None:
-        each = [_many(counts[n], n) for n in ORDER if counts.get(n) and n not in TROUBLE]
+        others = {*TROUBLE, OLD_RECORDS}
+        each = [_many(counts[n], n) for n in ORDER if counts.get(n) and n not in others]
         result = ", ".join(each) or "0 records"
         promises = [promise] * bool(promise and "records" in counts)
         return [f"{reports[0]['stage']}: {result}; {seconds}", *trouble, *promises]

@@ -165,7 +165,7 @@ def take_options(options: Options) -> tuple[Options, list[str]]:
         files = [*(old for old in options.against if not is_index(old)), *options.files]
         options, taken = index_manifest.take_options(options, Path(name), files)
         if taken:
-            lines.append(f"{'options of the index':33} {name}: {' '.join(taken)}")
+            lines.append(f"options of the index {name}: {' '.join(taken)}")
     return options, lines
 
 
