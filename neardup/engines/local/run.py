@@ -95,8 +95,10 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             find_pairs(workers, plan)
             write_answer(workers, plan, options.output, removed)
         reports = reports_in(str(folder))
-        if own := answer.own:
-            answer_file.write_run_file(own, name, options, args.files, plan.settings, reports)
+        if answer.own:
+            answer_file.write_run_file(
+                answer.own, name, options, args.files, plan.settings, reports
+            )
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     counts = total(report["counts"] for report in reports)
     judged(counts, settings.max_bad)  # after all else, as it may raise
