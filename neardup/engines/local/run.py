@@ -13,7 +13,6 @@ temporary is in one folder below TMPDIR, which is removed however this ends.
 import argparse
 import re
 import sys
-from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,8 @@ from neardup.runtime.interpreter import require
 
 if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_local.sh")
+
+from contextlib import ExitStack, nullcontext
 
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local import answer_file
