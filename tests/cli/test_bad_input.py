@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.cases import crossed
 from tests.support.drawn import mapped, reduced, settings_of
 from tests.support.engines import (
     ANSWER,
@@ -63,7 +64,8 @@ def each(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("command", [COMMANDS[name] for name in names], ids=names)
 
 
-quick = each("mapper", "run_local", "inline")
+QUICK = {name: COMMANDS[name] for name in ("mapper", "run_local", "inline")}
+quick = each(*QUICK)
 
 
 def videos_with_bad_lines(line_end: bytes) -> tuple[bytes, list[tuple[int, str]]]:
@@ -110,8 +112,7 @@ def test_bad_lines_are_counted_and_shown(
         assert in_order(result.out) == ANSWER.read_bytes()
 
 
-@quick
-@pytest.mark.parametrize("bad", [BAD, BAD_TEXT], ids=["shingles", "text"])
+@crossed(command=QUICK, bad={"text": BAD_TEXT, "shingles": BAD})
 def test_strict_stops_at_the_first_bad_line(
     command: list[str], bad: dict[bytes, str], tmp_path: Path
 ) -> None:
@@ -214,8 +215,7 @@ def test_ids_that_come_again(command: list[str], tmp_path: Path) -> None:
     assert result.count("repeated ids") == 2  # once with the same set, once with a similar one
 
 
-@quick
-@pytest.mark.parametrize("data", [b"", b" \t\r\n\n\n"], ids=["empty", "blank"])
+@crossed(command=QUICK, data={"empty": b"", "blank": b" \t\r\n\n\n"})
 def test_no_records_at_all(command: list[str], data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "empty.txt"
     path.write_bytes(data)
@@ -237,8 +237,7 @@ def test_an_empty_result_says_so(command: list[str], tmp_path: Path) -> None:
 # Files that cannot be read.
 
 
-@each("mapper", "run_local", "inline", "local")
-@pytest.mark.parametrize("wrong", ["missing", "folder"])
+@crossed(command=COMMANDS, wrong=["missing", "folder"])
 def test_a_file_that_is_none(command: list[str], wrong: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     result = run([*command, VIDEOS, tmp_path / wrong], tmp_path)
@@ -282,8 +281,7 @@ def test_a_damaged_file(command: list[str], name: str, tmp_path: Path) -> None:
         assert len(result.err.splitlines()) == 1
 
 
-@quick
-@pytest.mark.parametrize("form", ["shingles", "text"])
+@crossed(command=QUICK, form=["text", "shingles"])
 def test_noise(command: list[str], form: str, tmp_path: Path) -> None:
     path = tmp_path / "noise.txt"
     path.write_bytes(GOOD + random.Random(2).randbytes(200_000) + b"\n" + GOOD)

@@ -23,6 +23,7 @@ from neardup.reading.compressed import OPENERS
 from neardup.reading.input_check import LOOKED_AT, look_of
 from neardup.runtime.counters import Counters
 from neardup.runtime.summary import LOOKS, OTHER, describe
+from tests.support.cases import crossed, some
 from tests.support.engines import (
     COUNT_TOKENS,
     INLINE,
@@ -177,9 +178,12 @@ PROGRAMS: dict[str, list[str]] = {
     "sketch": [*TOOL, "sketch", "in.txt", "--to", "made"],
     "index": [*TOOL, "index", "in.txt", "--to", "made"],
 }
+OTHERS = ("inline quiet", "local", "run_local prefix", "index")  # are slow
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@some(
+    "program", {name: name for name in PROGRAMS}, *(name for name in PROGRAMS if name not in OTHERS)
+)
 def test_no_line_can_be_read(program: str, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(TEXT)
     (tmp_path / "none.tsv").touch()
@@ -310,9 +314,11 @@ def some_bad(good: int, bad: int) -> bytes:
     return b"".join(lines)
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "flags", "code"),
-    [
+COMMANDS = {"mapper": MAPPER, "local": RUN_LOCAL, "inline": INLINE}
+
+
+@crossed(
+    case=[
         (10, 10, "", 0),
         (10, 11, "", 1),
         (300, 301, "", 1),
@@ -321,12 +327,13 @@ def some_bad(good: int, bad: int) -> bytes:
         (2, 1, "--max-bad=0.33", 1),
         (0, 5, "--max-bad 1", 1),
     ],
+    command=COMMANDS,
 )
-@pytest.mark.parametrize("command", [MAPPER, RUN_LOCAL, INLINE], ids=["mapper", "local", "inline"])
 def test_a_share_of_bad_lines(
-    command: list[str], good: int, bad: int, flags: str, code: int, tmp_path: Path
+    case: tuple[int, int, str, int], command: list[str], tmp_path: Path
 ) -> None:
     """The answer is there in any case."""
+    good, bad, flags, code = case
     path = tmp_path / "some.txt"
     path.write_bytes(some_bad(good, bad))
     result = run([*command, *flags.split(), path], tmp_path)
@@ -382,8 +389,7 @@ MAGIC = {
 }
 
 
-@pytest.mark.parametrize("what", MAGIC)
-@pytest.mark.parametrize("way", ["file", "stdin", "tune"])
+@crossed(what=list(MAGIC), way=["file", "stdin", "tune"])
 def test_the_first_bytes_tell(what: str, way: str, tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     path.write_bytes(MAGIC[what])
@@ -424,25 +430,26 @@ def test_a_document(tmp_path: Path) -> None:
     assert "is a document, to save as CSV or plain text" in result.err
 
 
-@pytest.mark.parametrize(
-    "id_", [b"PAR1", b"BZh", b"BZh9", b"PK", b"7z", b"ARROW1", b"\xef\xbb\xbfPAR1"]
+@crossed(
+    id_=[b"PAR1", b"BZh", b"BZh9", b"PK", b"7z", b"ARROW1", b"\xef\xbb\xbfPAR1"],
+    blank=[b" ", b"\t"],
 )
-def test_an_id_that_looks_like_magic(id_: bytes, tmp_path: Path) -> None:
-    for blank in b" ", b"\t":
-        data = id_ + blank + b"1 2 3\nother 1 2 3\n"
-        assert succeed([*RUN_LOCAL, "-"], tmp_path, data).out.count(b"1.000000") == 1
+def test_an_id_that_looks_like_magic(id_: bytes, blank: bytes, tmp_path: Path) -> None:
+    data = id_ + blank + b"1 2 3\nother 1 2 3\n"
+    assert succeed([*RUN_LOCAL, "-"], tmp_path, data).out.count(b"1.000000") == 1
 
 
 # One id on most records.
 
 
-@pytest.mark.parametrize(
-    ("times", "others", "warned"), [(11, 0, True), (12, 9, True), (11, 11, False), (10, 0, False)]
+@crossed(
+    case=[(11, 0, True), (12, 9, True), (11, 11, False), (10, 0, False)],
+    command=COMMANDS,
 )
-@pytest.mark.parametrize("command", [MAPPER, RUN_LOCAL, INLINE], ids=["mapper", "local", "inline"])
 def test_an_id_on_most_records(
-    command: list[str], times: int, others: int, warned: bool, tmp_path: Path
+    case: tuple[int, int, bool], command: list[str], tmp_path: Path
 ) -> None:
+    times, others, warned = case
     path = tmp_path / "in.txt"
     ids = ["again"] * times + [f"v{i}" for i in range(others)]
     random.Random(3).shuffle(ids)

@@ -18,9 +18,10 @@ import pytest
 import neardup
 from neardup.runtime.manifest import RunFile
 from neardup.verification import OUTPUTS
+from tests.support.cases import crossed
 from tests.support.engines import KEEP, RUN_LOCAL, VIDEOS, environment, run, succeed
 from tests.support.failing import needs_full
-from tests.support.sessions import either_way, interrupt, path_with_sort, session
+from tests.support.sessions import EITHER_WAY, interrupt, path_with_sort, session
 
 DATA = b"a 1 2 3\nb 1 2 3\nc 7 8\n\nbad x\nd 3 2 1\n"
 PAIRS = b"a\tb\t1.000000\na\td\t1.000000\nb\td\t1.000000\n"
@@ -197,7 +198,7 @@ def test_an_input_that_is_damaged(before: Path, tmp_path: Path) -> None:
     assert not result.left
 
 
-@either_way
+@crossed("before", how=EITHER_WAY, before=["there", "new"])
 def test_interrupted(how: str, before: Path, tmp_path: Path) -> None:
     sort = shutil.which("sort")
     script = f'case "$*" in */pairs*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'

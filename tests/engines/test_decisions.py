@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support.cases import crossed
 from tests.support.deciding import (
     clique,
     copies,
@@ -30,6 +31,7 @@ from tests.support.engines import (
     DECIDING,
     RUN_LOCAL,
     VIDEOS,
+    Deciding,
     Input,
     in_order,
     succeed,
@@ -177,26 +179,26 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 # Every engine.
 
 
-@pytest.mark.parametrize(
-    ("output", "rule", "keep"),
-    [
-        ("kept", "direct", "first"),
-        ("kept", "direct", "longest"),
-        ("kept", "cluster", "smallest"),
-        ("removed", "direct", "first"),
-        ("removed", "direct", "smallest"),
-        ("removed", "cluster", "longest"),
-        ("clusters", "direct", "first"),
-    ],
-)
-@every_engine
+ANSWERS = [
+    ("kept", "direct", "first"),
+    ("kept", "direct", "longest"),
+    ("kept", "cluster", "smallest"),
+    ("removed", "direct", "first"),
+    ("removed", "direct", "smallest"),
+    ("removed", "cluster", "longest"),
+    ("clusters", "direct", "first"),
+]
+
+
+@crossed(asked={"-".join(each): each for each in ANSWERS}, engine=DECIDING)
 def test_the_answer(
-    engine: str, output: str, rule: str, keep: str, new: Collection, tmp_path: Path
+    asked: tuple[str, str, str], engine: Deciding, new: Collection, tmp_path: Path
 ) -> None:
+    output, rule, keep = asked
     flags = [*EXACT, f"--output={output}"]
     if output != "clusters":
         flags += [f"--rule={rule}", f"--keep={keep}"]
-    found = DECIDING[engine](new.given(), flags, tmp_path)
+    found = engine(new.given(), flags, tmp_path)
     assert found == getattr(answer(new, rule, keep), output)
 
 
@@ -266,12 +268,22 @@ def test_an_id_twice(engine: str, tmp_path: Path) -> None:
     assert removed == b"a\ta\t0.800000\na\ta\t1.000000\nb\ta\t1.000000\n"
 
 
-@pytest.mark.parametrize("flags", [[], ["--scheme=prefix"], ["--bands=4", "--rows=3"]])
-@every_engine
-def test_the_pairs_of_other_schemes(engine: str, flags: list[str], tmp_path: Path) -> None:
+@crossed(
+    engine=[name for name in DECIDING if name != "pipe"],
+    words=["--scheme=prefix", "--bands=4 --rows=3", ""],
+)
+def test_the_pairs_of_other_schemes(engine: str, words: str, tmp_path: Path) -> None:
     """Some count tokens first; run_local.sh sends a record only where it may have a partner."""
-    if flags == ["--scheme=prefix"] and engine == "pipe":
-        pytest.skip("a pipe counts tokens by itself only where it is told to")
+    schemes(DECIDING[engine], words.split(), tmp_path)
+
+
+@pytest.mark.parametrize("words", ["", "--bands=4 --rows=3"])
+def test_a_pipe_of_other_schemes(words: str, tmp_path: Path) -> None:
+    """It does not count tokens by itself."""
+    schemes(DECIDING["pipe"], words.split(), tmp_path)
+
+
+def schemes(engine: Deciding, flags: list[str], tmp_path: Path) -> None:
     lines = near_copies(4, shapes=40)
     path = tmp_path / "records.txt"
     rng = random.Random(1)
@@ -279,7 +291,7 @@ def test_the_pairs_of_other_schemes(engine: str, flags: list[str], tmp_path: Pat
     given, flags = Input(b"", [str(path)]), [*flags, "--threshold=0.8", "--output=removed"]
     expected = [line.split(b"\t", 1)[1] for line in decide(lines, flags).lines]
     assert len(expected) > 20
-    assert DECIDING[engine](given, flags, tmp_path) == b"".join(sorted(expected))
+    assert engine(given, flags, tmp_path) == b"".join(sorted(expected))
 
 
 # Real data: the three properties, over the pairs that were found.

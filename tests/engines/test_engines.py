@@ -131,24 +131,39 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Input(given.data, ["-"]), ["--bands=20", "--rows=5", f"--seed={2**64 - 1}"], expected
 
 
-# The answer file itself is for `test_as_processes`.  Of mrjob local, whose tasks take a second each
-# to start, one case has it all: several files, a count before, an id with two sets.
-CASES = {
-    "links": ["pipe", "split pipe", "two rounds", "run_local 2", "run_local 3", "mrjob inline"],
-    "low threshold": ["pipe", "split pipe", "two rounds", "run_local 3", "mrjob inline"],
-    "text": ["pipe", "two rounds", "run_local 2", "mrjob inline"],
+# Every engine has two cases in `make test`, and every case run_local.sh with two jobs and an engine
+# without; mrjob local, whose tasks take a second each to start, has one: several files, a count
+# before, an id with two sets.  The answer file itself is for `test_as_processes`.
+FAST = {
+    "links": ["pipe", "run_local 2", "run_local 3"],
+    "low threshold": ["split pipe", "run_local 2"],
+    "text": ["pipe", "run_local 2", "mrjob inline"],
     # An id that comes with two sets needs the second reduce.
-    "odd files": ["pipe+dedup", "split pipe", "run_local 1", "run_local 3"],
-    "stdin": ["pipe+dedup", "run_local 2", "run_local 3", "mrjob inline"],
-    "prefix": [name for name in ENGINES if name not in ("pipe+dedup", "mrjob local")],
-    "prefix, odd files": ["pipe+dedup", "counted pipe", "run_local 3", "mrjob local"],
-    "prefix, stdin": ["run_local 2", "mrjob inline"],
+    "odd files": ["pipe+dedup", "run_local 1", "run_local 2"],
+    "stdin": ["two rounds", "run_local 2", "mrjob inline"],
+    "prefix": ["split pipe", "two rounds", "counted pipe", "run_local 1", "run_local 2"],
+    "prefix, odd files": ["counted pipe", "run_local 3", "mrjob local"],
+    "prefix, stdin": ["pipe+dedup", "run_local 2"],
+}
+SLOW = {
+    "links": ["split pipe", "two rounds", "mrjob inline"],
+    "low threshold": ["pipe", "two rounds", "run_local 3", "mrjob inline"],
+    "text": ["two rounds"],
+    "odd files": ["split pipe", "run_local 3"],
+    "stdin": ["pipe+dedup", "run_local 3"],
+    "prefix": ["pipe", "run_local 3", "mrjob inline"],
+    "prefix, odd files": ["pipe+dedup", "run_local 2"],
+    "prefix, stdin": ["mrjob inline"],
 }
 
 
 @pytest.mark.parametrize(
     ("case", "engine"),
-    [(case, engine) for case, engines in CASES.items() for engine in engines],
+    [
+        pytest.param(case, engine, marks=[pytest.mark.slow] * (engine in SLOW[case]))
+        for case in FAST
+        for engine in FAST[case] + SLOW[case]
+    ],
     indirect=["case"],
 )
 def test_same_lines(case: tuple[Input, list[str], bytes], engine: str, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import crossed
 from tests.support.drawn import mapped, pairs_in, reduced, settings_of
 from tests.support.engines import DEDUP, MAPPER, REDUCER, RUN_LOCAL, in_order, succeed
 from tests.support.oracle import components
@@ -70,8 +71,7 @@ def test_order_of_lines_and_shingles_and_repeats(
     assert job(lines, flags) == expected
 
 
-@pytest.mark.parametrize("mappers", [1, 2, 3, 4])
-@pytest.mark.parametrize("reducers", [1, 2, 3, 4])
+@crossed(mappers=[2, 3, 4, 1], reducers=[3, 4, 1, 2])
 def test_mappers_and_reducers(
     flags: list[str], expected: list[bytes], mappers: int, reducers: int
 ) -> None:

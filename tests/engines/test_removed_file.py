@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import crossed
 from tests.support.engines import (
     COUNT_TOKENS,
     DECIDING,
@@ -26,7 +27,7 @@ from tests.support.engines import (
     succeed,
 )
 from tests.support.failing import needs_full
-from tests.support.sessions import either_way, interrupt, path_with_sort, session
+from tests.support.sessions import EITHER_WAY, interrupt, path_with_sort, session
 
 DATA = b"a 1 2 3\nb 1 2 3\nc 7 8\n\nbad x\nd 3 2 1\n"
 KEPT = b"a 1 2 3\nc 7 8\n\nbad x\n"
@@ -320,7 +321,7 @@ def test_an_input_that_is_damaged(before: Path, tmp_path: Path) -> None:
     assert not result.left
 
 
-@pytest.mark.parametrize("step", ["pairs", "decided", "reasons"])
+@crossed("before", step=["pairs", "decided", "reasons"], before=["new", "there"])
 def test_a_sort_that_fails(step: str, before: Path, tmp_path: Path) -> None:
     sort = shutil.which("sort")
     script = f'case "$*" in */{step}*) echo no luck >&2; exit 2 ;; esac\nexec {sort} "$@"\n'
@@ -331,8 +332,7 @@ def test_a_sort_that_fails(step: str, before: Path, tmp_path: Path) -> None:
     assert not result.left
 
 
-@either_way
-@pytest.mark.parametrize("step", ["pairs", "decided", "reasons"])
+@crossed("before", step=["pairs", "decided", "reasons"], how=EITHER_WAY, before=["there", "new"])
 def test_interrupted(step: str, how: str, before: Path, tmp_path: Path) -> None:
     sort = shutil.which("sort")
     script = f'case "$*" in */{step}*) exec sleep 1000 ;; *) exec {sort} "$@" ;; esac'

@@ -108,7 +108,8 @@ def interrupt(it: Session, how: str) -> int:
     return 143
 
 
-either_way = pytest.mark.parametrize("how", ["Ctrl-C", "kill"])
+EITHER_WAY = ["Ctrl-C", "kill"]
+either_way = pytest.mark.parametrize("how", EITHER_WAY)
 
 
 def path_with_sort(tmp: Path, text: str) -> str:

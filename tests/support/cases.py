@@ -1,0 +1,55 @@
+"""Of a product of cases, `make test` runs as many as show every value once; the others are slow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import product
+from typing import Any, Union
+
+import pytest
+
+Values = Union[Mapping[str, Any], Collection[Any]]
+
+
+def crossed(*fixtures: str, **values: Values) -> pytest.MarkDecorator:
+    """Parametrize with all combinations of the values, or of what is at their names.
+
+    The first value of each is in one case, the second one of each, and so on; a shorter list
+    begins again.  Only these run without `slow`.  The names in `fixtures` are those of fixtures.
+    """
+    lists = [list(named(some)) for some in values.values()]
+    often = max(map(len, lists))
+    fast = {tuple(i % len(some) for some in lists) for i in range(often)}
+    return pytest.mark.parametrize(
+        list(values),
+        [
+            pytest.param(
+                *(some[i][1] for some, i in zip(lists, at)),
+                marks=() if at in fast else pytest.mark.slow,
+                id="-".join(some[i][0] for some, i in zip(lists, at)),
+            )
+            for at in product(*(range(len(some)) for some in lists))
+        ],
+        indirect=list(fixtures),
+    )
+
+
+def some(name: str, values: Values, *fast: Any) -> pytest.MarkDecorator:
+    """Parametrize with all values, or what is at their names; only the `fast` ones are not slow."""
+    cases = list(named(values))
+    keys = list(values)
+    assert set(map(str, fast)) <= set(map(str, keys)), fast
+    return pytest.mark.parametrize(
+        name,
+        [
+            pytest.param(value, marks=() if key in fast else pytest.mark.slow, id=label)
+            for key, (label, value) in zip(keys, cases)
+        ],
+    )
+
+
+def named(values: Values) -> Iterable[tuple[str, Any]]:
+    """(name, value)"""
+    if isinstance(values, Mapping):
+        return values.items()
+    return [(each if isinstance(each, str) else str(each), each) for each in values]
