@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from argparse import SUPPRESS
 from collections.abc import Iterator, Sequence
-from typing import IO, Callable
+from typing import IO, Any, Callable
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
 from neardup.options.command_parser import CommandParser
@@ -104,6 +104,7 @@ Takes what step.py decide wrote with --output kept, and the files of mapper.py i
     ./step.py keep --decided decided.tsv FILE… > clean.txt
     cut -f 2- decided.tsv > removed.tsv
 """
+FILES: dict[str, Any] = dict(nargs="*", metavar="FILE", help="default: -, standard input")
 KEEP_FLAGS = ("--input", "--id", "--text", "--max-line", "--input-files")
 
 
@@ -112,7 +113,8 @@ def mapper() -> int:
 
 
 def _map() -> None:
-    asked = with_files(parser("mapper.py", MAPPER))
+    asked = parser("mapper.py", MAPPER)
+    asked.add_argument("files", **FILES)
     asked.add_argument(
         "--blocks",
         action="store_true",
@@ -164,11 +166,6 @@ def _dedup() -> None:
     counters = Counters("dedup", verbosity=asked.parse_args().verbosity)
     write_all(dedup_pairs(blocks.lines_of_stage(sys.stdin.buffer), counters))
     counters.report()
-
-
-def with_files(parser: CommandParser) -> CommandParser:
-    parser.add_argument("files", nargs="*", metavar="FILE", help="default: -, standard input")
-    return parser
 
 
 def input_blocks(
@@ -250,8 +247,9 @@ def _run_stage(
     counts: TokenCounts | None = None,
 ) -> None:
     """Run a stage on the records of the files that a step's arguments name."""
+    asked.add_argument("files", **FILES)
     asked.add_verbosity()
-    args = with_files(asked).parse_args(sys.argv[2:])
+    args = asked.parse_args(sys.argv[2:])
     settings = Settings.of(Options.of(args), counts)
     counters = Counters(name, progress="records", verbosity=args.verbosity)
     write_all(stage(input_blocks(args.against, args.files, settings), settings, counters))
@@ -272,7 +270,8 @@ def decide() -> None:
 
 
 def keep() -> None:
-    asked = with_files(parser("step.py keep", KEEP, KEEP_FLAGS))
+    asked = parser("step.py keep", KEEP, KEEP_FLAGS)
+    asked.add_argument("files", **FILES)
     asked.add_argument("--decided", metavar="FILE", required=True, help="what step.py decide wrote")
     args = asked.parse_args()
     blocks.check_inputs([args.decided])

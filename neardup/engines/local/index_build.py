@@ -71,7 +71,7 @@ def build(args: argparse.Namespace) -> None:
         index_manifest.sweep_unfinished(index, manifest)
         places = [first_place(manifest.files + i, new=False) for i in range(len(args.files))]
         steps = [*["tokens"] * counts_first(options), "count", "sort", "write"]
-        more = {"adds": True, "unchanged": unchanged}
+        more: dict[str, Any] = {"adds": True, "unchanged": unchanged}
         plan = Plan.of(NAME, steps, settings, args.files, places, folder, asked, **more)
         settings, entry = segment(plan, manifest.next_name(), index, options, args.add)
         if not args.add:
@@ -143,8 +143,8 @@ def segment(
 def _segment(
     plan: Plan, folder: Path, options: Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
-    with plan.progress, Workers(NAME, plan.progress.clear, str(plan.folder)) as workers:
-        source: Source = plans.parsed_records
+    with plan.progress.shown(), Workers(NAME, plan.progress.clear, str(plan.folder)) as workers:
+        source: Source = partial(plans.parsed_records, keep=False)
         if counts_first(options):
             plan = with_counts(workers, plan, options, folder / COUNTS_FILE)
             source = plans.kept_records

@@ -43,6 +43,7 @@ from neardup.stored.segment import Segment
 
 MOST_FILES = 768  # open at once, of 1024 that systems allow
 ROWS_AT_ONCE = 1 << 12  # read from one file
+ROW_BYTES = 24  # of key, record, group
 RECORDS_AHEAD = 1 << 12  # whose rows are read from all files at once, at most
 RECORDS_AT_ONCE = 1 << 15  # of a segment
 OLD = np.uint64(1 << 63)
@@ -51,15 +52,6 @@ PAIRS_AT_ONCE = 1 << 18
 POSTINGS_LOOKED_AT = 1 << 17
 
 Rows = Union[np.ndarray, Segment]  # of record sketches
-
-
-def numbers(rows: np.ndarray, k: int, of: int) -> np.ndarray:
-    """Return the numbers (uint64) of these records of mapper k of N.
-
-    >>> numbers(np.array([2, 3]), k=1, of=10).tolist()
-    [21, 31]
-    """
-    return rows.astype(np.uint64) * np.uint64(of) + np.uint64(k)
 
 
 def record_sketches(batch: Batch) -> np.ndarray:
@@ -131,8 +123,17 @@ def prune(
         files = [Path(f"{target}.{part}") for target in targets]
         if keys.hot:
             _write_hot(keys, sources, files)
-        else:
-            _prune_range(keys, sources, files, known, measure)
+            continue
+        pieces = [np.concatenate([NO_ROWS, *keys.pieces(source)]) for source in sources]
+        ends = np.cumsum([len(piece) for piece in pieces])
+        postings = np.concatenate(pieces)
+        pieces.clear()
+        place, shared = pruned(postings, known, measure)
+        del postings
+        back = np.argsort(place)
+        bounds = [0, *np.searchsorted(place[back], ends).tolist()]
+        for target, low, high in zip(files, bounds, bounds[1:]):
+            target.write_bytes(shared[back[low:high]].data)
 
 
 def _write_hot(keys: KeyRange, sources: list[Path], targets: list[Path]) -> None:
@@ -145,25 +146,6 @@ def _write_hot(keys: KeyRange, sources: list[Path], targets: list[Path]) -> None
         with open(target, "wb") as file:
             for rows in keys.pieces(source):
                 file.write(np.column_stack((rows, np.repeat(group, len(rows)))).data)
-
-
-def _prune_range(
-    keys: KeyRange,
-    sources: list[Path],
-    targets: list[Path],
-    known: RecordSketches,
-    measure: Measure,
-) -> None:
-    pieces = [np.concatenate([NO_ROWS, *keys.pieces(source)]) for source in sources]
-    ends = np.cumsum([len(piece) for piece in pieces])
-    postings = np.concatenate(pieces)
-    pieces.clear()
-    place, shared = pruned(postings, known, measure)
-    del postings
-    back = np.argsort(place)
-    bounds = [0, *np.searchsorted(place[back], ends).tolist()]
-    for target, low, high in zip(targets, bounds, bounds[1:]):
-        target.write_bytes(shared[back[low:high]].data)
 
 
 def pruned(
@@ -242,13 +224,14 @@ class SharedKeys:
     """The postings of one mapper that `prune` kept, read back in order of record."""
 
     def __init__(self, files: list[IO[bytes]]):
-        self.readers = [_Rows(file) for file in files]
+        self.files = files
+        self.held = [np.empty((0, 3), np.uint64) for _ in files]  # the next rows of each file
         self.ahead = np.empty((0, 3), np.uint64)  # in order of record: those below `until`
         self.until = 0
 
     def position(self) -> int:
         """Return how many bytes of the files have been read."""
-        return sum(reader.file.tell() for reader in self.readers)
+        return sum(file.tell() for file in self.files)
 
     def keys(self, records: np.ndarray) -> Ragged:
         """Return the keys to send of these records (uint64, ascending over all calls)."""
@@ -257,11 +240,22 @@ class SharedKeys:
             # Some batches at once: there are hundreds of files, each with few rows of a batch.
             span = below - int(records[0])
             self.until = below + RECORDS_AHEAD // len(records) * span
-            pieces = [piece for reader in self.readers for piece in reader.below(self.until)]
+            pieces = [piece for i in range(len(self.files)) for piece in self._below_until(i)]
             self.ahead = _by_record([self.ahead, *pieces])
         cut = int(np.searchsorted(self.ahead[:, 1], np.uint64(below)))
         rows, self.ahead = self.ahead[:cut], self.ahead[cut:]
         return one_key_a_group(rows, np.append(records, np.uint64(below)))
+
+    def _below_until(self, i: int) -> Iterator[np.ndarray]:
+        """Yield the next rows of a file with a record number below `until`."""
+        while True:
+            held = self.held[i]
+            cut = int(np.searchsorted(held[:, 1], np.uint64(self.until)))
+            yield held[:cut]
+            self.held[i] = held[cut:]
+            if cut < len(held) or not (data := self.files[i].read(ROWS_AT_ONCE * ROW_BYTES)):
+                return
+            self.held[i] = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)
 
 
 def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
@@ -273,27 +267,6 @@ def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
     rows = rows[first_of_run(rows[:, 1]) | first_of_run(rows[:, 2])]
     rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
     return Ragged(rows[:, 0].copy(), np.searchsorted(rows[:, 1], records))
-
-
-class _Rows:
-    """A file of (key, record, group) in order of record."""
-
-    def __init__(self, file: IO[bytes]):
-        self.file = file
-        self.held = np.empty((0, 3), dtype=np.uint64)
-
-    def below(self, record: int) -> Iterator[np.ndarray]:
-        """Yield the next rows with a record number below this one."""
-        while True:
-            cut = int(np.searchsorted(self.held[:, 1], np.uint64(record)))
-            yield self.held[:cut]
-            self.held = self.held[cut:]
-            if len(self.held):
-                return
-            data = self.file.read(ROWS_AT_ONCE * self.held.itemsize * 3)
-            if not data:
-                return
-            self.held = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)
 
 
 def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
@@ -316,7 +289,8 @@ def found_postings(
     """
     held: list[np.ndarray] = []
     for found, records in segment.find(keys):
-        held.append(np.column_stack((found, numbers(records, number, of))))
+        numbers = records.astype(np.uint64) * np.uint64(of) + np.uint64(number)
+        held.append(np.column_stack((found, numbers)))
         if sum(map(len, held)) >= external_group.ROWS_AT_ONCE:
             yield _by_record(held)
             held = []
@@ -335,7 +309,8 @@ def segment_records(
     """Yield the records of a segment that the pruning kept, and their keys; every Nth share."""
     for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
         high = min(low + RECORDS_AT_ONCE, len(segment))
-        keys = shared.keys(numbers(np.arange(low, high), number, of))
+        records = np.arange(low, high, dtype=np.uint64) * np.uint64(of) + np.uint64(number)
+        keys = shared.keys(records)
         if share % turns == turn:
             some = np.flatnonzero(keys.sizes)
             keys = keys.take(some)

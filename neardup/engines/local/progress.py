@@ -9,14 +9,14 @@ left in the end; elsewhere every minute.  The remaining time follows from the sp
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Callable, TypeVar
+from contextlib import contextmanager, suppress
+from typing import Callable, TypeVar
 
 T = TypeVar("T")
 
@@ -26,13 +26,12 @@ CLEAR_LINE = b"\r\x1b[K"
 
 
 class Progress:
-    """A context that shows what N workers have done of a stage.
+    """What N workers have done of a stage; `stages` are the names of all stages, in order.
 
-    `stages` are the names of all stages, in order.
-
-        with Progress("run_local.sh", ["count", "send"], 2) as progress:
-            progress.stage("count", total=1_000_000)
-            … fork, and in worker k: progress.add(k, 500_000)
+    progress = Progress("run_local.sh", ["count", "send"], 2)
+    with progress.shown():
+        progress.stage("count", total=1_000_000)
+        … fork, and in worker k: progress.add(k, 500_000)
     """
 
     def __init__(self, program: str, stages: Sequence[str], workers: int):
@@ -40,23 +39,24 @@ class Progress:
         self._done = memoryview(mmap.mmap(-1, 8 * workers)).cast("q")
         self._name, self._number = "", 0
         self._total, self._together, self._began = 0, False, 0.0
-        self._on_terminal = self._timed = False
-        self._before: Any = signal.SIG_DFL
+        self._on_terminal = False
 
-    def __enter__(self) -> Progress:
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show lines until the end of the block."""
         # Without stderr its number may be another file's; a timer that runs may be there to end us.
-        self._timed = sys.stderr is not None and not any(signal.getitimer(signal.ITIMER_REAL))
-        if self._timed:
-            self._on_terminal = os.isatty(STDERR)
-            self._before = signal.signal(signal.SIGALRM, lambda *_: self.show())
-            pause = TERMINAL_SECONDS if self._on_terminal else PLAIN_SECONDS
-            signal.setitimer(signal.ITIMER_REAL, pause, pause)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._timed:
+        if sys.stderr is None or any(signal.getitimer(signal.ITIMER_REAL)):
+            yield
+            return
+        self._on_terminal = os.isatty(STDERR)
+        pause = TERMINAL_SECONDS if self._on_terminal else PLAIN_SECONDS
+        before = signal.signal(signal.SIGALRM, lambda *_: self.show())
+        signal.setitimer(signal.ITIMER_REAL, pause, pause)
+        try:
+            yield
+        finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, self._before or signal.SIG_DFL)
+            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
             self.clear()
 
     def stage(self, name: str, total: int, together: bool = False) -> None:
@@ -76,7 +76,7 @@ class Progress:
         parts = self.parts()
         if parts and self._on_terminal:
             columns = 80
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 columns = os.get_terminal_size(STDERR).columns or columns
             # Subtle: the cursor goes back, so that what others write, as `sort`, takes its place.
             self._write(b"%b%b\r" % (CLEAR_LINE, "  ".join(parts)[: columns - 1].encode()))
@@ -122,10 +122,10 @@ class Progress:
             self._write(CLEAR_LINE)
 
     def _write(self, text: bytes) -> None:
-        with contextlib.suppress(OSError):  # a terminal of others
+        with suppress(OSError):  # a terminal of others
             if self._on_terminal and os.tcgetpgrp(STDERR) != os.getpgrp():
                 return  # the run is in the background
-        with contextlib.suppress(OSError):  # if nobody reads it, the run goes on
+        with suppress(OSError):  # if nobody reads it, the run goes on
             os.write(STDERR, text)
 
 

@@ -24,7 +24,7 @@ if __name__ == "__main__":  # else the program that imports this has asked
 
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local import answer_file
-from neardup.engines.local.flow import find_keys, find_pairs, steps, write_answer
+from neardup.engines.local.flow import find_pairs, steps, write_answer
 from neardup.engines.local.plan import MOST_JOBS, Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.options import table
@@ -64,12 +64,14 @@ def command() -> int:
 
 def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     args = command_line(name, typed)
-    options, taken = take_options(Options.of(args))
+    options, taken = take_options(Options.of(args)) if args.against else (Options.of(args), [])
     settings = first_settings(options)
     options = with_input(options)
-    answer_file.check_answer(args, settings.form)
+    if args.answer is not None or args.removed:
+        answer_file.check_answer(args, settings.form)
     asked = None if args.jobs is None else table.integer("--jobs", args.jobs, 1, MOST_JOBS)
-    old, places, segments = old_ones(options, settings)
+    index_manifest.refuse_indexes(options.files, "to be named behind --against")
+    old, places, segments = old_ones(options, settings) if options.against else ([], [], [])
     names = [*old, *args.files]
     places += file_places(0, len(args.files))
     check_inputs(names)
@@ -90,9 +92,8 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
         plan = Plan.of(name, all_steps, settings, names, places, folder, asked, **more)
         if options.output == "kept" and not answer.folder:
             check_one_answer(settings.form, plan.new_files())
-        with plan.progress, Workers(name, plan.progress.clear, str(folder)) as workers:
-            plan = find_keys(workers, plan, options)
-            find_pairs(workers, plan)
+        with plan.progress.shown(), Workers(name, plan.progress.clear, str(folder)) as workers:
+            plan = find_pairs(workers, plan, options)
             write_answer(workers, plan, options.output, removed)
         reports = reports_in(str(folder))
         if own := answer.own:
@@ -174,7 +175,6 @@ def old_ones(options: Options, settings: Settings) -> tuple[list[str], list[int]
 
     An index has the numbers of the files that it was made of.
     """
-    index_manifest.refuse_indexes(options.files, "to be named behind --against")
     files: list[str] = []
     places: list[int] = []
     segments: list[Segment] = []

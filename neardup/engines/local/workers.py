@@ -6,7 +6,6 @@ copied to the folder, so that every worker can read it.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import shutil
@@ -15,7 +14,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Callable
 
@@ -42,12 +41,12 @@ class Workers:
             workers.together()
     """
 
-    def __init__(self, program: str, failing: Callable[[], None] = lambda: None, reports: str = ""):
+    def __init__(self, program: str, failing: Callable[[], None] = lambda: None, folder: str = ""):
         """Call `failing` in a worker that is about to print why it fails.
 
-        If several fail, only the first one in the folder `reports` prints a message.
+        If several workers of the run in `folder` fail, only the first one prints a message.
         """
-        self.program, self.failing, self.reports = program, failing, reports
+        self.program, self.failing, self.folder = program, failing, folder
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some supervisors ignore it
         self._names: dict[int, str] = {}  # of the living, by process id
 
@@ -55,9 +54,10 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._terminate()
+        if self._names:
+            self._terminate()
         for pid in self._names:
-            with contextlib.suppress(ChildProcessError):
+            with suppress(ChildProcessError):
                 os.waitpid(pid, 0)
         self._names.clear()
 
@@ -100,7 +100,20 @@ class Workers:
 
     def _be(self, name: str, task: Callable[[], None], parent: int) -> None:
         """Run a task in the child, which ends with it."""
-        code = FAILED
+        code, broken = FAILED, False
+
+        def watched() -> None:
+            nonlocal broken
+            try:
+                with naming(self.folder):  # for a full disk
+                    task()
+            except BrokenPipeError:
+                broken = True
+                raise
+            except BaseException:
+                self.failing()
+                raise
+
         try:
             end_with(parent)
             for number in ENDING:
@@ -110,34 +123,18 @@ class Workers:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which the parent ends this, always
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-            with contextlib.suppress(OSError):  # for ps and top, where there is /proc
+            with suppress(OSError):  # for ps and top, where there is /proc
                 Path("/proc/self/comm").write_text(name)
-            code = self._run(task)
+            code = run(self.program, watched, self.folder)
+            code = ENOUGH if broken and code == OK else code
         except Exception:
             sys.excepthook(*sys.exc_info())
         finally:
             os._exit(code)
 
-    def _run(self, task: Callable[[], None]) -> int:
-        broken = False
-
-        def watched() -> None:
-            nonlocal broken
-            try:
-                task()
-            except BrokenPipeError:
-                broken = True
-                raise
-            except BaseException:
-                self.failing()
-                raise
-
-        code = run(self.program, watched, self.reports)
-        return ENOUGH if broken and code == OK else code
-
     def _terminate(self) -> None:
         for pid in self._names:
-            with contextlib.suppress(ProcessLookupError):
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
 
 
@@ -215,10 +212,8 @@ def check_read_once(names: Iterable[str]) -> None:
             before[file] = name
 
 
-def readable(name: str, folder: Path, number: int) -> str:
-    """Return the path of a file that every mapper can read: a copy of what is not a file."""
-    if name != "-" and Path(name).is_file():
-        return name
+def copied(name: str, folder: Path, number: int) -> str:
+    """Return the path of a copy of what is not a file, so that every mapper can read it."""
     path = folder / f"input.{number}{''.join(Path(name).suffixes[-2:])}"  # which tell its form
     descriptor, shown = (0, "standard input") if name == "-" else (os.open(name, os.O_RDONLY), name)
 
