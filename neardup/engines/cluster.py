@@ -11,7 +11,6 @@ from typing import Any
 
 from neardup.options import table
 from neardup.options.settings import Settings, settings_before_counts
-from neardup.options.table import Options
 from neardup.runtime.program import StageError, UsageError
 from neardup.stored.index_manifest import refuse_indexes
 
@@ -39,7 +38,7 @@ def checked(
     `no_xz`: why .xz files cannot be read; `reducers`: their number, if given; `given`: the
     properties of the cluster that `flag` sets.
     """
-    options = Options.of(args)
+    options = table.Options.of(args)
     settings = settings_before_counts(options)
     settings.form.check_task()
     names = [*options.against, *args.inputs]

@@ -20,15 +20,11 @@ from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lin
 from neardup.options.command_parser import CommandParser
 from neardup.options.settings import Settings, form_of
 from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
-from neardup.reading import blocks
-from neardup.reading.blocks import Block
-from neardup.reading.input_files import InputFile, task_blocks, task_place
+from neardup.reading import blocks, input_files
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import STDOUT, UsageError, run, write_all
 from neardup.sets.token_counts import TokenCounts
-from neardup.stages import phases
-from neardup.stages.pairs import decision, dedup_pairs, map_records
-from neardup.stages.token_counting import map_counts, order_counts, sum_counts, with_cost_printed
+from neardup.stages import pairs, phases, token_counting
 from neardup.stored.index_manifest import refuse_indexes
 from neardup.verification import OUTPUTS
 
@@ -128,7 +124,7 @@ def _map() -> None:
     )
     asked.add_verbosity()
     args = asked.parse_args()
-    settings = with_cost_printed(Settings.of(Options.of(args)), args.verbosity)
+    settings = token_counting.with_cost_printed(Settings.of(Options.of(args)), args.verbosity)
     counters = Counters("mapper", progress="records", verbosity=args.verbosity)
     read = input_blocks(args.against, args.files, settings)
     shared = None
@@ -137,7 +133,7 @@ def _map() -> None:
     if args.blocks:
         write_all(phases.lines_in_blocks(read, settings, counters, shared))
     else:
-        mapped = map_records(read, settings, counters, shared=shared)
+        mapped = pairs.map_records(read, settings, counters, shared=shared)
         write_all(lines for _, lines in mapped)
     counters.report()
 
@@ -164,13 +160,13 @@ def _dedup() -> None:
     asked = CommandParser("dedup_reducer.py", DEDUP)
     asked.add_verbosity()
     counters = Counters("dedup", verbosity=asked.parse_args().verbosity)
-    write_all(dedup_pairs(blocks.lines_of_stage(sys.stdin.buffer), counters))
+    write_all(pairs.dedup_pairs(blocks.lines_of_stage(sys.stdin.buffer), counters))
     counters.report()
 
 
 def input_blocks(
     old: Sequence[str] | None, files: Sequence[str] | None, settings: Settings
-) -> Iterator[Block]:
+) -> Iterator[blocks.Block]:
     """Return the blocks of old and new files, or of standard input; in a task, those of its part.
 
     UsageError, StageError or OSError for what cannot be read, before the first block.
@@ -180,21 +176,21 @@ def input_blocks(
         if not settings.tag:
             return settings.blocks(["-"])
         names = list_of_files(settings.input_files)
-        return task_blocks(names, settings.max_line, settings.pieces)
+        return input_files.task_blocks(names, settings.max_line, settings.pieces)
     old, new = list(old or []), list(files or ["-"])
     refuse_indexes([*old, *new])
     blocks.check_inputs([*old, *new])
     return settings.blocks([*old, *new], places=blocks.file_places(len(old), len(new)))
 
 
-def list_of_files(input_files: str | None) -> str:
+def list_of_files(name: str | None) -> str:
     """Return the name of a task's list of all input files; UsageError if it was given none."""
-    if input_files is None:
+    if name is None:
         raise UsageError(
             "a task does not know the place of its part in the input; give it --input-files, as "
             "run_hadoop.sh and job.py do"
         )
-    return input_files
+    return name
 
 
 def step() -> int:
@@ -220,10 +216,11 @@ def count() -> None:
     asked.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
     step = asked.parse_args(sys.argv[1:2]).step
     if step == "map":
-        _run_stage(parser("step.py count map", COUNT), map_counts, "tokens", TokenCounts.empty())
+        asked = parser("step.py count map", COUNT)
+        _run_stage(asked, token_counting.map_counts, "tokens", TokenCounts.empty())
         return
     asked.parse_args()  # refuses more arguments
-    sums = sum_counts if step == "sum" else order_counts
+    sums = token_counting.sum_counts if step == "sum" else token_counting.order_counts
     write_all(sums(blocks.lines_of_stage(sys.stdin.buffer)))
 
 
@@ -235,14 +232,13 @@ def share() -> None:
         _run_stage(parser("step.py share map", SHARE), phases.keys_in_blocks, "keys")
         return
     args = parser("step.py share reduce", SHARE).parse_args(sys.argv[2:])
-    write_all(
-        phases.share_blocks(blocks.lines_of_stage(sys.stdin.buffer), Settings.of(Options.of(args)))
-    )
+    lines = blocks.lines_of_stage(sys.stdin.buffer)
+    write_all(phases.share_blocks(lines, Settings.of(Options.of(args))))
 
 
 def _run_stage(
     asked: CommandParser,
-    stage: Callable[[Iterator[Block], Settings, Counters], Iterator[bytes]],
+    stage: Callable[[Iterator[blocks.Block], Settings, Counters], Iterator[bytes]],
     name: str,
     counts: TokenCounts | None = None,
 ) -> None:
@@ -265,7 +261,7 @@ def decide() -> None:
         able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
         raise UsageError(f"decides where --output is {able}, and --output is {args.output}")
     counters = Counters("decide", verbosity=args.verbosity)
-    write_all(decision(blocks.blocks_of(sys.stdin.buffer), args.output, settings, counters))
+    write_all(pairs.decision(blocks.blocks_of(sys.stdin.buffer), args.output, settings, counters))
     counters.report()
 
 
@@ -277,7 +273,7 @@ def keep() -> None:
     blocks.check_inputs([args.decided])
     with open(args.decided, "rb") as decided:
         if blocks.in_task():
-            first = task_place(list_of_files(args.input_files))
+            first = input_files.task_place(list_of_files(args.input_files))
             pieces = iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b"")
             gone = (place for place, _ in records_from(decided, first))
             whole = blocks.start_of_split().of_file
@@ -291,9 +287,7 @@ def _keep_of_files(decided: IO[bytes], options: Options, files: Sequence[str]) -
     longest = integer("--max-line", options.max_line, 1, MAX_LINE_MIB) << 20
     form = form_of(options)
     blocks.check_inputs(list(files))
-    named = [
-        InputFile(name, name, at) for name, at in zip(files, blocks.file_places(0, len(files)))
-    ]
+    named = list(map(input_files.InputFile, files, files, blocks.file_places(0, len(files))))
     check_one_answer(form, named)
     with open(STDOUT, "wb", closefd=False) as sink:
         keep_in_one(form, named, longest, decided, sink)

@@ -20,9 +20,8 @@ from typing import NamedTuple
 
 import pytest
 
-from neardup.engines.local import progress as module
-from neardup.engines.local.progress import CLEAR_LINE, Progress
-from neardup.engines.local.workers import Workers
+from neardup.engines.local import workers as module
+from neardup.engines.local.workers import CLEAR_LINE, Progress, Workers
 from tests.support.engines import ANSWER, RUN_LOCAL, VIDEOS, environment, succeed
 from tests.support.sessions import path_with_sort
 

@@ -21,13 +21,12 @@ import numpy as np
 
 from neardup.engines.local import plan as plans
 from neardup.engines.local.flow import write_postings
-from neardup.engines.local.plan import Plan, Source, everywhere
+from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, total_size, working_folder
 from neardup.lines.count_lines import format_all
 from neardup.lines.keyed_lines import encode_sets
 from neardup.options import table
 from neardup.options.settings import Settings, counts_first, with_input
-from neardup.options.table import Options
 from neardup.reading.blocks import check_inputs, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import lock
@@ -37,10 +36,7 @@ from neardup.runtime.summary import judged, print_summary
 from neardup.sets.ragged import Batch
 from neardup.stages.external_group import ROW_BYTES, in_order
 from neardup.stages.token_counting import first_settings, settings_with_counts
-from neardup.stored import index_manifest
-from neardup.stored.index_manifest import Manifest, is_index, to_disk
-from neardup.stored.segment import COUNTS as COUNTS_FILE
-from neardup.stored.segment import FENCE, FILES, HOLDER, KEY, MOST_RECORDS, SUMS, write_checked
+from neardup.stored import index_manifest, segment
 
 NAME = "neardup index"
 COPIED = 1 << 20  # bytes; whole rows
@@ -49,8 +45,8 @@ NO_INDEX = "--to {}: is no index to --add to; name one, or leave --add out to ma
 
 def build(args: argparse.Namespace) -> None:
     """Make the index --to, or add to it; UsageError for anything wrong."""
-    options = Options.of(args)
-    if args.add and is_index(args.to):
+    options = table.Options.of(args)
+    if args.add and index_manifest.is_index(args.to):
         options, _ = index_manifest.take_options(options, Path(args.to), args.files)
     index_manifest.check_counts(options)
     settings = first_settings(options)
@@ -67,13 +63,13 @@ def build(args: argparse.Namespace) -> None:
         if args.add:
             manifest = index_manifest.opened(index, options, settings)
         else:
-            manifest = Manifest({}, "", given=index_manifest.given_options(options))
+            manifest = index_manifest.Manifest({}, "", given=index_manifest.given_options(options))
         index_manifest.sweep_unfinished(index, manifest)
         places = [first_place(manifest.files + i, new=False) for i in range(len(args.files))]
         steps = [*["tokens"] * counts_first(options), "count", "sort", "write"]
         more: dict[str, Any] = {"adds": True, "unchanged": unchanged}
         plan = Plan.of(NAME, steps, settings, args.files, places, folder, asked, **more)
-        settings, entry = segment(plan, manifest.next_name(), index, options, args.add)
+        settings, entry = add_segment(plan, manifest.next_name(), index, options, args.add)
         if not args.add:
             manifest = replace(
                 manifest,
@@ -100,9 +96,9 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
         raise UsageError(NO_INDEX.format(index))
     descriptor = _locked(index)
     try:
-        if add and not is_index(index):
+        if add and not index_manifest.is_index(index):
             raise UsageError(NO_INDEX.format(index))
-        if is_index(index) and not add:
+        if index_manifest.is_index(index) and not add:
             raise UsageError(f"--to {index}: is there; --add to it, or name another one")
         yield index
     finally:
@@ -122,8 +118,8 @@ def _locked(index: Path) -> int | None:
         return None
 
 
-def segment(
-    plan: Plan, name: str, index: Path, options: Options, add: bool
+def add_segment(
+    plan: Plan, name: str, index: Path, options: table.Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
     """Write a segment; return the settings with token counts, and its entry in the manifest."""
     folder = index / f"{index_manifest.UNFINISHED}{name}"
@@ -131,9 +127,9 @@ def segment(
         folder.mkdir()
         settings, entry = _segment(plan, folder, options, add)
         plan.unchanged.check()
-        to_disk(folder)
+        index_manifest.to_disk(folder)
         os.replace(folder, index / name)
-        to_disk(index)
+        index_manifest.to_disk(index)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -141,47 +137,51 @@ def segment(
 
 
 def _segment(
-    plan: Plan, folder: Path, options: Options, add: bool
+    plan: Plan, folder: Path, options: table.Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
     with plan.progress.shown(), Workers(NAME, plan.progress.clear, str(plan.folder)) as workers:
-        source: Source = partial(plans.parsed_records, keep=False)
+        source: plans.Source = partial(plans.parsed_records, keep=False)
         if counts_first(options):
-            plan = with_counts(workers, plan, options, folder / COUNTS_FILE)
+            plan = with_counts(workers, plan, options, folder / segment.COUNTS)
             source = plans.kept_records
         elif options.counts is not None and not add:
-            write_checked(folder / COUNTS_FILE, [Path(options.counts).read_bytes()])
+            segment.write_checked(folder / segment.COUNTS, [Path(options.counts).read_bytes()])
         write_postings(workers, plan, partial(indexed, source))
         check_read(plan, options)
         records = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
-        if sum(records) >= MOST_RECORDS:
-            raise StageError(f"more than {MOST_RECORDS:,} records; make several indexes")
+        if sum(records) >= segment.MOST_RECORDS:
+            raise StageError(f"more than {segment.MOST_RECORDS:,} records; make several indexes")
         parts = range(plan.partitions)
         partitions = [total_size(plan.paths("keys", part)) // ROW_BYTES for part in parts]
         plan.progress.stage("sort", sum(partitions))
         before = np.cumsum([0, *records[:-1]]).astype(np.uint64)
-        everywhere(workers, plan, "sort", lambda plan, k: sort_keys(plan, k, before))
-        plan.progress.stage("write", len(FILES))
-        everywhere(workers, plan, "writer", lambda plan, k: write_files(plan, k, folder))
-    sums = [np.frombuffer(plan.path("sums", i).read_bytes(), "<u4") for i in range(len(FILES))]
+        plans.everywhere(workers, plan, "sort", lambda plan, k: sort_keys(plan, k, before))
+        plan.progress.stage("write", len(segment.FILES))
+        plans.everywhere(workers, plan, "writer", lambda plan, k: write_files(plan, k, folder))
+    sums = [
+        np.frombuffer(plan.path("sums", i).read_bytes(), "<u4") for i in range(len(segment.FILES))
+    ]
     return plan.settings, {
         "records": sum(records),
         "partitions": partitions,
-        "sizes": {name: (folder / name).stat().st_size for name in FILES},
-        SUMS: write_checked(folder / SUMS, [np.concatenate(sums).tobytes()]).tolist(),
+        "sizes": {name: (folder / name).stat().st_size for name in segment.FILES},
+        segment.SUMS: segment.write_checked(
+            folder / segment.SUMS, [np.concatenate(sums).tobytes()]
+        ).tolist(),
     }
 
 
-def with_counts(workers: Workers, plan: Plan, options: Options, file: Path) -> Plan:
+def with_counts(workers: Workers, plan: Plan, options: table.Options, file: Path) -> Plan:
     """Count the tokens for a scheme, write them to `file`, and return a plan that knows them.
 
     The counts are not the run's own: a token without a count may be in records to come.
     """
     counts = replace(plans.token_counts(workers, plan), own=False)
-    write_checked(file, format_all(counts))
+    segment.write_checked(file, format_all(counts))
     return plan._replace(settings=settings_with_counts(options, counts))
 
 
-def check_read(plan: Plan, options: Options) -> None:
+def check_read(plan: Plan, options: table.Options) -> None:
     """StageError, after a summary, where too many lines are bad: no index has such records."""
     folder = str(plan.folder)
     try:
@@ -191,7 +191,7 @@ def check_read(plan: Plan, options: Options) -> None:
         raise
 
 
-def indexed(source: Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
+def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
     """Yield the records of a source as they are written to a segment."""
     end = 0
     with open(plan.path("lines", k), "wb") as records, open(plan.path("rows", k), "wb") as rows:
@@ -217,10 +217,12 @@ def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
             keys, holders, fences = (stack.enter_context(open(path, "wb")) for path in targets)
             for rows in in_order(sources):
                 key, record = rows.T
-                keys.write(key.astype(KEY).tobytes())
+                keys.write(key.astype(segment.KEY).tobytes())
                 number = record // jobs + before[(record % jobs).astype(np.int64)]
-                holders.write(number.astype(HOLDER).tobytes())
-                fences.write(key[-done % FENCE :: FENCE].astype(KEY).tobytes())
+                holders.write(number.astype(segment.HOLDER).tobytes())
+                fences.write(
+                    key[-done % segment.FENCE :: segment.FENCE].astype(segment.KEY).tobytes()
+                )
                 done += len(rows)
                 plan.progress.add(k, len(rows))
         for path in sources:
@@ -229,9 +231,9 @@ def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
 
 def write_files(plan: Plan, k: int, folder: Path) -> None:
     """Write every N-th file of the segment, and the checksums of its blocks."""
-    for i in range(k, len(FILES), plan.jobs):
-        name = FILES[i]
-        sums = write_checked(folder / name, _pieces(plan, name))
+    for i in range(k, len(segment.FILES), plan.jobs):
+        name = segment.FILES[i]
+        sums = segment.write_checked(folder / name, _pieces(plan, name))
         plan.path("sums", i).write_bytes(sums.tobytes())
         plan.progress.add(k, 1)
 

@@ -33,12 +33,11 @@ import numpy as np
 
 from neardup.reading.blocks import NEW
 from neardup.sets import ragged
-from neardup.sets.ragged import Batch, Ragged, chunks, first_of_run
+from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps, may_reach
 from neardup.stages import external_group
 from neardup.stages.candidate_keys import group_hashes
-from neardup.stages.external_group import NO_ROWS, KeyRange, key_ranges, pieces_of
 from neardup.stored.segment import Segment
 
 MOST_FILES = 768  # open at once, of 1024 that systems allow
@@ -119,12 +118,14 @@ def prune(
     They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
     as uint64 (key, record, group) in the same order.
     """
-    for part, keys in enumerate(key_ranges(sources, most=MOST_FILES // partitions)):
+    for part, keys in enumerate(external_group.key_ranges(sources, most=MOST_FILES // partitions)):
         files = [Path(f"{target}.{part}") for target in targets]
         if keys.hot:
             _write_hot(keys, sources, files)
             continue
-        pieces = [np.concatenate([NO_ROWS, *keys.pieces(source)]) for source in sources]
+        pieces = [
+            np.concatenate([external_group.NO_ROWS, *keys.pieces(source)]) for source in sources
+        ]
         ends = np.cumsum([len(piece) for piece in pieces])
         postings = np.concatenate(pieces)
         pieces.clear()
@@ -136,7 +137,7 @@ def prune(
             target.write_bytes(shared[back[low:high]].data)
 
 
-def _write_hot(keys: KeyRange, sources: list[Path], targets: list[Path]) -> None:
+def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list[Path]) -> None:
     """Keep all postings of a hot key."""
     group = np.zeros(1, np.uint64)
     for source in sources:
@@ -156,7 +157,7 @@ def pruned(
     The latter are uint64 (key, record, group).
     """
     place = np.argsort(postings[:, 0])
-    new = first_of_run(postings[place, 0])
+    new = ragged.first_of_run(postings[place, 0])
     place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
     place = place[_with_partner(postings, place, known, measure)]
     shared = np.empty((len(place), 3), dtype=np.uint64)
@@ -186,7 +187,7 @@ def _with_partner(
         wanted[low:high] = _any_pair(postings, place[low:high], known)
     members = members[members <= LARGE_BUCKET]
     stops = np.cumsum(members)
-    for low, high in chunks(members, POSTINGS_LOOKED_AT):
+    for low, high in ragged.chunks(members, POSTINGS_LOOKED_AT):
         some = small[stops[low] - members[low] : stops[high - 1]]
         records = postings[place[some], 1]
         wanted[some] = _may_match(records, members[low:high], known, measure)
@@ -209,7 +210,7 @@ def _may_match(
     old, sizes, maps = known.of(records)
     later = ragged.later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)
-    for low, high in chunks(later, PAIRS_AT_ONCE):
+    for low, high in ragged.chunks(later, PAIRS_AT_ONCE):
         left, right = (low + position for position in ragged.pairs_in_runs(later[low:high]))
         if known.against:
             asked_for = old[left] ^ old[right] if known.between else ~(old[left] & old[right])
@@ -264,7 +265,7 @@ def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
     records: uint64, ascending, the record of each row, and one that is larger than all.
     """
     rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
-    rows = rows[first_of_run(rows[:, 1]) | first_of_run(rows[:, 2])]
+    rows = rows[ragged.first_of_run(rows[:, 1]) | ragged.first_of_run(rows[:, 2])]
     rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
     return Ragged(rows[:, 0].copy(), np.searchsorted(rows[:, 1], records))
 
@@ -273,10 +274,10 @@ def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
     """Return the keys that new records have in these files of postings (uint64, ascending)."""
     found = np.empty(0, dtype=np.uint64)
     for source in sources:
-        for piece in pieces_of(source):
+        for piece in external_group.pieces_of(source):
             new = piece[~known.of(piece[:, 1]).old, 0]
             found = np.sort(np.concatenate((found, new)))
-            found = found[first_of_run(found)]
+            found = found[ragged.first_of_run(found)]
     return found
 
 

@@ -17,9 +17,8 @@ import numpy as np
 
 from neardup.engines.local.answer_file import Answer
 from neardup.engines.local.key_pruning import record_sketches
-from neardup.engines.local.progress import Progress
 from neardup.engines.local.spilled_buckets import files_for
-from neardup.engines.local.workers import Workers, copied, program, total_size, turns
+from neardup.engines.local.workers import Progress, Workers, copied, program, total_size, turns
 from neardup.options.settings import Settings
 from neardup.reading.blocks import BLOCK_BYTES, NEW
 from neardup.reading.compressed import OPENERS, suffix_of
@@ -31,7 +30,6 @@ from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Batch, Ragged, starts_of_runs
 from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts
 from neardup.stages import external_group
-from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import parsed, portions
 from neardup.stored.segment import Segment
 
@@ -173,7 +171,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
         kept = stack.enter_context(open(plan.path("records", k), "wb")) if keep else None
         for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
             sketches.write(record_sketches(batch).tobytes())
-            counters.add(SHUFFLED, ROW_BYTES * len(batch.ids))
+            counters.add(SHUFFLED, external_group.ROW_BYTES * len(batch.ids))
             if kept:
                 sets = batch.sets
                 narrow = sets.values.astype(np.min_scalar_type(int(sets.values.max(initial=0))))
@@ -240,10 +238,11 @@ def write_counts(
     sample, rows = Sample(), 0
     for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
         sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)
-        write_rows(np.column_stack((mix(token), frequency.astype(np.uint64))), tokens)
+        mixed = np.column_stack((mix(token), frequency.astype(np.uint64)))
+        external_group.write_rows(mixed, tokens)
         rows += len(size) + len(token)
     pickle.dump((sample.hashes, sample.sets), drawn)
-    return ROW_BYTES * rows + drawn.tell()
+    return external_group.ROW_BYTES * rows + drawn.tell()
 
 
 def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:

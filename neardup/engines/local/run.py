@@ -15,7 +15,6 @@ import re
 import sys
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import Any
 
 from neardup.runtime.interpreter import require
 
@@ -29,7 +28,6 @@ from neardup.engines.local.plan import MOST_JOBS, Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.options import table
 from neardup.options.settings import Settings, with_input
-from neardup.options.table import Options
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import whole_or_not
@@ -37,9 +35,7 @@ from neardup.runtime.counters import reports_in
 from neardup.runtime.program import UsageError, interrupted, run
 from neardup.runtime.summary import judged, print_summary, total
 from neardup.stages.token_counting import first_settings
-from neardup.stored import index_manifest
-from neardup.stored.index_manifest import is_index
-from neardup.stored.segment import Segment
+from neardup.stored import index_manifest, segment
 
 NAME = "run_local.sh"
 DESCRIPTION = """Find the similar pairs of records in files, or remove near-duplicates.
@@ -64,7 +60,8 @@ def command() -> int:
 
 def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     args = command_line(name, typed)
-    options, taken = take_options(Options.of(args)) if args.against else (Options.of(args), [])
+    options = table.Options.of(args)
+    options, taken = take_options(options) if options.against else (options, [])
     settings = first_settings(options)
     options = with_input(options)
     if args.answer is not None or args.removed:
@@ -86,10 +83,12 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
         beside = whole_or_not("--removed", args.removed, read) if args.removed else nullcontext()
         removed = stack.enter_context(beside)
         answer = stack.enter_context(answer_file.answer_to(args.answer, args.files, read))
-        more: dict[str, Any] = {"answer": answer, "unchanged": unchanged, "segments": segments}
-        more["sort_memory"] = args.sort_memory
-        all_steps = steps(options, settings)
-        plan = Plan.of(name, all_steps, settings, names, places, folder, asked, **more)
+        plan = Plan.of(
+            *(name, steps(options, settings), settings, names, places, folder, asked, segments),
+            sort_memory=args.sort_memory,
+            answer=answer,
+            unchanged=unchanged,
+        )
         if options.output == "kept" and not answer.folder:
             check_one_answer(settings.form, plan.new_files())
         with plan.progress.shown(), Workers(name, plan.progress.clear, str(folder)) as workers:
@@ -156,31 +155,33 @@ def plain_names(words: list[str]) -> list[str]:
     return words[:end] + names
 
 
-def take_options(options: Options) -> tuple[Options, list[str]]:
+def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
     """Take options that the run does not give from its indexes; return a summary line for each."""
     lines = []
-    indexes = list(filter(is_index, options.against))
+    indexes = list(filter(index_manifest.is_index, options.against))
     if indexes:
         index_manifest.check_alike(list(map(Path, indexes)))
     for name in indexes:
-        files = [*(old for old in options.against if not is_index(old)), *options.files]
+        files = [old for old in options.against if old not in indexes] + [*options.files]
         options, taken = index_manifest.take_options(options, Path(name), files)
         if taken:
             lines.append(f"{'options of the index':33} {name}: {' '.join(taken)}")
     return options, lines
 
 
-def old_ones(options: Options, settings: Settings) -> tuple[list[str], list[int], list[Segment]]:
+def old_ones(
+    options: table.Options, settings: Settings
+) -> tuple[list[str], list[int], list[segment.Segment]]:
     """Return what --against names: files, the places of their first lines, and segments of indexes.
 
     An index has the numbers of the files that it was made of.
     """
     files: list[str] = []
     places: list[int] = []
-    segments: list[Segment] = []
+    segments: list[segment.Segment] = []
     number = 0
     for name in options.against:
-        if is_index(name):
+        if index_manifest.is_index(name):
             manifest = index_manifest.opened(Path(name), options, settings)
             segments += manifest.segments_at(Path(name), number)
             number += manifest.files
