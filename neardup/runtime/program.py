@@ -223,7 +223,9 @@ def interrupted(left: str) -> Iterator[None]:
     """Add to Ctrl-C a message of what it has left."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:
+            raise
         raise KeyboardInterrupt(f"interrupted; {left}") from None
 
 

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from neardup.runtime.program import (
     StageError,
@@ -116,7 +116,7 @@ DOCUMENTS = "each line or row is a record; files that are one document each cann
 
 
 def print_summary(
-    reports: list[dict],
+    reports: list[dict[str, Any]],
     verbosity: int,
     whole: bool = True,
     packed: bool = False,
@@ -130,7 +130,7 @@ def print_summary(
 
 
 def describe(
-    reports: list[dict],
+    reports: list[dict[str, Any]],
     verbosity: int = VERBOSE,
     whole: bool = False,
     packed: bool = False,
@@ -182,7 +182,7 @@ def describe(
 
 
 def _in_short(
-    reports: list[dict],
+    reports: list[dict[str, Any]],
     counts: Mapping[str, int],
     notes: Mapping[str, str],
     promise: str,
@@ -198,7 +198,8 @@ def _in_short(
         f"{_many(counts[name], name)}{notes.get(name, '')}" for name in TROUBLE if counts.get(name)
     ]
     if wrote is None:
-        each = [_many(counts[n], n) for n in ORDER if counts.get(n) and n not in TROUBLE]
+        others = {*TROUBLE, OLD_RECORDS}
+        each = [_many(counts[n], n) for n in ORDER if counts.get(n) and n not in others]
         result = ", ".join(each) or "0 records"
         promises = [promise] * bool(promise and "records" in counts)
         return [f"{reports[0]['stage']}: {result}; {seconds}", *trouble, *promises]
@@ -237,7 +238,7 @@ def _result(counts: Mapping[str, int]) -> str:
     return f"{pairs} among {records}{others}"
 
 
-def _notes(reports: list[dict], counts: dict[str, int], packed: bool) -> dict[str, str]:
+def _notes(reports: list[dict[str, Any]], counts: dict[str, int], packed: bool) -> dict[str, str]:
     """Return the remarks in brackets behind counts."""
     notes = {SHUFFLED: "  (before packing)"} if packed else {}
     if counts.get("bad lines"):
@@ -260,7 +261,7 @@ def _why_no_pair(counts: dict[str, int], whole: bool) -> list[str]:
     return ["No two records are similar enough to form a pair."]
 
 
-def of_one_id(reports: list[dict], counts: Mapping[str, int]) -> list[str]:
+def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[str]:
     """Return the warning of an id that most records have, if there is one.
 
     Such an id is mostly the first word of a text.  On a cluster only the tasks' logs name it.
@@ -303,13 +304,13 @@ def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return sums
 
 
-def first_bad_lines(reports: list[dict]) -> list[str]:
+def first_bad_lines(reports: list[dict[str, Any]]) -> list[str]:
     """Return the first ten bad lines of all stages, in the order of the input."""
     lines = sorted(tuple(line) for report in reports for line in report["bad_lines"])
     return [f"{place}{line}: {message}" for place, line, message in lines[:SHOWN_BAD_LINES]]
 
 
-def seconds_of(reports: list[dict]) -> dict[str, float]:
+def seconds_of(reports: list[dict[str, Any]]) -> dict[str, float]:
     """Return the seconds from each stage's first start to its last end, in order of the starts."""
     spans: dict[str, tuple[float, float]] = {}
     for report in sorted(reports, key=lambda report: report["started"]):

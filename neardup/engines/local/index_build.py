@@ -81,7 +81,7 @@ def build(args: argparse.Namespace) -> None:
         manifest.write(index)
         segments = len(manifest.segments)
         held = f"{manifest.records:,} records in {segments} segment{'s' * (segments > 1)}"
-        line = f"{'index':33} {args.to}: {held}"
+        line = f"index {args.to}: {held}"
         print_summary(reports_in(str(folder)), args.verbosity, whole=False, more=[line])
 
 

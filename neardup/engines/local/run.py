@@ -13,13 +13,14 @@ temporary is in one folder below TMPDIR, which is removed however this ends.
 import argparse
 import re
 import sys
-from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 from neardup.runtime.interpreter import require
 
 if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_local.sh")
+
+from contextlib import ExitStack, nullcontext
 
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local import answer_file
@@ -95,8 +96,10 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             plan = find_pairs(workers, plan, options)
             write_answer(workers, plan, options.output, removed)
         reports = reports_in(str(folder))
-        if own := answer.own:
-            answer_file.write_run_file(own, name, options, args.files, plan.settings, reports)
+        if answer.own:
+            answer_file.write_run_file(
+                answer.own, name, options, args.files, plan.settings, reports
+            )
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     counts = total(report["counts"] for report in reports)
     judged(counts, settings.max_bad)  # after all else, as it may raise
@@ -165,7 +168,7 @@ def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
         files = [old for old in options.against if old not in indexes] + [*options.files]
         options, taken = index_manifest.take_options(options, Path(name), files)
         if taken:
-            lines.append(f"{'options of the index':33} {name}: {' '.join(taken)}")
+            lines.append(f"options of the index {name}: {' '.join(taken)}")
     return options, lines
 
 

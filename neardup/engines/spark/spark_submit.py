@@ -152,16 +152,20 @@ def environment(args: argparse.Namespace) -> dict[str, str]:
 
 def spark_submit() -> str:
     """Return the spark-submit command; StageError if there is none."""
-    if home := os.environ.get("SPARK_HOME"):
+    home = os.environ.get("SPARK_HOME")
+    if home:
         found = shutil.which("spark-submit", path=f"{home}/bin")
         if not found:
             raise StageError(f"there is no spark-submit in SPARK_HOME ({home}/bin)")
         return found
-    if spec := importlib.util.find_spec("pyspark"):
+    spec = importlib.util.find_spec("pyspark")
+    if spec:
         for folder in spec.submodule_search_locations or []:
-            if found := shutil.which("spark-submit", path=f"{folder}/bin"):
+            found = shutil.which("spark-submit", path=f"{folder}/bin")
+            if found:
                 return found
-    if found := shutil.which("spark-submit"):
+    found = shutil.which("spark-submit")
+    if found:
         return found
     raise StageError(
         f"there is no spark-submit on the PATH; set SPARK_HOME, or install one: {INSTALL}"
