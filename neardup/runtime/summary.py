@@ -125,8 +125,10 @@ def print_summary(
 ) -> None:
     """Print the first bad lines, the summary and more lines on stderr; with -q nothing."""
     if verbosity > QUIET:
+        bad = sorted(tuple(line) for report in reports for line in report["bad_lines"])
+        first = [f"{place}{line}: {message}" for place, line, message in bad[:SHOWN_BAD_LINES]]
         summary = describe(reports, verbosity, whole, packed, wrote)
-        print("\n".join([*first_bad_lines(reports), summary, *more]), file=sys.stderr)
+        print("\n".join([*first, summary, *more]), file=sys.stderr)
 
 
 def describe(
@@ -155,23 +157,21 @@ def describe(
         counts["bad lines"] = bad_lines(counts)
         if REMOVED in counts:
             counts[STAYING] = counts["records"] - counts.get(OLD_RECORDS, 0) - counts[REMOVED]
-    notes = _notes(reports, counts, packed)
+    notes = {SHUFFLED: "  (before packing)"} if packed else {}
+    reasons = [f"{counts[name]:,} {name[len(BAD) :]}" for name in sorted(counts) if BAD in name]
+    if reasons:
+        notes["bad lines"] = f"  ({', '.join(reasons)})"
+    if ids := sorted(filter(None, (report.get("repeated") for report in reports))):
+        notes[REPEATED] = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
     promise = next((report["promise"] for report in reports if report["promise"]), "")
     if verbosity < VERBOSE:
         lines = _in_short(reports, counts, notes, promise, wrote if whole else None)
     else:
-        lines = [
-            f"{name:33} {counts[name]:>10,}{notes.get(name, '')}"
-            for name in ORDER
-            if name in counts
-        ]
-        if promise and {REMOVED, IN_CLUSTERS} & counts.keys():
-            promise += "; decided on the pairs that were found"
-        if promise:
-            lines.append(f"{'promise':33} {promise}")
-        seconds = ", ".join(f"{name} {spent:.1f}" for name, spent in seconds_of(reports).items())
-        lines.append(f"{'seconds':33} {seconds}")
-    lines += [*_why_no_pair(counts, whole), *of_one_id(reports, counts)]
+        lines = _all_counts(reports, counts, notes, promise)
+    if not counts.get(PAIRS, counts.get(USED, 0 if whole else 1)):
+        lines += _why_no_pair(counts)
+    if ONE_ID in counts:
+        lines += of_one_id(reports, counts)
     single, records = counts.get(SINGLE, 0), counts.get("records", 0)
     if single and single * FEW_SINGLE >= records:
         lines.append(
@@ -238,23 +238,26 @@ def _result(counts: Mapping[str, int]) -> str:
     return f"{pairs} among {records}{others}"
 
 
-def _notes(reports: list[dict[str, Any]], counts: dict[str, int], packed: bool) -> dict[str, str]:
-    """Return the remarks in brackets behind counts."""
-    notes = {SHUFFLED: "  (before packing)"} if packed else {}
-    if counts.get("bad lines"):
-        reasons = sorted(name for name in counts if name.startswith(BAD))
-        each = ", ".join(f"{counts[name]:,} {name[len(BAD) :]}" for name in reasons)
-        notes["bad lines"] = f"  ({each})"
-    if ids := sorted(filter(None, (report.get("repeated") for report in reports))):
-        notes[REPEATED] = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
-    return notes
+def _all_counts(
+    reports: list[dict[str, Any]],
+    counts: Mapping[str, int],
+    notes: Mapping[str, str],
+    promise: str,
+) -> list[str]:
+    """Return a line for each count, the promise and the seconds of each stage."""
+    shown = [name for name in ORDER if name in counts]
+    lines = [f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in shown]
+    if promise:
+        decided = "; decided on the pairs that were found" * bool(
+            {REMOVED, IN_CLUSTERS} & counts.keys()
+        )
+        lines.append(f"{'promise':33} {promise}{decided}")
+    seconds = ", ".join(f"{name} {spent:.1f}" for name, spent in seconds_of(reports).items())
+    return [*lines, f"{'seconds':33} {seconds}"]
 
 
-def _why_no_pair(counts: dict[str, int], whole: bool) -> list[str]:
-    read = any(counts.get(name) for name in ("records", "bad lines", "keyed lines"))
-    pairs = counts.get(PAIRS, counts.get(USED, 0 if whole else None))
-    none_read = counts.get("bad lines") and not counts["records"]
-    if pairs != 0 or counts.get(DENSE_MEMBERS) or not read or none_read:
+def _why_no_pair(counts: Mapping[str, int]) -> list[str]:
+    if counts.get(DENSE_MEMBERS) or not (counts.get("records") or counts.get("keyed lines")):
         return []
     if counts.get(REPEATED):
         return ["Only records of one id are similar enough, and these form no pair."]
@@ -302,12 +305,6 @@ def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
         for name, count in some.items():
             sums[name] = sums.get(name, 0) + count
     return sums
-
-
-def first_bad_lines(reports: list[dict[str, Any]]) -> list[str]:
-    """Return the first ten bad lines of all stages, in the order of the input."""
-    lines = sorted(tuple(line) for report in reports for line in report["bad_lines"])
-    return [f"{place}{line}: {message}" for place, line, message in lines[:SHOWN_BAD_LINES]]
 
 
 def seconds_of(reports: list[dict[str, Any]]) -> dict[str, float]:
