@@ -14,7 +14,8 @@ from __future__ import annotations
 import sys
 from argparse import SUPPRESS
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, Callable
+from functools import partial
+from typing import Any, Callable
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
 from neardup.options.command_parser import CommandParser
@@ -66,8 +67,6 @@ Two map-reduce steps; mapper.py and reducer.py take their result:
 The options of map are those of mapper.py.  run_local.sh, run_hadoop.sh and job.py do all this by
 themselves where a scheme asks for it.
 """
-
-
 SHARE = """Find the keys that two records share, so that mapper.py writes lines for these alone.
 
 The first of two rounds; the second is mapper.py and reducer.py with the same options:
@@ -78,8 +77,6 @@ The first of two rounds; the second is mapper.py and reducer.py with the same op
 The options of both steps are those of mapper.py, and the result is a filter of bounded size.
 run_hadoop.sh does this by itself where it is worth a second job.
 """
-
-
 DECIDE = """Decide which records are removed, or find the clusters.
 
 Reads sorted edges, the output of reducer.py, and takes the same options as it:
@@ -102,10 +99,6 @@ Takes what step.py decide wrote with --output kept, and the files of mapper.py i
 """
 FILES: dict[str, Any] = dict(nargs="*", metavar="FILE", help="default: -, standard input")
 KEEP_FLAGS = ("--input", "--id", "--text", "--max-line", "--input-files")
-
-
-def mapper() -> int:
-    return run("mapper.py", _map)
 
 
 def _map() -> None:
@@ -138,10 +131,6 @@ def _map() -> None:
     counters.report()
 
 
-def reducer() -> int:
-    return run("reducer.py", _reduce)
-
-
 def _reduce() -> None:
     asked = parser("reducer.py", REDUCER)
     asked.add_verbosity()
@@ -150,10 +139,6 @@ def _reduce() -> None:
     counters = Counters("reducer", progress="keyed lines", verbosity=args.verbosity)
     write_all(phases.reduce_either(sys.stdin.buffer, settings, counters))
     counters.report()
-
-
-def dedup() -> int:
-    return run("dedup_reducer.py", _dedup)
 
 
 def _dedup() -> None:
@@ -279,18 +264,18 @@ def keep() -> None:
             whole = blocks.start_of_split().of_file
             write_all(kept_lines(blocks.with_line_ends(pieces), first, gone, whole))
         else:
-            _keep_of_files(decided, Options.of(args), args.files or ["-"])
+            names, options = args.files or ["-"], Options.of(args)
+            longest = integer("--max-line", options.max_line, 1, MAX_LINE_MIB) << 20
+            form = form_of(options)
+            blocks.check_inputs(names)
+            places = blocks.file_places(0, len(names))
+            files = list(map(input_files.InputFile, names, names, places))
+            check_one_answer(form, files)
+            with open(STDOUT, "wb", closefd=False) as sink:
+                keep_in_one(form, files, longest, decided, sink)
 
 
-def _keep_of_files(decided: IO[bytes], options: Options, files: Sequence[str]) -> None:
-    """Write the kept lines of some files to stdout."""
-    longest = integer("--max-line", options.max_line, 1, MAX_LINE_MIB) << 20
-    form = form_of(options)
-    blocks.check_inputs(list(files))
-    named = list(map(input_files.InputFile, files, files, blocks.file_places(0, len(files))))
-    check_one_answer(form, named)
-    with open(STDOUT, "wb", closefd=False) as sink:
-        keep_in_one(form, named, longest, decided, sink)
-
-
+mapper = partial(run, "mapper.py", _map)
+reducer = partial(run, "reducer.py", _reduce)
+dedup = partial(run, "dedup_reducer.py", _dedup)
 STEPS = {"count": count, "share": share, "decide": decide, "keep": keep}

@@ -42,23 +42,14 @@ class Answer(NamedTuple):
     own: IO[bytes] | None = None  # for the run's own file; None where there is none
 
     @contextmanager
-    def opened(self) -> Iterator[IO[bytes]]:
-        """Open the one answer, compressed if its name says so."""
-        with (
-            naming(self.name or STANDARD_OUTPUT),
-            open(STDOUT, "wb", closefd=False) as file,
-            packing(file, self.name) as sink,
-        ):
-            yield sink
-
-    @contextmanager
-    def opened_for(self, name: str) -> Iterator[IO[bytes]]:
-        """Open a file in the folder, for an input of this name, and compressed as that is."""
+    def opened(self, name: str = "") -> Iterator[IO[bytes]]:
+        """Open the one answer, or in the folder that of an input, compressed as its name says."""
         base = os.path.basename(name)
+        target = os.path.join(self.folder, base) if base else STDOUT
         with (
-            naming(os.path.join(self.name, base)),
-            open(os.path.join(self.folder, base), "wb") as file,
-            packing(file, name) as sink,
+            naming(os.path.join(self.name, base) if base else self.name or STANDARD_OUTPUT),
+            open(target, "wb", closefd=bool(base)) as file,
+            packing(file, name or self.name) as sink,
         ):
             yield sink
 

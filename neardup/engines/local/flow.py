@@ -19,7 +19,6 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from io import BytesIO
 from itertools import chain
-from pathlib import Path
 from typing import IO, Callable
 
 import numpy as np
@@ -186,7 +185,7 @@ def write_answer(workers: Workers, plan: Plan, output: str, removed: IO[bytes] |
     workers.together()
     decided = plan.path("decided")
     if output == "clusters":
-        write_sorted(workers, plan, decided, plan.answer.write)
+        sorted_through(workers, plan, [decided], "print", partial(show, plan.answer.write))
     elif output == "kept":
         with open(plan.path("by_place"), "wb") as file:
             sort_to(workers, plan, [decided], file.fileno())
@@ -198,7 +197,7 @@ def write_answer(workers: Workers, plan: Plan, output: str, removed: IO[bytes] |
         with open(decided, "rb") as lines, open(plan.path("reasons"), "wb") as file:
             file.writelines(map(removed_line, lines))
         write = partial(write_to, removed) if removed else plan.answer.write
-        write_sorted(workers, plan, plan.path("reasons"), write)
+        sorted_through(workers, plan, [plan.path("reasons")], "print", partial(show, write))
     workers.together()
     if output == "kept":
         plan.unchanged.check()
@@ -222,16 +221,10 @@ def decide(plan: Plan, edges: int) -> None:
     counters.report()
 
 
-def write_sorted(
-    workers: Workers, plan: Plan, file: Path, write: Callable[[Iterable[bytes]], None]
-) -> None:
-    """Start a process that passes the sorted lines of a file to `write`."""
-
-    def show(lines: int) -> None:
-        with open(lines, "rb") as stream:
-            write(blocks_of(stream))
-
-    sorted_through(workers, plan, [file], "print", show)
+def show(write: Callable[[Iterable[bytes]], None], lines: int) -> None:
+    """Pass the sorted lines to `write`."""
+    with open(lines, "rb") as stream:
+        write(blocks_of(stream))
 
 
 def keep(plan: Plan) -> None:
@@ -244,7 +237,7 @@ def keep(plan: Plan) -> None:
             with answer.opened() as sink:
                 keep_in_one(form, files, longest, decided, sink, passed)
         for i, file in enumerate(files if answer.folder else ()):
-            with answer.opened_for(file.name) as sink:
+            with answer.opened(file.name) as sink:
                 keep_file(form, file, longest, decided, sink)
             passed(total_size(other.path for other in files[: i + 1]))
     counters.report()

@@ -243,23 +243,17 @@ def total_size(files: Iterable[Path | str]) -> int:
     return sum(os.stat(file).st_size for file in files)
 
 
-# Progress, in one line on stderr.
-#
-#     [2/4 send] 49 %  0:41 left
-#
-# Each worker counts what it has done of a stage in memory that it shares with its parent.  A timer
-# of the parent reads it: on a terminal every second, where each line replaces the one before and
-# none is left in the end; elsewhere every minute.  The remaining time follows from the speed of the
-# stage.
-
-
 class Progress:
-    """What N workers have done of a stage; `stages` are the names of all stages, in order.
+    """A line on stderr about what N workers have done of a stage: [2/4 send] 49 %  0:41 left
 
-    progress = Progress("run_local.sh", ["count", "send"], 2)
-    with progress.shown():
-        progress.stage("count", total=1_000_000)
-        … fork, and in worker k: progress.add(k, 500_000)
+    `stages` are the names of all stages, in order.  Each worker counts in memory that it shares with
+    its parent.  A timer of the parent reads it: on a terminal every second, where each line replaces
+    the one before and none is left in the end; elsewhere every minute.
+
+        progress = Progress("run_local.sh", ["count", "send"], 2)
+        with progress.shown():
+            progress.stage("count", total=1_000_000)
+            … fork, and in worker k: progress.add(k, 500_000)
     """
 
     def __init__(self, program: str, stages: Sequence[str], workers: int):
