@@ -1,4 +1,4 @@
-"""mapper.py, reducer.py, dedup_reducer.py and step.py: the job as a pipe, or as Hadoop's tasks.
+"""mapper.py, reducer.py, dedup_reducer.py and step.py: the job as a pipe, or as a cluster's tasks.
 
 A program reads the files that it is given; a task reads its part of the input of a job.  The steps
 of a job on a cluster that are neither mapper nor reducer are step.py's:
@@ -12,18 +12,18 @@ keep     the input again → its lines without the removed records
 from __future__ import annotations
 
 import sys
-from argparse import SUPPRESS
-from collections.abc import Iterator, Sequence
+from argparse import SUPPRESS, Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Callable
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
 from neardup.options.command_parser import CommandParser
-from neardup.options.settings import Settings, form_of
-from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
+from neardup.options.settings import Settings, form_of, settings_before_counts
+from neardup.options.table import MAX_LINE_MIB, OPTIONS, Options, integer, parser
 from neardup.reading import blocks, input_files
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import STDOUT, UsageError, run, write_all
+from neardup.runtime.program import STDOUT, StageError, UsageError, run, write_all
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages import pairs, phases, token_counting
 from neardup.stored.index_manifest import refuse_indexes
@@ -279,3 +279,57 @@ mapper = partial(run, "mapper.py", _map)
 reducer = partial(run, "reducer.py", _reduce)
 dedup = partial(run, "dedup_reducer.py", _dedup)
 STEPS = {"count": count, "share": share, "decide": decide, "keep": keep}
+
+
+# What run_hadoop.sh and run_spark.sh have in common: how they are called, and what they refuse.
+#
+#     ./run_NAME.sh [OPTIONS] INPUT… OUTPUT
+
+
+def cluster_parser(
+    script: str, typed: str, about: str, options: Mapping[str, Mapping[str, Any]]
+) -> CommandParser:
+    """Return the parser of `script`, called as `typed`, with options of its own."""
+    flags = set(OPTIONS) - {"--input-files"}  # the program makes this list itself
+    about = about.replace(f"./{script}", typed)
+    asked = parser(typed.removeprefix("./"), about, flags)
+    asked.add_argument("inputs", nargs="+", metavar="INPUT")
+    asked.add_argument("output_folder", metavar="OUTPUT")
+    for flag, spec in options.items():
+        asked.add_argument(flag, **spec)
+    asked.add_verbosity()
+    return asked
+
+
+def checked(
+    args: Namespace, no_xz: str, reducers: str | None, flag: str, given: list[str]
+) -> Settings:
+    """Return the settings before tokens are counted; UsageError for anything wrong.
+
+    `no_xz`: why .xz files cannot be read; `reducers`: their number, if given; `given`: the
+    properties of the cluster that `flag` sets.
+    """
+    options = Options.of(args)
+    settings = settings_before_counts(options)
+    settings.form.check_task()
+    names = [*options.against, *args.inputs]
+    if not all([*names, args.output_folder]):
+        raise UsageError("INPUT and OUTPUT must not be empty")
+    for name in names:
+        if name.endswith(".xz"):
+            raise UsageError(f"{name}: {no_xz}")
+    refuse_indexes(names)
+    if reducers is not None:
+        integer("--reducers", reducers, 1, 999999)
+    for text in given:
+        if "=" not in text:
+            raise UsageError(f"{flag}: expected NAME=VALUE, got {text!r}")
+    return settings
+
+
+def check_unchanged(before: Iterable[tuple[Any, ...]], after: Iterable[tuple[Any, ...]]) -> None:
+    """Raise StageError unless two listings agree; in each row, the file's name is first."""
+    if changed := sorted(set(before) ^ set(after)):
+        raise StageError(
+            f"{changed[0][0]}: changed while it was read; run again when nobody writes to it"
+        )

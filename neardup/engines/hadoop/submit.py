@@ -17,10 +17,10 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_hadoop.sh")
 
-from neardup.engines.cluster import check_unchanged, checked, cluster_parser
 from neardup.engines.hadoop import folders, jobs, shipping, sizes
 from neardup.engines.hadoop.sizes import AUTO, DEFAULT_MEMORY, MAP_MEMORY
 from neardup.engines.hadoop.watching import Job, hadoop, say
+from neardup.engines.pipe import check_unchanged, checked, cluster_parser
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import counts_first, settings_before_counts, with_input
 from neardup.options.table import Options, integer

@@ -52,10 +52,7 @@ def steps(options: Options, settings: Settings) -> list[str]:
 
 
 def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
-    """Write the pair lines, or edges, of each reducer.
-
-    Returns the plan, with token counts in its settings if the scheme asks for them.
-    """
+    """Write the pair lines, or edges; return the plan, with token counts if they were asked for."""
     source: plans.Source = plans.parsed_records
     if counts_first(options):
         settings = settings_with_counts(options, plans.token_counts(workers, plan))

@@ -54,10 +54,7 @@ Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
 def record_sketches(batch: Batch) -> np.ndarray:
-    """Return sizes, with a bit above for old records, and bitmaps: uint64 (n, 2).
-
-    They rule out that two records are a pair without a look at their sets.
-    """
+    """Return sizes, with a bit above for old records, and bitmaps: uint64 (n, 2)."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
@@ -284,10 +281,7 @@ def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
 def found_postings(
     segment: Segment, keys: np.ndarray, number: int, of: int
 ) -> Iterator[np.ndarray]:
-    """Yield the postings of a segment with these keys, in pieces that can be sorted in memory.
-
-    Each piece is in order of records.
-    """
+    """Yield the postings of a segment with these keys, in pieces in order of records."""
     held: list[np.ndarray] = []
     for found, records in segment.find(keys):
         numbers = records.astype(np.uint64) * np.uint64(of) + np.uint64(number)

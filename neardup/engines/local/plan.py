@@ -154,10 +154,7 @@ Source = Callable[[Plan, int, Counters], Iterator[Batch]]  # the records of one 
 
 
 def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) -> Iterator[Batch]:
-    """Yield the records of a share of the input, and keep their sketches on disk.
-
-    keep: also the records, with tokens as the narrowest integers.
-    """
+    """Yield the records of a share of the input, and keep their sketches, or both, on disk."""
     blocks = plan.settings.blocks(
         plan.files,
         turns=plan.turns(),
@@ -172,7 +169,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
         for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
             sketches.write(record_sketches(batch).tobytes())
             counters.add(SHUFFLED, external_group.ROW_BYTES * len(batch.ids))
-            if kept:
+            if kept:  # with tokens as the narrowest integers
                 sets = batch.sets
                 narrow = sets.values.astype(np.min_scalar_type(int(sets.values.max(initial=0))))
                 columns = batch.ids, narrow, sets.offsets, sets.weights, batch.places
@@ -231,10 +228,7 @@ def count_tokens(plan: Plan, k: int) -> None:
 def write_counts(
     batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
 ) -> int:
-    """Write the partial counts of records, tokens to a file for each partition.
-
-    Returns the number of bytes.
-    """
+    """Write partial counts, those of tokens to a file for each partition; return the bytes."""
     sample, rows = Sample(), 0
     for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
         sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)

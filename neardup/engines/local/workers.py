@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Callable, TypeVar
 
@@ -36,7 +36,7 @@ CLEAR_LINE = b"\r\x1b[K"
 T = TypeVar("T")
 
 
-class Workers:
+class Workers(AbstractContextManager["Workers"]):
     """Tasks that run at the same time, each in a process of its own.
 
     A task that fails, or is killed, ends the others.  Whatever ends the block, or this process,
@@ -56,9 +56,6 @@ class Workers:
         self.program, self.failing, self.folder = program, failing, folder
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some supervisors ignore it
         self._names: dict[int, str] = {}  # of the living, by process id
-
-    def __enter__(self) -> Workers:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._names:
@@ -246,9 +243,9 @@ def total_size(files: Iterable[Path | str]) -> int:
 class Progress:
     """A line on stderr about what N workers have done of a stage: [2/4 send] 49 %  0:41 left
 
-    `stages` are the names of all stages, in order.  Each worker counts in memory that it shares with
-    its parent.  A timer of the parent reads it: on a terminal every second, where each line replaces
-    the one before and none is left in the end; elsewhere every minute.
+    `stages` are the names of all stages, in order.  Each worker counts in memory that it shares
+    with its parent.  A timer of the parent reads it: on a terminal every second, where each line
+    replaces the one before and none is left in the end; elsewhere every minute.
 
         progress = Progress("run_local.sh", ["count", "send"], 2)
         with progress.shown():

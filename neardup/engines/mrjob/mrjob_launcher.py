@@ -20,7 +20,6 @@ from typing import IO, Any, Callable, NamedTuple
 
 from mrjob.step import StepFailedException
 
-from neardup.engines.cluster import check_unchanged
 from neardup.engines.hadoop import sizes
 from neardup.engines.hadoop.folders import claimed, kept_on_cluster
 from neardup.engines.hadoop.shipping import ARCHIVES, FLAG, check_version, numpy
@@ -28,6 +27,7 @@ from neardup.engines.hadoop.sizes import DEFAULT_MEMORY, MAPS, REDUCERS, File, P
 from neardup.engines.hadoop.watching import SUBMITTED, Job, first_message, for_nodes
 from neardup.engines.local.workers import working_folder
 from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP, NearDuplicates
+from neardup.engines.pipe import check_unchanged
 from neardup.options.settings import Settings, counts_first
 from neardup.reading import blocks
 from neardup.reading.compressed import unpacked

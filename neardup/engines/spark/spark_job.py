@@ -19,7 +19,7 @@ if __name__ == "__main__":
 
 from pyspark.sql import SparkSession
 
-from neardup.engines.cluster import check_unchanged
+from neardup.engines.pipe import check_unchanged
 from neardup.engines.spark import spark_lines, spark_submit
 from neardup.engines.spark.spark_flow import SparkJob, in_a_line, ship
 from neardup.engines.spark.spark_tasks import READ, WRITTEN, Tasks

@@ -18,7 +18,7 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_spark.sh")
 
-from neardup.engines.cluster import checked, cluster_parser
+from neardup.engines.pipe import checked, cluster_parser
 from neardup.engines.spark import INSTALL
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
