@@ -281,9 +281,7 @@ dedup = partial(run, "dedup_reducer.py", _dedup)
 STEPS = {"count": count, "share": share, "decide": decide, "keep": keep}
 
 
-# What run_hadoop.sh and run_spark.sh have in common: how they are called, and what they refuse.
-#
-#     ./run_NAME.sh [OPTIONS] INPUT… OUTPUT
+# What run_hadoop.sh and run_spark.sh have in common: ./run_NAME.sh [OPTIONS] INPUT… OUTPUT
 
 
 def cluster_parser(

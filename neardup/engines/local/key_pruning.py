@@ -120,9 +120,8 @@ def prune(
         if keys.hot:
             _write_hot(keys, sources, files)
             continue
-        pieces = [
-            np.concatenate([external_group.NO_ROWS, *keys.pieces(source)]) for source in sources
-        ]
+        none = external_group.NO_ROWS
+        pieces = [np.concatenate([none, *keys.pieces(source)]) for source in sources]
         ends = np.cumsum([len(piece) for piece in pieces])
         postings = np.concatenate(pieces)
         pieces.clear()
@@ -132,6 +131,7 @@ def prune(
         bounds = [0, *np.searchsorted(place[back], ends).tolist()]
         for target, low, high in zip(files, bounds, bounds[1:]):
             target.write_bytes(shared[back[low:high]].data)
+        del place, shared, back  # before the next range is read
 
 
 def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list[Path]) -> None:

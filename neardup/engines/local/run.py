@@ -96,13 +96,10 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             plan = find_pairs(workers, plan, options)
             write_answer(workers, plan, options.output, removed)
         reports = reports_in(str(folder))
-        if answer.own:
-            answer_file.write_run_file(
-                answer.own, name, options, args.files, plan.settings, reports
-            )
+        if own := answer.own:
+            answer_file.write_run_file(own, name, options, args.files, plan.settings, reports)
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
-    counts = total(report["counts"] for report in reports)
-    judged(counts, settings.max_bad)  # after all else, as it may raise
+    judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
 
 
 def command_line(name: str, typed: str) -> argparse.Namespace:
