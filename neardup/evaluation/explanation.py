@@ -100,7 +100,7 @@ def explained(
         *lines,
         ("keys", f"A has {a:,}, B has {b:,}; in both {listed(names)}"),
         ("chance", f"{shown_chance(chance)} or more, to share a key at this {at} similarity"),
-        ("promise", settings.promise),
+        ("promise", settings.scheme.promise),
         ("verdict", _verdict(pair, settings, name, names, chance)),
     ]
 

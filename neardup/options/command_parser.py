@@ -63,7 +63,8 @@ class CommandParser(argparse.ArgumentParser):
         self._sections = {title: self.add_argument_group(title) for title in SECTIONS}
         title_of = {flag: title for title, flags in SECTIONS.items() for flag in flags.split()}
         self._section_of = {flag: self._sections[title] for flag, title in title_of.items()}
-        self.add_argument("-h", action=_ShortHelp, help="print the options that most people need")
+        short = "print the options that most people need"
+        self.add_argument("-h", action=_ShortHelp, nargs=0, dest=argparse.SUPPRESS, help=short)
         self.add_argument("--help", action="help", help="print all options")
 
     def add_verbosity(self) -> None:
@@ -141,9 +142,6 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class _ShortHelp(argparse.Action):
-    def __init__(self, option_strings: Sequence[str], dest: str, help: str):
-        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
-
     def __call__(self, parser: Any, *_: Any) -> None:
         print(parser.short_help(), end="")
         parser.exit()

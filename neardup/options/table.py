@@ -210,10 +210,10 @@ class Options:
         there = vars(args)
         given: dict[str, Any] = {
             name: tuple(there[name]) if type(there[name]) is list else there[name]
-            for name in map(attribute, COMMON_OPTIONS)
+            for name in (spec["dest"] for spec in COMMON_OPTIONS.values())
             if there.get(name) is not None
         }
-        values = {flag: there.get(attribute(flag)) for flag in SCHEME_OPTIONS}
+        values = {flag: there.get(OPTIONS[flag]["dest"]) for flag in SCHEME_OPTIONS}
         own = {flag: text for flag, text in values.items() if text is not None}
         some = (there.get(name) or [] for name in ("files", "inputs", "args"))
         files = tuple(n for names in some for n in names if n != "-")
@@ -291,10 +291,10 @@ def _all_options() -> Iterator[tuple[str, Mapping[str, Any]]]:
                 how["action"] = "append"
             elif each.default is not None:
                 how["default"] = each.default
-            yield "--" + each.name.replace("_", "-"), {**each.metadata, **how}
+            yield "--" + each.name.replace("_", "-"), {"dest": each.name, **each.metadata, **how}
         if each.name == "threshold":
             for flag, option in SCHEME_OPTIONS.items():
-                yield flag, dict(metavar=option.metavar, help=option.help)
+                yield flag, dict(dest=attribute(flag), metavar=option.metavar, help=option.help)
 
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = dict(_all_options())
@@ -335,5 +335,5 @@ def parser(name: str, description: str, flags: Collection[str] = OPTIONS) -> Com
         if flag in flags:
             result.add_argument(flag, **spec)
         else:
-            result.set_defaults(**{attribute(flag): spec.get("default")})
+            result.set_defaults(**{spec["dest"]: spec.get("default")})
     return result

@@ -77,7 +77,7 @@ def asked_of_options(options: Options) -> Asked:
         form,
         Fraction(settings.threshold.num, settings.threshold.den),
         options.measure or "",
-        settings.promise,
+        settings.scheme.promise,
         links,
     )
 

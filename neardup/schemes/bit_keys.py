@@ -64,7 +64,7 @@ DISTANCE = Option(
     "with --scheme simhash: the maximum number of bits in which the fingerprints of a pair differ; "
     "above 15, set --max-bands to at least K + 1 (default: 3)",
     scheme.whole(0, MAX_BITS - 1),
-    default="3",
+    default=3,
     finds_more="a larger --distance misses fewer",
 )
 
@@ -272,8 +272,8 @@ class SimHash(BitScheme):
                 f"--distance {distance} needs {distance + 1} keys a record, "
                 f"and at most {limit} are allowed (--max-bands)"
             )
-        weights = scheme.asked_weights(request)
-        return cls(distance, blocks, scheme.weighted_seed(request), weights, bits)
+        weights, seed = scheme.weighing(request)
+        return cls(distance, blocks, seed, weights, bits)
 
     @property
     def promise(self) -> str:

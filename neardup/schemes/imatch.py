@@ -51,14 +51,14 @@ KEPT = Option(
     "with --scheme imatch: which tokens are kept, by their idf as a share of the highest possible "
     "(default: 0.1:0.9)",
     _idf_band,
-    default="0.1:0.9",
+    default=_idf_band("0.1:0.9"),
 )
 LEXICONS = Option(
     "--lexicons",
     "L",
     "with --scheme imatch: number of random lexicons; records must agree in one (default: 1)",
     whole(1, 100),
-    default="1",
+    default=1,
 )
 
 

@@ -71,13 +71,13 @@ class MinHash(Scheme):
     @classmethod
     def of(cls, request: Request) -> MinHash:
         bands, rows = banding.asked_for(request, float(request.least), MAX_BANDS_ASKED)
-        weights = scheme.asked_weights(request)
+        weights, seed = scheme.weighing(request)
         if weights is not None and request.measure == "cosine":
             raise ValueError(
                 f"--weights {request.value(scheme.WEIGHTS)} with --measure cosine: the weighted "
                 "Jaccard similarity of such pairs may be anything; use --scheme projection"
             )
-        return cls(bands, rows, scheme.weighted_seed(request), request.least, weights)
+        return cls(bands, rows, seed, request.least, weights)
 
     @property
     def promise(self) -> str:
@@ -163,7 +163,7 @@ SUPERSHINGLES = Option(
     "with --scheme supershingle: M min-hashes in S super-shingles, of which B must agree; fewer "
     "min-hashes in each find more (default: 84:6:2)",
     Supers.parse,
-    default="84:6:2",
+    default=Supers(),
     finds_more="--supershingles with a smaller M/S, more S or less B misses fewer",
 )
 

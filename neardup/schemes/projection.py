@@ -72,7 +72,8 @@ class AgreeingBits(bit_keys.BitScheme):
         bits = request.value(bit_keys.BITS) or DEFAULT_BITS
         least = request.threshold.smallest_partner(bits)
         ways = _asked_ways(request, bits, least)
-        return cls(least, ways, scheme.weighted_seed(request), scheme.asked_weights(request))
+        weights, seed = scheme.weighing(request)
+        return cls(least, ways, seed, weights)
 
     @property
     def promise(self) -> str:
@@ -163,8 +164,8 @@ class Projection(Scheme):
             )
         cosine = _least_cosine(request)
         bands, rows = banding.asked_for(request, bit_keys.agreement(cosine), MAX_BANDS_ASKED)
-        weights = scheme.asked_weights(request)
-        return cls(bands, rows, scheme.weighted_seed(request), cosine, weights)
+        weights, seed = scheme.weighing(request)
+        return cls(bands, rows, seed, cosine, weights)
 
     @property
     def promise(self) -> str:

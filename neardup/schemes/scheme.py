@@ -29,14 +29,14 @@ class Option(NamedTuple):
     """An option of schemes; schemes that use it list it in their `options`.
 
     flag: "--lexicons"; metavar, help: for --help; read: from text to value, with a ValueError that
-    names what is wrong; default: as text; finds_more: advice for `why` about a missed pair.
+    names what is wrong; default: a value; finds_more: advice for `why` about a missed pair.
     """
 
     flag: str
     metavar: str
     help: str
     read: Callable[[str], Any]
-    default: str | None = None
+    default: Any = None
     finds_more: str = ""
 
 
@@ -48,7 +48,7 @@ class Request(NamedTuple):
     0 … 2^64-1; counts: how many records have each token, if known; values: the given values of the
     scheme's own options, by flag.
 
-    >>> rows = Option("--rows", "R", "min-hashes in a band", int, default="7")
+    >>> rows = Option("--rows", "R", "min-hashes in a band", int, default=7)
     >>> Request(Threshold(9, 10), Threshold(9, 10)).value(rows)
     7
     """
@@ -63,9 +63,7 @@ class Request(NamedTuple):
 
     def value(self, option: Option) -> Any:
         """Return the given value, or the default; None where there is neither."""
-        if option.flag in self.values:
-            return self.values[option.flag]
-        return None if option.default is None else option.read(option.default)
+        return self.values.get(option.flag, option.default)
 
     @property
     def least(self) -> Threshold:
@@ -75,7 +73,7 @@ class Request(NamedTuple):
 
     def key_options(self, options: Iterable[Option]) -> dict[str, str]:
         """Return the request by flag, with the same words for equal requests."""
-        own = {option.flag: self.value(option) for option in options}
+        own = {option.flag: self.values.get(option.flag, option.default) for option in options}
         return {
             "--measure": self.measure,
             "--threshold": self.threshold.exactly(),
@@ -158,24 +156,20 @@ def required_counts(request: Request, who: str) -> TokenCounts:
     return request.counts
 
 
-def asked_weights(request: Request) -> TokenWeights | None:
-    """Return the weights, or None if all are equal; ValueError if idf has no counts."""
-    name = request.value(WEIGHTS)
-    if name == ONE:
-        return None
-    if KINDS[name].by_idf:
-        required_counts(request, f"--weights {name}")
-    return KINDS[name].weights(request.counts)
+def weighing(request: Request) -> tuple[TokenWeights | None, int]:
+    """Return the weights, None if all are equal, and a seed; ValueError if idf has no counts.
 
-
-def weighted_seed(request: Request) -> int:
-    """Return a seed for each kind of weights, so that reducers notice a mix."""
+    Each kind of weights has a seed of its own, so that reducers notice a mix.
+    """
     kind = request.value(WEIGHTS)
     if kind == ONE:
-        return request.seed
-    # Weights depend neither on who made the counts nor on the threshold.
+        return None, request.seed
+    if KINDS[kind].by_idf:
+        required_counts(request, f"--weights {kind}")
+    # The seed depends neither on who made the counts nor on the threshold.
     counts = replace(request.counts, own=False) if request.counts else None
-    return request._replace(resemblance=None, counts=counts).key_seed(f"weights {kind}")
+    seed = request._replace(resemblance=None, counts=counts).key_seed(f"weights {kind}")
+    return KINDS[kind].weights(request.counts), seed
 
 
 class Scheme(ABC):

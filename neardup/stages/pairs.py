@@ -90,7 +90,7 @@ def with_keys(
     batches: Iterable[Batch], settings: Settings, counters: Counters
 ) -> Iterator[tuple[Batch, Ragged]]:
     """Yield batches, and the keys of their records."""
-    counters.promise = settings.promise
+    counters.promise = settings.scheme.promise
     counters.add("keys", 0)
     counters.add(SHUFFLED, 0)
     for batch in batches:
@@ -156,7 +156,7 @@ def join_buckets(
     way: Travel = UNMARKED,
 ) -> Iterator[bytes]:
     """Buckets → pair lines, verified; `way`: of keyed lines."""
-    counters.promise = settings.promise
+    counters.promise = settings.scheme.promise
     join = settings.join(counters)
     for name in ("keyed lines", join.pairs.compared, join.pairs.found):
         counters.add(name, 0)
@@ -227,7 +227,7 @@ def decide_edges(
     writes them to an empty file, which may be in memory (io.BytesIO).  Otherwise it holds 28 bytes
     for each record that is in a pair.
     """
-    counters.promise = settings.promise
+    counters.promise = settings.scheme.promise
     tag = settings.tag
     assert tag
     with empty_file() as file:

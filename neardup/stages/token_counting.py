@@ -111,7 +111,8 @@ def settings_with_counts(options: Options, counts: TokenCounts) -> Settings:
 
 def with_cost_printed(settings: Settings, verbosity: int) -> Settings:
     """Print on stderr what the settings will cost, or another choice would save; return them."""
-    _print([*settings.unsuited(), *settings.scheme.cost()], verbosity)
+    suits = settings.scheme.suits_shingle
+    _print([*(settings.unsuited(suits) if suits else []), *settings.scheme.cost()], verbosity)
     return settings
 
 

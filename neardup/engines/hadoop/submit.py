@@ -266,7 +266,7 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
     """Run the jobs; only OUTPUT is left at the end, and nothing after a failure."""
     settings = first_settings(asked.options)
     counters = Counters("job")
-    counters.promise = settings.promise
+    counters.promise = settings.scheme.promise
     started: dict[str, Job] = {}
     try:
         for name, command in plan.commands.items():

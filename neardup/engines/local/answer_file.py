@@ -181,7 +181,7 @@ def write_run_file(
         threshold=f"{settings.threshold.num}/{settings.threshold.den}",
         measure=measure_name(options),
         scheme=settings.keys_of["--scheme"],
-        promise=settings.promise,
+        promise=settings.scheme.promise,
         counts={what: n for what, n in sorted(counts.items()) if not what.startswith(summary.LIKE)},
         seconds={stage: round(spent, 3) for stage, spent in summary.seconds_of(reports).items()},
         program=program,

@@ -149,7 +149,7 @@ class Launcher:
         if self.runners:
             self.unchanged.check()  # before the second reading
         self.run_one(job)
-        return job.settings.promise
+        return job.settings.scheme.promise
 
     def count_tokens(self, flags: list[str]) -> Path:
         """Run the job that counts tokens, and return a file for --counts."""
