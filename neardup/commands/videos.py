@@ -22,6 +22,7 @@ Same seed, same bytes, with any Python, numpy and machine.
 
 from collections.abc import Collection, Iterator
 from itertools import chain, count, islice
+from typing import Any
 
 from neardup.evaluation.exact_answers import add_option
 from neardup.options.command_parser import CommandParser
@@ -93,7 +94,7 @@ class RandomIntegers:
     def hits(self, chance: float) -> bool:
         return next(self._words) < chance * (1 << 64)
 
-    def shuffled(self, items: list) -> list:
+    def shuffled(self, items: list[Any]) -> list[Any]:
         words = list(islice(self._words, len(items)))
         return [items[i] for i in sorted(range(len(items)), key=words.__getitem__)]
 

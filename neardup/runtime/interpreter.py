@@ -62,7 +62,7 @@ def _print_whatever_there_is() -> None:
     """Print bytes of a file's name as they are, and other letters a terminal lacks as \\x…."""
     as_bytes, as_text = map(codecs.lookup_error, ("surrogateescape", "backslashreplace"))
 
-    def written(error: UnicodeError) -> tuple:
+    def written(error: UnicodeError) -> "tuple[str | bytes, int]":
         try:
             return as_bytes(error)
         except UnicodeError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -57,10 +58,10 @@ class _Holders:
     """The ids of each set of each bucket; equal ids are added one after the other."""
 
     def __init__(self) -> None:
-        self.ids: dict[tuple, list[bytes]] = {}
-        self.repeats: dict[tuple, list[bytes]] = {}
+        self.ids: dict[tuple[Any, ...], list[bytes]] = {}
+        self.repeats: dict[tuple[Any, ...], list[bytes]] = {}
 
-    def add(self, set_: tuple, id_: bytes) -> bool:
+    def add(self, set_: tuple[Any, ...], id_: bytes) -> bool:
         """Add a record; return True if its set is new in its bucket."""
         ids = self.ids.get(set_)
         if ids is None:

@@ -165,7 +165,7 @@ def write_run_file(
     options: Options,
     files: Sequence[str],
     settings: Settings,
-    reports: list[dict],
+    reports: list[dict[str, Any]],
 ) -> None:
     """Write the options and counts of a run to its own file."""
     counts = summary.total(report["counts"] for report in reports)

@@ -96,7 +96,8 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
             plan = find_pairs(workers, plan, options)
             write_answer(workers, plan, options.output, removed)
         reports = reports_in(str(folder))
-        if own := answer.own:
+        own = answer.own
+        if own:
             answer_file.write_run_file(own, name, options, args.files, plan.settings, reports)
         print_summary(reports, args.verbosity, wrote=wrote, more=taken)
     judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise

@@ -16,9 +16,10 @@ import shlex
 import shutil
 import sys
 from types import ModuleType
+from typing import Any
 
 
-def loose_version(text: str = "") -> list:
+def loose_version(text: str = "") -> list[Any]:
     """Split a version as distutils compared it: digits as numbers, the rest as text.
 
     >>> loose_version("2.7.10") > loose_version("2.7.9rc1") > loose_version("2.7")

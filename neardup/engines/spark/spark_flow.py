@@ -109,13 +109,13 @@ def ship(context: SparkContext) -> None:
     context.addPyFile(str(path))
 
 
-class Reports(AccumulatorParam[list]):
+class Reports(AccumulatorParam[list[bytes]]):
     """The reports of the last stage's tasks, which Spark adds up once for each task."""
 
-    def zero(self, value: list) -> list:
+    def zero(self, value: list[bytes]) -> list[bytes]:
         return []
 
-    def addInPlace(self, value1: list, value2: list) -> list:  # noqa: N802
+    def addInPlace(self, value1: list[bytes], value2: list[bytes]) -> list[bytes]:  # noqa: N802
         value1 += value2
         return value1
 
@@ -148,7 +148,7 @@ class SparkJob:
         keep = self.tasks.keep(lambda: everywhere.value, self._later.add)
         return new.mapInArrow(keep, VALUE)
 
-    def reports(self) -> list[dict]:
+    def reports(self) -> list[dict[str, Any]]:
         """Return the counts of all tasks, after all pairs have been requested once."""
         return [json.loads(report) for report in [*self._first, *self._later.value]]
 

@@ -9,6 +9,7 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
@@ -73,7 +74,7 @@ def _carry_out(
     options: Options,
     settings: Settings,
     counts: TokenCounts | None,
-) -> list[dict]:
+) -> list[dict[str, Any]]:
     """Write OUTPUT, whole or not at all, and return the reports of all tasks."""
     system, output = spark_lines.file_system(spark, args.output_folder)
     if system.exists(output):
@@ -105,7 +106,7 @@ def _carry_out(
     return job.reports()
 
 
-def _nothing(settings: Settings) -> dict:
+def _nothing(settings: Settings) -> dict[str, Any]:
     """Return the counts of the stages for no input, so that a summary has every line."""
     counters = Counters("mapper")
     list(map_records([], settings, counters))
