@@ -1,4 +1,4 @@
-"""What carries the bytes between the stages: a pipe, mrjob, Hadoop, Spark, all cores of a machine.
+"""Engines carry the bytes between the stages: a pipe, mrjob, Hadoop, Spark, all cores of a machine.
 
 In: command lines and files.
 Out: pair lines.

@@ -43,7 +43,7 @@ class Answer(NamedTuple):
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
-        """Open the one answer, or in the folder that of an input, compressed as its name says."""
+        """Open the one answer, or the file of an input in the folder, packed as its name says."""
         base = os.path.basename(name)
         target = os.path.join(self.folder, base) if base else STDOUT
         with (
@@ -59,7 +59,7 @@ class Answer(NamedTuple):
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
-    """Raise UsageError for a -o and --removed that cannot be."""
+    """Raise UsageError for values of -o and --removed that cannot work."""
     name = args.answer
     if args.removed == STDOUT_NAME:
         raise UsageError("--removed -: the kept lines go to standard output; name a file")
@@ -122,7 +122,7 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
 
 
 def _check_own(name: str, inputs: Sequence[str]) -> str:
-    """Raise UsageError where the run's own file cannot be written; else its name in messages."""
+    """Return the name of the run's own file in messages; UsageError if it cannot be written."""
     own, option = manifest.run_file_name(name), f"-o {name}: the run's own file"
     atomic_write.check_new(option, own, inputs)
     manifest.check_run_file(own)

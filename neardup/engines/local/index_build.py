@@ -89,7 +89,7 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
         raise UsageError(f"--to {index}: is a file; name a folder")
     if add and not index_manifest.is_index(index):
         raise UsageError(
-            f"--to {index}: is no index to --add to; name one, or leave --add out to make a new one"
+            f"--to {index}: is not an index to --add to; name one, or leave --add out to make one"
         )
     index.mkdir(exist_ok=True)
     descriptor = None

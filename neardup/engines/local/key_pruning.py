@@ -92,7 +92,7 @@ class RecordSketches:
         self.rows += more
 
     def of(self, records: np.ndarray) -> Known:
-        """Return what is known of these records (uint64)."""
+        """Return the sketches of these records (uint64)."""
         mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
         found = np.empty((len(records), 2), dtype=np.uint64)
         for number, rows in enumerate(self.rows):
@@ -149,9 +149,9 @@ def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list
 def pruned(
     postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which postings of some keys (uint64 (n, 2)) are kept (int64), by key; and these.
+    """Return the places (int64) of the postings (uint64 (n, 2)) to keep, by key, and their rows.
 
-    The latter are uint64 (key, record, group).
+    A row is uint64 (key, record, group).
     """
     place = np.argsort(postings[:, 0])
     new = ragged.first_of_run(postings[place, 0])

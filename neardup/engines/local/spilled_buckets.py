@@ -1,4 +1,4 @@
-"""What mappers send to reducers on one machine: records beside their keys, as arrays on disk.
+"""Data from mappers to reducers on one machine: records beside their keys, as arrays on disk.
 
     batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as batches
                    └─ partition 1: run, run …       └─ a large one as lines in a file, spilled
@@ -61,7 +61,7 @@ class Run(NamedTuple):
             file.seek(ids_start + int(lengths.sum()))
 
     def between(self, first: int, last: int) -> tuple[np.ndarray, Batch] | None:
-        """Return keys from `first` to `last`, ascending, and their records; or None."""
+        """Return keys from `first` to `last`, ascending, and their records; None without any."""
         low, high = np.searchsorted(self.keys, np.array([first, last + 1], np.uint64)).tolist()
         if low == high:
             return None

@@ -80,7 +80,7 @@ class Workers(AbstractContextManager["Workers"]):
             self._be(name, task, parent)
 
     def together(self) -> None:
-        """Wait until all have ended well; else StageError, or SystemExit if one has said why."""
+        """Wait for all tasks; StageError if one failed, or SystemExit if it has printed why."""
         ends: list[tuple[int, str]] = []
         while self._names:
             pid, status = os.waitpid(-1, 0)
@@ -103,7 +103,7 @@ class Workers(AbstractContextManager["Workers"]):
                 raise StageError(f"{name} ended with {how}")
 
     def _be(self, name: str, task: Callable[[], None], parent: int) -> None:
-        """Run a task in the child, which ends with it."""
+        """Run a task in the child process, and exit."""
         code, broken = FAILED, False
 
         def watched() -> None:
@@ -201,7 +201,7 @@ def working_folder(where: str | None = None) -> Iterator[Path]:
 
 
 def check_read_once(names: Iterable[str]) -> None:
-    """UsageError where something that can be read only once, such as a pipe, is named twice."""
+    """Raise UsageError if what can be read only once, such as a pipe, is named twice."""
     before: dict[tuple[int, int], str] = {}
     for name in names:
         status = os.fstat(sys.stdin.fileno()) if name == "-" else os.stat(name)
