@@ -125,7 +125,8 @@ class Settings(NamedTuple):
         return edges(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
     def unsuited(self, suits: str) -> list[str]:
-        """Return a warning if --shingle is not the scheme's, `suits`, except for spots."""
+        """Return a warning if --shingle is not the kind that the scheme was made for, except for
+        spots."""
         text = self.keys_of["--shingle"]
         if not text:
             return []
@@ -151,7 +152,7 @@ def with_input(options: Options) -> Options:
 
 
 def settings_before_counts(options: Options) -> Settings:
-    """Return the settings; without token counts, if a run counts tokens first."""
+    """Return settings, with empty token counts if the run will count tokens first."""
     return Settings.of(options, TokenCounts.empty() if counts_first(options) else None)
 
 
@@ -256,7 +257,7 @@ def _estimated(
 
 
 def _request(options: Options, name: str, counts: TokenCounts | None) -> Request:
-    """Return the request to the scheme of that name; UsageError."""
+    """Return the request to a scheme; UsageError."""
     scheme = SCHEMES[name]
     measure = measure_name(options)
     if measure not in scheme.measures:

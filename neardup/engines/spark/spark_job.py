@@ -9,6 +9,7 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
@@ -19,7 +20,7 @@ if __name__ == "__main__":
 
 from pyspark.sql import SparkSession
 
-from neardup.engines.cluster import check_unchanged
+from neardup.engines.pipe import check_unchanged
 from neardup.engines.spark import spark_lines, spark_submit
 from neardup.engines.spark.spark_flow import SparkJob, in_a_line, ship
 from neardup.engines.spark.spark_tasks import READ, WRITTEN, Tasks
@@ -51,7 +52,7 @@ def main() -> None:
 
 
 def answer(spark: SparkSession, args: argparse.Namespace) -> None:
-    """Write OUTPUT, and the summary to stderr; StageError if the input cannot be read."""
+    """Write OUTPUT, and the summary to stderr; StageError for an unreadable input."""
     options = with_input(Options.of(args))
     counts = None
     if options.counts is not None:
@@ -73,8 +74,8 @@ def _carry_out(
     options: Options,
     settings: Settings,
     counts: TokenCounts | None,
-) -> list[dict]:
-    """Write OUTPUT, whole or not at all, and return the reports of all tasks."""
+) -> list[dict[str, Any]]:
+    """Write OUTPUT atomically, and return the reports of all tasks."""
     system, output = spark_lines.file_system(spark, args.output_folder)
     if system.exists(output):
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
@@ -105,8 +106,8 @@ def _carry_out(
     return job.reports()
 
 
-def _nothing(settings: Settings) -> dict:
-    """Return the counts of the stages for no input, so that a summary has every line."""
+def _nothing(settings: Settings) -> dict[str, Any]:
+    """Return zero counts of all stages, so that a summary has every line."""
     counters = Counters("mapper")
     list(map_records([], settings, counters))
     list(reduce_buckets([], settings, counters))

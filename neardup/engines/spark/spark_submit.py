@@ -18,7 +18,7 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_spark.sh")
 
-from neardup.engines.cluster import checked, cluster_parser
+from neardup.engines.pipe import checked, cluster_parser
 from neardup.engines.spark import INSTALL
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
@@ -191,7 +191,7 @@ def check_yarn() -> None:
 
 
 def _submit(words: list[str], env: dict[str, str]) -> int:
-    """Run spark-submit and return its exit code; it is terminated with this program.
+    """Run spark-submit and return its exit code; it ends with this program.
 
     It prints the job's stderr on stdout, so both go to stderr here.
     """
