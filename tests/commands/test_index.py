@@ -18,6 +18,7 @@ from neardup.schemes import SCHEMES
 from neardup.stages import external_group
 from neardup.stored.index_manifest import Manifest
 from neardup.stored.segment import FILES
+from tests.support.cases import crossed, some
 from tests.support.engines import (
     COUNT_TOKENS,
     MAPPER,
@@ -300,8 +301,7 @@ def test_two_indexes_of_different_options_are_both_named(
         assert made_with.format(one, values[0], two, values[1]) in result.err
 
 
-@pytest.mark.parametrize("name", [*FILES, "sums"])
-@pytest.mark.parametrize("how", ["flipped", "truncated", "missing"])
+@crossed(name=[*FILES, "sums"], how=["flipped", "truncated", "missing"])
 def test_damage_is_refused(name: str, how: str, files: Files, tmp_path: Path) -> None:
     index = damage(files["index"], tmp_path, "damaged")
     path = index / "segment.0" / name
@@ -380,7 +380,7 @@ def until(there: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
         assert process.poll() is None
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@some("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], signal.SIGKILL, signal.SIGINT)
 def test_killed_before_there_is_an_index(
     number: int,
     stuck: Callable[..., subprocess.Popen[bytes]],

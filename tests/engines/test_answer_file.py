@@ -18,7 +18,7 @@ import pytest
 import neardup
 from neardup.runtime.manifest import RunFile
 from neardup.verification import OUTPUTS
-from tests.support.cases import crossed
+from tests.support.cases import crossed, some
 from tests.support.engines import KEEP, RUN_LOCAL, VIDEOS, environment, run, succeed
 from tests.support.failing import needs_full
 from tests.support.sessions import EITHER_WAY, interrupt, path_with_sort, session
@@ -312,7 +312,7 @@ def test_a_run_file_has_no_guesses_of_what_bad_lines_look_like(tmp_path: Path) -
     assert sum(n for name, n in counts.items() if name.startswith("bad lines: ")) == 1
 
 
-@pytest.mark.parametrize("to", ["stdout", "-", "its name", "step.py keep"])
+@some("to", ["stdout", "-", "its name", "step.py keep"], "stdout", "its name", "step.py keep")
 def test_parquet_is_refused_by_a_terminal_before_the_work(to: str, tmp_path: Path) -> None:
     parquet_files = pytest.importorskip("tests.support.parquet_files")
     corpus, decided = tmp_path / "corpus.parquet", tmp_path / "decided.tsv"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import crossed
 from tests.support.engines import (
     ANSWER,
     ENGINES,
@@ -137,21 +138,21 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 FAST = {
     "links": ["pipe", "run_local 2", "run_local 3"],
     "low threshold": ["split pipe", "run_local 2"],
-    "text": ["pipe", "run_local 2", "mrjob inline"],
+    "text": ["two rounds", "run_local 2", "mrjob inline"],
     # An id that comes with two sets needs the second reduce.
     "odd files": ["pipe+dedup", "run_local 1", "run_local 2"],
-    "stdin": ["two rounds", "run_local 2", "mrjob inline"],
-    "prefix": ["split pipe", "two rounds", "counted pipe", "run_local 1", "run_local 2"],
+    "stdin": ["pipe+dedup", "run_local 2", "mrjob inline"],
+    "prefix": ["pipe", "split pipe", "two rounds", "counted pipe", "run_local 1", "run_local 2"],
     "prefix, odd files": ["counted pipe", "run_local 3", "mrjob local"],
-    "prefix, stdin": ["pipe+dedup", "run_local 2"],
+    "prefix, stdin": ["run_local 2"],
 }
 SLOW = {
     "links": ["split pipe", "two rounds", "mrjob inline"],
     "low threshold": ["pipe", "two rounds", "run_local 3", "mrjob inline"],
-    "text": ["two rounds"],
+    "text": ["pipe"],
     "odd files": ["split pipe", "run_local 3"],
-    "stdin": ["pipe+dedup", "run_local 3"],
-    "prefix": ["pipe", "run_local 3", "mrjob inline"],
+    "stdin": ["run_local 3"],
+    "prefix": ["run_local 3", "mrjob inline"],
     "prefix, odd files": ["pipe+dedup", "run_local 2"],
     "prefix, stdin": ["mrjob inline"],
 }
@@ -180,21 +181,26 @@ def test_as_processes(engine: str, tmp_path: Path) -> None:
     assert found.splitlines() == ANSWER.read_bytes().splitlines()
 
 
-@pytest.mark.parametrize("command", [RUN_LOCAL, INLINE], ids=["run_local", "inline"])
-@pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (bz2.compress, ".bz2")])
+@crossed(
+    command={"run_local": RUN_LOCAL, "inline": INLINE},
+    packed={".gz": (gzip.compress, ".gz"), ".bz2": (bz2.compress, ".bz2")},
+)
 def test_files_of_several_members(
-    command: list[str], pack: Callable[[bytes], bytes], suffix: str, tmp_path: Path
+    command: list[str], packed: tuple[Callable[[bytes], bytes], str], tmp_path: Path
 ) -> None:
     """As `cat a.gz b.gz`, pigz and pbzip2 make them."""
+    pack, suffix = packed
     data = VIDEOS.read_bytes()
-    packed = tmp_path / f"videos{suffix}"
-    packed.write_bytes(pack(data[:400_000]) + pack(data[400_000:]))
-    result = succeed([*command, packed], tmp_path)
+    path = tmp_path / f"videos{suffix}"
+    path.write_bytes(pack(data[:400_000]) + pack(data[400_000:]))
+    result = succeed([*command, path], tmp_path)
     assert in_order(result.out) == ANSWER.read_bytes()
 
 
-@pytest.mark.parametrize("command", [[*RUN_LOCAL, "--jobs", "2"], INLINE], ids=["2 jobs", "inline"])
-@pytest.mark.parametrize("source", ["<(cat VIDEOS)", "/dev/stdin"])
+@crossed(
+    command={"2 jobs": [*RUN_LOCAL, "--jobs", "2"], "inline": INLINE},
+    source=["<(cat VIDEOS)", "/dev/stdin"],
+)
 def test_a_pipe_as_a_file(command: list[str], source: str, tmp_path: Path) -> None:
     """It can be read only once: all of it counts, or the run fails."""
     line = f"cat VIDEOS | {shlex.join(command)} {source}".replace(
@@ -208,8 +214,9 @@ def test_a_pipe_as_a_file(command: list[str], source: str, tmp_path: Path) -> No
         assert "/dev/" in result.err
 
 
-@pytest.mark.parametrize("command", [RUN_LOCAL, INLINE], ids=["run_local", "inline"])
-@pytest.mark.parametrize("stray", ["json.py", "neardup/__init__.py"])
+@crossed(
+    command={"run_local": RUN_LOCAL, "inline": INLINE}, stray=["json.py", "neardup/__init__.py"]
+)
 def test_a_stray_module_in_the_current_folder(
     command: list[str], stray: str, tmp_path: Path
 ) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from neardup.commands.videos import lines as videos
 from neardup.joins import JOINS
 from neardup.reading.shingle_lines import parse_shingle_lines
 from neardup.similarity.measures import Threshold, six_decimals
+from tests.support.cases import crossed
 from tests.support.drawn import record_lines
 from tests.support.engines import RUN_LOCAL, VIDEOS, succeed
 
@@ -28,8 +27,7 @@ def answer(data: bytes, t: str) -> list[bytes]:
     return sorted(lines)
 
 
-@pytest.mark.parametrize("t", THRESHOLDS)
-@pytest.mark.parametrize("kind", ["videos", "small sets"])
+@crossed(t=THRESHOLDS, kind=["videos", "small sets"])
 def test_exact_finds_every_pair_and_nothing_else(kind: str, t: str, tmp_path: Path) -> None:
     path = VIDEOS
     if kind == "small sets":  # of 1 to 12 shingles, many of them alike

@@ -98,7 +98,7 @@ def test_a_pipe_of_programs(name: str, expected: dict, tmp_path: Path) -> None:
     assert kept == printed
 
 
-@forms
+@some("name", list(FORMS), "a.ndjson.gz", "a.csv", "a.tsv", "a.parquet")
 def test_what_stays_is_in_its_own_form(name: str, expected: dict, tmp_path: Path) -> None:
     path, folder = made(name, tmp_path), tmp_path / "out"
     printed = succeed([*RUN_LOCAL, *FLAGS, "--output=kept", path], tmp_path).out
@@ -253,7 +253,7 @@ def test_a_folder_of_a_run_that_is_stopped(how: str, there: bool, tmp_path: Path
 # Old and new records, and indexes.
 
 
-@pytest.mark.parametrize("old", ["a.jsonl", "a.csv", "a.parquet"])
+@some("old", ["a.jsonl", "a.csv", "a.parquet"], "a.csv", "a.parquet")
 def test_against(old: str, tmp_path: Path) -> None:
     path, new = made(old, tmp_path), tmp_path / "new.tsv"
     new.write_text("id\ttext\n" + f"x\t{CORPUS[0][1]}\ny\tnothing like it at all\n")
@@ -272,7 +272,7 @@ def test_against(old: str, tmp_path: Path) -> None:
 # What was read is numbered as what is kept.
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@some("jobs", ["1", "2"], "2")
 def test_numbers_where_rows_are_bad(jobs: str, tmp_path: Path) -> None:
     """A row with an open quote, longer than --max-line; bad rows and blank ones between."""
     rows = [b'open,"quote\n', b"bad\n", b"\n", b"a,to be or not\n"]
@@ -296,7 +296,7 @@ def test_numbers_where_rows_are_bad(jobs: str, tmp_path: Path) -> None:
 TASKS = {"inline": INLINE, "local": LOCAL}
 
 
-@pytest.mark.parametrize("runner", TASKS)
+@some("runner", {name: name for name in TASKS}, "inline")
 def test_json_lines_in_tasks(runner: str, expected: dict, tmp_path: Path) -> None:
     path = made("a.jsonl", tmp_path)
     given = Input(JSONL, [str(path)])

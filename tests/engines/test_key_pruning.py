@@ -221,6 +221,7 @@ prune([folder / "keys"], [folder / "shared"], 1, known, Jaccard(Threshold.parse(
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+@pytest.mark.slow
 def test_a_key_of_millions_needs_little_memory(tmp_path: Path) -> None:
     """60 MiB: no room for all of its entries, let alone to sort them."""
     command = [sys.executable, "-c", HOT_AND_OTHERS, str(tmp_path)]

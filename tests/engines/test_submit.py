@@ -24,6 +24,7 @@ from neardup.engines.hadoop.watching import Job
 from neardup.runtime.atomic_write import OWNER, machine
 from neardup.runtime.program import StageError
 from tests.support import hadoop_cluster
+from tests.support.cases import some
 from tests.support.engines import (
     JOB,
     ROOT,
@@ -238,7 +239,7 @@ def test_nodes_without_snappy(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@some("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], signal.SIGTERM)
 def test_what_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
     """And removes its own folder; a real job is stopped in tests/on_hadoop."""
     _, asked = stopped(number, [], tmp_path)
@@ -254,7 +255,7 @@ def test_a_lost_connection_does_not_end_what_nohup_has_started(tmp_path: Path) -
             process.wait(1)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@some("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], signal.SIGINT)
 def test_mrjob_that_is_stopped_ends_its_job(number: int, tmp_path: Path) -> None:
     jar = ["--hadoop-streaming-jar", "streaming.jar"]
     command = [*JOB, "--no-conf", "-r", "hadoop", *jar, VIDEOS]

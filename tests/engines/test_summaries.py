@@ -37,8 +37,13 @@ def summary(said: str) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     ("command", "output", "flags"),
-    [(RUN_LOCAL, *run) for run in RUNS]
-    + [(INLINE, *run) for run in RUNS if run[0] in ("pairs", "links")],
+    [
+        *((RUN_LOCAL, *run) for run in RUNS),
+        (INLINE, "pairs", ["--against"]),
+        pytest.param(INLINE, "pairs", [], marks=pytest.mark.slow),
+        pytest.param(INLINE, "pairs", ["--against", "--between"], marks=pytest.mark.slow),
+        pytest.param(INLINE, "links", [], marks=pytest.mark.slow),
+    ],
 )
 def test_each_figure_is_what_its_name_says(
     tmp_path: Path, command: Command, output: str, flags: list[str]

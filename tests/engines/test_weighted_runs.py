@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import some
 from tests.support.engines import (
     COUNT_TOKENS,
     DECIDING,
@@ -126,6 +127,7 @@ def test_fingerprints_of_weighted_sets(kind: str, measure: str, tmp_path: Path) 
         assert set(lines.splitlines(keepends=True)) < set(every)
 
 
+@pytest.mark.slow
 def test_mrjob_in_tasks(tmp_path: Path) -> None:
     records = drawn(own=True)
     given = Input(given_lines(records, own=True), ["-"])
@@ -219,7 +221,7 @@ def test_counts_are_of_records_whatever_tokens_weigh(tmp_path: Path) -> None:
     assert b"t00000000000000000002\t2\n" in counted[0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@some("kind", list(KINDS), "own", "tfidf")
 def test_an_index_gives_the_lines_that_its_files_give(kind: str, tmp_path: Path) -> None:
     records = drawn(kind == "own")
     old, new = tmp_path / "old.txt", tmp_path / "new.txt"

@@ -78,7 +78,7 @@ def test_the_pairs_are_those_of_the_nested_loop(name, t, universe, seed, largest
 
 
 @every_join
-@hypothesis.settings(max_examples=60)
+@hypothesis.settings(max_examples=25)
 @given(st.lists(shingle_sets, max_size=14), st.sampled_from([*THRESHOLDS, "0.05", "0.000000001"]))
 def test_any_sets_give_the_pairs_of_the_nested_loop(name, sets, t):
     rows = Ragged.from_rows([list(x) for x in sets])

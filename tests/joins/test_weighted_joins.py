@@ -119,7 +119,7 @@ drawn_rows = st.lists(st.dictionaries(tokens, weights, max_size=8), max_size=10)
 
 @every_join
 @every_measure
-@hypothesis.settings(max_examples=60)
+@hypothesis.settings(max_examples=25)
 @given(
     rows=drawn_rows, t=st.sampled_from(["0.000000001", "0.05", "1/3", "0.8", "0.999999999", "1"])
 )

@@ -9,6 +9,7 @@ import pytest
 
 import neardup
 from bench.data import packages
+from tests.support.cases import crossed, some
 from tests.support.programs import RUN_LOCAL, VIDEOS, succeed
 
 WORDS = [a + b for a in "bdfklmr" for b in ("arn", "ile", "ock", "une")]
@@ -87,7 +88,15 @@ def check_deduplicated(path, records, tmp_path, given, **options) -> None:
     assert answer.removed
 
 
-@pytest.mark.parametrize("options", [{}, {"threshold": "3/4"}, {"exact": True}, {"seed": 7}])
+@some(
+    "options",
+    {
+        "threshold and seed": {"threshold": "3/4", "seed": 7},
+        "no options": {},
+        "exact": {"exact": True},
+    },
+    "threshold and seed",
+)
 def test_videos(options, tmp_path):
     check_all(VIDEOS, shingle_records(VIDEOS.read_text()), tmp_path, {}, **options)
 
@@ -121,8 +130,7 @@ def test_texts(options, tmp_path):
     check_all(path, records, tmp_path, {"input": "text"}, **options)
 
 
-@pytest.mark.parametrize("keep", ["first", "longest", "smallest"])
-@pytest.mark.parametrize("rule", ["direct", "cluster"])
+@crossed(keep=["first", "longest", "smallest"], rule=["direct", "cluster"])
 def test_who_stays(keep, rule, tmp_path):
     records = made_texts()
     path = tmp_path / "texts.txt"

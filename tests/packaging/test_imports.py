@@ -10,6 +10,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,10 @@ each_folder = pytest.mark.parametrize(
 )
 
 
-def files() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(HOUSE.rglob("*.py")):
-        yield path.relative_to(HOUSE), ast.parse(path.read_text("utf-8"))
+@cache
+def files() -> list[tuple[Path, ast.Module]]:
+    paths = sorted(HOUSE.rglob("*.py"))
+    return [(path.relative_to(HOUSE), ast.parse(path.read_text("utf-8"))) for path in paths]
 
 
 def room(path: Path) -> str:

@@ -7,7 +7,7 @@ import gzip
 import io
 import lzma
 import sys
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Callable
 
@@ -38,6 +38,11 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 suffixes = pytest.mark.parametrize("suffix", OPENERS)
 
 
+@cache
+def whole(suffix: str) -> bytes:
+    return PACK[suffix](TEXT)
+
+
 def test_all_are_tried() -> None:
     assert PACK.keys() == OPENERS.keys()
 
@@ -49,7 +54,7 @@ def read(path: Path) -> bytes:
 @suffixes
 def test_what_is_in_them(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a{suffix}"
-    path.write_bytes(PACK[suffix](TEXT))
+    path.write_bytes(whole(suffix))
     behind: list[int] = []
     assert b"".join(unpacked(str(path), behind.append)) == TEXT
     assert behind == sorted(behind)
@@ -73,13 +78,13 @@ def test_packed_nothing(suffix: str, tmp_path: Path) -> None:
 @suffixes
 @pytest.mark.parametrize("damage", ["empty", "half", "no end", "another form", "a byte"])
 def test_damaged(suffix: str, damage: str, tmp_path: Path) -> None:
-    whole = PACK[suffix](TEXT)
-    flipped = bytearray(whole)
-    flipped[len(whole) // 2] ^= 0xFF
+    packed = whole(suffix)
+    flipped = bytearray(packed)
+    flipped[len(packed) // 2] ^= 0xFF
     data = {
         "empty": b"",
-        "half": whole[: len(whole) // 2],
-        "no end": whole[:-1],
+        "half": packed[: len(packed) // 2],
+        "no end": packed[:-1],
         "another form": TEXT,
         "a byte": bytes(flipped),
     }[damage]
@@ -89,9 +94,10 @@ def test_damaged(suffix: str, damage: str, tmp_path: Path) -> None:
         return
     with pytest.raises(StageError, match=rf"a\.txt{suffix}: damaged: "):
         read(path)
-    result = run([*RUN_LOCAL, "--jobs=1", path], tmp_path)
-    assert (result.code, result.out, result.left) == (1, b"", [])
-    assert f"{path}: " in result.err
+    if damage in ("no end", "another form"):  # to a run, damage is damage
+        result = run([*RUN_LOCAL, "--jobs=1", path], tmp_path)
+        assert (result.code, result.out, result.left) == (1, b"", [])
+        assert f"{path}: " in result.err
 
 
 @suffixes

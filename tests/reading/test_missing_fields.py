@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cases import crossed
 from tests.support.engines import INLINE, MAPPER, NEARDUP, RUN_LOCAL, run, succeed
 
 WORDS = [f"word{i}" for i in range(40)]
@@ -46,8 +47,7 @@ def plain(some: Rows) -> Rows:
     return [{name: row[name] for name in ("lang", "uuid", "body")} for row in some]
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".tsv", ".parquet"])
-@pytest.mark.parametrize("flags", ["", "--text=titel"])
+@crossed(suffix=[".jsonl", ".csv", ".tsv", ".parquet"], flags=["", "--text=titel"])
 def test_the_line_to_type_finds_the_pair(suffix: str, flags: str, tmp_path: Path) -> None:
     path = written(tmp_path / f"rows{suffix}", plain(rows()))
     told = run([*RUN_LOCAL, *flags.split(), path], tmp_path)
