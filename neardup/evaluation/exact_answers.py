@@ -13,6 +13,7 @@ import numpy as np
 
 from neardup.lines.answer_lines import format_pair
 from neardup.options import table
+from neardup.options.command_parser import CommandParser
 from neardup.options.settings import Settings
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.blocks import check_inputs, read_files
@@ -35,7 +36,7 @@ Parsed = TypeVar("Parsed")
 
 def exact_parser(
     name: str, description: str, flags: Collection[str] = EXACT, weights: bool = True
-) -> argparse.ArgumentParser:
+) -> CommandParser:
     """Return a parser of the options that say what a pair is, and not how it is found."""
     parser = table.parser(f"python3 -m neardup {name}", description, flags)
     about = f"how similar two records are: {', '.join(MEASURES)}"
