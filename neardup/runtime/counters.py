@@ -100,11 +100,6 @@ class Counters:
         if self._one_id:
             self._of_one_id += ids.count(self._one_id)
 
-    def totals(self) -> dict[str, int]:
-        """Return all counts; that of one id if a quarter of the records of this process have it."""
-        many = self._of_one_id and 4 * self._of_one_id > self.counts.get("records", 0)
-        return {**self.counts, **({ONE_ID: self._of_one_id} if many else {})}
-
     def report(self) -> None:
         """Report what was counted; StageError where a stage by itself could not read its input."""
         if self._on_terminal:
@@ -116,27 +111,32 @@ class Counters:
             self._report_to_hadoop()
         else:
             sys.stdout.flush()  # the answer, which is lost if the input is refused
+            own = self.as_dict()
             if self._verbosity > summary.QUIET:
-                print(summary.describe([self.as_dict()], self._verbosity), file=sys.stderr)
-            summary.judged(self.totals(), self.max_bad)
+                print(summary.describe([own], self._verbosity), file=sys.stderr)
+            summary.judged(own["counts"], self.max_bad)
 
     def _report_to_hadoop(self) -> None:
         """Print counters, and to the task's log ids, which counters cannot hold."""
-        for name, count in self.totals().items():
+        own = self.as_dict()
+        for name, count in own["counts"].items():
             print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
         if self.repeated:
             first = summary.first_repeated(self.repeated.decode(), summary.REMOVED in self.counts)
             print(f"{self.stage}: {REPEATED}: {first}", file=sys.stderr)
-        for message in summary.of_one_id([self.as_dict()], self.totals()):
+        for message in summary.of_one_id([own], own["counts"]):
             print(f"{self.stage}: {ONE_ID}: {message}", file=sys.stderr)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a report, in plain JSON values."""
-        totals = self.totals()
-        one_id = (self._one_id or b"") if ONE_ID in totals else b""
+        """Return a report, in plain JSON values.
+
+        One id is named and counted if a quarter of the records of this process have it.
+        """
+        many = 4 * self._of_one_id > self.counts.get("records", 0)
+        one_id = (self._one_id or b"") if many else b""
         return {
             "stage": self.stage,
-            "counts": totals,
+            "counts": {**self.counts, **({ONE_ID: self._of_one_id} if many else {})},
             "bad_lines": self.bad_lines,
             "promise": self.promise,
             "repeated": self.repeated.decode("utf-8", "backslashreplace"),

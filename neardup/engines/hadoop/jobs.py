@@ -99,9 +99,8 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
     """Return the job with more memory for its mappers, which map so many bytes of shared keys."""
-    place = pairs_job.index(
-        f"{sizes.MAP_MEMORY}={memory}"
-    )  # the user's -D comes after it, and wins
+    # The user's -D comes after it, and wins.
+    place = pairs_job.index(f"{sizes.MAP_MEMORY}={memory}")
     lacking = max(0, -(-mapped >> 20) - int(memory * sizes.SPARE))
     return [*pairs_job[:place], f"{sizes.MAP_MEMORY}={memory + lacking}", *pairs_job[place + 1 :]]
 

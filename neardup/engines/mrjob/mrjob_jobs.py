@@ -157,7 +157,7 @@ class NearDuplicates(MRJob):
     def publish(self, counters: Counters) -> None:
         if "NEARDUP_REPORT" in os.environ:
             counters.report()
-        for name, count in counters.totals().items():
+        for name, count in counters.as_dict()["counts"].items():
             self.increment_counter(GROUP, name.replace(*AS_HADOOP_SAYS), count)
 
 
