@@ -18,7 +18,6 @@ from typing import Any
 
 from neardup.runtime import summary
 from neardup.runtime.program import REPORTS
-from neardup.runtime.summary import ONE_ID, REPEATED
 
 PROGRESS_SECONDS = 1  # on a terminal
 STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silent for too long
@@ -89,7 +88,7 @@ class Counters:
 
     def repeated_id(self, id_: bytes) -> None:
         """Count a repeated id; the smallest of them is named."""
-        self.add(REPEATED, 1)
+        self.add(summary.REPEATED, 1)
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
 
@@ -123,9 +122,9 @@ class Counters:
             print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
         if self.repeated:
             first = summary.first_repeated(self.repeated.decode(), summary.REMOVED in self.counts)
-            print(f"{self.stage}: {REPEATED}: {first}", file=sys.stderr)
+            print(f"{self.stage}: {summary.REPEATED}: {first}", file=sys.stderr)
         for message in summary.of_one_id([own], own["counts"]):
-            print(f"{self.stage}: {ONE_ID}: {message}", file=sys.stderr)
+            print(f"{self.stage}: {summary.ONE_ID}: {message}", file=sys.stderr)
 
     def as_dict(self) -> dict[str, Any]:
         """Return a report, in plain JSON values.
@@ -136,7 +135,7 @@ class Counters:
         one_id = (self._one_id or b"") if many else b""
         return {
             "stage": self.stage,
-            "counts": {**self.counts, **({ONE_ID: self._of_one_id} if many else {})},
+            "counts": {**self.counts, **({summary.ONE_ID: self._of_one_id} if many else {})},
             "bad_lines": self.bad_lines,
             "promise": self.promise,
             "repeated": self.repeated.decode("utf-8", "backslashreplace"),

@@ -313,7 +313,9 @@ def cores() -> int:
 
 
 def job_command() -> list[str]:
-    """Return the words to type for the job: the script beside the package, if it is there."""
+    """Return the words to type for the job: the script beside the package, or `neardup run`."""
+    if sys.argv[0].startswith(AS_COMMAND):
+        return ["neardup", "run"]
     beside = os.path.join(os.path.dirname(__file__), "..", "..", "run_local.sh")
     return ["./run_local.sh"] if os.path.exists(beside) else ["neardup", "run"]
 

@@ -1,4 +1,4 @@
-"""run_hadoop.sh: run or show the Streaming jobs of `jobs`, and sum up their counters."""
+"""run_hadoop.sh: run or show the Streaming jobs, and add up their counters."""
 
 import os
 import secrets
@@ -176,7 +176,7 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
 
 
 def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
-    """List the input files, if tasks must know them, and set the numbers of tasks."""
+    """List the input files if tasks need the list, and choose the numbers of tasks."""
     if asked.tagged:
         old, new = sizes.listed(asked.options.against), sizes.listed(asked.inputs)
         asked.listed = new
@@ -202,7 +202,7 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
 
 
 class Commands(NamedTuple):
-    """The jobs of a run, in order, by name; the folders of answers, each with its job.
+    """The jobs of a run by name, in order, and the folders of answers with the job of each.
 
     between: the folder for data between jobs; "" if there is one job.
     """
@@ -261,7 +261,7 @@ def planned(asked: jobs.Submission) -> Commands:
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
-    """Run the jobs; only OUTPUT is left at the end, and nothing after a failure."""
+    """Run the jobs; leave OUTPUT and nothing else, or nothing after a failure."""
     settings = token_counting.first_settings(asked.options)
     counters = Counters("job")
     counters.promise = settings.scheme.promise

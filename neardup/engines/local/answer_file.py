@@ -43,7 +43,7 @@ class Answer(NamedTuple):
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
-        """Open the one answer, or in the folder that of an input, compressed as its name says."""
+        """Open the answer, or in a folder that of one input; compressed as its name says."""
         base = os.path.basename(name)
         target = os.path.join(self.folder, base) if base else STDOUT
         with (
@@ -59,7 +59,7 @@ class Answer(NamedTuple):
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
-    """Raise UsageError for a -o and --removed that cannot be."""
+    """Raise UsageError for values of -o and --removed that cannot work."""
     name = args.answer
     if args.removed == STDOUT_NAME:
         raise UsageError("--removed -: the kept lines go to standard output; name a file")
@@ -97,7 +97,7 @@ def is_folder(name: str) -> bool:
 
 @contextmanager
 def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> Iterator[Answer]:
-    """Open the answer for some files at the name that -o gives; UsageError where it cannot be."""
+    """Open the answer that -o names; UsageError if it cannot be written."""
     if name is None or name == STDOUT_NAME:
         yield Answer()
     elif is_folder(name):
@@ -122,7 +122,7 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
 
 
 def _check_own(name: str, inputs: Sequence[str]) -> str:
-    """Raise UsageError where the run's own file cannot be written; else its name in messages."""
+    """Raise UsageError if the run's own file cannot be written; return its name for messages."""
     own, option = manifest.run_file_name(name), f"-o {name}: the run's own file"
     atomic_write.check_new(option, own, inputs)
     manifest.check_run_file(own)
@@ -133,7 +133,7 @@ def _check_own(name: str, inputs: Sequence[str]) -> str:
 def answer_folder(
     name: str, files: Sequence[str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield a folder for a file for each of these, and the run's own file.
+    """Yield a folder for the answers of several files, and the run's own file.
 
     All of them are moved to folder `name` when they are whole.
     """

@@ -54,7 +54,8 @@ Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
 def record_sketches(batch: Batch) -> np.ndarray:
-    """Return sizes, with a bit above for old records, and bitmaps: uint64 (n, 2)."""
+    """Return the size of each set, with a bit above for old records, and its bitmap: uint64 (n,
+    2)."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
@@ -69,7 +70,7 @@ class Known(NamedTuple):
 
 
 class RecordSketches:
-    """The sketches of all records, from N mappers' files: record i is row i // N of file i % N.
+    """The sketches of all records in N files; record i is row i // N of file i % N.
 
     `more` are rows that count as further files.  `against`: two old records are not a pair;
     `between`: nor are two new ones.
@@ -92,7 +93,7 @@ class RecordSketches:
         self.rows += more
 
     def of(self, records: np.ndarray) -> Known:
-        """Return what is known of these records (uint64)."""
+        """Return the sketches of records, given by number (uint64)."""
         mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
         found = np.empty((len(records), 2), dtype=np.uint64)
         for number, rows in enumerate(self.rows):
@@ -110,7 +111,7 @@ def prune(
     known: RecordSketches,
     measure: Measure,
 ) -> None:
-    """Keep those postings of one partition, a file for each mapper, where a pair may be found.
+    """Keep the postings of a partition at which a record may be in a pair.
 
     They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
     as uint64 (key, record, group) in the same order.
@@ -135,7 +136,7 @@ def prune(
 
 
 def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list[Path]) -> None:
-    """Keep all postings of a hot key."""
+    """Keep all postings of a key with too many records for memory."""
     group = np.zeros(1, np.uint64)
     for source in sources:
         for rows in keys.pieces(source):
@@ -149,9 +150,9 @@ def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list
 def pruned(
     postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which postings of some keys (uint64 (n, 2)) are kept (int64), by key; and these.
+    """Return the indices (int64) of postings to keep, by key, and those postings (uint64 (n, 2)).
 
-    The latter are uint64 (key, record, group).
+    A row is uint64 (key, record, group).
     """
     place = np.argsort(postings[:, 0])
     new = ragged.first_of_run(postings[place, 0])
@@ -169,7 +170,7 @@ def pruned(
 def _with_partner(
     postings: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return True for those of postings[place], by key, whose bucket has a possible partner.
+    """Mark the postings, sorted by key, whose bucket has a possible partner (bool).
 
     In large buckets it is True for all, unless collections rule out all pairs: the reducer's window
     serves them better.
@@ -192,7 +193,7 @@ def _with_partner(
 
 
 def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) -> bool:
-    """Return whether collections leave any pair among postings[place]."""
+    """Return whether --against and --between allow a pair among some postings."""
     kinds: set[bool] = set()  # of records: old or new
     for low in range(0, len(place), POSTINGS_LOOKED_AT):
         records = postings[place[low : low + POSTINGS_LOOKED_AT], 1]
@@ -203,7 +204,7 @@ def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) ->
 def _may_match(
     records: np.ndarray, members: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return True for records of some buckets, end to end, that have a possible partner."""
+    """Mark the records that have a possible partner in their bucket; buckets lie end to end."""
     old, sizes, maps = known.of(records)
     later = ragged.later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)
@@ -219,7 +220,7 @@ def _may_match(
 
 
 class SharedKeys:
-    """The postings of one mapper that `prune` kept, read back in order of record."""
+    """The postings of one mapper that `prune` kept, in order of records."""
 
     def __init__(self, files: list[IO[bytes]]):
         self.files = files
@@ -232,7 +233,8 @@ class SharedKeys:
         return sum(file.tell() for file in self.files)
 
     def keys(self, records: np.ndarray) -> Ragged:
-        """Return the keys to send of these records (uint64, ascending over all calls)."""
+        """Return the keys at which records are sent (uint64); records must ascend over all
+        calls."""
         below = int(records[-1]) + 1
         if below > self.until:
             # Some batches at once: there are hundreds of files, each with few rows of a batch.
@@ -245,7 +247,7 @@ class SharedKeys:
         return one_key_a_group(rows, np.append(records, np.uint64(below)))
 
     def _below_until(self, i: int) -> Iterator[np.ndarray]:
-        """Yield the next rows of a file with a record number below `until`."""
+        """Yield the next rows of a file whose record number is below `until`."""
         while True:
             held = self.held[i]
             cut = int(np.searchsorted(held[:, 1], np.uint64(self.until)))
@@ -268,7 +270,7 @@ def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
 
 
 def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
-    """Return the keys that new records have in these files of postings (uint64, ascending)."""
+    """Return the distinct keys of new records in files of postings (uint64, ascending)."""
     found = np.empty(0, dtype=np.uint64)
     for source in sources:
         for piece in external_group.pieces_of(source):
@@ -281,7 +283,7 @@ def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
 def found_postings(
     segment: Segment, keys: np.ndarray, number: int, of: int
 ) -> Iterator[np.ndarray]:
-    """Yield the postings of a segment with these keys, in pieces in order of records."""
+    """Yield the postings of a segment at given keys, in pieces, in order of records."""
     held: list[np.ndarray] = []
     for found, records in segment.find(keys):
         numbers = records.astype(np.uint64) * np.uint64(of) + np.uint64(number)
@@ -301,7 +303,7 @@ def _by_record(pieces: list[np.ndarray]) -> np.ndarray:
 def segment_records(
     segment: Segment, shared: SharedKeys, number: int, of: int, turn: int, turns: int
 ) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records of a segment that the pruning kept, and their keys; every Nth share."""
+    """Yield a share of the segment's records that pruning kept, and their keys."""
     for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
         high = min(low + RECORDS_AT_ONCE, len(segment))
         records = np.arange(low, high, dtype=np.uint64) * np.uint64(of) + np.uint64(number)

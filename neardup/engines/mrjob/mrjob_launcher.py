@@ -86,7 +86,7 @@ class Launcher:
         shipping.check_version(how.ship_numpy)
 
     def names(self, elsewhere: bool) -> list[str]:
-        """Return the files on the cluster, or those on this machine."""
+        """Return the input files on the cluster, or those on this machine."""
         names = [name for some in self.given for name in some]
         return [name for name in names if self.typed.elsewhere(name) == elsewhere]
 
@@ -109,7 +109,7 @@ class Launcher:
         return counters.counts
 
     def files_there(self) -> list[sizes.File]:
-        """Return all files with their sizes."""
+        """Return all input files with their sizes."""
         here = [sizes.File(name, os.path.getsize(name)) for name in self.names(elsewhere=False)]
         with self.typed.make_runner() as runner:
             return [*here, *sizes.listed(self.names(elsewhere=True), runner.get_hadoop_bin())]
@@ -161,7 +161,7 @@ class Launcher:
         return counts
 
     def another(self, flags: list[str]) -> NearDuplicates:
-        """Make a job on the same input."""
+        """Make a further job with the same input."""
         job = NearDuplicates([*flags, *self.typed._cl_args])
         job.options.local_tmp_dir = self.how.local_tmp_dir
         job.kept = self.typed.kept
@@ -171,7 +171,7 @@ class Launcher:
         return job
 
     def run_one(self, job: NearDuplicates, name: str = STANDARD_OUTPUT) -> None:
-        """Run a job whose output goes to `name`; StageError with the message of a task."""
+        """Run a job; StageError with the message of the task that failed."""
         with job.make_runner() as runner:
             self.runners.append(runner)
             if self.on_cluster:
@@ -190,7 +190,7 @@ class Launcher:
                 write_to(job.stdout, runner.cat_output(), name)
 
     def seen(self, runner: Any, name: str) -> list[str]:
-        """Return the names in tasks of a file, or of those that match a pattern."""
+        """Return the names under which tasks see a file, or the files that a pattern matches."""
         if self.typed.elsewhere(name):
             return sorted(runner.fs.ls(name))
         return [runner._upload_mgr.add(name) if self.on_cluster else name]
@@ -208,7 +208,7 @@ class Launcher:
 
 
 def adapt_local_runners() -> None:
-    """Decompress files in blocks, and end tasks with their workers.
+    """Make mrjob's local runners decompress files in blocks, and end tasks with their workers.
 
     mrjob itself reads only the first part of a compressed file, truncates a damaged one silently,
     and takes any amount of memory.  Its local runner ends workers by SIGTERM; a worker that exits
@@ -244,7 +244,7 @@ def message_of_a_task(folder: str) -> str:
 
 
 def fit(runner: Any, settings: Settings, files: list[sizes.File]) -> None:
-    """Set the properties of a HadoopJobRunner that neither -D nor mrjob.conf sets."""
+    """Set the properties of a Hadoop job that neither -D nor mrjob.conf sets."""
     compat: Any = importlib.import_module("mrjob.compat")
     given = runner._opts["jobconf"]
     lines = sizes.line_bytes(files, settings)
@@ -263,7 +263,7 @@ def fit(runner: Any, settings: Settings, files: list[sizes.File]) -> None:
 
 @contextmanager
 def ending_its_job(runner: Any) -> Iterator[None]:
-    """Kill the job on the cluster if the block fails; mrjob would let it go on."""
+    """Kill the job on the cluster if the block fails."""
     job = watching.Job([], runner.get_hadoop_bin())
 
     class Hear(logging.Handler):

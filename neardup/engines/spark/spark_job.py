@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def answer(spark: SparkSession, args: argparse.Namespace) -> None:
-    """Write OUTPUT, and the summary to stderr; StageError if the input cannot be read."""
+    """Write OUTPUT, and the summary to stderr; StageError for an unreadable input."""
     options = with_input(Options.of(args))
     counts = None
     if options.counts is not None:
@@ -71,7 +71,7 @@ def _carry_out(
     settings: Settings,
     counts: TokenCounts | None,
 ) -> list[dict[str, Any]]:
-    """Write OUTPUT, whole or not at all, and return the reports of all tasks."""
+    """Write OUTPUT atomically, and return the reports of all tasks."""
     system, output = spark_lines.file_system(spark, args.output_folder)
     if system.exists(output):
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
@@ -106,7 +106,7 @@ def _carry_out(
 
 
 def _nothing(settings: Settings) -> dict[str, Any]:
-    """Return the counts of the stages for no input, so that a summary has every line."""
+    """Return zero counts of all stages, so that a summary has every line."""
     counters = Counters("mapper")
     list(pairs.map_records([], settings, counters))
     list(pairs.reduce_buckets([], settings, counters))
