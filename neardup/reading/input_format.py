@@ -53,7 +53,8 @@ class InputFormat(NamedTuple):
         """Read the options; without `input_` the kind is inferred from the names of files."""
         if input_ not in (None, *INPUTS):
             raise UsageError(f"--input: {not_one_of(input_, INPUTS)}")
-        check_names(input_, names)
+        if names:
+            check_names(input_, names)
         kinds = {kind_by_name(name) or DEFAULT_INPUT for name in names} or {DEFAULT_INPUT}
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
         if "parquet" in (kind, *kinds):
@@ -89,11 +90,6 @@ class InputFormat(NamedTuple):
     def has_header(self) -> bool:
         """Return whether the first row of a CSV or TSV names the columns."""
         return self.fields is not None and not self.fields.numbered
-
-    @property
-    def of_runs(self) -> bool:
-        """Return whether shingles are runs of words or characters; a short text has one."""
-        return self.shingle is not None and self.shingle.unit != "spot"
 
     def is_of_lines(self, name: str) -> bool:
         """Return whether a file is read as lines, rather than as rows of a table."""

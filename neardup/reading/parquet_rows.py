@@ -290,23 +290,17 @@ def kept_parquet(
                 first += batch.num_rows
                 done += batch.num_rows
                 passed(total * done // max(rows, 1))
-                held += _filtered(batch, stays)
+                try:
+                    held.append(batch.filter(arrow.array(stays, arrow.bool_())))
+                except arrow.ArrowNotImplementedError:  # of some types, such as string_view
+                    ends = np.flatnonzero(np.diff([False, *stays, False])).tolist()
+                    held += [batch.slice(a, b - a) for a, b in zip(ends[::2], ends[1::2])]
                 size += _bytes(batch) * sum(stays) // max(len(stays), 1)
                 if size > WRITTEN_BYTES:
                     writer.write_table(arrow.Table.from_batches(held, schema))
                     held, size = [], 0
             if held:
                 writer.write_table(arrow.Table.from_batches(held, schema))
-
-
-def _filtered(batch: Any, stays: list[bool]) -> list[Any]:
-    """Return the kept rows; in slices for types that pyarrow cannot filter (string_view)."""
-    arrow = importlib.import_module("pyarrow")
-    try:
-        return [batch.filter(arrow.array(stays, arrow.bool_()))]
-    except arrow.ArrowNotImplementedError:
-        ends = np.flatnonzero(np.diff([False, *stays, False])).tolist()
-        return [batch.slice(low, high - low) for low, high in zip(ends[::2], ends[1::2])]
 
 
 def _codec(file: Any) -> str:
