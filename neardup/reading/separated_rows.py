@@ -25,9 +25,8 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.reading import blocks
 from neardup.reading import input_check as flaws
-from neardup.reading.blocks import BLOCK_BYTES, LINE_END, Piece, Start
+from neardup.reading.blocks import BLOCK_BYTES, LINE_END, WHOLE_FILE, Piece, Start, whole_lines
 from neardup.reading.compressed import MAGIC_BYTES, opened, position, refuse_no_lines
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
@@ -168,13 +167,13 @@ def opened_table(
     stream: IO[bytes],
     name: str,
     max_line: int,
-    start: Start = blocks.WHOLE_FILE,
+    start: Start = WHOLE_FILE,
 ) -> Table:
     """Open a table; StageError if its header cannot be read."""
     if kind == "csv":
         found = (TableRows(*some) for some in whole_rows(stream, name, max_line))
     else:
-        lines = blocks.whole_lines(stream, max_line, start)
+        lines = whole_lines(stream, max_line, start)
         found = (TableRows(n, data, flaws.LINE_TOO_LONG if cut else "") for n, data, cut in lines)
     if not has_header:
         return Table(b"", found)

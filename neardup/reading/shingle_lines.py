@@ -159,7 +159,11 @@ def split(block: bytes) -> ShingleLines:
     opens = blank[:-1] & (apart | ~blank[1:])  # a token, between this mark and the next
     closes = blank[1:] & (apart | ~blank[:-1])
     opening, closing = np.flatnonzero(opens), np.flatnonzero(closes)
-    last = np.searchsorted(closing, _line_ends(marks, kinds))  # tokens up to the end of each line
+    ends = kinds == ord("\n")
+    if b"\r" in block:  # a CR ends a line, unless an LF follows at once
+        ends |= kinds == ord("\r")
+        ends[:-1] &= (kinds[:-1] == ord("\n")) | (kinds[1:] != ord("\n")) | apart
+    last = np.searchsorted(closing, np.flatnonzero(ends)[1:])  # tokens up to the end of each line
     first = np.append(0, last[:-1])
     numbers = np.flatnonzero(first < last)  # of lines that are not blank
     first, last = first[numbers], last[numbers]
@@ -178,16 +182,6 @@ def split(block: bytes) -> ShingleLines:
         heads,
         tails,
     )
-
-
-def _line_ends(marks: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-    """Mark the bytes that end a line (LF, CR LF or CR)."""
-    ends = kinds == ord("\n")
-    if (returns := np.flatnonzero(kinds == ord("\r"))).size:
-        after = np.minimum(returns + 1, len(kinds) - 1)
-        paired = (kinds[after] == ord("\n")) & (marks[after] == marks[returns] + 1)
-        ends[returns[~paired]] = True
-    return np.flatnonzero(ends)[1:]
 
 
 def sorted_out(
