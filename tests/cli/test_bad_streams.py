@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from neardup.reading.blocks import TASK_FILE
+from tests.support.cases import some
 from tests.support.engines import (
     COUNT_TOKENS,
     DECIDE,
@@ -48,7 +49,8 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[str
     }
 
 
-SCRIPTS = pytest.mark.parametrize("name", ["mapper", "reducer", "dedup", "run_local", "inline"])
+NAMES = ["mapper", "reducer", "dedup", "run_local", "inline"]
+SCRIPTS = some("name", NAMES, "mapper", "reducer", "run_local")
 
 
 @needs_full

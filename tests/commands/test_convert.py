@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.corpus_in_forms import CORPUS, FLAGS, TEXT, forms, made
+from tests.support.cases import some
+from tests.support.corpus_in_forms import CORPUS, FLAGS, FORMS, TEXT, made
 from tests.support.engines import (
     INLINE,
     NEARDUP,
@@ -36,7 +37,7 @@ def converted(path: Path, tmp: Path, *flags: str) -> Path:
     return out
 
 
-@forms
+@some("name", list(FORMS), "a.ndjson.gz", "b.csv", "a.tsv", "a.parquet")
 def test_a_converted_file_is_the_same(name: str, pairs: bytes, tmp_path: Path) -> None:
     path = converted(made(name, tmp_path), tmp_path)
     data = path.read_bytes()

@@ -254,6 +254,13 @@ def test_a_chain_is_cut_by_the_rule_of_pairs_and_goes_by_that_of_clusters(dense)
     assert (result.lines, result.counts[CHAINED_AWAY]) == ([b, third + b"\tc\ta\t-\n"], 1)
 
 
+def test_two_near_copies_alone_in_a_bucket_that_is_too_large_for_memory():
+    """The smallest tree of a bucket on disk."""
+    lines = named([frozenset(range(40)), frozenset(range(1, 40)), frozenset(range(90, 130))])
+    found = reasons(lines, decide(lines, flags_of("0.9"), Sizes(bucket_bytes=60)))
+    assert found == {lines[1].id: (lines[0].id, "0.975000")}
+
+
 def test_of_equal_reasons_the_first_record_is_named():
     """Whatever order its edges come in: on Hadoop they are in order of the later record alone."""
     sets = (range(1, 13), range(7, 19), range(4, 16))

@@ -133,17 +133,17 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 # Every engine has two cases in `make test`, and every case run_local.sh with two jobs and an engine
-# without; mrjob local, whose tasks take a second each to start, has one: several files, a count
-# before, an id with two sets.  The answer file itself is for `test_as_processes`.
+# without; mrjob local, whose tasks take a second each to start, has one: several files, and an id
+# with two sets.  The answer file itself is for `test_as_processes`.
 FAST = {
     "links": ["pipe", "run_local 2", "run_local 3"],
     "low threshold": ["split pipe", "run_local 2"],
     "text": ["two rounds", "run_local 2", "mrjob inline"],
     # An id that comes with two sets needs the second reduce.
-    "odd files": ["pipe+dedup", "run_local 1", "run_local 2"],
+    "odd files": ["pipe+dedup", "run_local 1", "run_local 2", "mrjob local"],
     "stdin": ["pipe+dedup", "run_local 2", "mrjob inline"],
     "prefix": ["pipe", "split pipe", "two rounds", "counted pipe", "run_local 1", "run_local 2"],
-    "prefix, odd files": ["counted pipe", "run_local 3", "mrjob local"],
+    "prefix, odd files": ["counted pipe", "run_local 3"],
     "prefix, stdin": ["run_local 2"],
 }
 SLOW = {
@@ -153,7 +153,7 @@ SLOW = {
     "odd files": ["split pipe", "run_local 3"],
     "stdin": ["run_local 3"],
     "prefix": ["run_local 3", "mrjob inline"],
-    "prefix, odd files": ["pipe+dedup", "run_local 2"],
+    "prefix, odd files": ["pipe+dedup", "run_local 2", "mrjob local"],
     "prefix, stdin": ["mrjob inline"],
 }
 

@@ -208,12 +208,12 @@ def test_the_command_for_pairs_of_two_collections(tmp_path: Path) -> None:
     [
         (0.001, "", 2, 1),
         (0.726, "", 9, 8),  # a million videos
-        (0.726, "--memory=8192", 3, 8),
-        (0.726, "--max-bands=5", 3, 3),
+        pytest.param(0.726, "--memory=8192", 3, 8, marks=pytest.mark.slow),
+        pytest.param(0.726, "--max-bands=5", 3, 3, marks=pytest.mark.slow),
         (0.1, "--input=text", 8, 6),
         (726, "--rounds=1", 8980, 1952),
-        (726, "", 1796, 873),
-        (726, "--reducers=40", 1796, 40),
+        pytest.param(726, "", 1796, 873, marks=pytest.mark.slow),
+        pytest.param(726, "--reducers=40", 1796, 40, marks=pytest.mark.slow),
     ],
 )
 def test_tasks_by_the_size_of_the_input(

@@ -18,6 +18,7 @@ from neardup.joins.filters import Ordered, indexing_prefix, overlap_needed, prob
 from neardup.joins.merge_opt import doubling_search
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Threshold
+from tests.support.cases import crossed
 from tests.support.drawn import TOP, shingle_sets
 
 PPJOIN_PLUS = sys.modules["neardup.joins.prefix_joins"]  # in the package, this name is the function
@@ -70,9 +71,9 @@ UNIVERSES = {
 
 @every_join
 @every_threshold
-@pytest.mark.parametrize("universe", UNIVERSES)
-@pytest.mark.parametrize(("seed", "largest"), [(1, 3), (2, 12), (3, 15)])
-def test_the_pairs_are_those_of_the_nested_loop(name, t, universe, seed, largest):
+@crossed(universe=list(UNIVERSES), drawn=[(1, 3), (2, 12), (3, 15)])
+def test_the_pairs_are_those_of_the_nested_loop(name, t, universe, drawn):
+    seed, largest = drawn
     sets = families(seed, UNIVERSES[universe], largest)
     assert join(name, sets, t) == oracle(sets, t)
 

@@ -17,6 +17,7 @@ from neardup.joins.merge_opt import SUMS
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import Threshold
 from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
+from tests.support.cases import crossed
 from tests.support.drawn import TOP
 
 MOST = 10**12
@@ -99,13 +100,11 @@ def families(seed: int, universe: int, largest: int, heaviest: int) -> list[Row]
 
 @every_join
 @every_measure
-@pytest.mark.parametrize("t", ["0.1", "1/2", "0.8", "0.95", "1"])
-@pytest.mark.parametrize(
-    ("universe", "largest", "heaviest"), [(10, 4, 3), (40, 25, 300), (2000, 12, MOST)]
-)
+@crossed(t=["0.1", "1/2", "0.8", "0.95", "1"], drawn=[(10, 4, 3), (40, 25, 300), (2000, 12, MOST)])
 def test_the_pairs_are_those_of_the_definition(
-    name: str, measure: str, t: str, universe: int, largest: int, heaviest: int
+    name: str, measure: str, t: str, drawn: tuple[int, int, int]
 ) -> None:
+    universe, largest, heaviest = drawn
     rows = families(largest, universe, largest, heaviest)
     pairs = join(name, rows, measure, t)
     assert pairs == expected(rows, measure, t)
