@@ -143,7 +143,7 @@ def integral(
 
 def _by_gauss(f: Callable[[float], float], low: float, high: float) -> float:
     middle, half = (low + high) / 2, (high - low) / 2
-    return half * sum(weight * f(middle + half * x) for x, weight in zip(POINTS, WEIGHTS))
+    return half * float(sum(w * f(middle + half * x) for x, w in zip(POINTS, WEIGHTS)))
 
 
 def shown_area(area: float) -> str:

@@ -251,7 +251,7 @@ class _Run:
     @property
     def _positions(self) -> np.ndarray:
         """The positions of n records."""
-        return (self.places - np.uint64(NEW)).astype(np.int64)
+        return np.asarray(self.places - np.uint64(NEW), dtype=np.int64)
 
 
 def _counters() -> Counters:
