@@ -32,9 +32,7 @@ class DenseClusters:
     """The positions of the lines of kept members, and of removed ones with copies, by cluster."""
 
     def __init__(self, edges: EdgeFile, measure: Measure, counters: Counters):
-        self.edges = edges
-        self.measure = measure
-        self.counters = counters
+        self.edges, self.measure, self.counters = edges, measure, counters
         self._kept: dict[bytes, array[int]] = defaultdict(partial(array, "q"))
         self._removed: dict[bytes, array[int]] = defaultdict(partial(array, "q"))
 
@@ -133,11 +131,12 @@ def decided(
     del rule, dense  # the sizes of components need the memory
     if not known_first:
         # One of each cluster, and all old records, would be kept; an old one is a cluster's root.
-        chained = edges.count - edges.old - components.count_from(edges.old) - count
+        chained = edges.count - edges.old - count
+        chained -= int(np.count_nonzero(components.sizes()[edges.old :]))
     counters.add(summary.REMOVED, count)
     counters.add(summary.CHAINED_AWAY if known_first else summary.CHAINED, chained)
     if not collections:  # else edges between old records are not known
-        counters.add(summary.LARGEST, components.largest())
+        counters.add(summary.LARGEST, int(components.sizes().max(initial=0)))
 
 
 def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes]]:
@@ -151,9 +150,10 @@ def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes
         first[component[new]] = heads.positions[new]
         names = map(edges.record_at, first[component].tolist())
         yield from zip(names, heads.records)
+    sizes = components.sizes()
     counters.add(summary.IN_CLUSTERS, edges.count)
-    counters.add(summary.CLUSTERS, components.count_from(0))
-    counters.add(summary.LARGEST, components.largest())
+    counters.add(summary.CLUSTERS, int(np.count_nonzero(sizes)))
+    counters.add(summary.LARGEST, int(sizes.max(initial=0)))
 
 
 def _count_own_ids(tag: Tag, heads: Heads, opened: dict[int, Head], counters: Counters) -> None:

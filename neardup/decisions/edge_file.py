@@ -92,7 +92,7 @@ class Heads(NamedTuple):
 
 
 class EdgeFile:
-    """Edge lines, read in order of records or from a position; `count` records begin a line."""
+    """Edge lines, read in order of records or from a position; `count` records, `old` old ones."""
 
     def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
         """Write `blocks` of whole lines to an empty file, which stays open while this is used.
@@ -121,21 +121,14 @@ class EdgeFile:
         self.file.flush()
         self.places = np.frombuffer(places, np.uint64) if places else np.empty(0, np.uint64)
         self.places.sort()
+        self.count = len(self.places)
+        self.old = int(np.searchsorted(self.places, np.uint64(NEW)))  # these have the first numbers
         if (self.places[1:] == self.places[:-1]).any():
             raise StageError(
                 "two records have the same place in the input: --keep differs from that of "
                 "mapper.py, or several mappers have read standard input, each from line 1; name "
                 "the files to one mapper.py"
             )
-
-    @property
-    def count(self) -> int:
-        return len(self.places)
-
-    @property
-    def old(self) -> int:
-        """The number of old records, which have the first numbers."""
-        return int(np.searchsorted(self.places, np.uint64(NEW)))
 
     def batches(self) -> Iterator[Heads]:
         """Yield all records in order, some at a time."""

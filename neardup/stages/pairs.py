@@ -160,7 +160,7 @@ def join_buckets(
     join = settings.join(counters)
     for name in ("keyed lines", join.pairs.compared, join.pairs.found):
         counters.add(name, 0)
-    join.owner_key.way = way
+    join.way = way
     for work in works:
         yield from join(work)
 
