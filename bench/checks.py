@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from bench.contestants import OURS
 from bench.measure import DONE
@@ -21,7 +22,7 @@ MOST_SHUFFLED = {"data/videos.txt": 1.0, "W1 20k": 1.0, "W1 sparse 20k": 0.4}
 ONE_MISSED_OF = 1000
 
 
-def problems(results: dict) -> list[str]:
+def problems(results: dict[str, Any]) -> list[str]:
     """In words; none is good."""
     found = [problem for run in results["runs"] for problem in problems_of_run(run)]
     for workload in results["workloads"]:
@@ -30,7 +31,7 @@ def problems(results: dict) -> list[str]:
     return found
 
 
-def problems_of_run(run: dict) -> Iterator[str]:
+def problems_of_run(run: dict[str, Any]) -> Iterator[str]:
     where = f"{run['workload']}: {run['contestant']}"
     if run["status"] != DONE:
         yield f"{where}: {run['status']}: {run['said']}"
@@ -49,7 +50,7 @@ def problems_of_run(run: dict) -> Iterator[str]:
             yield f"{where}: {missed} of {run['true']} pairs are missing"
 
 
-def problems_of_workload(workload: dict, runs: list[dict]) -> Iterator[str]:
+def problems_of_workload(workload: dict[str, Any], runs: list[dict[str, Any]]) -> Iterator[str]:
     name = workload["name"]
     digests = {run["digest"] for run in runs if run["prints"] == "pairs" and run["status"] == DONE}
     if len(digests) > 1:

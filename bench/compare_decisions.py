@@ -79,7 +79,7 @@ def pairs_of(workload: Workload) -> Pairs:
 
 
 def row_of_ours(workload: Workload, rule: str, ids: set[bytes], pairs: Pairs) -> str:
-    command = ["./run_local.sh", "--output", "removed", "--rule", rule, workload.file]
+    command = ["./run_local.sh", "-v", "--output", "removed", "--rule", rule, workload.file]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, check=True, stdin=subprocess.DEVNULL
     )

@@ -21,7 +21,7 @@ import sys
 from itertools import islice
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench.contestants import CONTESTANTS, OURS, cores, missing
 from bench.measure import DONE, Run, measured_apart
@@ -126,10 +126,10 @@ def row(program: Program, true: set[tuple[bytes, bytes]], ids: set[bytes], round
         return f"{program.name} | {made} | {size} | {failed[0].status}: {failed[0].said} | | | | "
     answer = ANSWER.read_bytes()
     remove_index()
-    wanted: set = true
+    wanted: set[Any] = true
     if program.flags:
         wanted = ids & {id_ for pair in true for id_ in pair}
-        found: set = set(answer.split())
+        found: set[Any] = set(answer.split())
     else:
         found = pairs_in(answer)
     right = len(found & wanted)

@@ -15,6 +15,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def package_words(records: int) -> Ragged:
     return batch.sets.take(np.arange(min(records, len(batch.ids))))
 
 
-def timed(call: Callable, rounds: int) -> tuple:
+def timed(call: Callable[[], Any], rounds: int) -> tuple[float, Any]:
     """(median seconds, the last result)."""
     seconds = []
     for _ in range(rounds):

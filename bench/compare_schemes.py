@@ -71,7 +71,7 @@ def cells(workload: Workload, scheme: str, rounds: int) -> list[str]:
 
 
 def run(workload: Workload, scheme: str) -> Run:
-    command = [str(ROOT / "run_local.sh"), "--scheme", *scheme.split(), str(workload.path)]
+    command = [str(ROOT / "run_local.sh"), "-v", "--scheme", *scheme.split(), str(workload.path)]
     started = time.monotonic()
     done = subprocess.run(command, capture_output=True, check=True, stdin=subprocess.DEVNULL)
     seconds = time.monotonic() - started

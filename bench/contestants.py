@@ -47,12 +47,12 @@ class Contestant(NamedTuple):
 
 
 def run_local(workload: Workload, _: str) -> list[str]:
-    return ["./run_local.sh", *workload.options, workload.file]
+    return ["./run_local.sh", "-v", *workload.options, workload.file]
 
 
 def asked_for(*options: str) -> Command:
     def command(workload: Workload, _: str) -> list[str]:
-        return ["./run_local.sh", *options, workload.file]
+        return ["./run_local.sh", "-v", *options, workload.file]
 
     return command
 
@@ -71,7 +71,7 @@ def floor(workload: Workload, _: str) -> list[str]:
 
 def pipe(workload: Workload, _: str) -> list[str]:
     options = join(workload.options)
-    mapper, reducer = f"./mapper.py {options}", f"./reducer.py {options}"
+    mapper, reducer = f"./mapper.py -v {options}", f"./reducer.py {options}"
     return shell(f"cat {quote(workload.file)} | {mapper} | LC_ALL=C sort | {reducer}")
 
 

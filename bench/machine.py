@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from bench.contestants import cores
 from bench.workloads import ROOT
@@ -16,7 +17,7 @@ PEERS += ["datatrove", "text-dedup", "pyspark", "duckdb", "polars", "sketchsort"
 PEERS += ["numpy", "mrjob"]
 
 
-def machine() -> dict:
+def machine() -> dict[str, Any]:
     processor = re.search(r"^model name\s*: (.*)$", text("/proc/cpuinfo"), re.MULTILINE)
     system = re.search(r'^PRETTY_NAME="?([^"\n]*)', text("/etc/os-release"), re.MULTILINE)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -38,7 +38,7 @@ DONE, TIME_LIMIT, NOT_STARTED = "done", "time limit", "did not start"
 ENDING = (signal.SIGINT, signal.SIGTERM)
 GRACE = 3.0  # seconds from SIGTERM, at which a program tidies up, to SIGKILL
 LONGEST_SAID = 300
-SHUFFLED = re.compile(r"^bytes shuffled\s+([\d,]+)$", re.MULTILINE)
+SHUFFLED = re.compile(r"^\s*bytes shuffled[\s=]+([\d,]+)$", re.MULTILINE)
 
 
 class Run(NamedTuple):

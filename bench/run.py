@@ -24,6 +24,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from bench.answer_quality import quality
 from bench.checks import problems
@@ -119,7 +120,7 @@ def chosen(name: str, parts: list[str]) -> bool:
 
 
 def made(
-    all_workloads: tuple[Workload, ...], names: list[str], results: dict
+    all_workloads: tuple[Workload, ...], names: list[str], results: dict[str, Any]
 ) -> Iterator[Workload]:
     """The chosen workloads, made; those that cannot be are told, and skipped.
 
@@ -138,7 +139,7 @@ def made(
         yield workload
 
 
-def described(workload: Workload) -> dict:
+def described(workload: Workload) -> dict[str, Any]:
     return {
         "name": workload.name,
         "kind": workload.kind,
@@ -149,14 +150,14 @@ def described(workload: Workload) -> dict:
     }
 
 
-def described_contestant(one: Contestant) -> dict:
+def described_contestant(one: Contestant) -> dict[str, Any]:
     """`peer`: not one of ours."""
     names = {"name": one.name, "tool": one.tool, "banding": one.banding}
     return {**names, "prints": one.prints, "peer": bool(one.module)}
 
 
 def turns(
-    rounds: int, workloads: list[Workload], contestants: list[Contestant], results: dict
+    rounds: int, workloads: list[Workload], contestants: list[Contestant], results: dict[str, Any]
 ) -> Iterator[tuple[Workload, Contestant, int]]:
     """What to run next, for as long as it is worth it; looks at the runs so far."""
     for number in range(1, rounds + 1):
@@ -168,7 +169,7 @@ def turns(
                     yield workload, contestant, number
 
 
-def enough(runs: list[dict], workload: str, contestant: str) -> bool:
+def enough(runs: list[dict[str, Any]], workload: str, contestant: str) -> bool:
     """Is there a run that was slow or failed?
 
     >>> enough([{"workload": "W", "contestant": "C", "seconds": 21, "status": "done"}], "W", "C")
@@ -181,7 +182,9 @@ def enough(runs: list[dict], workload: str, contestant: str) -> bool:
     )
 
 
-def one_run(workload: Workload, contestant: Contestant, python: str, limit: float) -> dict:
+def one_run(
+    workload: Workload, contestant: Contestant, python: str, limit: float
+) -> dict[str, Any]:
     """Run it, look at its answer, and say on stderr how it went."""
     print(f"{workload.name:16} {contestant.name:32}", end=" ", file=sys.stderr, flush=True)
     output = answer_of(workload, contestant)
@@ -190,7 +193,7 @@ def one_run(workload: Workload, contestant: Contestant, python: str, limit: floa
     prints = contestant.prints
     if workload.links and prints == "pairs":
         prints = "links"
-    good: dict = {"prints": prints}
+    good: dict[str, Any] = {"prints": prints}
     if run.status == DONE:
         truth = workload.truth if workload.truth.exists() else None
         good.update(quality(prints, output, truth, workload.kind == "curve")._asdict())
@@ -208,7 +211,7 @@ def answer_of(workload: Workload, contestant: Contestant) -> Path:
     return folder / (re.sub(r"[^\w.]+", "_", f"{workload.name}.{contestant.name}") + ".tsv")
 
 
-def beginning(args: argparse.Namespace, python: str) -> dict:
+def beginning(args: argparse.Namespace, python: str) -> dict[str, Any]:
     """The results, before there is any."""
     return {
         "date": datetime.date.today().isoformat(),
@@ -229,7 +232,7 @@ def without_folder(argument: str) -> str:
     return os.path.basename(argument) if argument.startswith("/") else argument
 
 
-def add_earlier(results: dict, path: Path, again: set[tuple[str, str]]) -> None:
+def add_earlier(results: dict[str, Any], path: Path, again: set[tuple[str, str]]) -> None:
     """Put what an earlier call measured in front, but for these workloads' contestants."""
     if not path.exists():
         return
@@ -247,7 +250,7 @@ def add_earlier(results: dict, path: Path, again: set[tuple[str, str]]) -> None:
     results["skipped"] = list(dict.fromkeys(absent + results["skipped"]))
 
 
-def save(path: Path, results: dict) -> None:
+def save(path: Path, results: dict[str, Any]) -> None:
     """At no time is there half a file."""
     unfinished = path.with_name(path.name + ".unfinished")
     unfinished.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")

@@ -19,7 +19,7 @@ import tempfile
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 from bench.measure import ROOT
 from neardup.engines.local import run
@@ -30,6 +30,7 @@ TOOLS = f"{PACKAGE}sets/"  # of which only the callers say what for
 SHOWN = 14  # files
 DEEPEST = 20  # calls from one of our functions to numpy's; those below are "other"
 Function = tuple[str, int, str]  # file, line, name
+Stats = dict[Function, tuple[Any, ...]]
 
 
 def profiled(folder: str, task: Callable[[], None]) -> None:
@@ -51,7 +52,7 @@ def watch(folder: str) -> None:
     Workers.start = started  # type: ignore[method-assign]
 
 
-def own_times(stats: dict) -> dict[str, float]:
+def own_times(stats: Stats) -> dict[str, float]:
     """File of ours → seconds in it, and in what it calls that is a tool."""
     times: dict[str, float] = defaultdict(float)
 
@@ -95,7 +96,7 @@ def main() -> int:
         profiles = sorted(map(str, Path(folder).iterdir()))
         if code or not profiles:
             return code or 1
-        stats: dict = pstats.Stats(*profiles).stats  # type: ignore[attr-defined]
+        stats: Stats = pstats.Stats(*profiles).stats  # type: ignore[attr-defined]
     print(table(own_times(stats)))
     return 0
 

@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 SOURCE = Path(__file__).resolve().parent
 HOME = SOURCE.parent / ".hadoop"
@@ -38,7 +38,7 @@ PORTS = (
 NODEMANAGERS = ("nodemanager1", "nodemanager2")
 # In the order of their start; they stop in the reverse one, so that tasks end first.
 DAEMONS = ("namenode", "datanode", "historyserver", "resourcemanager", *NODEMANAGERS)
-_children: dict[str, subprocess.Popen] = {}  # the daemons that this very process has started
+_children: dict[str, subprocess.Popen[bytes]] = {}  # the daemons that this very process has started
 
 
 class ClusterError(Exception):
@@ -112,7 +112,7 @@ def healthy() -> bool:
         if not pid(name):
             raise ClusterError(f"{name} has ended; its log is {_log(name)}")
     query = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
-    files: dict = next(iter(ask("namenode_web", query).get("beans", [])), {})
+    files: dict[str, Any] = next(iter(ask("namenode_web", query).get("beans", [])), {})
     running = ask("resourcemanager_web", "/ws/v1/cluster/nodes?states=RUNNING").get("nodes") or {}
     # By name: one that was killed counts as running for some seconds.
     nodes = {
@@ -136,7 +136,7 @@ def wait_until(done: Callable[[], bool], what: str, seconds: float = START_SECON
         time.sleep(0.1)
 
 
-def ask(port: str, path: str) -> dict:
+def ask(port: str, path: str) -> dict[str, Any]:
     """A page of a daemon as JSON; {} while it does not answer."""
     request = urllib.request.Request(
         f"http://localhost:{ports()[port]}{path}", headers={"Accept": "application/json"}
@@ -144,7 +144,8 @@ def ask(port: str, path: str) -> dict:
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(request, timeout=5) as answer:
-            return json.load(answer)
+            page: dict[str, Any] = json.load(answer)
+            return page
     except (OSError, ValueError, http.client.HTTPException):
         return {}
 
@@ -161,7 +162,8 @@ def status() -> bool:
 def ports() -> dict[str, int]:
     """The port of each name in PORTS, since the last start."""
     try:
-        return json.loads((HOME / "conf" / "ports.json").read_text())
+        taken: dict[str, int] = json.loads((HOME / "conf" / "ports.json").read_text())
+        return taken
     except FileNotFoundError:
         return {}
 

@@ -43,5 +43,5 @@ if not TYPE_CHECKING:
 
         return getattr(neardup.library, name)
 
-    def __dir__() -> list[str]:
+    def __dir__() -> "list[str]":  # an older Python gets as far as `require`
         return sorted([*globals(), *__all__])

@@ -38,7 +38,8 @@ def verified(sets: Ragged, pairs: np.ndarray, threshold: Threshold) -> np.ndarra
     pairs, sizes = pairs[fits], sizes[fits]
     small = Ragged(ranks(sets.values), sets.offsets)  # small numbers compare faster
     common = shared(small, *pairs.T).sizes
-    return pairs[threshold.reached(common, sizes.sum(axis=1) - common)]
+    similar: np.ndarray = pairs[threshold.reached(common, sizes.sum(axis=1) - common)]
+    return similar
 
 
 def write_verified(records: Records, pairs: np.ndarray, threshold: Threshold) -> None:

@@ -95,7 +95,8 @@ def ranks(values: np.ndarray) -> np.ndarray:
     if len(values) and values.max() < len(values):  # then a table is faster than sorting
         there = np.zeros(int(values.max()) + 1, np.uint64)
         there[values] = 1
-        return (np.cumsum(there) - there)[values]
+        number: np.ndarray = (np.cumsum(there) - there)[values]
+        return number
     return np.unique(values, return_inverse=True)[1].astype(np.uint64)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bench.contestants import OURS
 from bench.measure import DONE
@@ -36,7 +36,7 @@ class Figures(NamedTuple):
 Table = dict[str, Figures]  # by contestant
 
 
-def figures(results: dict) -> dict[str, Table]:
+def figures(results: dict[str, Any]) -> dict[str, Table]:
     """Of each workload that was run, in the order of the contestants' table."""
     tables: dict[str, Table] = {}
     for workload in results["workloads"]:
@@ -52,7 +52,7 @@ def figures(results: dict) -> dict[str, Table]:
     return tables
 
 
-def summed_up(contestant: dict, runs: list[dict], size: int) -> Figures:
+def summed_up(contestant: dict[str, Any], runs: list[dict[str, Any]], size: int) -> Figures:
     """All runs in one; one that failed stands for all."""
     failed = [run for run in runs if run["status"] != DONE]
     runs = failed or runs
@@ -75,7 +75,7 @@ def summed_up(contestant: dict, runs: list[dict], size: int) -> Figures:
     )
 
 
-def growth(of: dict[str, Table], results: dict) -> dict[str, list[tuple[int, float]]]:
+def growth(of: dict[str, Table], results: dict[str, Any]) -> dict[str, list[tuple[int, float]]]:
     """Contestant → (records, seconds) on W1 of each size, for those with three sizes or more."""
     curves: dict[str, list[tuple[int, float]]] = {}
     for workload in sorted(results["workloads"], key=lambda workload: workload["records"]):
@@ -86,7 +86,7 @@ def growth(of: dict[str, Table], results: dict) -> dict[str, list[tuple[int, flo
     return {name: points for name, points in curves.items() if len(points) >= 3}
 
 
-def curve(results: dict) -> list[tuple[float, int, int]]:
+def curve(results: dict[str, Any]) -> list[tuple[float, int, int]]:
     """(similarity, pairs found, pairs there) of the workload S-curve; empty if it was not run."""
     for run in reversed(results["runs"]):
         if run["contestant"] == OURS and run.get("met"):

@@ -22,7 +22,7 @@ SHARES = (1e-3, 1)
 NONE = 1e-6  # where a share of nothing stands on a logarithmic axis
 
 
-def draw(results: dict, folder: Path) -> dict[str, Path]:
+def draw(results: dict[str, Any], folder: Path) -> dict[str, Path]:
     """Those plots for which there are figures: name → file."""
     try:
         matplotlib = import_module("matplotlib")
@@ -48,7 +48,7 @@ def with_grid(figure: Any) -> Any:
     return axes
 
 
-def of_growth(figure: Any, results: dict) -> bool:
+def of_growth(figure: Any, results: dict[str, Any]) -> bool:
     curves = growth(figures(results), results)
     if not curves:
         return False
@@ -65,7 +65,7 @@ def of_growth(figure: Any, results: dict) -> bool:
     return True
 
 
-def of_recall(figure: Any, results: dict) -> bool:
+def of_recall(figure: Any, results: dict[str, Any]) -> bool:
     """A line for each contestant, the fastest above; left is better everywhere."""
     table = figures(results).get("W1 100k", {})
     shown = [item for item in table.items() if item[1].prints in ("pairs", "flags")]
@@ -97,7 +97,7 @@ def of_recall(figure: Any, results: dict) -> bool:
     return True
 
 
-def mark(axes: Any, x: float, y: int, text: str, dot: dict) -> None:
+def mark(axes: Any, x: float, y: int, text: str, dot: dict[str, Any]) -> None:
     """A point, and its figure to the right of it."""
     axes.plot([x], [y], linestyle="", markersize=5, **dot)
     offset = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
@@ -123,7 +123,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %" if share else "none"
 
 
-def of_curve(figure: Any, results: dict) -> bool:
+def of_curve(figure: Any, results: dict[str, Any]) -> bool:
     points = curve(results)
     axes = with_grid(figure)
     line = [i / 200 for i in range(201)]

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from bench.contestants import OURS
 from bench.measure import TIME_LIMIT
@@ -43,7 +44,7 @@ PLOTS = {
 }
 
 
-def tables(results: dict, plots: Mapping[str, str] = MappingProxyType({})) -> str:
+def tables(results: dict[str, Any], plots: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the whole document; plots: name → path from the document."""
     of = figures(results)
     parts = [OPENING, about(results), "## Targets\n\n" + target_table(of)]
@@ -58,7 +59,7 @@ def tables(results: dict, plots: Mapping[str, str] = MappingProxyType({})) -> st
     return "\n\n".join(filter(None, parts))
 
 
-def about(results: dict) -> str:
+def about(results: dict[str, Any]) -> str:
     machine = results["machine"]
     commands = "; ".join(f"`{command}`" for command in results["command"].splitlines())
     versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
@@ -72,7 +73,7 @@ def about(results: dict) -> str:
     )
 
 
-def title(workload: dict) -> str:
+def title(workload: dict[str, Any]) -> str:
     mebibytes = workload["bytes"] / 2**20
     size = f"{workload['records']:,} records, {mebibytes:,.1f} MiB"
     options = f", `{' '.join(workload['options'])}`" if workload["options"] else ""
@@ -150,7 +151,7 @@ def target_table(of: dict[str, Table]) -> str:
     return markdown(["target", "wanted", "measured", "met"], rows)
 
 
-def growth_table(of: dict[str, Table], results: dict) -> str:
+def growth_table(of: dict[str, Table], results: dict[str, Any]) -> str:
     curves = growth(of, results)
     if not curves:
         return ""
@@ -163,7 +164,7 @@ def growth_table(of: dict[str, Table], results: dict) -> str:
     return "## Time against the number of records\n\n" + markdown(head, rows)
 
 
-def curve_table(results: dict) -> str:
+def curve_table(results: dict[str, Any]) -> str:
     points = curve(results)
     if not points:
         return ""

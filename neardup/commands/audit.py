@@ -61,7 +61,7 @@ class Compared(NamedTuple):
 
 
 class IdSample:
-    """The records of those `size` ids whose hashes are the smallest.
+    """The records of the `size` ids with the smallest hashes: a random sample.
 
     >>> sample = IdSample(size=2, seed=0)
     >>> from neardup.sets.ragged import Ragged
@@ -112,7 +112,7 @@ def main() -> None:
     for name in args.files:
         if not Path(name).is_file():
             raise StageError(f"{name}: must be read twice, and is not a plain file")
-    counters = Counters("audit", progress="records")
+    counters = Counters("audit", progress="records", verbosity=args.verbosity)
     counter = TokenCounter()
     unchanged = Unchanged(args.files)
     for batch in parsed(settings.blocks(args.files), settings, counters):
@@ -138,11 +138,12 @@ def _command_line() -> argparse.Namespace:
     add_option(parser, "--sample", "N", "1000", "number of ids that are drawn")
     add_option(parser, "--seed", "N", "0", "draws the ids, 0 to 2^64-1")
     add_option(parser, "--confidence", "P", "0.95", "of the intervals")
+    parser.add_verbosity()
     return parser.parse_intermixed_args()
 
 
 class _Silent(Counters):
-    """Counters for the second reading of a file: its bad lines have been shown."""
+    """Counters for the second reading of a file, whose bad lines were already shown."""
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
         pass

@@ -33,6 +33,7 @@ A row without an id gets its number, as in a run on this machine.  A cluster can
 def main() -> None:
     parser = table.parser("python3 -m neardup convert", DESCRIPTION, FLAGS)
     add_files(parser)
+    parser.add_verbosity()
     args = parser.parse_args()
     settings = Settings.of(Options.of(args))
     if settings.form.shingle is None:
@@ -41,7 +42,7 @@ def main() -> None:
             "tsv, parquet or jsonl, or with --input text"
         )
     check_files(args.files)
-    counters = Counters("convert", progress="records")
+    counters = Counters("convert", progress="records", verbosity=args.verbosity)
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
     form = settings.form

@@ -1,4 +1,4 @@
-"""`index`: keep what a run needs of old records, so that it need not read them again."""
+"""`index`: store what a run needs to know of old records, so that it need not read them again."""
 
 import sys
 
@@ -34,4 +34,5 @@ def main() -> None:
         default=str(cores()),
         help="processes, or fewer where the input is small (default: cores)",
     )
+    parser.add_verbosity()
     build(parser.parse_intermixed_args(plain_names(sys.argv[1:])))

@@ -48,7 +48,7 @@ def main() -> None:
             f"{file.kind.text}; make others, or leave --measure out"
         )
     of = file.rows_of(map(os.fsencode, args.of)) if args.of else None
-    counters = Counters("similar", progress=CANDIDATES)
+    counters = Counters("similar", progress=CANDIDATES, verbosity=args.verbosity)
     for name in (CANDIDATES, "pairs"):
         counters.add(name, 0)
     search = Search(file, other, threshold, args.measure, of, counters)
@@ -71,6 +71,7 @@ def _command_line() -> argparse.Namespace:
         action="append",
         help="only pairs with this record of SKETCHES; may be repeated",
     )
+    parser.add_verbosity()
     return parser.parse_intermixed_args()
 
 

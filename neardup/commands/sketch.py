@@ -11,6 +11,7 @@ from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS, Optio
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError
+from neardup.runtime.summary import QUIET
 from neardup.stages.pairs import parsed
 from neardup.stored.sketch_file import check_new, write_sketches
 from neardup.stored.sketch_kinds import kind_of
@@ -36,6 +37,7 @@ def main() -> None:
     add_files(parser)
     parser.add_argument("--to", metavar="SKETCHES", required=True, help="the new file of sketches")
     add_option(parser, "--kind", "KIND", "min:64", KINDS)
+    parser.add_verbosity()
     args = parser.parse_intermixed_args()
     settings = Settings.of(Options.of(args))
     kind = read("--kind", kind_of, args.kind)
@@ -43,7 +45,7 @@ def main() -> None:
         raise UsageError(f"--to: expected the name of a file, got {args.to!r}")
     check_new(Path(args.to))
     check_files(args.files)
-    counters = Counters("sketch", progress="records")
+    counters = Counters("sketch", progress="records", verbosity=args.verbosity)
     options_of = {flag: value for flag, value in settings.keys_of.items() if flag in FLAGS}
     with working_folder():
         batches = parsed(settings.blocks(args.files), settings, counters)
@@ -53,5 +55,6 @@ def main() -> None:
             counters.report()
             size = path.stat().st_size
             check_new(Path(args.to))
-    text = f"{args.to}: {kind.text} of {records:,} records in {size:,} bytes"
-    print(f"{'sketches':33} {text}", file=sys.stderr)
+    if args.verbosity > QUIET:
+        text = f"wrote {args.to}: {kind.text} of {records:,} records in {size:,} bytes"
+        print(text, file=sys.stderr)

@@ -12,6 +12,7 @@ from neardup.joins.inverted_index import Joined, all_against_all
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all
+from neardup.runtime.summary import QUIET
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import Measure, SetMeasure
@@ -38,7 +39,7 @@ def main() -> None:
     kind = exact_answers.asked_kind(options)
     join = _join(args, plain, weighted=kind is not None)
     exact_answers.check_files(args.files)
-    counters = Counters("truth", progress="records")
+    counters = Counters("truth", progress="records", verbosity=args.verbosity)
     blocks = settings.blocks(args.files)
     records = exact_answers.gathered(parsed(blocks, settings, counters))
     if kind:
@@ -51,12 +52,14 @@ def main() -> None:
     counters.add("pairs", len(lines))
     write_all(dedup_pairs(lines, counters))
     counters.report()
-    print(f"{'candidates':33} {_steps(joined.candidates)}", file=sys.stderr)
+    if args.verbosity > QUIET:
+        print(f"candidates: {_steps(joined.candidates)}", file=sys.stderr)
 
 
 def _command_line() -> argparse.Namespace:
     parser = exact_answers.exact_parser("truth", DESCRIPTION)
     exact_answers.add_files(parser)
+    parser.add_verbosity()
     parser.add_argument(
         "--join",
         metavar="NAME",

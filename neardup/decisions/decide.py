@@ -1,4 +1,4 @@
-"""Decisions: which records are removed, or the members of each cluster, from edges on disk.
+"""Decide which records are removed, or which cluster each record is in, from edges on disk.
 
 A *dense cluster* (`verification.edge_join`) has many similar sets of one bucket, whose n²/2 pairs
 are not among the edges; a decision needs only those with the few records that are kept.  So its
@@ -29,7 +29,7 @@ TOKENS_AT_ONCE = 1 << 22
 
 
 class DenseClusters:
-    """The positions of the lines of kept members, and of removed ones with copies, by cluster."""
+    """The lines of kept members of each dense cluster, and of removed members that have copies."""
 
     def __init__(self, edges: EdgeFile, measure: Measure, counters: Counters):
         self.edges, self.measure, self.counters = edges, measure, counters
@@ -48,7 +48,7 @@ class DenseClusters:
         self._compare(_among(members, {head.number for head in open_}))
 
     def decided(self, heads: list[Head], rule: Rule) -> None:
-        """Remember the members of a batch that later ones may be compared with."""
+        """Remember those members of a batch with which later ones must be compared."""
         for head in heads:
             kept = bool(head.clusters) and rule.is_kept(head.number)
             if kept or any(member.has_copies for member in head.clusters):
@@ -57,7 +57,7 @@ class DenseClusters:
                     lines[member.cluster].append(head.clusters[0].line)
 
     def _compare(self, candidates: Iterable[tuple[Head, int]]) -> None:
-        """Add an edge where a record is similar to the earlier one whose line begins there."""
+        """Compare records with earlier ones, and add an edge for each similar pair."""
         earlier = cache(self.edges.member_at)
         pairs = [(head, *earlier(line)) for head, line in candidates if not is_old(head.record)]
         texts = [(head.clusters[0].set_text, text) for head, _, text in pairs]
@@ -81,7 +81,8 @@ def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:
 
 
 def _among(members: list[Head], open_: set[int]) -> Iterator[tuple[Head, int]]:
-    """Yield the pairs in a batch with an open record: the later one, and the earlier one's line."""
+    """Yield pairs of members in a batch with an undecided record: the later one, and the line of
+    the earlier one."""
     earlier: dict[bytes, list[Head]] = defaultdict(list)
     for head in members:
         near = [other for member in head.clusters for other in earlier[member.cluster]]
@@ -102,7 +103,7 @@ def decided(
     counters: Counters,
     collections: bool = False,
 ) -> Iterator[tuple[list[bytes], list[Reason]]]:
-    """Yield the tagged ids of removed records in order of priority, and the reasons; many at once.
+    """Yield batches of removed records, in order of priority, and the reason for each.
 
     collections: there are two, as with --against.
     """
@@ -128,19 +129,19 @@ def decided(
         count += len(removed)
         chained += sum(reason.similarity == NO_PAIR for _, reason in removed)
         yield [heads.records[i] for i, _ in removed], [reason for _, reason in removed]
-    del rule, dense  # the sizes of components need the memory
+    del rule, dense  # the sizes need the memory
+    sizes = components.sizes()
     if not known_first:
         # One of each cluster, and all old records, would be kept; an old one is a cluster's root.
-        chained = edges.count - edges.old - count
-        chained -= int(np.count_nonzero(components.sizes()[edges.old :]))
+        chained = edges.count - edges.old - int(np.count_nonzero(sizes[edges.old :])) - count
     counters.add(summary.REMOVED, count)
     counters.add(summary.CHAINED_AWAY if known_first else summary.CHAINED, chained)
     if not collections:  # else edges between old records are not known
-        counters.add(summary.LARGEST, int(components.sizes().max(initial=0)))
+        counters.add(summary.LARGEST, int(sizes.max(initial=0)))
 
 
 def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (first record of its cluster, record), tagged ids, in order of records."""
+    """Yield (first record of the cluster, record) as tagged ids, in order of records."""
     components = Components(edges, complete=True)
     first = np.full(edges.count, NOBODY)  # its position, by the number of the component
     for heads in edges.batches():

@@ -1,4 +1,4 @@
-"""mapper.py, reducer.py, dedup_reducer.py and step.py: the job as a pipe, or as Hadoop's tasks.
+"""mapper.py, reducer.py, dedup_reducer.py and step.py: the job as a pipe, or as a cluster's tasks.
 
 A program reads the files that it is given; a task reads its part of the input of a job.  The steps
 of a job on a cluster that are neither mapper nor reducer are step.py's:
@@ -12,23 +12,20 @@ keep     the input again → its lines without the removed records
 from __future__ import annotations
 
 import sys
-from argparse import SUPPRESS, ArgumentParser
-from collections.abc import Iterator, Sequence
-from typing import IO, Callable
+from argparse import SUPPRESS, Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Callable
 
 from neardup.decisions.kept_lines import check_one_answer, keep_in_one, kept_lines, records_from
 from neardup.options.command_parser import CommandParser
-from neardup.options.settings import Settings, form_of
-from neardup.options.table import MAX_LINE_MIB, Options, integer, parser
-from neardup.reading import blocks
-from neardup.reading.blocks import Block
-from neardup.reading.input_files import InputFile, task_blocks, task_place
+from neardup.options.settings import Settings, form_of, settings_before_counts
+from neardup.options.table import MAX_LINE_MIB, OPTIONS, Options, integer, parser
+from neardup.reading import blocks, input_files
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import STDOUT, UsageError, run, write_all
+from neardup.runtime.program import STDOUT, StageError, UsageError, run, write_all
 from neardup.sets.token_counts import TokenCounts
-from neardup.stages import phases
-from neardup.stages.pairs import decision, dedup_pairs, map_records
-from neardup.stages.token_counting import map_counts, order_counts, sum_counts, with_cost_printed
+from neardup.stages import pairs, phases, token_counting
 from neardup.stored.index_manifest import refuse_indexes
 from neardup.verification import OUTPUTS
 
@@ -70,8 +67,6 @@ Two map-reduce steps; mapper.py and reducer.py take their result:
 The options of map are those of mapper.py.  run_local.sh, run_hadoop.sh and job.py do all this by
 themselves where a scheme asks for it.
 """
-
-
 SHARE = """Find the keys that two records share, so that mapper.py writes lines for these alone.
 
 The first of two rounds; the second is mapper.py and reducer.py with the same options:
@@ -82,8 +77,6 @@ The first of two rounds; the second is mapper.py and reducer.py with the same op
 The options of both steps are those of mapper.py, and the result is a filter of bounded size.
 run_hadoop.sh does this by itself where it is worth a second job.
 """
-
-
 DECIDE = """Decide which records are removed, or find the clusters.
 
 Reads sorted edges, the output of reducer.py, and takes the same options as it:
@@ -104,15 +97,13 @@ Takes what step.py decide wrote with --output kept, and the files of mapper.py i
     ./step.py keep --decided decided.tsv FILE… > clean.txt
     cut -f 2- decided.tsv > removed.tsv
 """
+FILES: dict[str, Any] = dict(nargs="*", metavar="FILE", help="default: -, standard input")
 KEEP_FLAGS = ("--input", "--id", "--text", "--max-line", "--input-files")
 
 
-def mapper() -> int:
-    return run("mapper.py", _map)
-
-
 def _map() -> None:
-    asked = with_files(parser("mapper.py", MAPPER))
+    asked = parser("mapper.py", MAPPER)
+    asked.add_argument("files", **FILES)
     asked.add_argument(
         "--blocks",
         action="store_true",
@@ -124,9 +115,10 @@ def _map() -> None:
         metavar="FILE",
         help="lines for these keys alone: what step.py share wrote, or a folder of such files",
     )
+    asked.add_verbosity()
     args = asked.parse_args()
-    settings = with_cost_printed(Settings.of(Options.of(args)))
-    counters = Counters("mapper", progress="records")
+    settings = token_counting.with_cost_printed(Settings.of(Options.of(args)), args.verbosity)
+    counters = Counters("mapper", progress="records", verbosity=args.verbosity)
     read = input_blocks(args.against, args.files, settings)
     shared = None
     if args.shared_keys is not None:
@@ -134,42 +126,33 @@ def _map() -> None:
     if args.blocks:
         write_all(phases.lines_in_blocks(read, settings, counters, shared))
     else:
-        mapped = map_records(read, settings, counters, shared=shared)
+        mapped = pairs.map_records(read, settings, counters, shared=shared)
         write_all(lines for _, lines in mapped)
     counters.report()
 
 
-def reducer() -> int:
-    return run("reducer.py", _reduce)
-
-
 def _reduce() -> None:
-    settings = Settings.of(Options.of(parser("reducer.py", REDUCER).parse_args()))
-    counters = Counters("reducer", progress="keyed lines")
+    asked = parser("reducer.py", REDUCER)
+    asked.add_verbosity()
+    args = asked.parse_args()
+    settings = Settings.of(Options.of(args))
+    counters = Counters("reducer", progress="keyed lines", verbosity=args.verbosity)
     write_all(phases.reduce_either(sys.stdin.buffer, settings, counters))
     counters.report()
 
 
-def dedup() -> int:
-    return run("dedup_reducer.py", _dedup)
-
-
 def _dedup() -> None:
-    CommandParser("dedup_reducer.py", DEDUP).parse_args()
-    counters = Counters("dedup")
-    write_all(dedup_pairs(blocks.lines_of_stage(sys.stdin.buffer), counters))
+    asked = CommandParser("dedup_reducer.py", DEDUP)
+    asked.add_verbosity()
+    counters = Counters("dedup", verbosity=asked.parse_args().verbosity)
+    write_all(pairs.dedup_pairs(blocks.lines_of_stage(sys.stdin.buffer), counters))
     counters.report()
-
-
-def with_files(parser: ArgumentParser) -> ArgumentParser:
-    parser.add_argument("files", nargs="*", metavar="FILE", help="default: -, standard input")
-    return parser
 
 
 def input_blocks(
     old: Sequence[str] | None, files: Sequence[str] | None, settings: Settings
-) -> Iterator[Block]:
-    """Return the blocks of old and new files, or of standard input; in a task, those of its part.
+) -> Iterator[blocks.Block]:
+    """Return the blocks of old and new files, of standard input, or of a task's split.
 
     UsageError, StageError or OSError for what cannot be read, before the first block.
     """
@@ -178,21 +161,21 @@ def input_blocks(
         if not settings.tag:
             return settings.blocks(["-"])
         names = list_of_files(settings.input_files)
-        return task_blocks(names, settings.max_line, settings.pieces)
+        return input_files.task_blocks(names, settings.max_line, settings.pieces)
     old, new = list(old or []), list(files or ["-"])
     refuse_indexes([*old, *new])
     blocks.check_inputs([*old, *new])
     return settings.blocks([*old, *new], places=blocks.file_places(len(old), len(new)))
 
 
-def list_of_files(input_files: str | None) -> str:
-    """Return the name of a task's list of all input files; UsageError if it was given none."""
-    if input_files is None:
+def list_of_files(name: str | None) -> str:
+    """Return the path of the list of all input files; UsageError if a task has none."""
+    if name is None:
         raise UsageError(
             "a task does not know the place of its part in the input; give it --input-files, as "
             "run_hadoop.sh and job.py do"
         )
-    return input_files
+    return name
 
 
 def step() -> int:
@@ -218,10 +201,11 @@ def count() -> None:
     asked.add_argument("step", choices=["map", "sum", "order"], help=SUPPRESS)
     step = asked.parse_args(sys.argv[1:2]).step
     if step == "map":
-        _run_stage(parser("step.py count map", COUNT), map_counts, "tokens", TokenCounts.empty())
+        asked = parser("step.py count map", COUNT)
+        _run_stage(asked, token_counting.map_counts, "tokens", TokenCounts.empty())
         return
     asked.parse_args()  # refuses more arguments
-    sums = sum_counts if step == "sum" else order_counts
+    sums = token_counting.sum_counts if step == "sum" else token_counting.order_counts
     write_all(sums(blocks.lines_of_stage(sys.stdin.buffer)))
 
 
@@ -233,63 +217,117 @@ def share() -> None:
         _run_stage(parser("step.py share map", SHARE), phases.keys_in_blocks, "keys")
         return
     args = parser("step.py share reduce", SHARE).parse_args(sys.argv[2:])
-    write_all(
-        phases.share_blocks(blocks.lines_of_stage(sys.stdin.buffer), Settings.of(Options.of(args)))
-    )
+    lines = blocks.lines_of_stage(sys.stdin.buffer)
+    write_all(phases.share_blocks(lines, Settings.of(Options.of(args))))
 
 
 def _run_stage(
-    asked: ArgumentParser,
-    stage: Callable[[Iterator[Block], Settings, Counters], Iterator[bytes]],
+    asked: CommandParser,
+    stage: Callable[[Iterator[blocks.Block], Settings, Counters], Iterator[bytes]],
     name: str,
     counts: TokenCounts | None = None,
 ) -> None:
-    """Run a stage on the records of the files that a step's arguments name."""
-    args = with_files(asked).parse_args(sys.argv[2:])
+    """Run a stage on the records of the named files."""
+    asked.add_argument("files", **FILES)
+    asked.add_verbosity()
+    args = asked.parse_args(sys.argv[2:])
     settings = Settings.of(Options.of(args), counts)
-    counters = Counters(name, progress="records")
+    counters = Counters(name, progress="records", verbosity=args.verbosity)
     write_all(stage(input_blocks(args.against, args.files, settings), settings, counters))
     counters.report()
 
 
 def decide() -> None:
-    args = parser("step.py decide", DECIDE).parse_args()
+    asked = parser("step.py decide", DECIDE)
+    asked.add_verbosity()
+    args = asked.parse_args()
     settings = Settings.of(Options.of(args))
     if not settings.output.decides:
         able = " or ".join(name for name, output in OUTPUTS.items() if output.decides)
         raise UsageError(f"decides where --output is {able}, and --output is {args.output}")
-    counters = Counters("decide")
-    write_all(decision(blocks.blocks_of(sys.stdin.buffer), args.output, settings, counters))
+    counters = Counters("decide", verbosity=args.verbosity)
+    write_all(pairs.decision(blocks.blocks_of(sys.stdin.buffer), args.output, settings, counters))
     counters.report()
 
 
 def keep() -> None:
-    asked = with_files(parser("step.py keep", KEEP, KEEP_FLAGS))
+    asked = parser("step.py keep", KEEP, KEEP_FLAGS)
+    asked.add_argument("files", **FILES)
     asked.add_argument("--decided", metavar="FILE", required=True, help="what step.py decide wrote")
     args = asked.parse_args()
     blocks.check_inputs([args.decided])
     with open(args.decided, "rb") as decided:
         if blocks.in_task():
-            first = task_place(list_of_files(args.input_files))
+            first = input_files.task_place(list_of_files(args.input_files))
             pieces = iter(lambda: sys.stdin.buffer.read(blocks.BLOCK_BYTES), b"")
             gone = (place for place, _ in records_from(decided, first))
             whole = blocks.start_of_split().of_file
             write_all(kept_lines(blocks.with_line_ends(pieces), first, gone, whole))
         else:
-            _keep_of_files(decided, Options.of(args), args.files or ["-"])
+            names, options = args.files or ["-"], Options.of(args)
+            longest = integer("--max-line", options.max_line, 1, MAX_LINE_MIB) << 20
+            form = form_of(options)
+            blocks.check_inputs(names)
+            places = blocks.file_places(0, len(names))
+            files = list(map(input_files.InputFile, names, names, places))
+            check_one_answer(form, files)
+            with open(STDOUT, "wb", closefd=False) as sink:
+                keep_in_one(form, files, longest, decided, sink)
 
 
-def _keep_of_files(decided: IO[bytes], options: Options, files: Sequence[str]) -> None:
-    """Write the kept lines of some files to stdout."""
-    longest = integer("--max-line", options.max_line, 1, MAX_LINE_MIB) << 20
-    form = form_of(options)
-    blocks.check_inputs(list(files))
-    named = [
-        InputFile(name, name, at) for name, at in zip(files, blocks.file_places(0, len(files)))
-    ]
-    check_one_answer(form, named)
-    with open(STDOUT, "wb", closefd=False) as sink:
-        keep_in_one(form, named, longest, decided, sink)
-
-
+mapper = partial(run, "mapper.py", _map)
+reducer = partial(run, "reducer.py", _reduce)
+dedup = partial(run, "dedup_reducer.py", _dedup)
 STEPS = {"count": count, "share": share, "decide": decide, "keep": keep}
+
+
+# What run_hadoop.sh and run_spark.sh have in common: ./run_NAME.sh [OPTIONS] INPUT… OUTPUT
+
+
+def cluster_parser(
+    script: str, typed: str, about: str, options: Mapping[str, Mapping[str, Any]]
+) -> CommandParser:
+    """Return the parser of run_hadoop.sh or run_spark.sh, with further options."""
+    flags = set(OPTIONS) - {"--input-files"}  # the program makes this list itself
+    about = about.replace(f"./{script}", typed)
+    asked = parser(typed.removeprefix("./"), about, flags)
+    asked.add_argument("inputs", nargs="+", metavar="INPUT")
+    asked.add_argument("output_folder", metavar="OUTPUT")
+    for flag, spec in options.items():
+        asked.add_argument(flag, **spec)
+    asked.add_verbosity()
+    return asked
+
+
+def checked(
+    args: Namespace, no_xz: str, reducers: str | None, flag: str, given: list[str]
+) -> Settings:
+    """Return the settings before tokens are counted; UsageError for anything wrong.
+
+    `no_xz`: why .xz files cannot be read; `reducers`: their number, if given; `given`: the
+    properties of the cluster that `flag` sets.
+    """
+    options = Options.of(args)
+    settings = settings_before_counts(options)
+    settings.form.check_task()
+    names = [*options.against, *args.inputs]
+    if not all([*names, args.output_folder]):
+        raise UsageError("INPUT and OUTPUT must not be empty")
+    for name in names:
+        if name.endswith(".xz"):
+            raise UsageError(f"{name}: {no_xz}")
+    refuse_indexes(names)
+    if reducers is not None:
+        integer("--reducers", reducers, 1, 999999)
+    for text in given:
+        if "=" not in text:
+            raise UsageError(f"{flag}: expected NAME=VALUE, got {text!r}")
+    return settings
+
+
+def check_unchanged(before: Iterable[tuple[Any, ...]], after: Iterable[tuple[Any, ...]]) -> None:
+    """Raise StageError unless two listings of the input agree; names come first in a row."""
+    if changed := sorted(set(before) ^ set(after)):
+        raise StageError(
+            f"{changed[0][0]}: changed while it was read; run again when nobody writes to it"
+        )

@@ -1,4 +1,4 @@
-"""The parser of every program: options under headings, a short page for -h, the nearest option."""
+"""The parser of all programs: grouped options, a short -h, and suggestions for misspelt options."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from neardup.runtime.program import as_called, nearest
+from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE
 
 SECTIONS = {
     "what counts as similar": (
         "--threshold --measure --exact --recall --scheme --seed --weights --verify --distance"
     ),
     "input": "--input --id --text --shingle --clean --max-line --max-bad --strict",
-    "output": "--output -o --removed",
+    "output": "--output -o --removed -v -q",
     "decisions": "--keep --rule --against --between",
     "speed and machine": (
         "--jobs --sort-memory --master --reducers --rounds --memory --python --ship-numpy "
@@ -38,6 +39,7 @@ SHORT = {
     "--output": "pairs, links, kept, removed or clusters (default: pairs)",
     "-o": "write the answer to this file, once it is complete",
     "--removed": "with --output kept: write each removed record and its duplicate",
+    "-v": "print all counts at the end",
     "--keep": "which of similar records: first, longest or smallest (default: first)",
     "--against": "old records: find pairs with a new one; may be repeated",
     "--jobs": "processes (default: cores)",
@@ -48,7 +50,7 @@ MANY = 15  # with more options, -h shows those of SHORT only
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser without options, which shows `description` as it is laid out."""
+    """A parser that shows `description` with its line ends."""
 
     def __init__(self, name: str, description: str):
         super().__init__(
@@ -61,8 +63,18 @@ class CommandParser(argparse.ArgumentParser):
         self._sections = {title: self.add_argument_group(title) for title in SECTIONS}
         title_of = {flag: title for title, flags in SECTIONS.items() for flag in flags.split()}
         self._section_of = {flag: self._sections[title] for flag, title in title_of.items()}
-        self.add_argument("-h", action=_ShortHelp, help="print the options that most people need")
+        short = "print the options that most people need"
+        self.add_argument("-h", action=_ShortHelp, nargs=0, dest=argparse.SUPPRESS, help=short)
         self.add_argument("--help", action="help", help="print all options")
+
+    def add_verbosity(self) -> None:
+        """Add -v and -q, which set `verbosity`."""
+        kinds = {"-v": (VERBOSE, "all counts at the end"), "-q": (QUIET, "nothing but errors")}
+        self.set_defaults(verbosity=SHORT_SUMMARY)
+        for flag, (const, what) in kinds.items():
+            self.add_argument(
+                flag, dest="verbosity", action="store_const", const=const, help=f"print {what}"
+            )
 
     def add_argument(self, *flags: Any, **spec: Any) -> argparse.Action:
         if flags[0] in self._section_of:
@@ -107,7 +119,7 @@ class CommandParser(argparse.ArgumentParser):
         return formatter
 
     def error(self, message: str) -> NoReturn:
-        """Exit with the nearest option of those that are not known."""
+        """Exit with a message that suggests the nearest known option."""
         _, unknown, words = message.partition("unrecognized arguments: ")
         wrong = [word.partition("=")[0] for word in words.split() if unknown and word[0] == "-"]
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
@@ -116,23 +128,20 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"{prog}: {message}{meant}; {prog} -h lists the options\n")
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """Keep the value of `--rows=--`, which Python before 3.13 takes away."""
+        """Keep the value of `--rows=--`, which Python before 3.13 drops."""
         alone = action.nargs is None and arg_strings == ["--"]
         return "--" if alone else super()._get_values(action, arg_strings)
 
     def parse_known_intermixed_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Take nothing after `--` for an option; the same Pythons read it twice, and forget."""
+        """Parse words after `--` as names; Python before 3.13 drops the `--` too early."""
         given = sys.argv[1:] if args is None else list(args)
         known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
         return known(given, namespace)
 
 
 class _ShortHelp(argparse.Action):
-    def __init__(self, option_strings: Sequence[str], dest: str, help: str):
-        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
-
     def __call__(self, parser: Any, *_: Any) -> None:
         print(parser.short_help(), end="")
         parser.exit()

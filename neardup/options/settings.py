@@ -37,6 +37,7 @@ class Settings(NamedTuple):
     measure: Measure
     scheme: Scheme
     form: InputFormat
+    pieces: Pieces  # the reader of a file; it refuses rows without the fields if few may be bad
     parse: Parser
     output: Output
     tag: Tag | None  # sent with ids
@@ -53,13 +54,15 @@ class Settings(NamedTuple):
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
         """Parse the options; UsageError.  `counts` replace --counts."""
-        for flag in ("--counts", "--against", "--input-files"):
-            if (name := options.value(flag)) == "" or (isinstance(name, tuple) and "" in name):
+        names = {"--counts": [options.counts], "--input-files": [options.input_files]}
+        for flag, given in {**names, "--against": options.against}.items():
+            if "" in given:
                 raise UsageError(f"{flag}: expected the name of a file, got ''")
-        bad = _given(options.max_bad, "0" if options.strict else str(MAX_BAD))
-        max_bad = read("--max-bad", table.fraction, bad)
-        if options.strict and max_bad:
-            raise UsageError(f"--strict is --max-bad 0, and --max-bad is {options.max_bad}")
+        max_bad = Fraction(0) if options.strict else MAX_BAD
+        if options.max_bad is not None:
+            max_bad = read("--max-bad", table.fraction, options.max_bad)
+            if options.strict and max_bad:
+                raise UsageError(f"--strict is --max-bad 0, and --max-bad is {options.max_bad}")
         if counts is None and options.counts is not None:
             counts = read_counts(options.counts, bool(options.own_counts))
         form = form_of(options)
@@ -70,7 +73,9 @@ class Settings(NamedTuple):
         except ValueError as error:
             raise UsageError(str(error)) from None
         measure: Measure = scheme.measure(request.measure, request.threshold)
-        kind = read("--output", one_of(*OUTPUTS), options.output)
+        kind = options.output
+        if kind not in OUTPUTS:
+            raise UsageError(f"--output: {not_one_of(kind, OUTPUTS)}")
         tag, way, rule = _decision(options, kind)
         output = OUTPUTS[kind]
         if options.verify != table.EXACT:
@@ -87,6 +92,7 @@ class Settings(NamedTuple):
             measure=measure,
             scheme=scheme,
             form=form,
+            pieces=form.pieces if max_bad <= MAX_BAD else form.pieces_of_any,
             parse=form.parser(weights.repeats, weights.own) if weights else form.parser(),
             output=output,
             tag=tag,
@@ -110,11 +116,6 @@ class Settings(NamedTuple):
         """Read blocks of these files for `parse`; see `reading.blocks.read_files`."""
         return read_files(list(files), self.max_line, pieces=self.pieces, **how)
 
-    @property
-    def pieces(self) -> Pieces:
-        """The reader of a file, which refuses rows without the fields unless most may be bad."""
-        return self.form.pieces if self.max_bad <= MAX_BAD else self.form.pieces_of_any
-
     def join(self, counters: Counters) -> PairJoin:
         """Make the join that verifies the buckets."""
         output = self.output
@@ -123,14 +124,11 @@ class Settings(NamedTuple):
         pairing = pairs(counters, self.against, self.between)
         return edges(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
-    @property
-    def promise(self) -> str:
-        return self.scheme.promise
-
-    def unsuited(self) -> list[str]:
-        """Return a warning about a --shingle that the scheme was not made for, except spots."""
-        text, suits = self.keys_of["--shingle"], self.scheme.suits_shingle
-        if not text or suits is None:
+    def unsuited(self, suits: str) -> list[str]:
+        """Return a warning if --shingle is not the kind that the scheme was made for, except for
+        spots."""
+        text = self.keys_of["--shingle"]
+        if not text:
             return []
         given, made_for = Shingler.parse(text), Shingler.parse(suits)
         if given == made_for or given.unit == made_for.unit == "spot":
@@ -154,7 +152,7 @@ def with_input(options: Options) -> Options:
 
 
 def settings_before_counts(options: Options) -> Settings:
-    """Return the settings; without token counts, if a run counts tokens first."""
+    """Return settings, with empty token counts if the run will count tokens first."""
     return Settings.of(options, TokenCounts.empty() if counts_first(options) else None)
 
 
@@ -172,18 +170,22 @@ def stays_exact(options: Options) -> bool:
 
 def measure_name(options: Options) -> str:
     """Return the given measure, or the scheme's default."""
-    return _given(options.measure, SCHEMES[_scheme_name(options)].measures[0])
+    default = SCHEMES[_scheme_name(options)].measures[0]
+    return default if options.measure is None else options.measure
 
 
 def _scheme_name(options: Options) -> str:
     """Return the scheme; UsageError if it is unknown, or an option belongs to another one."""
-    name = _given(options.scheme, "exact" if options.exact else table.DEFAULT_SCHEME)
+    name = options.scheme
+    if name is None:
+        name = "exact" if options.exact else table.DEFAULT_SCHEME
     if name not in SCHEMES:
         raise UsageError(f"--scheme: {not_one_of(name, SCHEMES)}")
     if options.exact and name != "exact":
         raise UsageError(f"--exact is --scheme exact, and --scheme is {name}")
-    for flag, option in table.SCHEME_OPTIONS.items():
-        if options.value(flag) is not None and option not in SCHEMES[name].options:
+    for flag in options.own:
+        option = table.SCHEME_OPTIONS[flag]
+        if option not in SCHEMES[name].options:
             users = [other for other, scheme in SCHEMES.items() if option in scheme.options]
             raise UsageError(f"{flag} is for --scheme {' or '.join(users)}, not for {name}")
     if options.own_counts and options.counts is None:
@@ -204,16 +206,19 @@ def _decision(options: Options, kind: str) -> tuple[Tag | None, Travel, RuleKind
     """Return how ids are tagged and sent, and the rule by which records are removed."""
     output = OUTPUTS[kind]
     users = " or ".join(name for name, other in OUTPUTS.items() if other.decides == RECORDS)
-    for flag in ("--rule", "--keep"):
-        if options.value(flag) is not None and output.decides != RECORDS:
+    for flag, given in (("--rule", options.rule), ("--keep", options.keep)):
+        if given is not None and output.decides != RECORDS:
             raise UsageError(f"{flag} is for --output {users}, and --output is {kind}")
     if options.against and not output.across:
         able = " or ".join(name for name, other in OUTPUTS.items() if other.across)
         raise UsageError(f"--against is for --output {able}, and --output is {kind}")
     if options.between and not options.against:
         raise UsageError("--between leaves out pairs of new records, and needs --against")
-    rule = read("--rule", one_of(*RULES), _given(options.rule, next(iter(RULES))))
-    keep = read("--keep", one_of(*PRIORITIES), _given(options.keep, next(iter(PRIORITIES))))
+    rule, keep = next(iter(RULES)), next(iter(PRIORITIES))
+    if options.rule is not None:
+        rule = read("--rule", one_of(*RULES), options.rule)
+    if options.keep is not None:
+        keep = read("--keep", one_of(*PRIORITIES), options.keep)
     if options.against and rule == "cluster":
         raise UsageError("--rule cluster is for one collection; with --against use --rule direct")
     tag: Tag | None = COLLECTION if options.against else None
@@ -252,13 +257,13 @@ def _estimated(
 
 
 def _request(options: Options, name: str, counts: TokenCounts | None) -> Request:
-    """Return the request to the scheme of that name; UsageError."""
+    """Return the request to a scheme; UsageError."""
     scheme = SCHEMES[name]
     measure = measure_name(options)
     if measure not in scheme.measures:
         raise UsageError(_cannot_promise(measure, name))
     values = _scheme_values(options, scheme)
-    text = _given(options.threshold, table.DEFAULT_THRESHOLD)
+    text = table.DEFAULT_THRESHOLD if options.threshold is None else options.threshold
     threshold = read("--threshold", Threshold.parse, text)
     resemblance = None
     if measure in MEASURES:
@@ -268,7 +273,7 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> Request
         resemblance=resemblance,
         measure=measure,
         threshold_given=options.threshold is not None,
-        seed=table.integer("--seed", _given(options.seed, "0"), 0, 2**64 - 1),
+        seed=0 if options.seed is None else table.integer("--seed", options.seed, 0, 2**64 - 1),
         counts=counts if scheme.asks_for_counts(values) else None,
         values=values,
     )
@@ -283,7 +288,3 @@ def _cannot_promise(measure: str, scheme: str) -> str:
         why = ": a small set inside a large one has next to no Jaccard similarity"
     others = " or ".join(able)
     return f"--scheme {scheme} cannot promise --measure {measure}{why}; use --scheme {others}"
-
-
-def _given(text: str | None, default: str) -> str:
-    return default if text is None else text

@@ -18,7 +18,7 @@ from neardup.reading.cleaning import STEPS
 from neardup.reading.input_format import DEFAULT_SHINGLE
 from neardup.reading.text_rows import DEFAULT_ID, DEFAULT_TEXT
 from neardup.runtime.program import UsageError
-from neardup.runtime.summary import MAX_BAD, in_words
+from neardup.runtime.summary import MAX_BAD, SHORT_SUMMARY, in_words
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Option, whole
 from neardup.similarity.estimated import DEFAULT_SIZE
@@ -66,7 +66,7 @@ def _choices(kinds: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """The options as text, from command lines, keyword arguments, manifests and tasks.
+    """All options as text, from a command line, keyword arguments, a manifest or a task.
 
     `Settings.of` parses them, so that all refusals come from one place, and tasks and manifests
     repeat what was typed.
@@ -198,6 +198,7 @@ class Options:
     strict: bool = _option(False, help="stop at the first bad line instead of counting it")
     own: Mapping[str, str] = field(default_factory=dict)  # options of schemes, by flag
     files: tuple[str, ...] = ()  # the input, whose kind may be inferred from their names
+    verbosity: int = SHORT_SUMMARY
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Options:
@@ -209,17 +210,19 @@ class Options:
         there = vars(args)
         given: dict[str, Any] = {
             name: tuple(there[name]) if type(there[name]) is list else there[name]
-            for name in map(attribute, COMMON_OPTIONS)
+            for name in (spec["dest"] for spec in COMMON_OPTIONS.values())
             if there.get(name) is not None
         }
-        values = {flag: there.get(attribute(flag)) for flag in SCHEME_OPTIONS}
+        values = {flag: there.get(OPTIONS[flag]["dest"]) for flag in SCHEME_OPTIONS}
         own = {flag: text for flag, text in values.items() if text is not None}
         some = (there.get(name) or [] for name in ("files", "inputs", "args"))
-        return cls(**given, own=own, files=tuple(n for names in some for n in names if n != "-"))
+        files = tuple(n for names in some for n in names if n != "-")
+        verbosity = there.get("verbosity", SHORT_SUMMARY)
+        return cls(**given, own=own, files=files, verbosity=verbosity)
 
     @classmethod
     def from_arguments(cls, given: Iterable[str]) -> Options:
-        """Parse the output of `arguments`; ValueError.
+        """Parse what `arguments` returned; ValueError.
 
         >>> Options.from_arguments(["--exact", "--threshold=0.8"])
         Options(exact=True, threshold='0.8')
@@ -288,10 +291,10 @@ def _all_options() -> Iterator[tuple[str, Mapping[str, Any]]]:
                 how["action"] = "append"
             elif each.default is not None:
                 how["default"] = each.default
-            yield "--" + each.name.replace("_", "-"), {**each.metadata, **how}
+            yield "--" + each.name.replace("_", "-"), {"dest": each.name, **each.metadata, **how}
         if each.name == "threshold":
             for flag, option in SCHEME_OPTIONS.items():
-                yield flag, dict(metavar=option.metavar, help=option.help)
+                yield flag, dict(dest=attribute(flag), metavar=option.metavar, help=option.help)
 
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = dict(_all_options())
@@ -326,11 +329,11 @@ def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
 
 
 def parser(name: str, description: str, flags: Collection[str] = OPTIONS) -> CommandParser:
-    """Make a parser of these flags; the other options have their defaults."""
+    """Make a parser of the options in `flags`; all others keep their defaults."""
     result = CommandParser(name, description)
     for flag, spec in OPTIONS.items():
         if flag in flags:
             result.add_argument(flag, **spec)
         else:
-            result.set_defaults(**{attribute(flag): spec.get("default")})
+            result.set_defaults(**{spec["dest"]: spec.get("default")})
     return result

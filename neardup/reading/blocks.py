@@ -1,4 +1,4 @@
-"""Files → blocks of whole lines, each with its place in the input.
+"""Blocks of whole lines, or of rows, each with its place in the input.
 
 A line ends with LF, CRLF or CR, as in Hadoop, and its length is counted without its end.
 
@@ -47,7 +47,7 @@ TASK_FILE = "mapreduce_map_input_file"  # set by Hadoop and mrjob for a task
 
 
 def first_place(file: int, line: int = 0, new: bool = True) -> int:
-    """Return the place of a line of file number `file`; StageError where there are too many files.
+    """Return the place of a line in file number `file`; StageError for too many files.
 
     >>> hex(first_place(2, 7))
     '0x8000200000000007'
@@ -58,7 +58,7 @@ def first_place(file: int, line: int = 0, new: bool = True) -> int:
 
 
 def file_places(old: int, new: int) -> list[int]:
-    """Return the places of the first lines of so many old files, then of so many new ones."""
+    """Return the places of the first lines of old files, then of new ones."""
     return [first_place(i, new=False) for i in range(old)] + list(map(first_place, range(new)))
 
 
@@ -84,7 +84,7 @@ class Block(NamedTuple):
 
 
 def check_inputs(files: list[str]) -> None:
-    """Raise StageError unless every file is there, before the first one is read."""
+    """Raise StageError unless all files exist."""
     for name in files:
         if name == "-":
             continue
@@ -99,7 +99,7 @@ def check_inputs(files: list[str]) -> None:
 
 
 def files_named(names: list[str]) -> list[str]:
-    """Return the files of these names, or of patterns such as corpus/*.gz."""
+    """Return the files that names, or patterns such as corpus/*.gz, stand for."""
     import glob
 
     files: list[str] = []
@@ -111,7 +111,7 @@ def files_named(names: list[str]) -> list[str]:
 
 
 class Start(NamedTuple):
-    """The beginning of an input."""
+    """The beginning of an input, by which messages number lines."""
 
     place: str  # "videos.txt: ", or "" for standard input
     line: int
@@ -124,12 +124,12 @@ WHOLE_FILE = Start("", 1)
 
 
 def in_task() -> bool:
-    """Return whether this process reads a part of a job's input, for Hadoop or mrjob."""
+    """Return whether this process is a task of Hadoop or mrjob."""
     return bool(os.environ.get(TASK_FILE))
 
 
 def start_of_split() -> Start:
-    """Return where the input of a Hadoop or mrjob task begins, and its first line's number.
+    """Return the file and offset of this task's split, and the number of its first line.
 
     Hadoop names a file and a position in it; only in mrjob's local files can lines be counted.
     """
@@ -158,7 +158,7 @@ def opened_lines(path: str, name: str, start: Start) -> Iterator[Any]:
 
 
 def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-    """Read a file of lines, some at a time."""
+    """Yield the lines of a file, some at a time."""
     with opened_lines(path, name, start) as stream:
         for line, data, cut in whole_lines(stream, max_line, start):
             flaw = LINE_TOO_LONG if cut else ""
@@ -209,7 +209,7 @@ def read_files(
 
 
 def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> list[bytes]:
-    """Return for each file what precedes the numbers of rows without an id.
+    """Return for each file the prefix of the ids of rows without an id.
 
     It is the file's name, as far as the names of all files (`among`) differ; b"" of a single file.
     With `others`, records from elsewhere, it is the whole path.
@@ -257,7 +257,7 @@ def lines_of_stage(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def with_line_ends(pieces: Iterable[bytes], place: str = "") -> Iterator[bytes]:
-    """Pass on the pieces of a file; StageError if it has no line ends, such as /dev/zero."""
+    """Pass on the pieces of a file; StageError if it has no line ends, as /dev/zero."""
     line, passed = 1, 0
     for piece in pieces:
         passed += len(piece)
@@ -321,7 +321,7 @@ def whole_lines(
 
 
 def _has_line_end(data: bytes) -> bool:
-    """Return whether there is a line end; faster than `LINE_END` where there is none."""
+    """Return whether there is a line end; fast for data without one."""
     return b"\n" in data or b"\r" in data
 
 

@@ -1,4 +1,4 @@
-"""Input formats (--input, --id, --text, --shingle, --clean): a file's pieces, and their parser.
+"""Input formats (--input, --id, --text, --shingle, --clean): how to read and parse files.
 
 A new format of tables is one file, which turns a file into pieces of rows, and a line in `pieces`.
 """
@@ -28,7 +28,7 @@ DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
 
 
 class InputFormat(NamedTuple):
-    """The options of an input; `of` raises UsageError for impossible ones.
+    """The options that describe the input.
 
     >>> InputFormat.of("text", "char:5", None).key_options()
     {'--input': 'text', '--clean': '', '--shingle': 'char:5'}
@@ -92,15 +92,15 @@ class InputFormat(NamedTuple):
 
     @property
     def of_runs(self) -> bool:
-        """Return whether shingles are runs of words or characters: a short text has only one."""
+        """Return whether shingles are runs of words or characters; a short text has one."""
         return self.shingle is not None and self.shingle.unit != "spot"
 
     def is_of_lines(self, name: str) -> bool:
-        """Return whether a file is read as lines, and not as rows of a table."""
+        """Return whether a file is read as lines, rather than as rows of a table."""
         return self.kind_of(name) in (*LINES, "jsonl")
 
     def pieces(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-        """Read a file, some lines or rows of a table at a time.
+        """Yield the lines or rows of a file, some at a time.
 
         StageError where no row at the start of the first file has the fields.
         """
@@ -115,7 +115,7 @@ class InputFormat(NamedTuple):
         return pieces
 
     def pieces_of_any(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-        """Read a file as `pieces` does, but accept rows without the fields."""
+        """Do as `pieces`, but accept rows without the fields."""
         return self.pieces(path, name, max_line, start._replace(later=True))
 
     def parser(self, repeats: bool = False, own: bool = False) -> Parser:
@@ -156,7 +156,7 @@ class InputFormat(NamedTuple):
                     yield Text(number, id_, shingles[0].decode("utf-8", "backslashreplace"))
 
     def check_task(self) -> None:
-        """Raise UsageError for what tasks, which read some lines of a file, cannot read."""
+        """Raise UsageError for formats that tasks, which read a part of a file, cannot read."""
         if self.input is None:
             raise UsageError(
                 "files of several kinds: name one with --input, or run them one by one"
@@ -178,7 +178,7 @@ class InputFormat(NamedTuple):
             )
 
     def key_options(self) -> dict[str, str]:
-        """Return what keys depend on, by flag: a text is a text, whatever it was read from."""
+        """Return the options that keys depend on, by flag."""
         shingle = BAG if self.bag else ""
         return {
             "--input": "shingles" if self.shingle is None else "text",

@@ -1,4 +1,4 @@
-"""Lines of shingles → batches: an id and integers, with or without weights.
+"""Lines of an id and integer shingles, with or without weights, to batches of records.
 
     VIDEO_7 12 5 12            a set of integers from 0 to 2^64-1, in any order, repeats allowed
     VIDEO_7 12:0.5 5:2 9       with --weights own: a weight is a decimal number above 0, up to
@@ -41,7 +41,7 @@ WEIGHT_CACHE = 1 << 16
 def decimals(
     text: np.ndarray, ends: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the runs of digits before `ends` as uint64, and which (int64) are above 2^64-1.
+    """Return the numbers that end before `ends` (uint64), and the indices of those above 2^64-1.
 
     text: uint8; ends, lengths: int64, with at least eight bytes before each end.  The value of a
     run that is above, or has no digits, is undefined.
@@ -95,7 +95,7 @@ def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 class ShingleLines(NamedTuple):
-    """The n lines of a block that are not blank, and the T tokens behind their ids, in int64."""
+    """The n non-blank lines of a block, and the T tokens after their ids, as int64 offsets."""
 
     text: bytes  # the block behind `FRONT`, in which all places are
     ids: list[bytes]
@@ -120,7 +120,7 @@ class ShingleLines(NamedTuple):
         return values, wrong
 
     def with_any(self, wrong: np.ndarray) -> np.ndarray:
-        """Return which lines have a wrong token, bool (n,), of bool (T,)."""
+        """Return which lines have a wrong token (bool (n,)), from marks of tokens (bool (T,))."""
         flawed = np.zeros(len(self.sizes), dtype=bool)
         if wrong.any():
             flawed[self.owner[wrong]] = True
@@ -130,7 +130,7 @@ class ShingleLines(NamedTuple):
 def parse_shingle_lines(
     block: bytes, gather: flaws.Gather = Ragged.from_unsorted
 ) -> tuple[Batch, list[flaws.BadLine]]:
-    r"""Parse whole lines (the block ends with a line end) of `ID SHINGLE…`.
+    r"""Parse a block of lines `ID SHINGLE…`; the block ends with a line end.
 
     >>> batch, bad = parse_shingle_lines(b"v1 7 3 7\nv2\nv3 1 -2\n")
     >>> batch.ids, batch.sets.row(0).tolist()
@@ -199,7 +199,7 @@ def split(block: bytes) -> ShingleLines:
 
 
 def _line_ends(marks: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-    """Return the marks that end a line (LF, CR LF or CR), but for the one before the block."""
+    """Mark the bytes that end a line (LF, CR LF or CR)."""
     ends = kinds == ord("\n")
     if (returns := np.flatnonzero(kinds == ord("\r"))).size:
         after = np.minimum(returns + 1, len(kinds) - 1)
@@ -211,7 +211,7 @@ def _line_ends(marks: np.ndarray, kinds: np.ndarray) -> np.ndarray:
 def sorted_out(
     lines: ShingleLines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
 ) -> tuple[np.ndarray, list[flaws.BadLine]]:
-    """Return which lines are records (bool (n,)), and the others; `why` returns a line's flaw."""
+    """Return which lines are records (bool (n,)), and the bad lines with the reason by `why`."""
     flawed = flawed | (lines.sizes == 0)
     if not lines.text.isascii() or b"\0" in lines.text:
         flawed |= [flaws.flaw_in(id_) is not None for id_ in lines.ids]
@@ -226,7 +226,7 @@ def sorted_out(
 
 
 def batch_of(lines: ShingleLines, good: np.ndarray, sets: Ragged) -> Batch:
-    """Return the records on good lines (bool (n,))."""
+    """Return the records on the good lines (bool (n,))."""
     ids = lines.ids
     if not good.all():
         ids = [id_ for id_, kept in zip(ids, good.tolist()) if kept]
@@ -234,7 +234,7 @@ def batch_of(lines: ShingleLines, good: np.ndarray, sets: Ragged) -> Batch:
 
 
 def flaw_in_shingles(tokens: list[bytes]) -> str:
-    """Return the flaw of the first token that is not a shingle, or ""."""
+    """Return the reason why a token is not a shingle, for the first such token, or ""."""
     wrong = next((token for token in tokens if not _is_shingle(token)), None)
     if wrong is None:
         return ""
@@ -253,7 +253,7 @@ def _is_shingle(token: bytes) -> bool:
 
 
 class Millionths(dict[bytes, int]):
-    """The text of a weight → millionths, or 0 where it is not a weight; a cache."""
+    """A cache from the text of a weight to millionths, or 0 for an invalid one."""
 
     def __missing__(self, text: bytes) -> int:
         if len(self) >= WEIGHT_CACHE:
@@ -268,7 +268,7 @@ MILLIONTHS = Millionths()
 
 
 def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
-    r"""Parse whole lines (the block ends with a line end) of `ID SHINGLE:WEIGHT…`.
+    r"""Parse a block of lines `ID SHINGLE:WEIGHT…`; the block ends with a line end.
 
     >>> batch, bad = parse_weighted_lines(b"v1 7:0.5 3\nv2 3:0\nv3 1:2 1:3\n")
     >>> batch.ids, batch.sets.row(0).tolist(), batch.sets.weights.tolist()
@@ -297,7 +297,7 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
 
 
 def _flaw(tokens: list[bytes]) -> str:
-    """Return the first flaw, from left to right, of a line that has one."""
+    """Return the first flaw of a bad line."""
     for token in tokens:
         shingle, colon, weight = token.partition(b":")
         if (reason := flaw_in_shingles([shingle])) or (colon and not MILLIONTHS[weight]):

@@ -31,7 +31,7 @@ MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # by mkdtemp
 
 @contextmanager
 def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
-    """Make a folder in `where`, removed at the end; remove what killed runs have left there."""
+    """Make a temporary folder in `where`, and remove those that killed runs have left there."""
     sweep(where, prefix)
     folder = new_folder(where, prefix)
     try:
@@ -41,7 +41,7 @@ def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
 
 
 def new_folder(where: Path, prefix: str = LOCKED) -> Path:
-    """Make a folder, locked until this process, and those forked from it, have ended."""
+    """Make a folder that stays locked until this process and its forks have ended."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         try:
@@ -63,7 +63,7 @@ def new_folder(where: Path, prefix: str = LOCKED) -> Path:
 
 
 def sweep(where: Path, prefix: str = LOCKED) -> None:
-    """Remove the folders of this user's runs that were killed."""
+    """Remove the folders of this user's killed runs."""
     with suppress(OSError), os.scandir(where) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
@@ -71,7 +71,7 @@ def sweep(where: Path, prefix: str = LOCKED) -> None:
 
 
 def _sweep_one(folder: Path) -> None:
-    """Remove a folder that was left behind on this machine, or is as `mkdtemp` makes it.
+    """Remove a folder if its run was killed on this machine, or it was never locked.
 
     Where machines share a file system, a lock may hold on one of them only.
     """
@@ -96,7 +96,7 @@ def machine() -> str:
 
 
 def lock(folder: Path) -> int:
-    """Lock a folder, and return the descriptor that holds the lock; OSError."""
+    """Lock a folder; return the descriptor that holds the lock; OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -107,7 +107,7 @@ def lock(folder: Path) -> int:
 
 
 def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
-    """Raise UsageError for a name that is too long, a folder, an input, in one, or stdout."""
+    """Raise UsageError for an output that is a folder, an input, stdout, or has too long a name."""
     try:
         os.lstat(name)
     except OSError as error:
@@ -126,7 +126,7 @@ def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
 
 @contextmanager
 def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Open a file to write, which gets its name when it is whole; see `check_new`."""
+    """Open a file that gets its name once it is complete; see `check_new`."""
     check_new(option, name, inputs)
     if os.path.exists(name) and not os.path.isfile(name):  # such as /dev/null
         with naming(name), open(name, "wb") as file:
@@ -150,7 +150,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
 
 @contextmanager
 def half(option: str, name: str) -> Iterator[Path]:
-    """Yield the path of a new file, which gets this name at the end, and the rights of the old."""
+    """Yield the path of a new file that will replace `name`, with the same permissions."""
     path = Path(os.path.realpath(name))
     with half_folder(option, name, path.parent) as folder:
         new = folder / "half"
@@ -167,7 +167,7 @@ def half(option: str, name: str) -> Iterator[Path]:
 
 @contextmanager
 def half_folder(option: str, name: str, where: Path) -> Iterator[Path]:
-    """Make a hidden folder, beside the target, for a file that is still being written."""
+    """Make a hidden folder beside the target, for a file that is being written."""
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(swept_folder(where))

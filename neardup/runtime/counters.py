@@ -1,7 +1,7 @@
-"""Counts of a stage, and their report.
+"""The counts of a stage, and how they are reported.
 
 stdout carries data only.  A stage reports its counts as Hadoop counters in a Hadoop task; as a JSON
-file where NEARDUP_REPORT names a folder, whose files `summarize` adds up; and else on stderr.
+file where NEARDUP_REPORT names a folder; and else on stderr.
 """
 
 from __future__ import annotations
@@ -25,13 +25,20 @@ STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silen
 
 
 class Counters:
-    """Named counts, and the first bad lines.
+    """Named counts of a stage, and its first bad lines.
 
     progress: the count to show while the stage works, on a terminal or as a Hadoop task's status
     reports: the folder for a report, "" to print a summary; by default that of the environment
+    verbosity: how much to print
     """
 
-    def __init__(self, stage: str, progress: str = "", reports: str | None = None):
+    def __init__(
+        self,
+        stage: str,
+        progress: str = "",
+        reports: str | None = None,
+        verbosity: int = summary.SHORT_SUMMARY,
+    ):
         self.stage = stage
         self._reports = os.environ.get(REPORTS, "") if reports is None else reports
         self.forget()
@@ -39,12 +46,13 @@ class Counters:
         self.max_bad = summary.MAX_BAD
         self.started = time.time()
         self._progress = progress
-        self._on_terminal = bool(progress) and sys.stderr.isatty()
+        self._verbosity = verbosity
+        self._on_terminal = bool(progress) and verbosity > summary.QUIET and sys.stderr.isatty()
         self._in_hadoop = "mapreduce_task_attempt_id" in os.environ and not self._reports
         self._shown = self.started
 
     def forget(self) -> None:
-        """Report nothing but the time, where another stage has counted the same."""
+        """Report only the time, for a stage that repeats the work of another one."""
         self.counts: dict[str, int] = {}
         self.bad_lines: list[tuple[str, int, str]] = []
         self.repeated = b""  # the smallest repeated id
@@ -57,7 +65,7 @@ class Counters:
         self.alive()
 
     def alive(self) -> None:
-        """Show the progress at most once per interval; to be called every second or so."""
+        """Show the progress at most once per interval; call this every second or so."""
         if not (self._on_terminal or self._in_hadoop):
             return
         pause = STATUS_SECONDS if self._in_hadoop else PROGRESS_SECONDS
@@ -74,31 +82,32 @@ class Counters:
         self.add(f"{summary.BAD}{reason}", 1)
         if len(self.bad_lines) < summary.SHOWN_BAD_LINES:
             self.bad_lines.append((place, line, message))
-            if not self._reports:
+            if not self._reports and self._verbosity > summary.QUIET:
                 if self._on_terminal:
                     self._show("")
                 print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
 
     def repeated_id(self, id_: bytes) -> None:
-        """Count a repeated id; the smallest of them is named."""
+        """Count a repeated id, and remember the smallest."""
         self.add(REPEATED, 1)
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
 
     def count_ids(self, ids: Sequence[bytes]) -> None:
-        """Count the records of the most frequent id; b"" is that of rows without one."""
+        """Count the records that have the most frequent id; b"" stands for rows without an id."""
         if self._one_id is None and ids:
             self._one_id = Counter(ids).most_common(1)[0][0]
         if self._one_id:
             self._of_one_id += ids.count(self._one_id)
 
     def totals(self) -> dict[str, int]:
-        """Return all counts; that of one id if a quarter of the records of this process have it."""
+        """Return all counts, with that of the most frequent id if a quarter of the records have
+        it."""
         many = self._of_one_id and 4 * self._of_one_id > self.counts.get("records", 0)
         return {**self.counts, **({ONE_ID: self._of_one_id} if many else {})}
 
     def report(self) -> None:
-        """Report what was counted; StageError where a stage by itself could not read its input."""
+        """Report the counts; StageError if a stage that runs alone could not read its input."""
         if self._on_terminal:
             self._show("")
         if self._reports:
@@ -108,11 +117,12 @@ class Counters:
             self._report_to_hadoop()
         else:
             sys.stdout.flush()  # the answer, which is lost if the input is refused
-            print(summary.describe([self.as_dict()]), file=sys.stderr)
+            if self._verbosity > summary.QUIET:
+                print(summary.describe([self.as_dict()], self._verbosity), file=sys.stderr)
             summary.judged(self.totals(), self.max_bad)
 
     def _report_to_hadoop(self) -> None:
-        """Print counters, and to the task's log ids, which counters cannot hold."""
+        """Print Hadoop counters, and write ids, which counters cannot hold, to the task's log."""
         for name, count in self.totals().items():
             print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
         if self.repeated:
@@ -122,7 +132,7 @@ class Counters:
             print(f"{self.stage}: {ONE_ID}: {message}", file=sys.stderr)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a report, in plain JSON values."""
+        """Return the report as JSON values."""
         totals = self.totals()
         one_id = (self._one_id or b"") if ONE_ID in totals else b""
         return {
@@ -143,14 +153,8 @@ class Counters:
 
 
 def reports_in(folder: str) -> list[dict[str, Any]]:
-    """Return the reports that the stages of a run have written there."""
+    """Return the reports in a folder, one for each stage or worker."""
     return [json.loads(path.read_bytes()) for path in sorted(Path(folder).glob("*.json"))]
-
-
-def summarize(folder: str, whole: bool = True) -> str:
-    """Return the first bad lines of the reports in `folder`, and the summary; see `describe`."""
-    reports = reports_in(folder)
-    return "\n".join([*summary.first_bad_lines(reports), summary.describe(reports, whole)])
 
 
 def counts_in(folder: str) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The interpreter a script needs, before anything is imported that might be missing."""
+"""Find a Python that has the packages that a script needs, before they are imported."""
 
 import codecs
 import importlib.util
@@ -13,7 +13,7 @@ ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 
 
 def require(*packages: str, name: str = "", module: str = "") -> None:
-    """Go on only under a Python that has these packages, with all three standard streams.
+    """Continue only under a Python with these packages and all three standard streams.
 
     A script called as ./mapper.py runs under the system's python3.  Where that lacks a package, the
     virtual environment that `make` puts beside the script (or the package, of a `module`) takes
@@ -59,10 +59,10 @@ def _open_streams(name: str) -> None:
 
 
 def _print_whatever_there_is() -> None:
-    """Print bytes of a file's name as they are, and other letters a terminal lacks as \\x…."""
+    """Print file names as their bytes, and characters that the terminal lacks as \\x…."""
     as_bytes, as_text = map(codecs.lookup_error, ("surrogateescape", "backslashreplace"))
 
-    def written(error: UnicodeError) -> tuple:
+    def written(error: UnicodeError) -> "tuple[str | bytes, int]":
         try:
             return as_bytes(error)
         except UnicodeError:
@@ -74,7 +74,7 @@ def _print_whatever_there_is() -> None:
 
 
 def _say_why_imports_fail(name: str) -> None:
-    """Report a failed import in one line: too little memory, or numpy for another Python."""
+    """Report failed imports in one line: too little memory, or numpy for another Python."""
 
     def say(
         kind: "type[BaseException]", error: BaseException, trace: "TracebackType | None"

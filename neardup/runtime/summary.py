@@ -1,14 +1,18 @@
-"""The summary of a run in words, and whether its input was in the right format.
+"""The summary of a run, and the check that its input was in the right format.
 
-`describe` adds up the reports of all stages.  `judged` is called once, at the end: where no line
-could be read, or more are bad than --max-bad allows, the run ends with exit code 1 and a message of
-what the lines look like, and what to type.  Two collections are judged separately.
+`describe` adds up the reports of all stages: the result, what was wrong with the input, the promise
+and the time, or with -v all counts.  `judged` is called once, at the end: where no line could be
+read, or more are bad than --max-bad allows, the run ends with exit code 1 and a message of what the
+lines look like, and what to type.  Two collections are judged separately.
 """
 
+from __future__ import annotations
+
+import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from neardup.runtime.program import (
     StageError,
@@ -19,6 +23,7 @@ from neardup.runtime.program import (
     typed_with,
 )
 
+QUIET, SHORT_SUMMARY, VERBOSE = -1, 0, 1  # of -q, neither, -v
 SHOWN_BAD_LINES = 10
 BAD = "bad lines: "
 SHUFFLED = "bytes shuffled"  # what the mappers have written
@@ -65,13 +70,14 @@ ORDER = (
     CLUSTERS,
     LARGEST,
 )
+TROUBLE = ("bad lines", "records without shingles", "records without a key", REPEATED)
 MAX_BAD = Fraction(1, 2)
 OLD_BAD = "bad old lines"
 LIKE = "bad lines like "  # and a name of LOOKS
 
 
 class Look(NamedTuple):
-    """Lines of another input: how they begin, what to call them, and what makes them readable."""
+    """How lines of another input begin, what to call them, and what to type for them."""
 
     pattern: bytes
     like: str
@@ -109,13 +115,38 @@ DOCUMENT_LINES = 100  # files of prose with no more lines each are documents
 DOCUMENTS = "each line or row is a record; files that are one document each cannot be read"
 
 
-def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> str:
-    """Return the summary of one stage, or of all stages of a run (`whole`).
+def print_summary(
+    reports: list[dict[str, Any]],
+    verbosity: int,
+    whole: bool = True,
+    packed: bool = False,
+    wrote: Sequence[str] = (),
+    more: Sequence[str] = (),
+) -> None:
+    """Print the first bad lines, the summary and more lines on stderr; with -q nothing."""
+    if verbosity > QUIET:
+        bad = sorted(tuple(line) for report in reports for line in report["bad_lines"])
+        first = [f"{place}{line}: {message}" for place, line, message in bad[:SHOWN_BAD_LINES]]
+        summary = describe(reports, verbosity, whole, packed, wrote)
+        print("\n".join([*first, summary, *more]), file=sys.stderr)
 
-    `packed`: the engine compresses what is shuffled.
 
-    >>> print(describe([{"stage": "mapper", "counts": {"records": 2000, "keys": 30000},
-    ...     "bad_lines": [], "promise": "", "started": 0.0, "ended": 0.5}]))
+def describe(
+    reports: list[dict[str, Any]],
+    verbosity: int = VERBOSE,
+    whole: bool = False,
+    packed: bool = False,
+    wrote: Sequence[str] = (),
+) -> str:
+    """Return the summary of one stage, or of a `whole` run.
+
+    `packed`: the engine compresses what is shuffled; `wrote`: the files of the answer.
+
+    >>> mapper = {"stage": "mapper", "counts": {"records": 2000, "keys": 30000},
+    ...     "bad_lines": [], "promise": "", "started": 0.0, "ended": 0.5}
+    >>> print(describe([mapper], SHORT_SUMMARY))
+    mapper: 2,000 records, 30,000 keys; 0.5 seconds
+    >>> print(describe([mapper], VERBOSE))
     records                                2,000
     bad lines                                  0
     keys                                  30,000
@@ -126,18 +157,21 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
         counts["bad lines"] = bad_lines(counts)
         if REMOVED in counts:
             counts[STAYING] = counts["records"] - counts.get(OLD_RECORDS, 0) - counts[REMOVED]
-    notes = _notes(reports, counts, packed)
-    lines = [
-        f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in ORDER if name in counts
-    ]
+    notes = {SHUFFLED: "  (before packing)"} if packed else {}
+    reasons = [f"{counts[name]:,} {name[len(BAD) :]}" for name in sorted(counts) if BAD in name]
+    if reasons:
+        notes["bad lines"] = f"  ({', '.join(reasons)})"
+    if ids := sorted(filter(None, (report.get("repeated") for report in reports))):
+        notes[REPEATED] = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
     promise = next((report["promise"] for report in reports if report["promise"]), "")
-    if promise and {REMOVED, IN_CLUSTERS} & counts.keys():
-        promise += "; decided on the pairs that were found"
-    if promise:
-        lines.append(f"{'promise':33} {promise}")
-    seconds = ", ".join(f"{name} {spent:.1f}" for name, spent in seconds_of(reports).items())
-    lines.append(f"{'seconds':33} {seconds}")
-    lines += [*_why_no_pair(counts, whole), *of_one_id(reports, counts)]
+    if verbosity < VERBOSE:
+        lines = _in_short(reports, counts, notes, promise, wrote if whole else None)
+    else:
+        lines = _all_counts(reports, counts, notes, promise)
+    if not counts.get(PAIRS, counts.get(USED, 0 if whole else 1)):
+        lines += _why_no_pair(counts)
+    if ONE_ID in counts:
+        lines += of_one_id(reports, counts)
     single, records = counts.get(SINGLE, 0), counts.get("records", 0)
     if single and single * FEW_SINGLE >= records:
         lines.append(
@@ -147,31 +181,91 @@ def describe(reports: list[dict], whole: bool = False, packed: bool = False) -> 
     return "\n".join(lines)
 
 
-def _notes(reports: list[dict], counts: dict[str, int], packed: bool) -> dict[str, str]:
-    """Return the remarks in brackets behind counts."""
-    notes = {SHUFFLED: "  (before packing)"} if packed else {}
-    if counts.get("bad lines"):
-        reasons = sorted(name for name in counts if name.startswith(BAD))
-        each = ", ".join(f"{counts[name]:,} {name[len(BAD) :]}" for name in reasons)
-        notes["bad lines"] = f"  ({each})"
-    if ids := sorted(filter(None, (report.get("repeated") for report in reports))):
-        notes[REPEATED] = f"  ({first_repeated(ids[0], decided=REMOVED in counts)})"
-    return notes
+def _in_short(
+    reports: list[dict[str, Any]],
+    counts: Mapping[str, int],
+    notes: Mapping[str, str],
+    promise: str,
+    wrote: Sequence[str] | None,
+) -> list[str]:
+    """Return lines for the result, each kind of trouble, the promise, and the time.
+
+    `wrote`: the files of a whole run; None for a stage.
+    """
+    began = min(report["started"] for report in reports)
+    seconds = f"{max(report['ended'] for report in reports) - began:.1f} seconds"
+    trouble = [
+        f"{_many(counts[name], name)}{notes.get(name, '')}" for name in TROUBLE if counts.get(name)
+    ]
+    if wrote is None:
+        others = {*TROUBLE, OLD_RECORDS}
+        each = [_many(counts[n], n) for n in ORDER if counts.get(n) and n not in others]
+        result = ", ".join(each) or "0 records"
+        promises = [promise] * bool(promise and "records" in counts)
+        return [f"{reports[0]['stage']}: {result}; {seconds}", *trouble, *promises]
+    files = f"; wrote {' and '.join(wrote)}" * bool(wrote)
+    return [_result(counts) + files, *trouble, *[promise] * bool(promise), seconds]
 
 
-def _why_no_pair(counts: dict[str, int], whole: bool) -> list[str]:
-    read = any(counts.get(name) for name in ("records", "bad lines", "keyed lines"))
-    pairs = counts.get(PAIRS, counts.get(USED, 0 if whole else None))
-    none_read = counts.get("bad lines") and not counts["records"]
-    if pairs != 0 or counts.get(DENSE_MEMBERS) or not read or none_read:
+def _many(count: int, names: str) -> str:
+    """Format a number and a noun.
+
+    >>> _many(1, "repeated ids"), _many(2000, "records without a key")
+    ('1 repeated id', '2,000 records without a key')
+    """
+    if count == 1:
+        names = re.sub(r"(record|pair|line|id|cluster|key)s\b", r"\1", names, count=1)
+    return f"{count:,} {names}"
+
+
+def _result(counts: Mapping[str, int]) -> str:
+    """Return the result of a run in words.
+
+    >>> _result({"records": 3300, "records removed": 169, "records that stay": 3131})
+    '3,131 of 3,300 records kept, 169 removed'
+    """
+    old = counts.get(OLD_RECORDS, 0)
+    records = _many(counts.get("records", 0) - old, "new records" if old else "records")
+    others = f" and {_many(old, 'old records')}" * bool(old)
+    if REMOVED in counts:
+        return f"{counts[STAYING]:,} of {records} kept, {counts[REMOVED]:,} removed"
+    if CLUSTERS in counts:
+        clusters = _many(counts[CLUSTERS], "clusters")
+        members, largest = counts[IN_CLUSTERS], counts.get(LARGEST, 0)
+        among = f"{members:,} of {records}{others}"
+        return f"{clusters} of {among}" + f"; the largest has {largest:,}" * bool(largest)
+    pairs = _many(counts.get("unique pairs", counts.get(PAIRS, 0)), "pairs")
+    return f"{pairs} among {records}{others}"
+
+
+def _all_counts(
+    reports: list[dict[str, Any]],
+    counts: Mapping[str, int],
+    notes: Mapping[str, str],
+    promise: str,
+) -> list[str]:
+    """Return lines for each count, the promise, and the seconds of each stage."""
+    shown = [name for name in ORDER if name in counts]
+    lines = [f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in shown]
+    if promise:
+        decided = "; decided on the pairs that were found" * bool(
+            {REMOVED, IN_CLUSTERS} & counts.keys()
+        )
+        lines.append(f"{'promise':33} {promise}{decided}")
+    seconds = ", ".join(f"{name} {spent:.1f}" for name, spent in seconds_of(reports).items())
+    return [*lines, f"{'seconds':33} {seconds}"]
+
+
+def _why_no_pair(counts: Mapping[str, int]) -> list[str]:
+    if counts.get(DENSE_MEMBERS) or not (counts.get("records") or counts.get("keyed lines")):
         return []
     if counts.get(REPEATED):
         return ["Only records of one id are similar enough, and these form no pair."]
     return ["No two records are similar enough to form a pair."]
 
 
-def of_one_id(reports: list[dict], counts: Mapping[str, int]) -> list[str]:
-    """Return the warning of an id that most records have, if there is one.
+def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[str]:
+    """Return a warning if most records have the same id.
 
     Such an id is mostly the first word of a text.  On a cluster only the tasks' logs name it.
     """
@@ -199,7 +293,7 @@ def of_one_id(reports: list[dict], counts: Mapping[str, int]) -> list[str]:
 
 
 def first_repeated(id_: str, decided: bool = False) -> str:
-    """Return a remark on repeated ids, of which this is the smallest."""
+    """Return a remark on repeated ids that names the smallest."""
     what = "each line is a record of its own" if decided else "records of one id form no pair"
     return f"the first: {shown(id_.encode())}; {what}"
 
@@ -213,14 +307,8 @@ def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return sums
 
 
-def first_bad_lines(reports: list[dict]) -> list[str]:
-    """Return the first ten bad lines of all stages, in the order of the input."""
-    lines = sorted(tuple(line) for report in reports for line in report["bad_lines"])
-    return [f"{place}{line}: {message}" for place, line, message in lines[:SHOWN_BAD_LINES]]
-
-
-def seconds_of(reports: list[dict]) -> dict[str, float]:
-    """Return the seconds from each stage's first start to its last end, in order of the starts."""
+def seconds_of(reports: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the seconds of each stage, from its first start to its last end."""
     spans: dict[str, tuple[float, float]] = {}
     for report in sorted(reports, key=lambda report: report["started"]):
         start, end = spans.get(report["stage"], (report["started"], report["ended"]))
@@ -229,7 +317,7 @@ def seconds_of(reports: list[dict]) -> dict[str, float]:
 
 
 def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
-    """Raise StageError where too little of the input, or of the old records, could be read.
+    """Raise StageError if too few lines of the input, or of the old records, are records.
 
     Print a warning where it was read, but has a first line of another format.
     """
@@ -257,13 +345,13 @@ def bad_lines(counts: Mapping[str, int]) -> int:
 
 
 def in_words(share: Fraction) -> str:
-    """Return a share as a decimal number, or else as a fraction: 0.25, 1/3."""
+    """Return a share as a decimal number, or as a fraction: 0.25, 1/3."""
     decimal = f"{float(share):.9g}"
     return decimal if Fraction(decimal) == share else str(share)
 
 
 def _advice(counts: Mapping[str, int]) -> str:
-    """Return what bad lines look like, and the line to type; first lines of files count for more.
+    """Return what the bad lines look like, and what to type.
 
     >>> _advice({"bad lines like text": 60, "bad lines like a csv header": 1})
     'they look like CSV; type: --input csv'

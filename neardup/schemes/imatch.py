@@ -35,7 +35,7 @@ HAIR = 1e-9  # machines may round a power differently; an idf exactly at an end 
 
 
 def _idf_band(text: str) -> tuple[float, float]:
-    """Read "0.1:0.9"."""
+    """Read the ends of a range of idf, such as "0.1:0.9"."""
     try:
         low, high = map(float, text.split(":"))
     except ValueError:
@@ -51,20 +51,20 @@ KEPT = Option(
     "with --scheme imatch: which tokens are kept, by their idf as a share of the highest possible "
     "(default: 0.1:0.9)",
     _idf_band,
-    default="0.1:0.9",
+    default=_idf_band("0.1:0.9"),
 )
 LEXICONS = Option(
     "--lexicons",
     "L",
     "with --scheme imatch: number of random lexicons; records must agree in one (default: 1)",
     whole(1, 100),
-    default="1",
+    default=1,
 )
 
 
 @dataclass(eq=False)
 class IMatch(Scheme):
-    """Keys of the tokens of idf low … high, a share of the highest; `seed` draws the lexicons.
+    """Keys from the tokens with an idf of low … high times the highest; `seed` draws the lexicons.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 4], [1, 3, 9], [1, 8]])
     >>> scheme = IMatch(TokenCounts.of_sets(sets), 0.1, 0.9)  # 2 and 3 are kept
@@ -97,7 +97,7 @@ class IMatch(Scheme):
         )
 
     def recall(self, similarity: float) -> float:
-        """Return the recall for sets that keep a token; any difference may be in a kept token."""
+        """Return the recall in the worst case, in which all different tokens are kept ones."""
         return float(similarity == 1)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -131,7 +131,7 @@ class IMatch(Scheme):
 
 
 def _digests(sets: Ragged) -> Iterator[int]:
-    """Yield the first 40 bits of the SHA-1 of each set that is not empty."""
+    """Yield the first 40 bits of the SHA-1 of each non-empty set."""
     data = memoryview(sets.values.astype("<u8").tobytes())
     offsets = (8 * sets.offsets).tolist()
     for start, stop in zip(offsets, offsets[1:]):

@@ -71,13 +71,13 @@ class MinHash(Scheme):
     @classmethod
     def of(cls, request: Request) -> MinHash:
         bands, rows = banding.asked_for(request, float(request.least), MAX_BANDS_ASKED)
-        weights = scheme.asked_weights(request)
+        weights, seed = scheme.weighing(request)
         if weights is not None and request.measure == "cosine":
             raise ValueError(
                 f"--weights {request.value(scheme.WEIGHTS)} with --measure cosine: the weighted "
                 "Jaccard similarity of such pairs may be anything; use --scheme projection"
             )
-        return cls(bands, rows, scheme.weighted_seed(request), request.least, weights)
+        return cls(bands, rows, seed, request.least, weights)
 
     @property
     def promise(self) -> str:
@@ -111,7 +111,7 @@ class MinHash(Scheme):
 
 @dataclass(frozen=True)
 class Supers:
-    """M minima in S super-shingles, of which B must agree.
+    """The parameters of super-shingles: M minima, S super-shingles, B of which must agree.
 
     >>> Supers.parse("60:10:2")
     Supers(minima=60, number=10, agree=2)
@@ -152,7 +152,8 @@ class Supers:
 
     @cached_property
     def choices(self) -> np.ndarray:
-        """The choices, int64 (C(S, B), B), by the last super-shingle: the first bands need few."""
+        """The combinations, int64 (C(S, B), B), ordered so that the first bands need few
+        super-shingles."""
         choices = combinations(range(self.number), self.agree)
         return np.array(sorted(choices, key=lambda choice: choice[::-1]))
 
@@ -163,14 +164,14 @@ SUPERSHINGLES = Option(
     "with --scheme supershingle: M min-hashes in S super-shingles, of which B must agree; fewer "
     "min-hashes in each find more (default: 84:6:2)",
     Supers.parse,
-    default="84:6:2",
+    default=Supers(),
     finds_more="--supershingles with a smaller M/S, more S or less B misses fewer",
 )
 
 
 @dataclass
 class SuperShingle(Scheme):
-    """Choices of super-shingles as keys; `seed` (0 … 2^64-1) draws the hash functions.
+    """Combinations of super-shingles as keys; `seed` (0 … 2^64-1) draws the hash functions.
 
     >>> round(SuperShingle().recall(0.9), 3)
     0.415
@@ -221,7 +222,7 @@ class SuperShingle(Scheme):
 
 @dataclass(eq=False)
 class Sketched(Scheme):
-    """A scheme on samples: `size` hashes of each set, drawn by `seed`, and the keys of `inner`.
+    """The scheme `inner` on samples: `size` hashes of each set, drawn by `seed`.
 
     Reducers read the keys of the whole set from its sample (`similarity.estimated`).
 

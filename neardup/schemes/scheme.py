@@ -1,4 +1,4 @@
-"""The base class of schemes, their options, requests to them, and token weights (--weights)."""
+"""The base class of schemes, their options, and token weights (--weights)."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ HAIR = Fraction(1, 10**15)  # the precision of probabilities, which are computed
 
 
 class Option(NamedTuple):
-    """An option of schemes; schemes that use it list it in their `options`.
+    """An option of one or more schemes, which list it in their `options`.
 
     flag: "--lexicons"; metavar, help: for --help; read: from text to value, with a ValueError that
-    names what is wrong; default: as text; finds_more: advice for `why` about a missed pair.
+    names what is wrong; default: a value; finds_more: advice for `why` about a missed pair.
     """
 
     flag: str
     metavar: str
     help: str
     read: Callable[[str], Any]
-    default: str | None = None
+    default: Any = None
     finds_more: str = ""
 
 
 class Request(NamedTuple):
-    """The request of a run to a scheme.
+    """What a run asks of a scheme.
 
     threshold: the minimum similarity, by `measure`; resemblance: the minimum Jaccard similarity
     that follows from it, None where none does; threshold_given: whether it is the user's; seed:
     0 … 2^64-1; counts: how many records have each token, if known; values: the given values of the
     scheme's own options, by flag.
 
-    >>> rows = Option("--rows", "R", "min-hashes in a band", int, default="7")
+    >>> rows = Option("--rows", "R", "min-hashes in a band", int, default=7)
     >>> Request(Threshold(9, 10), Threshold(9, 10)).value(rows)
     7
     """
@@ -63,19 +63,17 @@ class Request(NamedTuple):
 
     def value(self, option: Option) -> Any:
         """Return the given value, or the default; None where there is neither."""
-        if option.flag in self.values:
-            return self.values[option.flag]
-        return None if option.default is None else option.read(option.default)
+        return self.values.get(option.flag, option.default)
 
     @property
     def least(self) -> Threshold:
-        """The minimum resemblance, for schemes whose measures all have one."""
+        """The minimum resemblance, for schemes all of whose measures have one."""
         assert self.resemblance is not None
         return self.resemblance
 
     def key_options(self, options: Iterable[Option]) -> dict[str, str]:
-        """Return the request by flag, with the same words for equal requests."""
-        own = {option.flag: self.value(option) for option in options}
+        """Return the request as text by flag; equal requests give equal texts."""
+        own = {option.flag: self.values.get(option.flag, option.default) for option in options}
         return {
             "--measure": self.measure,
             "--threshold": self.threshold.exactly(),
@@ -85,7 +83,8 @@ class Request(NamedTuple):
         }
 
     def key_seed(self, scheme: str) -> int:
-        """Return a seed for this scheme, threshold and counts, so that reducers notice a mix."""
+        """Return a seed that depends on scheme, threshold and counts, so that reducers notice a
+        mix."""
         counts = None if self.counts is None else self.counts.digest()
         asked = repr((scheme, self.seed, self.resemblance, counts))
         return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")
@@ -107,7 +106,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def one_of(*kinds: str) -> Callable[[str], str]:
-    """Return a parser that accepts these words."""
+    """Return a parser that accepts the given words only."""
 
     def read(text: str) -> str:
         if text in kinds:
@@ -124,7 +123,7 @@ class Weighing(NamedTuple):
     by_idf: bool = False
 
     def weights(self, counts: TokenCounts | None) -> TokenWeights:
-        """Return the weights by these counts, if the kind uses any."""
+        """Return the weights of tokens, by counts if this kind uses them."""
         idf = Idf(counts) if self.by_idf and counts else None
         return TokenWeights(self.repeats, self.own, idf)
 
@@ -149,7 +148,7 @@ WEIGHTS = Option(
 
 
 def required_counts(request: Request, who: str) -> TokenCounts:
-    """Return the token counts; ValueError if they are not given to `who`."""
+    """Return the token counts; ValueError if there are none."""
     if request.counts is None:
         raise ValueError(
             f"{who} needs --counts: step.py count makes that file, and "
@@ -158,24 +157,20 @@ def required_counts(request: Request, who: str) -> TokenCounts:
     return request.counts
 
 
-def asked_weights(request: Request) -> TokenWeights | None:
-    """Return the weights, or None if all are equal; ValueError if idf has no counts."""
-    name = request.value(WEIGHTS)
-    if name == ONE:
-        return None
-    if KINDS[name].by_idf:
-        required_counts(request, f"--weights {name}")
-    return KINDS[name].weights(request.counts)
+def weighing(request: Request) -> tuple[TokenWeights | None, int]:
+    """Return the weights (None if all are equal) and a seed; ValueError if idf lacks counts.
 
-
-def weighted_seed(request: Request) -> int:
-    """Return a seed for each kind of weights, so that reducers notice a mix."""
+    Each kind of weights has a seed of its own, so that reducers notice a mix.
+    """
     kind = request.value(WEIGHTS)
     if kind == ONE:
-        return request.seed
-    # Weights depend neither on who made the counts nor on the threshold.
+        return None, request.seed
+    if KINDS[kind].by_idf:
+        required_counts(request, f"--weights {kind}")
+    # The seed depends neither on who made the counts nor on the threshold.
     counts = replace(request.counts, own=False) if request.counts else None
-    return request._replace(resemblance=None, counts=counts).key_seed(f"weights {kind}")
+    seed = request._replace(resemblance=None, counts=counts).key_seed(f"weights {kind}")
+    return KINDS[kind].weights(request.counts), seed
 
 
 class Scheme(ABC):
@@ -203,7 +198,7 @@ class Scheme(ABC):
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
-        """Return whether a run should count tokens first, given its options' values by flag."""
+        """Return whether a run should count tokens first, given the values of the options."""
         return cls.counting or (
             WEIGHTS in cls.options and KINDS[values.get(WEIGHTS.flag, ONE)].by_idf
         )
@@ -211,21 +206,21 @@ class Scheme(ABC):
     @property
     @abstractmethod
     def promise(self) -> str:
-        """The pairs it finds, and with what probability, in words for the summary."""
+        """Which pairs are found, and with what probability, for the summary."""
 
     def travelling(self, sets: Ragged) -> Ragged:
-        """Return the part of these sets that is sent to the reducer, which derives `keys` again."""
+        """Return what is sent to the reducer in place of the sets; it gives the same `keys`."""
         return sets
 
     @abstractmethod
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        """Return the keys of bands low … high-1 in ascending order, a row for each set.
+        """Return the keys of bands low … high-1, ascending, a row for each set.
 
         A row depends on its set alone, not on the batch.  No set may be empty.
         """
 
     def probe(self) -> str:
-        """Return a digest of the keys of some sets, in 16 hexadecimal digits."""
+        """Return a digest of the keys of some fixed sets, in 16 hexadecimal digits."""
         keys = self.keys(Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES)))
         digest = blake2b(keys.values.astype("<u8").tobytes(), digest_size=8)
         digest.update(keys.offsets.astype("<u8").tobytes())
@@ -233,23 +228,23 @@ class Scheme(ABC):
 
     @abstractmethod
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the maximum number of keys of sets of these sizes (int64 arrays)."""
+        """Return the maximum number of keys for sets of given sizes (int64)."""
 
     @abstractmethod
     def recall(self, similarity: float) -> float:
-        """Return the minimum probability that sets of this similarity share a key."""
+        """Return the minimum probability that two sets of a given similarity share a key."""
 
     def cost(self) -> list[str]:
         """Return warnings about the cost of a run, and options that would reduce it."""
         return []
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
-        """Make the measure of this name, one of `measures`."""
+        """Make one of `measures` by its name."""
         return weighted_measure(name, threshold, self.weights)
 
 
 def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
-    """Return the keys of n sets that have one key in each of these bands (int64, ascending).
+    """Return keys from the words of n sets in given bands (int64, ascending), one key in each.
 
     `words` (uint64, of shape (n, bands)) are random-looking; their upper bits are the hash.
     """

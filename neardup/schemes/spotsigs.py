@@ -32,7 +32,7 @@ from neardup.similarity.measures import NINE_TENTHS, Threshold
 
 @dataclass(eq=False)
 class SpotSigs(Prefix):
-    """Partitions with first tokens as keys, all of band 0.
+    """First tokens within partitions of sizes as keys, all of band 0.
 
     >>> sets = Ragged.from_rows([[*range(20)], [*range(22)], [*range(18)], [*range(50, 72)]])
     >>> keys = SpotSigs().keys(sets)
@@ -75,13 +75,13 @@ class SpotSigs(Prefix):
         return Ragged.from_unsorted(words, self.key_counts(sets.sizes))
 
     def _partitions(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first sizes of a size's own partition and of its smallest partner's."""
+        """Return the first size of a size's partition, and of its smallest partner's."""
         smallest = self.resemblance.smallest_partner(sizes)
         return first_sizes(self.resemblance, sizes), first_sizes(self.resemblance, smallest)
 
 
 def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
-    """Return the smallest size (int64) in the partition of each size.
+    """Return the smallest size in the partition of each size (int64).
 
     >>> first_sizes(NINE_TENTHS, np.array([1, 18, 19, 20, 21, 22, 23, 1000])).tolist()
     [1, 18, 19, 19, 21, 21, 23, 984]
@@ -93,7 +93,7 @@ def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def _starts(threshold: Threshold, most: int) -> np.ndarray:
-    """Return the first sizes, up to `most`, of all partitions that may have several sizes.
+    """Return the first sizes, up to `most`, of partitions with several sizes.
 
     A partition from m to n is followed by one that ends at the largest partner of m - 1.
     """

@@ -49,7 +49,7 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_rows(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """Return the order (int64) of values (uint64) by their rows (int64), then by size."""
+    """Return the order (int64) that sorts values (uint64) by their rows (int64), then by value."""
     order = np.argsort(values)
     # A stable sort of 16-bit numbers is a radix sort.
     narrow = owner[order].astype(np.min_scalar_type(int(owner.max(initial=0))))
@@ -57,7 +57,7 @@ def in_rows(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
 
 
 def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the positions starts[i] … starts[i] + sizes[i] - 1 for all i, end to end (int64).
+    """Return starts[i] … starts[i] + sizes[i] - 1 for all i, concatenated (int64).
 
     >>> spans(np.array([10, 40]), np.array([3, 2])).tolist()
     [10, 11, 12, 40, 41]
@@ -67,13 +67,13 @@ def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def later_in_run(members: np.ndarray) -> np.ndarray:
-    """Return how many members follow each one in its run (int64): 1, 0, 0 for runs of 2 and 1."""
+    """Return how many members of its run follow each one (int64): 1, 0, 0 for runs of 2 and 1."""
     ends = np.cumsum(members)
     return np.repeat(ends, members) - np.arange(members.sum()) - 1
 
 
 def pairs_in_runs(later: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (left, right), int64: each position i with each of the later[i] after it."""
+    """Return (left, right), int64: each index i with the later[i] indices after it."""
     everyone = np.arange(len(later))
     return np.repeat(everyone, later), spans(everyone + 1, later)
 
@@ -102,7 +102,7 @@ class Ragged:
 
     @classmethod
     def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
-        """Make rows of values laid end to end (uint64), unsorted and with repeats; sizes: int64."""
+        """Make rows from values (uint64) laid end to end, with repeats; sizes: int64."""
         bits = int(values.max(initial=0)).bit_length() + len(sizes).bit_length()
         if bits <= 64:  # value and number of the row fit one word
             return _packed_rows(values, sizes, np.uint32 if bits <= 32 else np.uint64)
@@ -156,7 +156,7 @@ class Ragged:
         return Ragged(self.values[places], _offsets(sizes), weights)
 
     def where(self, chosen: np.ndarray) -> Ragged:
-        """Return the rows with only the chosen values (bool, (T,))."""
+        """Return the rows with the chosen values (bool, (T,)) only."""
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
         weights = None if self.weights is None else self.weights[chosen]
         return Ragged(self.values[chosen], ends[self.offsets], weights)
@@ -174,7 +174,7 @@ class Ragged:
 
 
 def _packed_rows(values: np.ndarray, sizes: np.ndarray, word: type[np.unsignedinteger]) -> Ragged:
-    """Make rows in one sort, of values that fit `word` beside the number of their row."""
+    """Make rows in one sort, with the row number above the value in each word."""
     shift = 8 * word(0).itemsize - len(sizes).bit_length()
     rows = np.arange(len(sizes), dtype=word) << word(shift)
     packed = np.repeat(rows, sizes)
@@ -187,7 +187,7 @@ def _packed_rows(values: np.ndarray, sizes: np.ndarray, word: type[np.unsignedin
 
 
 def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
-    """Return P rows: the values that the rows left[p] and right[p] (int64 (P,)) have in common.
+    """Return P rows: the common values of the rows left[p] and right[p] (int64 (P,)).
 
     >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
     >>> shared(rows, np.array([0, 1]), np.array([2, 2])).sizes.tolist()
@@ -200,7 +200,7 @@ def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
 
 
 def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
-    """Cut 0 … len(weights) into ranges of total weight ≤ `limit`, or of one element above it.
+    """Cut 0 … len(weights) into ranges of total weight ≤ `limit`; a larger element is alone.
 
     >>> chunks(np.array([2, 2, 2, 9, 1]), 4)
     [(0, 2), (2, 3), (3, 4), (4, 5)]
@@ -215,7 +215,7 @@ def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
 
 
 def _shared_step(left: Ragged, right: Ragged) -> Ragged:
-    """Return what row i of `left` and row i of `right` share, for all i in one sort.
+    """Return the common values of rows i of `left` and `right`, for all i, in one sort.
 
     With the row number above the value in a word, both sides are ascending runs, which a stable
     sort merges in linear time.
@@ -234,7 +234,7 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
-    """Do as `_shared_step`, for long rows whose values leave no room for the row number."""
+    """Do as `_shared_step`, row by row: for long rows of values too large for it."""
     common = []
     for i in range(len(left)):
         both = np.concatenate((left.row(i), right.row(i)))
@@ -244,7 +244,7 @@ def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_step_of_ranks(left: Ragged, right: Ragged) -> Ragged:
-    """Do as `_shared_step`, for short rows of such values: their ranks leave room."""
+    """Do as `_shared_step` on ranks: for short rows of values too large for it."""
     values, ranks = np.unique(np.concatenate((left.values, right.values)), return_inverse=True)
     ranks = ranks.astype(np.uint64)
     cut = len(left.values)
@@ -258,7 +258,7 @@ def _offsets(sizes: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class Batch:
-    """Records: `ids[i]` has the shingles `sets.row(i)`, ascending and distinct, at least one."""
+    """Records: ids[i] has the tokens sets.row(i), ascending, distinct, and at least one."""
 
     ids: list[bytes]
     sets: Ragged

@@ -1,10 +1,10 @@
-"""Disjoint sets with path halving (Tarjan 1975): which nodes are connected so far."""
+"""Disjoint sets with path halving (Tarjan 1975): which nodes are connected."""
 
 import numpy as np
 
 
 class Forest:
-    """A forest of n nodes, each a tree of its own at first.
+    """n nodes, of which none are connected at first.
 
     >>> forest = Forest(4)
     >>> forest.join(0, 2), forest.join(2, 3), forest.join(0, 3)
@@ -19,7 +19,7 @@ class Forest:
         self._view = self.parents.data  # a memoryview, whose items are read faster
 
     def join(self, a: int, b: int) -> bool:
-        """Connect two nodes; return False if they already were connected."""
+        """Connect two nodes; return False if they were connected already."""
         a, b = self.root(a), self.root(b)
         if a < b:
             self._view[b] = a
@@ -28,7 +28,7 @@ class Forest:
         return a != b
 
     def join_all(self, a: np.ndarray, b: np.ndarray) -> None:
-        """Connect a[p] and b[p], for all p (int64 arrays)."""
+        """Connect a[p] and b[p] for all p (int64)."""
         while len(a):
             a, b = self.roots(a), self.roots(b)
             np.minimum.at(self.parents, np.maximum(a, b), np.minimum(a, b))
@@ -36,7 +36,7 @@ class Forest:
             a, b = a[apart], b[apart]
 
     def roots(self, nodes: np.ndarray) -> np.ndarray:
-        """Return the node that stands for each node's tree (int64 arrays)."""
+        """Return the root of each node (int64)."""
         roots = self.parents[nodes]
         while not np.array_equal(higher := self.parents[roots], roots):
             roots = self.parents[nodes] = higher  # so that the next step is twice as long

@@ -25,7 +25,7 @@ def test_the_defaults():
     assert (batch.sets.weights, [line.reason for line in bad]) == (None, [UNASKED_WEIGHT])
     assert settings.output is OUTPUTS["pairs"]
     assert not settings.strict
-    assert "15 bands of 7 rows" in settings.promise
+    assert "15 bands of 7 rows" in settings.scheme.promise
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_arguments_survive_being_passed_on(threshold, seed, strict):
 
 def test_bands_by_hand_come_with_the_promise_they_keep():
     settings = settings_of("--bands=5", "--rows=25")
-    assert "0.310980" in settings.promise
+    assert "0.310980" in settings.scheme.promise
     assert settings.scheme.recall(0.9) == pytest.approx(0.311, abs=0.001)
 
 

@@ -245,7 +245,7 @@ def test_an_empty_index_and_no_new_records(jobs: str, files: Files, tmp_path: Pa
     index = made(tmp_path, "index", [files["none"]], f"--jobs={jobs}")
     expected = against(tmp_path, [files["none"]], files["new"])
     assert against(tmp_path, [index], files["new"], f"--jobs={jobs}") == expected
-    result = succeed([*RUN_LOCAL, "--against", files["index"], files["none"]], tmp_path)
+    result = succeed([*RUN_LOCAL, "-v", "--against", files["index"], files["none"]], tmp_path)
     assert result.out == b""
     assert result.count("records") == 1334
 
@@ -459,7 +459,7 @@ def test_where_no_index_can_be_made(files: Files, tmp_path: Path) -> None:
         assert said in refused([*INDEX, files["new"], "--to", where], tmp_path).err
     for where in (folder, tmp_path / "nowhere"):
         result = refused([*INDEX, files["new"], "--to", where, "--add"], tmp_path)
-        assert "is no index to --add to" in result.err
+        assert "is not an index to --add to" in result.err
     assert [path.name for path in folder.iterdir()] == ["mine"]
     assert not (tmp_path / "nowhere").exists()
 

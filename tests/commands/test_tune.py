@@ -279,7 +279,9 @@ def test_pruning_is_foreseen(word_file: Path, tmp_path: Path) -> None:
     """Roughly: how near-copies are spread over buckets cannot be seen in a sample."""
     found = costs_of(surveyed(word_file), "11 × 5", "15 × 7")
     for bands, rows in (11, 5), (15, 7):
-        truth = succeed([*RUN_LOCAL, f"--bands={bands}", f"--rows={rows}", word_file], tmp_path)
+        truth = succeed(
+            [*RUN_LOCAL, "-v", f"--bands={bands}", f"--rows={rows}", word_file], tmp_path
+        )
         verified = truth.count("candidate pairs")
         assert verified / 5 < found[f"{bands} × {rows}"].verified < 5 * verified
 

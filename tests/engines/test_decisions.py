@@ -332,7 +332,7 @@ def test_one_of_each_cluster_of_the_videos(tmp_path: Path) -> None:
     result = succeed([*RUN_LOCAL, "--output=clusters", VIDEOS], tmp_path)
     names = [(min(ids[i] for i in some), ids[i]) for some in together for i in some]
     assert result.out == in_order(b"".join(map(b"%b\t%b\n".__mod__, names)))
-    result = succeed([*RUN_LOCAL, "--output=removed", "--rule=cluster", VIDEOS], tmp_path)
+    result = succeed([*RUN_LOCAL, "-v", "--output=removed", "--rule=cluster", VIDEOS], tmp_path)
     gone = [line.split(b"\t")[:2] for line in result.out.splitlines()]
     assert sorted(gone) == sorted([ids[i], ids[some[0]]] for some in together for i in some[1:])
     assert result.count("records removed") == len(gone)

@@ -301,4 +301,18 @@ def test_on_a_terminal(ctrl_c: bool, long_file: Path, tmp_path: Path) -> None:
         lines = text.replace(b"\r\n", b"\n").splitlines(keepends=True)
         pairs = in_order(b"".join(line for line in lines if line.count(b"\t") == 2))
         assert pairs == ANSWER.read_bytes()
-        assert b"unique pairs" in shown
+        assert b"790 pairs among 2,000 records" in shown
+
+
+@pytest.mark.parametrize("flags", [[], ["-o", "answer.tsv"]])
+def test_ctrl_c_names_what_is_left(flags: list[str], long_file: Path, tmp_path: Path) -> None:
+    answer = tmp_path / "answer.tsv"
+    answer.write_text("of another run\n")
+    flags = [str(answer) if flag == "answer.tsv" else flag for flag in flags]
+    with session([*RUN_LOCAL, "--jobs", "2", *flags, str(long_file)], tmp_path) as it:
+        it.wait_for("mapper", 0.5)
+        interrupt(it, "Ctrl-C")
+        code, said = it.ended_clean(), it.stderr()
+    left = f"{answer} left as before" if flags else "the answer is not complete"
+    assert (code, said) == (130, f"run_local.sh: interrupted; {left}\n")
+    assert answer.read_text() == "of another run\n"

@@ -47,7 +47,7 @@ def test_each_figure_is_what_its_name_says(
     new.write_bytes(b"".join(map(record_line, NEW)) + b"bad x\n")
     old.write_bytes(b"".join(map(record_line, OLD)))
     given = [flag if flag != "--against" else f"--against={old}" for flag in flags]
-    result = succeed([*command, *EXACT, f"--output={output}", *given, new], tmp_path)
+    result = succeed([*command, "-v", *EXACT, f"--output={output}", *given, new], tmp_path)
     lines = [*OLD, *NEW] if flags else NEW
     pairs = pairs_of(list(lines), THRESHOLD, "--between" in flags)
     counts = summary(result.err)
@@ -100,7 +100,7 @@ def test_candidates_are_pairs_that_may_be_printed(tmp_path: Path, between: bool)
         lines = [Line(b"%c%d" % (name, i), set_) for name in names for i, set_ in enumerate(sets)]
         file.write_bytes(b"".join(map(record_line, lines)))
     flags = [f"--against={old}", *["--between"] * between]
-    said = succeed([*RUN_LOCAL, *EXACT, *flags, new], tmp_path).err
+    said = succeed([*RUN_LOCAL, "-v", *EXACT, *flags, new], tmp_path).err
     # Of 6 old and 4 new records, all alike.
     assert summary(said)["pairs"] == summary(said)["candidate pairs"] == 24 + 6 * (not between)
 
@@ -111,7 +111,7 @@ def test_a_crowd_is_not_said_to_be_without_pairs(tmp_path: Path) -> None:
     near = b"".join(map(record_line, alike))
     flags = [*EXACT, "--output=removed"]
     keyed = in_order(succeed([*MAPPER, *flags], tmp_path, near).out)
-    said = succeed([*REDUCER, *flags], tmp_path, keyed).err
+    said = succeed([*REDUCER, "-v", *flags], tmp_path, keyed).err
     assert summary(said)["pairs used"] == 0
     assert "No two records" not in said
     apart = in_order(succeed([*MAPPER, *flags], tmp_path, b"a 1 2 3\nb 2 3 4\n").out)

@@ -61,7 +61,7 @@ def hdfs(files: dict[str, Path]) -> str:
 
 
 def on_this_machine(flags: list[str], files: list[Path], tmp: Path) -> Result:
-    result = succeed([*RUN_LOCAL, *flags, *files], tmp)
+    result = succeed([*RUN_LOCAL, "-v", *flags, *files], tmp)
     assert result.out
     return result
 

@@ -195,7 +195,7 @@ def test_the_second_reduce(tmp_path: Path) -> None:
     """An id that stands for several records; an output that is there already; another user."""
     data = b"x 1 2 3\nx 1 2 3 4 5 6 7 8 9\ny 1 2 3\ny 1 2 3 4 5 6 7 8 9 10\nz 4\n"
     hdfs, output = hadoop_cluster.put(data, "/in/again.txt"), hadoop_cluster.new_output()
-    command = [*RUN_HADOOP, "--python", hadoop_cluster.PYTHON, "--reducers=2"]
+    command = [*RUN_HADOOP, "-v", "--python", hadoop_cluster.PYTHON, "--reducers=2"]
     without_yarn = hadoop_cluster.WITHOUT_YARN
     result = hadoop_cluster.attempt([*command, *without_yarn, hdfs, output], tmp_path)
     assert result.code == 0, result.err

@@ -50,7 +50,7 @@ def in_hdfs(videos: list[Path]) -> str:
 def command(*words: str) -> list[str]:
     """The nodes are this machine, so nothing of Spark is sent."""
     jars = f"spark.yarn.jars=local:{home()}/jars/*"
-    return [*RUN_SPARK, *QUICK, "--master=yarn", "--python", PYTHON, "--conf", jars, *words]
+    return [*RUN_SPARK, "-v", *QUICK, "--master=yarn", "--python", PYTHON, "--conf", jars, *words]
 
 
 def attempt(tmp: Path, *words: str) -> Result:
@@ -64,7 +64,7 @@ def test_the_same_as_on_one_machine(
     """A packed file beside a plain one; and one on the disks of the nodes beside those in HDFS."""
     old = videos[0].with_name("old.txt")
     old.write_bytes(b"".join(videos[0].read_bytes().splitlines(keepends=True)[:2000]))
-    here = succeed([*RUN_LOCAL, *(flag.format(old=old) for flag in flags), *videos], tmp_path)
+    here = succeed([*RUN_LOCAL, "-v", *(flag.format(old=old) for flag in flags), *videos], tmp_path)
     output = new_output()
     there = attempt(tmp_path, *(flag.format(old=f"file:{old}") for flag in flags), in_hdfs, output)
     assert there.code == 0, there.err
@@ -75,7 +75,7 @@ def test_the_same_as_on_one_machine(
 
 def test_an_executor_is_killed(videos: list[Path], in_hdfs: str, tmp_path: Path) -> None:
     """In the second round, when it has keys and lines that others need."""
-    here, output = succeed([*RUN_LOCAL, *videos], tmp_path), new_output()
+    here, output = succeed([*RUN_LOCAL, "-v", *videos], tmp_path), new_output()
     flags = ["spark.sql.files.maxPartitionBytes=2m", "spark.log.level=INFO"]
     more = [word for flag in flags for word in ("--conf", flag)]
     with started(tmp_path, "--reducers=6", *more, in_hdfs, output) as (client, said):

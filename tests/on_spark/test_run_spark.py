@@ -23,7 +23,7 @@ JOB_SECONDS = 1800  # on a busy machine
 
 
 def attempt(tmp: Path, *words: object) -> Result:
-    return run([*RUN_SPARK, *QUICK, *map(str, words)], tmp, seconds=JOB_SECONDS, process=True)
+    return run([*RUN_SPARK, "-v", *QUICK, *map(str, words)], tmp, seconds=JOB_SECONDS, process=True)
 
 
 def test_on_this_machine(tmp_path: Path) -> None:
@@ -64,10 +64,11 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_executor_is_killed(cluster: SparkCluster, videos: Path, tmp_path: Path) -> None:
     """In the second round, when it has keys and lines that others need: no pair and no count is
     lost, and none is there twice."""
-    expected = succeed([*RUN_LOCAL, videos], tmp_path)
+    expected = succeed([*RUN_LOCAL, "-v", videos], tmp_path)
     log = tmp_path / "log"
     words = [
         *RUN_SPARK,
+        "-v",
         *QUICK,
         "--master",
         cluster.master,

@@ -29,7 +29,7 @@ def answer(spark: Any, output: Path, *words: object) -> bytes:
     from neardup.engines.spark import spark_job
     from neardup.engines.spark import spark_submit as spark_options
 
-    spark_job.answer(spark, spark_options.read([*map(str, words), str(output)]))
+    spark_job.answer(spark, spark_options.read(["-v", *map(str, words), str(output)]))
     return written(output)
 
 
@@ -56,7 +56,7 @@ ENGINES_OWN = (
 
 @pytest.mark.parametrize("flags", [["--rounds=1"], ["--rounds=2"], ["--rounds=2", "--reducers=7"]])
 def test_videos(spark: Any, tmp_path: Path, capsys: Any, flags: list[str]) -> None:
-    expected = succeed([*RUN_LOCAL, VIDEOS], tmp_path)
+    expected = succeed([*RUN_LOCAL, "-v", VIDEOS], tmp_path)
     assert answer(spark, tmp_path / "pairs", *flags, VIDEOS) == expected.out != b""
     said = capsys.readouterr().err
     assert counts(said) == counts(expected.err)
@@ -74,7 +74,7 @@ def test_bytes_stay_what_they_are(spark: Any, tmp_path: Path, capsys: Any) -> No
     (folder / "deeper" / "two words.txt.gz").write_bytes(gzip.compress(ODD.replace(b" 1 ", b" 9 ")))
     (folder / "x.txt.bz2").write_bytes(bz2.compress(b"z" + ODD[3:]))
     files = sorted(folder.rglob("*.txt*"))
-    expected = succeed([*RUN_LOCAL, "--max-bad=1", *files], tmp_path)
+    expected = succeed([*RUN_LOCAL, "-v", "--max-bad=1", *files], tmp_path)
     assert b"c\x01\te\xe2\x80\xa8\t" in expected.out
     assert answer(spark, tmp_path / "pairs", "--max-bad=1", folder) == expected.out
     said = capsys.readouterr().err
@@ -84,7 +84,7 @@ def test_bytes_stay_what_they_are(spark: Any, tmp_path: Path, capsys: Any) -> No
         line for line in expected.err.splitlines() if ": line " in line
     ]
     some = answer(spark, tmp_path / "some", "--max-bad=1", f"{folder}/p*.txt")
-    assert some == succeed([*RUN_LOCAL, "--max-bad=1", folder / "plain.txt"], tmp_path).out
+    assert some == succeed([*RUN_LOCAL, "-v", "--max-bad=1", folder / "plain.txt"], tmp_path).out
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_other_inputs_and_outputs(
     flags = [flag.format(counts=tmp_path / "counts") for flag in flags]
     file = tmp_path / name
     file.write_bytes(data)
-    expected = succeed([*RUN_LOCAL, *flags, file], tmp_path).out
+    expected = succeed([*RUN_LOCAL, "-v", *flags, file], tmp_path).out
     assert bool(expected) == bool(data)
     assert answer(spark, tmp_path / "pairs", *flags, file) == expected
 
@@ -199,7 +199,7 @@ def test_decisions_and_two_collections(
     new[0].write_bytes(b"".join(lines[500:1200]) + b"\nbad\n")
     new[1].write_bytes(gzip.compress(b"".join(lines[1200:])))
     flags = [flag.format(old=old) for flag in flags]
-    expected = succeed([*RUN_LOCAL, *flags, *new], tmp_path)
+    expected = succeed([*RUN_LOCAL, "-v", *flags, *new], tmp_path)
     assert (
         answer(spark, tmp_path / "answer", "--reducers=3", *flags, folder)
         == in_order(expected.out)

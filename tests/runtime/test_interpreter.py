@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -195,3 +196,27 @@ def test_too_little_memory_to_begin(script: str, kibibytes: int, tmp_path: Path)
     result = run(limited, tmp_path, RECORDS, OPENBLAS_NUM_THREADS="1")
     assert result.code in (0, 1)
     assert result.code == 0 or result.err
+
+
+FIRST = ["neardup/__init__.py", "neardup/runtime/__init__.py", "neardup/runtime/interpreter.py"]
+STARTED = [
+    "mapper.py",
+    "reducer.py",
+    "dedup_reducer.py",
+    "step.py",
+    "job.py",
+    "neardup/__main__.py",
+]
+STARTED += ["neardup/engines/local/run.py", "neardup/engines/hadoop/submit.py"]
+STARTED += ["neardup/engines/spark/spark_submit.py"]
+
+
+@pytest.mark.parametrize("name", [*FIRST, *STARTED])
+def test_an_older_python_gets_as_far_as_the_message(name: str) -> None:
+    """It must parse each program, and run what comes before `require`."""
+    tree = ast.parse((ROOT / name).read_text(), feature_version=(3, 6))
+    defined = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    if name in FIRST:
+        for function in defined:
+            for each in [function.returns, *(arg.annotation for arg in function.args.args)]:
+                assert not isinstance(each, (ast.Subscript, ast.BinOp)), ast.unparse(function)

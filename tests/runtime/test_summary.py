@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 
 from neardup.runtime import counters as counters_module
-from neardup.runtime.counters import Counters, summarize
-from neardup.runtime.summary import SHOWN_BAD_LINES, describe, first_bad_lines
+from neardup.runtime.counters import Counters, reports_in
+from neardup.runtime.summary import (
+    QUIET,
+    SHORT_SUMMARY,
+    SHOWN_BAD_LINES,
+    VERBOSE,
+    describe,
+    print_summary,
+)
 from tests.support.programs import INLINE, MAPPER, NEARDUP, REDUCER, RUN_LOCAL, in_order, run
 
 
@@ -78,14 +85,15 @@ def test_an_empty_result_says_so(counts, said):
     assert ("No two records are similar" in describe([report_of("reducer", counts)])) == said
 
 
-def test_the_first_bad_lines_come_in_the_order_of_the_input():
+def test_the_first_bad_lines_come_in_the_order_of_the_input(capsys):
     reports = [
         report_of("mapper", {}, bad_lines=[["b: line ", 2, "x"], ["b: line ", 10, "x"]]),
         report_of("mapper", {}, bad_lines=[["a: line ", k, "y"] for k in range(5, 25, 2)]),
     ]
-    shown = first_bad_lines(reports)
+    print_summary(reports, SHORT_SUMMARY)
+    shown = capsys.readouterr().err.splitlines()
     assert shown[:2] == ["a: line 5: y", "a: line 7: y"]
-    assert len(shown) == SHOWN_BAD_LINES
+    assert [": line " in line for line in shown].count(True) == SHOWN_BAD_LINES
 
 
 def test_only_the_first_bad_lines_are_shown_and_all_are_counted(capsys):
@@ -103,7 +111,7 @@ def test_a_stage_by_itself_reports_in_words_and_not_on_stdout(capsys):
     counters.report()
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("records ")
+    assert err.startswith("mapper: 2 records; ")
 
 
 def test_a_hadoop_task_reports_counters(capsys, monkeypatch):
@@ -124,10 +132,38 @@ def test_reports_in_a_folder_are_summed_up(tmp_path, capsys, monkeypatch):
         counters.report()
     assert capsys.readouterr() == ("", "")
     assert len(list(tmp_path.glob("*.json"))) == 2
-    lines = summarize(str(tmp_path)).splitlines()
+    print_summary(reports_in(str(tmp_path)), VERBOSE)
+    lines = capsys.readouterr().err.splitlines()
     assert lines[:2] == ["x: line 1: no id: ''", "x: line 2: no id: ''"]
     assert lines[2].split() == ["records", "30"]
     assert lines[3].endswith("(2 no id)")
+
+
+KEPT = {"records": 3300, "pairs used": 170, "bad lines: no id": 1, "records removed": 169}
+CLUSTERED = {"records": 10, "pairs used": 4, "records in clusters": 5, "clusters": 1, "keys": 20}
+LINKED = {"records": 40, "… old ones": 1, "pairs": 9, "unique pairs": 3, "repeated ids": 2}
+
+
+@pytest.mark.parametrize(
+    ("counts", "wrote", "lines"),
+    [
+        (
+            KEPT,
+            ["clean.csv", "removed.tsv"],
+            ["3,131 of 3,300 records kept, 169 removed; wrote clean.csv and removed.tsv"]
+            + ["1 bad line  (1 no id)"],
+        ),
+        (CLUSTERED, [], ["1 cluster of 5 of 10 records"]),
+        (LINKED, [], ["3 pairs among 39 new records and 1 old record", "2 repeated ids"]),
+        ({"records": 1}, [], ["0 pairs among 1 record"]),
+    ],
+)
+def test_a_run_in_short(capsys, counts, wrote, lines):
+    reports = [report_of("mapper", counts, 5.0, 6.0, promise="good"), report_of("x", {}, 6.0, 7.5)]
+    print_summary(reports, SHORT_SUMMARY, wrote=wrote)
+    assert capsys.readouterr().err.splitlines()[: len(lines) + 2] == [*lines, "good", "2.5 seconds"]
+    print_summary(reports, QUIET, wrote=wrote)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_what_another_stage_has_counted_is_forgotten_but_not_the_time(tmp_path, monkeypatch):
@@ -156,7 +192,9 @@ def test_a_terminal_is_shown_the_progress_of_a_program_that_tells_it(monkeypatch
     shown = sys.stderr.getvalue()
     assert shown == ("\r\x1b[Kmapper: 1,234 records" if progress else "")
     counters.report()
-    assert sys.stderr.getvalue().startswith(shown + ("\r\x1b[K" if progress else "records"))
+    assert sys.stderr.getvalue().startswith(
+        shown + ("\r\x1b[K" if progress else "mapper: 1,234 records")
+    )
 
 
 def test_a_bad_line_does_not_stand_behind_the_progress(monkeypatch):

@@ -115,11 +115,11 @@ def test_the_sum_is_stable_at_both_ends(needed, parts):
 
 def test_the_promise_says_what_was_asked():
     flags = ["--scheme=supershingle", "--supershingles=60:10:2", "--threshold=0.95"]
-    promise = settings_of(*flags).promise
+    promise = settings_of(*flags).scheme.promise
     assert promise.startswith("2 of 10 super-shingles of 6 minima find a pair at 0.95 with ")
     found = float(binomial(2, 10, Fraction(95, 100) ** 6))
     assert found - 1e-6 < float(promise.split()[-1]) <= found
-    promise = settings_of(*flags[:1], "--supershingles=20:20:1").promise
+    promise = settings_of(*flags[:1], "--supershingles=20:20:1").scheme.promise
     assert promise.endswith(" 0.999999")  # 1 - 10^-20
 
 

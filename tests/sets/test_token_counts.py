@@ -312,7 +312,7 @@ def test_the_job(runner: str, file: Path, tmp_path: Path) -> None:
 def test_records_and_bad_lines_are_counted_once(command: list[str], tmp_path: Path) -> None:
     path = tmp_path / "records.txt"
     path.write_bytes(b"a 1 2 3\nbad\nb 1 2 3\n")
-    result = succeed([*command, "--scheme=prefix", path], tmp_path)
+    result = succeed([*command, "-v", "--scheme=prefix", path], tmp_path)
     assert result.out == b"a\tb\t1.000000\n"
     assert (result.count("records"), result.count("bad lines")) == (2, 1)
     assert len(result.messages()) == 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.schemes.scheme import WEIGHTS, Request, asked_weights
+from neardup.schemes.scheme import WEIGHTS, Request, weighing
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.measures import NINE_TENTHS
@@ -67,8 +67,8 @@ def test_weights_do_not_depend_on_the_batch(sets):
 def test_weights_need_counts():
     for name in ("idf", "tfidf"):
         with pytest.raises(ValueError, match=f"--weights {name} needs --counts"):
-            asked_weights(Request(NINE_TENTHS, None, values={WEIGHTS.flag: name}))
-    assert asked_weights(Request(NINE_TENTHS, None)) is None
+            weighing(Request(NINE_TENTHS, None, values={WEIGHTS.flag: name}))
+    assert weighing(Request(NINE_TENTHS, None)) == (None, 0)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_weights_need_counts():
 )
 def test_what_a_record_gives_is_multiplied_by_what_is_rare(name, expected):
     counts = counts_of(4, [2, 1])
-    weights = asked_weights(Request(NINE_TENTHS, None, counts=counts, values={"--weights": name}))
+    weights, _ = weighing(Request(NINE_TENTHS, None, counts=counts, values={"--weights": name}))
     own = None if name == "idf" else np.array([2, 1])
     sets = Ragged(tokens(0, 1), np.array([0, 2]), own)
     assert weights.of(sets).tolist() == expected

@@ -81,7 +81,7 @@ def attempt(command: Command, tmp: Path, **env: str) -> Result:
 def submit(tmp: Path, inputs: list[str], *options: str, cwd: Path = ROOT) -> Finished:
     """run_hadoop.sh, which must end well."""
     output = new_output()
-    command = [*RUN_HADOOP, "--python", PYTHON, *options, *inputs, output]
+    command = [*RUN_HADOOP, "-v", "--python", PYTHON, *options, *inputs, output]
     result = attempt(command, tmp)
     assert result.code == 0, result.err
     assert result.out == b""

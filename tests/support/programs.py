@@ -52,6 +52,16 @@ HIDDEN = re.compile(
     f"PYTHONUNBUFFERED|NEARDUP|MAPREDUCE|MAPRED_|MRJOB|COLUMNS|{COVERAGE.pattern}", re.IGNORECASE
 )
 AT_START = re.compile("PYTHON|LC_|LANG")  # what an interpreter looks at when it starts
+SHORT_COUNTS = {
+    "records": r"^(?!line )(?:.* )?([\d,]+) records?\b(?! without)",
+    "bad lines": r"^([\d,]+) bad lines?\b",
+    "records without shingles": r"^([\d,]+) records? without shingles",
+    "repeated ids": r"^([\d,]+) repeated ids?\b",
+    "pairs": r"([\d,]+) pairs?\b",
+    "unique pairs": r"([\d,]+) (?:unique )?pairs?\b",
+    "records that stay": r"([\d,]+) of [\d,]+ records? kept",
+    "records removed": r"\b([\d,]+) removed\b",
+}
 Command = Sequence[Union[str, Path]]
 
 
@@ -70,8 +80,12 @@ class Result(NamedTuple):
         return [line for line in self.err.splitlines() if re.search(r"\bline \d+: ", line)]
 
     def count(self, name: str) -> int:
-        """A number in the summary."""
+        """A number in the summary, of all counts or in short, which leaves out what is 0."""
         found = re.search(rf"^{re.escape(name)}\s+([\d,]+)", self.err, re.MULTILINE)
+        in_short = re.search(SHORT_COUNTS.get(name, r"\Z\A"), self.err, re.MULTILINE)
+        found = found or in_short
+        if not found and name in SHORT_COUNTS and re.search(r"\d seconds$", self.err, re.MULTILINE):
+            return 0
         assert found, f"no {name!r} in:\n{self.err}"
         return int(found[1].replace(",", ""))
 

@@ -76,7 +76,7 @@ def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite:
 
 
 def _may_remove(output: str, pattern: str) -> bool:
-    r"""Return whether a pattern may match files in `output`, judged by the names alone.
+    r"""Return whether a pattern may match files in `output`, judging by names alone.
 
     >>> _may_remove("/data/pairs", "/data/videos"), _may_remove("/data/pairs", "/data/vid*")
     (False, False)
@@ -120,7 +120,7 @@ def remove_answers(outputs: list[str]) -> None:
 
 
 def marking(outputs: list[str]) -> list[str]:
-    """Return the command that marks folders as answers, with files that are not read as input."""
+    """Return the command that marks folders as answers with a file that is not read as input."""
     return [hadoop(), "fs", "-touchz", *(f"{output}/{MARK}" for output in outputs)]
 
 
@@ -153,7 +153,7 @@ def remove(folders: list[str], trash: bool = False) -> None:
 
 @contextmanager
 def claimed(outputs: Sequence[str]) -> Iterator[None]:
-    """Lock these folders for the block; StageError if another process has done so."""
+    """Lock folders during the block; StageError if another process holds one."""
     with (folder() / "outputs.lock").open("w") as file:
         for output in outputs:
             # Two paths hardly ever have the same byte.
@@ -170,7 +170,7 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
 
 
 def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
-    """Return the path of an archive's copy, made if it is missing; "" if it cannot be kept there.
+    """Return the path of an archive's copy on the cluster, uploaded if missing; "" if that fails.
 
     `program` is the command of Hadoop, unless `hadoop` finds it.
     """
@@ -186,7 +186,8 @@ def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
 
 
 def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
-    """Return whether a copy of the archive's size exists; StageError if its folder is public."""
+    """Return whether the cluster has a copy of the same size; StageError if its folder is
+    public."""
     lines = fs("-ls", "-d", KEPT, copy, program=program).stdout.decode("utf-8", "replace")
     folder, *files = lines.splitlines() or [""]
     if folder and not folder.startswith("drwx------"):

@@ -36,7 +36,7 @@ MOST_HEAP = 1024  # megabytes of a JVM that only fetches and merges: the decisio
 
 @dataclass
 class Submission:
-    """The request to run_hadoop.sh and, from `maps` on, what is found out before the jobs."""
+    """The options of run_hadoop.sh and, from `maps` on, what is found out before the jobs start."""
 
     options: Options
     inputs: list[str]
@@ -67,7 +67,7 @@ class Submission:
 
 
 def sums_job(asked: Submission, output: str) -> list[str]:
-    """Return the job that counts tokens and sizes in parts."""
+    """Return the job that counts tokens and sizes, in several parts."""
     mapper = _task(asked, "step.py", "count", "map", *flags(asked))
     reducer = _task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
@@ -75,7 +75,7 @@ def sums_job(asked: Submission, output: str) -> list[str]:
 
 
 def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
-    """Return the job that writes all counts as the pairs job reads them."""
+    """Return the job that merges all counts into the file that the pairs job reads."""
     reducer = _task(asked, "step.py", "count", "order")
     words = [*_sorted(sums), "-output", output, "-reducer", reducer]
     return _job(asked, "counts", {}, _always({REDUCERS: 1, **PLAIN}), words)
@@ -102,7 +102,7 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
-    """Return the job with more memory for its mappers, which map so many bytes of shared keys."""
+    """Return the job with enough memory for its mappers to map the shared keys."""
     place = pairs_job.index(f"{MAP_MEMORY}={memory}")  # the user's -D comes after it, and wins
     lacking = max(0, -(-mapped >> 20) - int(memory * sizes.SPARE))
     return [*pairs_job[:place], f"{MAP_MEMORY}={memory + lacking}", *pairs_job[place + 1 :]]
@@ -126,7 +126,7 @@ def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[
 
 
 def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
-    """Return the job that keeps new lines, unless their records are removed; a part for a split."""
+    """Return the job that writes the kept lines, one part for each split."""
     files = _always({REDUCERS: 0, **WHOLE_LINES, **_splits(asked)})
     files += _from_cluster({DECIDED: f"{decided}/part-00000"})
     files += _along(_list_of_files(asked))
@@ -149,7 +149,7 @@ def _job(
     files: Sequence[str],
     words: Sequence[str],
 ) -> list[str]:
-    """Return a job, by its own properties, the files it needs, and the options of Streaming."""
+    """Return a job, given its properties, its files, and its Streaming options."""
     name = f"{asked.name}: {what}" if what else asked.name
     shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={NUMPY}"]
     environment = ["-cmdenv", "OPENBLAS_NUM_THREADS=1", *shipped]
@@ -179,7 +179,7 @@ def _sorted(lines: str) -> list[str]:
 def streaming(
     asked: Submission, properties: Mapping[str, object], files: Sequence[str] = ()
 ) -> list[str]:
-    """Return the head of a command: generic options, which must precede those of Streaming."""
+    """Return the head of a command, with the generic options that must come first."""
     common: dict[str, object] = {
         REDUCERS: asked.reducers,
         **sizes.reduce_properties(asked.memory),
@@ -208,7 +208,7 @@ def _always(properties: Mapping[str, object]) -> list[str]:
 
 
 def _splits(asked: Submission) -> Properties:
-    """Return the properties that make two jobs split a file alike, if one reads more files.
+    """Return the properties with which two jobs split a file in the same way.
 
     A line's place follows from its split (`reading.blocks`).  With one map asked for, splits depend
     on the blocks of each file alone.
@@ -233,7 +233,7 @@ def python(asked: Submission) -> str:
 
 
 def flags(asked: Submission, counts: str | None = None, own_counts: bool = False) -> list[str]:
-    """Return the options of a task, with the names that files have there."""
+    """Return the options of a task, with files under the names they have there."""
     options = replace(
         asked.options,
         # The list of input files marks old ones; a name might have a blank.
@@ -259,12 +259,12 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
 
 
 def _list_of_files(asked: Submission) -> dict[str, str]:
-    """Return {name in a task: path} of the list of input files; {} if tasks need no places."""
+    """Return {name in a task: path} of the list of input files, or {} if places are not needed."""
     return {LIST: asked.places} if asked.places else {}
 
 
 def _along(files: Mapping[str, str]) -> list[str]:
-    """Return the words that ship files of this machine, {name in a task: path}."""
+    """Return the options that ship local files, {name in a task: path}."""
     for path in files.values():
         _check_name(Path(path))
     sent = [f"{path}#{name}" for name, path in files.items()]
@@ -272,7 +272,7 @@ def _along(files: Mapping[str, str]) -> list[str]:
 
 
 def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
-    """Return the words that give tasks files of the cluster, {name in a task: path}."""
+    """Return the options that give tasks files on the cluster, {name in a task: path}."""
     # -files and -archives would need the name of the file system.
     cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]
     return ["-D", f"{kind}={','.join(cached)}"] if cached else []
@@ -284,7 +284,7 @@ def _check_name(path: Path) -> None:
 
 
 def _with_numpy(asked: Submission) -> dict[str, Path]:
-    """Return {name in a task: archive} of numpy, if it is shipped."""
+    """Return {name in a task: archive} of numpy, or {} if it is not shipped."""
     if asked.ship_venv:
         return {VENV: shipping.virtual_environment()}
     return {} if asked.ship_numpy is None else {NUMPY: shipping.numpy(asked.ship_numpy)}

@@ -1,4 +1,4 @@
-"""run_hadoop.sh: run or show the Streaming jobs of `jobs`, and sum up their counters."""
+"""run_hadoop.sh: run or show the Streaming jobs, and add up their counters."""
 
 import os
 import secrets
@@ -17,10 +17,10 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_hadoop.sh")
 
-from neardup.engines.cluster import check_unchanged, checked, cluster_parser
 from neardup.engines.hadoop import folders, jobs, shipping, sizes
 from neardup.engines.hadoop.sizes import AUTO, DEFAULT_MEMORY, MAP_MEMORY
 from neardup.engines.hadoop.watching import Job, hadoop, say
+from neardup.engines.pipe import check_unchanged, checked, cluster_parser
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import counts_first, settings_before_counts, with_input
 from neardup.options.table import Options, integer
@@ -28,11 +28,11 @@ from neardup.reading.input_files import format_input_files
 from neardup.runtime.atomic_write import LOCKED, swept_folder
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, UsageError, end_on_signals, run, shown
-from neardup.runtime.summary import REMOVED, SHUFFLED, describe, judged
+from neardup.runtime.summary import REMOVED, SHUFFLED, judged, print_summary
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import check_lines, decide_edges
 from neardup.stages.phases import AGAIN, check_rounds
-from neardup.stages.token_counting import first_settings, settings_with_counts
+from neardup.stages.token_counting import settings_with_counts, with_cost_printed
 
 NAME = "run_hadoop.sh"
 SUMS, COUNTS, KEYS, PAIRS, DEDUP = "sums", "counts", "shared", "pairs", "dedup"
@@ -180,7 +180,7 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
 
 
 def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
-    """List the input files, if tasks must know them, and set the numbers of tasks."""
+    """List the input files if tasks need the list, and choose the numbers of tasks."""
     if asked.tagged:
         old, new = sizes.listed(asked.options.against), sizes.listed(asked.inputs)
         asked.listed = new
@@ -206,7 +206,7 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
 
 
 class Commands(NamedTuple):
-    """The jobs of a run, in order, by name; the folders of answers, each with its job.
+    """The jobs of a run by name, in order, and the folders of answers with the job of each.
 
     between: the folder for data between jobs; "" if there is one job.
     """
@@ -263,10 +263,11 @@ def planned(asked: jobs.Submission) -> Commands:
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
-    """Run the jobs; only OUTPUT is left at the end, and nothing after a failure."""
-    settings = first_settings(asked.options)
+    """Run the jobs; leave OUTPUT and nothing else, or nothing after a failure."""
+    settings = settings_before_counts(asked.options)
+    with_cost_printed(settings, asked.options.verbosity)
     counters = Counters("job")
-    counters.promise = settings.promise
+    counters.promise = settings.scheme.promise
     started: dict[str, Job] = {}
     try:
         for name, command in plan.commands.items():
@@ -297,7 +298,9 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
         folders.remove([plan.between])
     if marking.wait():
         say("OUTPUT has no mark: --overwrite will not remove it")
-    print(describe([counters.as_dict()], whole=True, packed=True), file=sys.stderr)
+    print_summary(
+        [counters.as_dict()], asked.options.verbosity, packed=True, wrote=[*asked.answers]
+    )
     judged(counters.counts, settings.max_bad)
 
 

@@ -18,11 +18,8 @@ from neardup.options.settings import Settings, measure_name
 from neardup.options.table import Options
 from neardup.reading.compressed import kind_by_name, packing, plain_name
 from neardup.reading.input_format import InputFormat
-from neardup.runtime import VERSION
-from neardup.runtime.atomic_write import check_new, half_folder, whole_or_not
-from neardup.runtime.manifest import IN_FOLDER, RunFile, check_run_file, run_file_name
+from neardup.runtime import VERSION, atomic_write, manifest, summary
 from neardup.runtime.program import STANDARD_OUTPUT, STDOUT, UsageError, naming, write_to
-from neardup.runtime.summary import LIKE, seconds_of, total
 
 ANSWER_OPTION: dict[str, Any] = dict(
     dest="answer",
@@ -45,23 +42,14 @@ class Answer(NamedTuple):
     own: IO[bytes] | None = None  # for the run's own file; None where there is none
 
     @contextmanager
-    def opened(self) -> Iterator[IO[bytes]]:
-        """Open the one answer, compressed if its name says so."""
-        with (
-            naming(self.name or STANDARD_OUTPUT),
-            open(STDOUT, "wb", closefd=False) as file,
-            packing(file, self.name) as sink,
-        ):
-            yield sink
-
-    @contextmanager
-    def opened_for(self, name: str) -> Iterator[IO[bytes]]:
-        """Open a file in the folder, for an input of this name, and compressed as that is."""
+    def opened(self, name: str = "") -> Iterator[IO[bytes]]:
+        """Open the answer, or in a folder that of one input; compressed as its name says."""
         base = os.path.basename(name)
+        target = os.path.join(self.folder, base) if base else STDOUT
         with (
-            naming(os.path.join(self.name, base)),
-            open(os.path.join(self.folder, base), "wb") as file,
-            packing(file, name) as sink,
+            naming(os.path.join(self.name, base) if base else self.name or STANDARD_OUTPUT),
+            open(target, "wb", closefd=bool(base)) as file,
+            packing(file, name or self.name) as sink,
         ):
             yield sink
 
@@ -71,7 +59,7 @@ class Answer(NamedTuple):
 
 
 def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
-    """Raise UsageError for a -o and --removed that cannot be."""
+    """Raise UsageError for values of -o and --removed that cannot work."""
     name = args.answer
     if args.removed == STDOUT_NAME:
         raise UsageError("--removed -: the kept lines go to standard output; name a file")
@@ -81,7 +69,7 @@ def check_answer(args: argparse.Namespace, form: InputFormat) -> None:
         raise UsageError("-o: expected the name of a file, got ''")
     if name.startswith("utput"):
         raise UsageError(f"-o{name}: two dashes, -{'-o' + name}, or a blank behind -o")
-    own, answers = run_file_name(name), [name]
+    own, answers = manifest.run_file_name(name), [name]
     if is_folder(name):
         answers = [os.path.join(name, os.path.basename(file)) for file in args.files]
     if own in answers:
@@ -109,7 +97,7 @@ def is_folder(name: str) -> bool:
 
 @contextmanager
 def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> Iterator[Answer]:
-    """Open the answer for some files at the name that -o gives; UsageError where it cannot be."""
+    """Open the answer that -o names; UsageError if it cannot be written."""
     if name is None or name == STDOUT_NAME:
         yield Answer()
     elif is_folder(name):
@@ -117,12 +105,14 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
             yield Answer(name, folder, own)
     else:
         with ExitStack() as stack:
-            check_new("-o", name, inputs)
+            atomic_write.check_new("-o", name, inputs)
             own = None
             if os.path.isfile(name) or not os.path.exists(name):  # unlike /dev/null
                 option = _check_own(name, inputs)
-                own = stack.enter_context(whole_or_not(option, run_file_name(name), inputs))
-            file = stack.enter_context(whole_or_not("-o", name, inputs))
+                own = stack.enter_context(
+                    atomic_write.whole_or_not(option, manifest.run_file_name(name), inputs)
+                )
+            file = stack.enter_context(atomic_write.whole_or_not("-o", name, inputs))
             # stdout of this process, and of those that it starts, is the file until then.
             before = os.dup(STDOUT)
             stack.callback(os.close, before)
@@ -132,10 +122,10 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
 
 
 def _check_own(name: str, inputs: Sequence[str]) -> str:
-    """Raise UsageError where the run's own file cannot be written; else its name in messages."""
-    own, option = run_file_name(name), f"-o {name}: the run's own file"
-    check_new(option, own, inputs)
-    check_run_file(own)
+    """Raise UsageError if the run's own file cannot be written; return its name for messages."""
+    own, option = manifest.run_file_name(name), f"-o {name}: the run's own file"
+    atomic_write.check_new(option, own, inputs)
+    manifest.check_run_file(own)
     return option
 
 
@@ -143,7 +133,7 @@ def _check_own(name: str, inputs: Sequence[str]) -> str:
 def answer_folder(
     name: str, files: Sequence[str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield a folder for a file for each of these, and the run's own file.
+    """Yield a folder for the answers of several files, and the run's own file.
 
     All of them are moved to folder `name` when they are whole.
     """
@@ -153,15 +143,15 @@ def answer_folder(
             raise UsageError(f"-o {name}: standard input has no name for its file; -o FILE")
         if names.count(short) > 1:
             raise UsageError(f"-o {name}: two files are called {short}; run them one by one")
-        check_new("-o", os.path.join(name, short), inputs)
+        atomic_write.check_new("-o", os.path.join(name, short), inputs)
     _check_own(name, inputs)
     there = os.path.isdir(name)
     os.makedirs(name, exist_ok=True)
     try:
-        with half_folder("-o", name, Path(name)) as half:
-            with open(half / IN_FOLDER, "wb") as own:
+        with atomic_write.half_folder("-o", name, Path(name)) as half:
+            with open(half / manifest.IN_FOLDER, "wb") as own:
                 yield str(half), own
-            for short in [*names, IN_FOLDER]:
+            for short in [*names, manifest.IN_FOLDER]:
                 os.replace(half / short, os.path.join(name, short))
     finally:
         if not there:
@@ -175,26 +165,26 @@ def write_run_file(
     options: Options,
     files: Sequence[str],
     settings: Settings,
-    reports: list[dict],
+    reports: list[dict[str, Any]],
 ) -> None:
     """Write the options and counts of a run to its own file."""
-    counts = total(report["counts"] for report in reports)
+    counts = summary.total(report["counts"] for report in reports)
     # Names that can be read from other folders, too.
     against = tuple(os.path.abspath(name) for name in options.against)
     absolute = replace(
         options, against=against, counts=options.counts and os.path.abspath(options.counts)
     )
-    manifest = RunFile(
+    about = manifest.RunFile(
         options=absolute.arguments(),
         files=[file if file == "-" else os.path.abspath(file) for file in files],
         output=options.output,
         threshold=f"{settings.threshold.num}/{settings.threshold.den}",
         measure=measure_name(options),
         scheme=settings.keys_of["--scheme"],
-        promise=settings.promise,
-        counts={what: n for what, n in sorted(counts.items()) if not what.startswith(LIKE)},
-        seconds={stage: round(spent, 3) for stage, spent in seconds_of(reports).items()},
+        promise=settings.scheme.promise,
+        counts={what: n for what, n in sorted(counts.items()) if not what.startswith(summary.LIKE)},
+        seconds={stage: round(spent, 3) for stage, spent in summary.seconds_of(reports).items()},
         program=program,
         version=VERSION,
     )
-    write_to(own, [manifest.format()])
+    write_to(own, [about.format()])

@@ -1,25 +1,24 @@
 """The steps of a run on this machine, from files to the answer, in order.
 
-    find_keys     count    parse a share of the input, and write the postings of its records
+    find_pairs    count    parse a share of the input, and write the postings of its records
                   prune    keep those postings of some partitions where a pair may be found
-    find_pairs    send     write the records beside the keys that are left
+                  send     write the records beside the keys that are left
                   reduce   verify the pairs of some partitions
     write_answer  dedup    write each of the sorted pairs once
               or  decide   write which records are removed, from the sorted edges
                   keep     sort them by place, and write the lines that are kept
 
-The steps of the first two are functions of the plan and the worker's number, and run in all workers
-at once.  Those of the last are one process each, which reads what `sort` writes.
+The first steps are functions of the plan and the worker's number, and run in all workers at once.
+Those of the answer are one process each, which reads what `sort` writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from io import BytesIO
 from itertools import chain
-from pathlib import Path
 from typing import IO, Callable
 
 import numpy as np
@@ -27,28 +26,24 @@ import numpy as np
 from neardup.decisions.kept_lines import keep_file, keep_in_one
 from neardup.engines.local import key_pruning
 from neardup.engines.local import plan as plans
-from neardup.engines.local.key_pruning import SharedKeys, numbers, segment_records
-from neardup.engines.local.plan import Plan, Source, everywhere, sort_to, sorted_through
+from neardup.engines.local.plan import Plan, everywhere, sort_to, sorted_through
 from neardup.engines.local.spilled_buckets import buckets_of, write_buckets
 from neardup.engines.local.workers import Workers, total_size
 from neardup.lines.answer_lines import removed_line
 from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
 from neardup.reading.blocks import blocks_of
-from neardup.reading.input_files import InputFile
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import write_to
 from neardup.runtime.summary import OLD_RECORDS, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, write_rows
-from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, tagged, with_keys
+from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, with_keys
 from neardup.stages.token_counting import settings_with_counts
-from neardup.verification.bucket_batch import BucketBatch
-from neardup.verification.buckets import SpilledBucket
 
 
 def steps(options: Options, settings: Settings) -> list[str]:
-    """Return the names of all steps of a run, in order."""
+    """Return the names of all stages that the progress shows, in order."""
     names = ["tokens"] if counts_first(options) else []
     names += ["count", "prune", "send", "reduce"]
     if settings.output.decides:
@@ -56,12 +51,9 @@ def steps(options: Options, settings: Settings) -> list[str]:
     return names
 
 
-def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
-    """Write the keys to send of all records.
-
-    Returns the plan, with token counts in its settings if the scheme asks for them.
-    """
-    source: Source = plans.new_records
+def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
+    """Write pair lines, or edges; return the plan, with token counts if they were needed."""
+    source: plans.Source = plans.parsed_records
     if counts_first(options):
         settings = settings_with_counts(options, plans.token_counts(workers, plan))
         plan, source = plan._replace(settings=settings), plans.kept_records
@@ -69,22 +61,18 @@ def find_keys(workers: Workers, plan: Plan, options: Options) -> Plan:
     plan.unchanged.check()
     plan.progress.stage("prune", plan.partitions)
     everywhere(workers, plan, "prune", prune_keys)
-    return plan
-
-
-def find_pairs(workers: Workers, plan: Plan) -> None:
-    """Write the pair lines, or edges, of each reducer."""
-    # Of an index, each mapper reads all that the pruning has kept.
-    indexes = [shared_files(plan, number) for number in range(plan.jobs, plan.sources)]
+    # Each mapper reads all that the pruning has kept of an index.
+    indexes = [plan.folder.glob(f"shared.{k}.*") for k in range(plan.jobs, plan.sources)]
     size = total_size(plan.paths("records")) + plan.jobs * sum(map(total_size, indexes))
     plan.progress.stage("send", size)
     everywhere(workers, plan, "mapper", send)
     sent = [plan.paths("buckets", part) for part in range(plan.reduced)]
     plan.progress.stage("reduce", sum(map(total_size, sent)))
     everywhere(workers, plan, "reducer", reduce)
+    return plan
 
 
-def write_postings(workers: Workers, plan: Plan, source: Source) -> None:
+def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:
     """Write the postings of all records."""
     if plan.path("records", 0).exists():  # they were parsed to count their tokens
         plan.progress.stage("count", total_size(plan.paths("records")))
@@ -93,9 +81,9 @@ def write_postings(workers: Workers, plan: Plan, source: Source) -> None:
     everywhere(workers, plan, "mapper", lambda plan, k: count(plan, k, source))
 
 
-def count(plan: Plan, k: int, source: Source) -> None:
-    """Write the postings of a share of the records, a file for each partition of the keys."""
-    counters = plan.counters("count")
+def count(plan: Plan, k: int, source: plans.Source) -> None:
+    """Write the postings of one mapper's records, a file for each partition of the keys."""
+    counters = Counters("count", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
         files = [stack.enter_context(open(path, "wb")) for path in paths]
@@ -103,7 +91,7 @@ def count(plan: Plan, k: int, source: Source) -> None:
         batches = source(plan, k, counters)
         for batch, keys in with_keys(batches, plan.settings, counters):
             end = done + len(batch.ids)
-            records = numbers(np.arange(done, end), k, plan.sources)
+            records = np.arange(done, end, dtype=np.uint64) * np.uint64(plan.sources) + np.uint64(k)
             write_rows(np.column_stack((keys.values, np.repeat(records, keys.sizes))), files)
             done = end
             counters.add(SHUFFLED, ROW_BYTES * len(keys.values))
@@ -112,7 +100,10 @@ def count(plan: Plan, k: int, source: Source) -> None:
 
 def prune_keys(plan: Plan, k: int) -> None:
     """Prune every N-th partition, across all mappers and indexes."""
-    known = plan.record_sketches()
+    settings = plan.settings
+    known = key_pruning.RecordSketches(
+        plan.paths("record_sketches"), plan.segments, settings.against, settings.between
+    )
     mine = range(k, plan.partitions, plan.jobs)
     for part in plan.progress.counted(k, mine, lambda _: 1):
         sources = plan.paths("keys", part)
@@ -124,43 +115,41 @@ def prune_keys(plan: Plan, k: int) -> None:
                     sources.append(plan.path("keys", number, part, file))
                     sources[-1].write_bytes(rows.data)
         targets = [path.with_name(path.name.replace("keys", "shared")) for path in sources]
-        key_pruning.prune(sources, targets, plan.partitions, known, plan.settings.measure)
+        key_pruning.prune(sources, targets, plan.partitions, known, settings.measure)
         for path in sources:
             path.unlink()
 
 
 @contextmanager
-def shared_keys(plan: Plan, number: int) -> Iterator[SharedKeys]:
-    """Read the postings of a mapper, or a segment, that the pruning has kept."""
+def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
+    """Read the postings of a mapper or a segment that pruning kept."""
     with ExitStack() as stack:
-        paths = shared_files(plan, number)
-        yield SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
-
-
-def shared_files(plan: Plan, number: int) -> list[Path]:
-    return sorted(plan.folder.glob(f"shared.{number}.*"))
+        paths = sorted(plan.folder.glob(f"shared.{number}.*"))
+        yield key_pruning.SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
 
 
 def send(plan: Plan, k: int) -> None:
-    """Write a share of the records beside the keys that the pruning has kept."""
-    counters = plan.counters("send")
+    """Write one mapper's records at the keys that pruning kept."""
+    counters = Counters("send", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
         files = [stack.enter_context(open(path, "wb")) for path in paths]
         records = records_to_send(plan, k, counters)
-        with_tags = ((tagged(batch, plan.settings), keys) for batch, keys in records)
-        counters.add(SHUFFLED, write_buckets(with_tags, files))
+        if tag := plan.settings.tag:
+            records = ((tag.tagged(batch), keys) for batch, keys in records)
+        counters.add(SHUFFLED, write_buckets(records, files))
     plan.path("records", k).unlink()
     counters.report()
 
 
 def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records of a mapper, and a share of each segment's, that have keys to send."""
+    """Yield the records of a mapper, and its share of each segment, that have keys left."""
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in plans.kept_records(plan, k, counters):
             end = done + len(batch.ids)
-            keys = shared.keys(numbers(np.arange(done, end), k, plan.sources))
+            records = np.arange(done, end, dtype=np.uint64) * np.uint64(plan.sources) + np.uint64(k)
+            keys = shared.keys(records)
             done = end
             some = np.flatnonzero(keys.sizes)
             yield batch.take(some), keys.take(some)
@@ -169,40 +158,52 @@ def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Ba
             counters.add("records", len(segment))
             counters.add(OLD_RECORDS, len(segment))
         with shared_keys(plan, number) as shared:
-            records = segment_records(segment, shared, number, plan.sources, k, plan.jobs)
-            yield from plan.progress.followed(k, records, shared.position)
+            at = number, plan.sources, k, plan.jobs
+            pairs = key_pruning.segment_records(segment, shared, *at)
+            yield from plan.progress.followed(k, pairs, shared.position)
 
 
 def reduce(plan: Plan, k: int) -> None:
-    """Turn every N-th partition of what the mappers have sent into pairs."""
-    counters = plan.counters("reducer")
-
-    def buckets() -> Iterator[BucketBatch | SpilledBucket]:
-        for part in range(k, plan.reduced, plan.jobs):
-            paths = plan.paths("buckets", part)
-            yield from buckets_of(paths, counters, passed=partial(plan.progress.add, k))
-            for path in paths:
-                path.unlink()
-
+    """Turn every N-th partition into pairs."""
+    counters = Counters("reducer", reports=str(plan.folder))
+    buckets = chain.from_iterable(
+        buckets_of(plan.paths("buckets", part), counters, passed=partial(plan.progress.add, k))
+        for part in range(k, plan.reduced, plan.jobs)
+    )
     with open(plan.path("pairs", k), "wb") as file:
-        file.writelines(join_buckets(buckets(), plan.settings, counters))
+        file.writelines(join_buckets(buckets, plan.settings, counters))
     counters.report()
 
 
 def write_answer(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None) -> None:
     """Write what was asked for, and `removed` beside it."""
     task = decide if plan.settings.output.decides else dedup
-    pairs, name = plan.paths("pairs"), task.__name__
-    plan.progress.stage(name, total_size(pairs))
-    sorted_through(workers, plan, pairs, name, partial(task, plan))
+    plan.progress.stage(task.__name__, total_size(plan.paths("pairs")))
+    sorted_through(workers, plan, plan.paths("pairs"), task.__name__, partial(task, plan))
     workers.together()
-    if plan.settings.output.decides:
-        finish(workers, plan, output, removed)
+    decided = plan.path("decided")
+    if output == "clusters":
+        sorted_through(workers, plan, [decided], "print", partial(show, plan.answer.write))
+    elif output == "kept":
+        with open(plan.path("by_place"), "wb") as file:
+            sort_to(workers, plan, [decided], file.fileno())
+            workers.together()
+        plan.unchanged.check()
+        plan.progress.stage("keep", total_size(file.path for file in plan.new_files()))
+        workers.start("keep", partial(keep, plan))
+    if output == "removed" or removed:
+        with open(decided, "rb") as lines, open(plan.path("reasons"), "wb") as file:
+            file.writelines(map(removed_line, lines))
+        write = partial(write_to, removed) if removed else plan.answer.write
+        sorted_through(workers, plan, [plan.path("reasons")], "print", partial(show, write))
+    workers.together()
+    if output == "kept":
+        plan.unchanged.check()
 
 
 def dedup(plan: Plan, pairs: int) -> None:
-    """Write each of the sorted pairs once."""
-    counters = plan.counters("dedup")
+    """Write each pair once, from sorted pair lines."""
+    counters = Counters("dedup", reports=str(plan.folder))
     with open(pairs, "rb") as stream:
         blocks = plan.progress.counted(0, blocks_of(stream), len)
         plan.answer.write(dedup_pairs(chain.from_iterable(map(BytesIO, blocks)), counters))
@@ -210,60 +211,31 @@ def dedup(plan: Plan, pairs: int) -> None:
 
 
 def decide(plan: Plan, edges: int) -> None:
-    """Write the decision that follows from the sorted edges."""
-    counters = plan.counters("decide")
+    """Write the decision, from sorted edges."""
+    counters = Counters("decide", reports=str(plan.folder))
     with open(edges, "rb") as lines, open(plan.path("decided"), "wb") as file:
         blocks = plan.progress.counted(0, blocks_of(lines), len)
         file.writelines(decide_edges(blocks, plan.settings, counters))
     counters.report()
 
 
-def finish(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None) -> None:
-    """Turn decided lines into what the user asked for."""
-    decided, reasons = plan.path("decided"), plan.path("reasons")
-    if output == "clusters":
-        write_sorted(workers, plan, decided, plan.answer.write)
-    elif output == "kept":
-        by_place = plan.path("by_place")
-        with open(by_place, "wb") as file:
-            sort_to(workers, plan, [decided], file.fileno())
-            workers.together()
-        files = plan.new_files()
-        plan.unchanged.check()
-        plan.progress.stage("keep", total_size(file.path for file in files))
-        workers.start("keep", lambda: keep(plan, by_place, files))
-    if output == "removed" or removed:
-        with open(decided, "rb") as lines, open(reasons, "wb") as file:
-            file.writelines(map(removed_line, lines))
-        write = partial(write_to, removed) if removed else plan.answer.write
-        write_sorted(workers, plan, reasons, write)
-    workers.together()
-    if output == "kept":
-        plan.unchanged.check()
+def show(write: Callable[[Iterable[bytes]], None], lines: int) -> None:
+    """Pass the sorted lines to `write`."""
+    with open(lines, "rb") as stream:
+        write(blocks_of(stream))
 
 
-def write_sorted(
-    workers: Workers, plan: Plan, file: Path, write: Callable[[Iterable[bytes]], None]
-) -> None:
-    """Start a process that passes the sorted lines of a file to `write`."""
-
-    def show(lines: int) -> None:
-        with open(lines, "rb") as stream:
-            write(blocks_of(stream))
-
-    sorted_through(workers, plan, [file], "print", show)
-
-
-def keep(plan: Plan, by_place: Path, files: Sequence[InputFile]) -> None:
+def keep(plan: Plan) -> None:
     """Write the kept lines of the files: one after the other, or each into a file of its own."""
-    counters, answer, passed = plan.counters("keep"), plan.answer, plan.progress.of(0)
+    counters, answer = Counters("keep", reports=str(plan.folder)), plan.answer
+    files, passed = plan.new_files(), plan.progress.of(0)
     form, longest = plan.settings.form, plan.settings.max_line
-    with open(by_place, "rb") as decided:
+    with open(plan.path("by_place"), "rb") as decided:
         if not answer.folder:
             with answer.opened() as sink:
                 keep_in_one(form, files, longest, decided, sink, passed)
         for i, file in enumerate(files if answer.folder else ()):
-            with answer.opened_for(file.name) as sink:
+            with answer.opened(file.name) as sink:
                 keep_file(form, file, longest, decided, sink)
             passed(total_size(other.path for other in files[: i + 1]))
     counters.report()

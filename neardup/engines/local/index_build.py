@@ -1,4 +1,4 @@
-"""An index made, or extended, on all cores: the first steps of a run, whose results are kept.
+"""Make or extend an index on all cores, by the first steps of a run.
 
 files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, under a hidden name
        └─ mapper 2 ─┴─ records ─────────┘      └─ its own name ── manifest
@@ -9,12 +9,10 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,55 +20,54 @@ import numpy as np
 
 from neardup.engines.local import plan as plans
 from neardup.engines.local.flow import write_postings
-from neardup.engines.local.plan import Plan, Source, everywhere
+from neardup.engines.local.plan import Plan
 from neardup.engines.local.workers import Workers, check_read_once, total_size, working_folder
 from neardup.lines.count_lines import format_all
 from neardup.lines.keyed_lines import encode_sets
 from neardup.options import table
-from neardup.options.settings import Settings, counts_first, with_input
-from neardup.options.table import Options
+from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import lock
-from neardup.runtime.counters import Counters, counts_in, summarize
-from neardup.runtime.program import StageError, UsageError
-from neardup.runtime.summary import judged
+from neardup.runtime.counters import Counters, reports_in
+from neardup.runtime.program import StageError, UsageError, interrupted
+from neardup.runtime.summary import judged, print_summary, total
 from neardup.sets.ragged import Batch
 from neardup.stages.external_group import ROW_BYTES, in_order
-from neardup.stages.token_counting import first_settings, settings_with_counts
-from neardup.stored import index_manifest
-from neardup.stored.index_manifest import Manifest, is_index, to_disk
-from neardup.stored.segment import COUNTS as COUNTS_FILE
-from neardup.stored.segment import FENCE, FILES, HOLDER, KEY, MOST_RECORDS, SUMS, write_checked
+from neardup.stages.token_counting import settings_with_counts, with_cost_printed
+from neardup.stored import index_manifest, segment
 
 NAME = "neardup index"
 COPIED = 1 << 20  # bytes; whole rows
-NO_INDEX = "--to {}: is no index to --add to; name one, or leave --add out to make a new one"
 
 
 def build(args: argparse.Namespace) -> None:
     """Make the index --to, or add to it; UsageError for anything wrong."""
-    options = Options.of(args)
-    if args.add and is_index(args.to):
+    options = table.Options.of(args)
+    if args.add and index_manifest.is_index(args.to):
         options, _ = index_manifest.take_options(options, Path(args.to), args.files)
     index_manifest.check_counts(options)
-    settings = first_settings(options)
+    settings = with_cost_printed(settings_before_counts(options), options.verbosity)
     options = with_input(options)
     asked = table.integer("--jobs", args.jobs, 1, plans.MOST_JOBS)
     check_inputs(args.files)
     check_read_once(args.files)
     unchanged = Unchanged(args.files)
-    with writing(Path(args.to), args.add) as index, working_folder() as folder:
+    with (
+        interrupted(f"{args.to} left as before"),
+        writing(Path(args.to), args.add) as index,
+        working_folder() as folder,
+    ):
         if args.add:
             manifest = index_manifest.opened(index, options, settings)
         else:
-            manifest = Manifest({}, "", given=index_manifest.given_options(options))
+            manifest = index_manifest.Manifest({}, "", given=index_manifest.given_options(options))
         index_manifest.sweep_unfinished(index, manifest)
         places = [first_place(manifest.files + i, new=False) for i in range(len(args.files))]
         steps = [*["tokens"] * counts_first(options), "count", "sort", "write"]
-        more = {"adds": True, "unchanged": unchanged}
+        more: dict[str, Any] = {"adds": True, "unchanged": unchanged}
         plan = Plan.of(NAME, steps, settings, args.files, places, folder, asked, **more)
-        settings, entry = segment(plan, manifest.next_name(), index, options, args.add)
+        settings, entry = add_segment(plan, manifest.next_name(), index, options, args.add)
         if not args.add:
             manifest = replace(
                 manifest,
@@ -80,26 +77,30 @@ def build(args: argparse.Namespace) -> None:
             )
         manifest.segments.append(entry)
         manifest.write(index)
-        print(summarize(str(folder), whole=False), file=sys.stderr)
-    segments = len(manifest.segments)
-    held = f"{manifest.records:,} records in {segments} segment{'s' * (segments > 1)}"
-    print(f"{'index':33} {args.to}: {held}", file=sys.stderr)
+        held = f"{len(manifest.segments)} segment{'s' * (len(manifest.segments) > 1)}"
+        line = f"index {args.to}: {manifest.records:,} records in {held}"
+        print_summary(reports_in(str(folder)), args.verbosity, whole=False, more=[line])
 
 
 @contextmanager
 def writing(index: Path, add: bool) -> Iterator[Path]:
-    """Lock the folder against other writers; remove it at the end if it is empty."""
+    """Lock the index against other writers; remove its folder at the end if it is empty."""
     if index.exists() and not index.is_dir():
         raise UsageError(f"--to {index}: is a file; name a folder")
-    if not add:
-        index.mkdir(exist_ok=True)
-    elif not index.exists():
-        raise UsageError(NO_INDEX.format(index))
-    descriptor = _locked(index)
+    if add and not index_manifest.is_index(index):
+        raise UsageError(
+            f"--to {index}: is not an index to --add to; name one, or leave --add out to make one"
+        )
+    index.mkdir(exist_ok=True)
+    descriptor = None
     try:
-        if add and not is_index(index):
-            raise UsageError(NO_INDEX.format(index))
-        if is_index(index) and not add:
+        descriptor = lock(Path(os.path.realpath(index)))
+    except BlockingIOError:
+        raise StageError(f"{index}: another run is writing to it; try again after it") from None
+    except OSError:
+        """A file system without locks."""
+    try:
+        if index_manifest.is_index(index) and not add:
             raise UsageError(f"--to {index}: is there; --add to it, or name another one")
         yield index
     finally:
@@ -109,28 +110,18 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
             os.close(descriptor)
 
 
-def _locked(index: Path) -> int | None:
-    """Return the descriptor that holds the lock; None on a file system without locks."""
-    try:
-        return lock(Path(os.path.realpath(index)))
-    except BlockingIOError:
-        raise StageError(f"{index}: another run is writing to it; try again after it") from None
-    except OSError:
-        return None
-
-
-def segment(
-    plan: Plan, name: str, index: Path, options: Options, add: bool
+def add_segment(
+    plan: Plan, name: str, index: Path, options: table.Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
-    """Write a segment; return the settings with token counts, and its entry in the manifest."""
+    """Write a segment; return the settings, with token counts, and its manifest entry."""
     folder = index / f"{index_manifest.UNFINISHED}{name}"
     try:
         folder.mkdir()
         settings, entry = _segment(plan, folder, options, add)
         plan.unchanged.check()
-        to_disk(folder)
+        index_manifest.to_disk(folder)
         os.replace(folder, index / name)
-        to_disk(index)
+        index_manifest.to_disk(index)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -138,58 +129,47 @@ def segment(
 
 
 def _segment(
-    plan: Plan, folder: Path, options: Options, add: bool
+    plan: Plan, folder: Path, options: table.Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
-    with plan.progress, Workers(NAME, plan.progress.clear, str(plan.folder)) as workers:
-        source: Source = plans.parsed_records
+    with plan.progress.shown(), Workers(NAME, plan.progress.clear, str(plan.folder)) as workers:
+        source: plans.Source = partial(plans.parsed_records, keep=False)
         if counts_first(options):
-            plan = with_counts(workers, plan, options, folder / COUNTS_FILE)
+            # Not the run's own: a token without a count may be in records to come.
+            counts = replace(plans.token_counts(workers, plan), own=False)
+            segment.write_checked(folder / segment.COUNTS, format_all(counts))
+            plan = plan._replace(settings=settings_with_counts(options, counts))
             source = plans.kept_records
         elif options.counts is not None and not add:
-            write_checked(folder / COUNTS_FILE, [Path(options.counts).read_bytes()])
+            segment.write_checked(folder / segment.COUNTS, [Path(options.counts).read_bytes()])
         write_postings(workers, plan, partial(indexed, source))
-        check_read(plan)
+        reports = reports_in(str(plan.folder))
+        try:
+            judged(total(report["counts"] for report in reports), plan.settings.max_bad)
+        except StageError:  # no index has so many bad lines
+            print_summary(reports, options.verbosity, whole=False)
+            raise
         records = [path.stat().st_size // 16 for path in plan.paths("record_sketches")]
-        if sum(records) >= MOST_RECORDS:
-            raise StageError(f"more than {MOST_RECORDS:,} records; make several indexes")
+        if sum(records) >= segment.MOST_RECORDS:
+            raise StageError(f"more than {segment.MOST_RECORDS:,} records; make several indexes")
         parts = range(plan.partitions)
         partitions = [total_size(plan.paths("keys", part)) // ROW_BYTES for part in parts]
         plan.progress.stage("sort", sum(partitions))
         before = np.cumsum([0, *records[:-1]]).astype(np.uint64)
-        everywhere(workers, plan, "sort", lambda plan, k: sort_keys(plan, k, before))
-        plan.progress.stage("write", len(FILES))
-        everywhere(workers, plan, "writer", lambda plan, k: write_files(plan, k, folder))
-    sums = [np.frombuffer(plan.path("sums", i).read_bytes(), "<u4") for i in range(len(FILES))]
+        plans.everywhere(workers, plan, "sort", lambda plan, k: sort_keys(plan, k, before))
+        plan.progress.stage("write", len(segment.FILES))
+        plans.everywhere(workers, plan, "writer", lambda plan, k: write_files(plan, k, folder))
+    sums = [np.fromfile(plan.path("sums", i), "<u4") for i in range(len(segment.FILES))]
+    of_sums = segment.write_checked(folder / segment.SUMS, [np.concatenate(sums).tobytes()])
     return plan.settings, {
         "records": sum(records),
         "partitions": partitions,
-        "sizes": {name: (folder / name).stat().st_size for name in FILES},
-        SUMS: write_checked(folder / SUMS, [np.concatenate(sums).tobytes()]).tolist(),
+        "sizes": {name: (folder / name).stat().st_size for name in segment.FILES},
+        segment.SUMS: of_sums.tolist(),
     }
 
 
-def with_counts(workers: Workers, plan: Plan, options: Options, file: Path) -> Plan:
-    """Count the tokens for a scheme, write them to `file`, and return a plan that knows them.
-
-    The counts are not the run's own: a token without a count may be in records to come.
-    """
-    counts = replace(plans.token_counts(workers, plan), own=False)
-    write_checked(file, format_all(counts))
-    return plan._replace(settings=settings_with_counts(options, counts))
-
-
-def check_read(plan: Plan) -> None:
-    """StageError, after a summary, where too many lines are bad: no index has such records."""
-    folder = str(plan.folder)
-    try:
-        judged(counts_in(folder), plan.settings.max_bad)
-    except StageError:
-        print(summarize(folder, whole=False), file=sys.stderr)
-        raise
-
-
-def indexed(source: Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
-    """Yield the records of a source as they are written to a segment."""
+def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
+    """Write the records of a source to the segment's files, and yield them."""
     end = 0
     with open(plan.path("lines", k), "wb") as records, open(plan.path("rows", k), "wb") as rows:
         for batch in source(plan, k, counters):
@@ -213,11 +193,11 @@ def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
         with ExitStack() as stack:
             keys, holders, fences = (stack.enter_context(open(path, "wb")) for path in targets)
             for rows in in_order(sources):
-                key, record = rows.T
-                keys.write(key.astype(KEY).tobytes())
+                key, record = rows[:, 0].astype(segment.KEY), rows[:, 1]
+                keys.write(key.tobytes())
                 number = record // jobs + before[(record % jobs).astype(np.int64)]
-                holders.write(number.astype(HOLDER).tobytes())
-                fences.write(key[-done % FENCE :: FENCE].astype(KEY).tobytes())
+                holders.write(number.astype(segment.HOLDER).tobytes())
+                fences.write(key[-done % segment.FENCE :: segment.FENCE].tobytes())
                 done += len(rows)
                 plan.progress.add(k, len(rows))
         for path in sources:
@@ -226,34 +206,26 @@ def sort_keys(plan: Plan, k: int, before: np.ndarray) -> None:
 
 def write_files(plan: Plan, k: int, folder: Path) -> None:
     """Write every N-th file of the segment, and the checksums of its blocks."""
-    for i in range(k, len(FILES), plan.jobs):
-        name = FILES[i]
-        sums = write_checked(folder / name, _pieces(plan, name))
+    for i in range(k, len(segment.FILES), plan.jobs):
+        name = segment.FILES[i]
+        sums = segment.write_checked(folder / name, _pieces(plan, name))
         plan.path("sums", i).write_bytes(sums.tobytes())
         plan.progress.add(k, 1)
 
 
 def _pieces(plan: Plan, name: str) -> Iterator[bytes]:
     """Yield the bytes of a file of the segment."""
-    if name == "rows":
-        return _rows(plan)
     if name in ("keys", "holders", "fences"):
         paths = [plan.path(name, part) for part in range(plan.partitions)]
     else:
         paths = plan.paths("lines" if name == "records" else name)
-    return chain.from_iterable(map(_copied, paths))
-
-
-def _rows(plan: Plan) -> Iterator[bytes]:
-    """Yield places, and where lines end in the file of all mappers' lines."""
     before = 0
-    for rows, records in zip(plan.paths("rows"), plan.paths("lines")):
-        for piece in _copied(rows):
-            both = np.frombuffer(piece, np.uint64).reshape(-1, 2) + np.array([0, before], np.uint64)
-            yield both.tobytes()
-        before += records.stat().st_size
-
-
-def _copied(path: Path) -> Iterator[bytes]:
-    with open(path, "rb") as file:
-        yield from iter(lambda: file.read(COPIED), b"")
+    for k, path in enumerate(paths):
+        with open(path, "rb") as file:
+            while piece := file.read(COPIED):
+                if name == "rows":  # places, and where lines end in the file of all mappers' lines
+                    rows = np.frombuffer(piece, np.uint64).reshape(-1, 2)
+                    piece = (rows + np.array([0, before], np.uint64)).tobytes()
+                yield piece
+        if name == "rows":
+            before += plan.path("lines", k).stat().st_size

@@ -33,16 +33,16 @@ import numpy as np
 
 from neardup.reading.blocks import NEW
 from neardup.sets import ragged
-from neardup.sets.ragged import Batch, Ragged, chunks, first_of_run
+from neardup.sets.hashing import mix
+from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps, may_reach
 from neardup.stages import external_group
-from neardup.stages.candidate_keys import group_hashes
-from neardup.stages.external_group import NO_ROWS, KeyRange, key_ranges, pieces_of
 from neardup.stored.segment import Segment
 
 MOST_FILES = 768  # open at once, of 1024 that systems allow
 ROWS_AT_ONCE = 1 << 12  # read from one file
+ROW_BYTES = 24  # of key, record, group
 RECORDS_AHEAD = 1 << 12  # whose rows are read from all files at once, at most
 RECORDS_AT_ONCE = 1 << 15  # of a segment
 OLD = np.uint64(1 << 63)
@@ -53,20 +53,9 @@ POSTINGS_LOOKED_AT = 1 << 17
 Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
-def numbers(rows: np.ndarray, k: int, of: int) -> np.ndarray:
-    """Return the numbers (uint64) of these records of mapper k of N.
-
-    >>> numbers(np.array([2, 3]), k=1, of=10).tolist()
-    [21, 31]
-    """
-    return rows.astype(np.uint64) * np.uint64(of) + np.uint64(k)
-
-
 def record_sketches(batch: Batch) -> np.ndarray:
-    """Return sizes, with a bit above for old records, and bitmaps: uint64 (n, 2).
-
-    They rule out that two records are a pair without a look at their sets.
-    """
+    """Return the size of each set, with a bit above for old records, and its bitmap: uint64 (n,
+    2)."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
@@ -81,7 +70,7 @@ class Known(NamedTuple):
 
 
 class RecordSketches:
-    """The sketches of all records, from N mappers' files: record i is row i // N of file i % N.
+    """The sketches of all records in N files; record i is row i // N of file i % N.
 
     `more` are rows that count as further files.  `against`: two old records are not a pair;
     `between`: nor are two new ones.
@@ -104,7 +93,7 @@ class RecordSketches:
         self.rows += more
 
     def of(self, records: np.ndarray) -> Known:
-        """Return what is known of these records (uint64)."""
+        """Return the sketches of records, given by number (uint64)."""
         mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
         found = np.empty((len(records), 2), dtype=np.uint64)
         for number, rows in enumerate(self.rows):
@@ -122,66 +111,58 @@ def prune(
     known: RecordSketches,
     measure: Measure,
 ) -> None:
-    """Keep those postings of one partition, a file for each mapper, where a pair may be found.
+    """Keep the postings of a partition at which a record may be in a pair.
 
     They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
     as uint64 (key, record, group) in the same order.
     """
-    for part, keys in enumerate(key_ranges(sources, most=MOST_FILES // partitions)):
+    for part, keys in enumerate(external_group.key_ranges(sources, most=MOST_FILES // partitions)):
         files = [Path(f"{target}.{part}") for target in targets]
         if keys.hot:
             _write_hot(keys, sources, files)
-        else:
-            _prune_range(keys, sources, files, known, measure)
+            continue
+        none = external_group.NO_ROWS
+        pieces = [np.concatenate([none, *keys.pieces(source)]) for source in sources]
+        ends = np.cumsum([len(piece) for piece in pieces])
+        postings = np.concatenate(pieces)
+        pieces.clear()
+        place, shared = pruned(postings, known, measure)
+        del postings
+        back = np.argsort(place)
+        bounds = [0, *np.searchsorted(place[back], ends).tolist()]
+        for target, low, high in zip(files, bounds, bounds[1:]):
+            target.write_bytes(shared[back[low:high]].data)
+        del place, shared, back  # before the next range is read
 
 
-def _write_hot(keys: KeyRange, sources: list[Path], targets: list[Path]) -> None:
-    """Keep all postings of a hot key."""
+def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list[Path]) -> None:
+    """Keep all postings of a key with too many records for memory."""
     group = np.zeros(1, np.uint64)
     for source in sources:
         for rows in keys.pieces(source):
-            group += group_hashes(rows[:, 1]).sum()
+            group += mix(rows[:, 1] + np.uint64(1)).sum()
     for source, target in zip(sources, targets):
         with open(target, "wb") as file:
             for rows in keys.pieces(source):
                 file.write(np.column_stack((rows, np.repeat(group, len(rows)))).data)
 
 
-def _prune_range(
-    keys: KeyRange,
-    sources: list[Path],
-    targets: list[Path],
-    known: RecordSketches,
-    measure: Measure,
-) -> None:
-    pieces = [np.concatenate([NO_ROWS, *keys.pieces(source)]) for source in sources]
-    ends = np.cumsum([len(piece) for piece in pieces])
-    postings = np.concatenate(pieces)
-    pieces.clear()
-    place, shared = pruned(postings, known, measure)
-    del postings
-    back = np.argsort(place)
-    bounds = [0, *np.searchsorted(place[back], ends).tolist()]
-    for target, low, high in zip(targets, bounds, bounds[1:]):
-        target.write_bytes(shared[back[low:high]].data)
-
-
 def pruned(
     postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which postings of some keys (uint64 (n, 2)) are kept (int64), by key; and these.
+    """Return the indices (int64) of postings to keep, by key, and those postings (uint64 (n, 2)).
 
-    The latter are uint64 (key, record, group).
+    A row is uint64 (key, record, group).
     """
     place = np.argsort(postings[:, 0])
-    new = first_of_run(postings[place, 0])
+    new = ragged.first_of_run(postings[place, 0])
     place = place[~new | ~np.append(new[1:], True)]  # of keys that several records have
     place = place[_with_partner(postings, place, known, measure)]
     shared = np.empty((len(place), 3), dtype=np.uint64)
     shared[:, :2] = postings[place]
     starts = ragged.starts_of_runs(shared[:, 0])
     if len(starts):
-        groups = np.add.reduceat(group_hashes(shared[:, 1]), starts)
+        groups = np.add.reduceat(mix(shared[:, 1] + np.uint64(1)), starts)
         shared[:, 2] = np.repeat(groups, np.diff(starts, append=len(shared)))
     return place, shared
 
@@ -189,7 +170,7 @@ def pruned(
 def _with_partner(
     postings: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return True for those of postings[place], by key, whose bucket has a possible partner.
+    """Mark the postings, sorted by key, whose bucket has a possible partner (bool).
 
     In large buckets it is True for all, unless collections rule out all pairs: the reducer's window
     serves them better.
@@ -204,7 +185,7 @@ def _with_partner(
         wanted[low:high] = _any_pair(postings, place[low:high], known)
     members = members[members <= LARGE_BUCKET]
     stops = np.cumsum(members)
-    for low, high in chunks(members, POSTINGS_LOOKED_AT):
+    for low, high in ragged.chunks(members, POSTINGS_LOOKED_AT):
         some = small[stops[low] - members[low] : stops[high - 1]]
         records = postings[place[some], 1]
         wanted[some] = _may_match(records, members[low:high], known, measure)
@@ -212,7 +193,7 @@ def _with_partner(
 
 
 def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) -> bool:
-    """Return whether collections leave any pair among postings[place]."""
+    """Return whether --against and --between allow a pair among some postings."""
     kinds: set[bool] = set()  # of records: old or new
     for low in range(0, len(place), POSTINGS_LOOKED_AT):
         records = postings[place[low : low + POSTINGS_LOOKED_AT], 1]
@@ -223,11 +204,11 @@ def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) ->
 def _may_match(
     records: np.ndarray, members: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return True for records of some buckets, end to end, that have a possible partner."""
+    """Mark the records that have a possible partner in their bucket; buckets lie end to end."""
     old, sizes, maps = known.of(records)
     later = ragged.later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)
-    for low, high in chunks(later, PAIRS_AT_ONCE):
+    for low, high in ragged.chunks(later, PAIRS_AT_ONCE):
         left, right = (low + position for position in ragged.pairs_in_runs(later[low:high]))
         if known.against:
             asked_for = old[left] ^ old[right] if known.between else ~(old[left] & old[right])
@@ -239,29 +220,42 @@ def _may_match(
 
 
 class SharedKeys:
-    """The postings of one mapper that `prune` kept, read back in order of record."""
+    """The postings of one mapper that `prune` kept, in order of records."""
 
     def __init__(self, files: list[IO[bytes]]):
-        self.readers = [_Rows(file) for file in files]
+        self.files = files
+        self.held = [np.empty((0, 3), np.uint64) for _ in files]  # the next rows of each file
         self.ahead = np.empty((0, 3), np.uint64)  # in order of record: those below `until`
         self.until = 0
 
     def position(self) -> int:
         """Return how many bytes of the files have been read."""
-        return sum(reader.file.tell() for reader in self.readers)
+        return sum(file.tell() for file in self.files)
 
     def keys(self, records: np.ndarray) -> Ragged:
-        """Return the keys to send of these records (uint64, ascending over all calls)."""
+        """Return the keys at which records are sent (uint64); records must ascend over all
+        calls."""
         below = int(records[-1]) + 1
         if below > self.until:
             # Some batches at once: there are hundreds of files, each with few rows of a batch.
             span = below - int(records[0])
             self.until = below + RECORDS_AHEAD // len(records) * span
-            pieces = [piece for reader in self.readers for piece in reader.below(self.until)]
+            pieces = [piece for i in range(len(self.files)) for piece in self._below_until(i)]
             self.ahead = _by_record([self.ahead, *pieces])
         cut = int(np.searchsorted(self.ahead[:, 1], np.uint64(below)))
         rows, self.ahead = self.ahead[:cut], self.ahead[cut:]
         return one_key_a_group(rows, np.append(records, np.uint64(below)))
+
+    def _below_until(self, i: int) -> Iterator[np.ndarray]:
+        """Yield the next rows of a file whose record number is below `until`."""
+        while True:
+            held = self.held[i]
+            cut = int(np.searchsorted(held[:, 1], np.uint64(self.until)))
+            yield held[:cut]
+            self.held[i] = held[cut:]
+            if cut < len(held) or not (data := self.files[i].read(ROWS_AT_ONCE * ROW_BYTES)):
+                return
+            self.held[i] = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)
 
 
 def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
@@ -270,53 +264,30 @@ def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
     records: uint64, ascending, the record of each row, and one that is larger than all.
     """
     rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
-    rows = rows[first_of_run(rows[:, 1]) | first_of_run(rows[:, 2])]
+    rows = rows[ragged.first_of_run(rows[:, 1]) | ragged.first_of_run(rows[:, 2])]
     rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
     return Ragged(rows[:, 0].copy(), np.searchsorted(rows[:, 1], records))
 
 
-class _Rows:
-    """A file of (key, record, group) in order of record."""
-
-    def __init__(self, file: IO[bytes]):
-        self.file = file
-        self.held = np.empty((0, 3), dtype=np.uint64)
-
-    def below(self, record: int) -> Iterator[np.ndarray]:
-        """Yield the next rows with a record number below this one."""
-        while True:
-            cut = int(np.searchsorted(self.held[:, 1], np.uint64(record)))
-            yield self.held[:cut]
-            self.held = self.held[cut:]
-            if len(self.held):
-                return
-            data = self.file.read(ROWS_AT_ONCE * self.held.itemsize * 3)
-            if not data:
-                return
-            self.held = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)
-
-
 def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
-    """Return the keys that new records have in these files of postings (uint64, ascending)."""
+    """Return the distinct keys of new records in files of postings (uint64, ascending)."""
     found = np.empty(0, dtype=np.uint64)
     for source in sources:
-        for piece in pieces_of(source):
+        for piece in external_group.pieces_of(source):
             new = piece[~known.of(piece[:, 1]).old, 0]
             found = np.sort(np.concatenate((found, new)))
-            found = found[first_of_run(found)]
+            found = found[ragged.first_of_run(found)]
     return found
 
 
 def found_postings(
     segment: Segment, keys: np.ndarray, number: int, of: int
 ) -> Iterator[np.ndarray]:
-    """Yield the postings of a segment with these keys, in pieces that can be sorted in memory.
-
-    Each piece is in order of records.
-    """
+    """Yield the postings of a segment at given keys, in pieces, in order of records."""
     held: list[np.ndarray] = []
     for found, records in segment.find(keys):
-        held.append(np.column_stack((found, numbers(records, number, of))))
+        numbers = records.astype(np.uint64) * np.uint64(of) + np.uint64(number)
+        held.append(np.column_stack((found, numbers)))
         if sum(map(len, held)) >= external_group.ROWS_AT_ONCE:
             yield _by_record(held)
             held = []
@@ -332,10 +303,11 @@ def _by_record(pieces: list[np.ndarray]) -> np.ndarray:
 def segment_records(
     segment: Segment, shared: SharedKeys, number: int, of: int, turn: int, turns: int
 ) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records of a segment that the pruning kept, and their keys; every Nth share."""
+    """Yield a share of the segment's records that pruning kept, and their keys."""
     for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
         high = min(low + RECORDS_AT_ONCE, len(segment))
-        keys = shared.keys(numbers(np.arange(low, high), number, of))
+        records = np.arange(low, high, dtype=np.uint64) * np.uint64(of) + np.uint64(number)
+        keys = shared.keys(records)
         if share % turns == turn:
             some = np.flatnonzero(keys.sizes)
             keys = keys.take(some)

@@ -8,31 +8,28 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Callable, NamedTuple
 
 import numpy as np
 
-from neardup.engines.local import workers as processes
 from neardup.engines.local.answer_file import Answer
-from neardup.engines.local.key_pruning import RecordSketches, record_sketches
-from neardup.engines.local.progress import Progress
+from neardup.engines.local.key_pruning import record_sketches
 from neardup.engines.local.spilled_buckets import files_for
-from neardup.engines.local.workers import Workers, total_size
+from neardup.engines.local.workers import Progress, Workers, copied, program, total_size, turns
 from neardup.options.settings import Settings
-from neardup.reading.blocks import BLOCK_BYTES, NEW, Block
+from neardup.reading.blocks import BLOCK_BYTES, NEW
 from neardup.reading.compressed import OPENERS, suffix_of
 from neardup.reading.input_files import NO_FILES, InputFile, Unchanged
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import cores, naming
+from neardup.runtime.program import cores
 from neardup.runtime.summary import SHUFFLED
 from neardup.sets.hashing import mix, unmix
 from neardup.sets.ragged import Batch, Ragged, starts_of_runs
 from neardup.sets.token_counts import Sample, TokenCounts, most_frequent, partial_counts
 from neardup.stages import external_group
-from neardup.stages.external_group import ROW_BYTES, write_rows
 from neardup.stages.pairs import parsed, portions
 from neardup.stored.segment import Segment
 
@@ -44,14 +41,16 @@ PACKED = 4  # a compressed file is assumed to become so many times larger
 
 
 class Plan(NamedTuple):
-    """What to do; `folder` holds everything between the stages."""
+    """What a run has to do; `folder` holds everything between the stages."""
 
     settings: Settings
     files: list[str]  # paths, also of copies
     names: list[str]  # by which the user knows them
     places: list[int]  # of their first lines
     jobs: int
+    sources: int  # of records: mappers and segments
     partitions: int  # of the keys
+    reduced: int  # partitions of the records, which the reducers share
     turns: Callable[[], Iterator[int]]  # the numbers of the input's blocks, for one worker each
     folder: Path
     progress: Progress
@@ -71,41 +70,38 @@ class Plan(NamedTuple):
         places: list[int],
         folder: Path,
         jobs: int | None,
+        segments: Sequence[Segment] = (),
         **more: Any,
     ) -> Plan:
         """Plan a run on files of these names; without `jobs`, as many as suit their sizes."""
-        files = [processes.readable(name, folder, i) for i, name in enumerate(names)]
+        files = [
+            name if name != "-" and os.path.isfile(name) else copied(name, folder, i)
+            for i, name in enumerate(names)
+        ]
         packed = [file for file in files if suffix_of(file) in OPENERS]
         size = total_size(files) + (PACKED - 1) * total_size(packed)
         jobs = workers_for(jobs, size)
-        progress = Progress(program, steps, jobs)
-        shares = external_group.partitions_for(size), processes.turns()
-        return cls(settings, files, names, places, jobs, *shares, folder, progress, **more)
-
-    @property
-    def sources(self) -> int:
-        """The number of mappers and segments that records come from."""
-        return self.jobs + len(self.segments)
-
-    @property
-    def reduced(self) -> int:
-        """The number of partitions that the reducers share."""
-        return files_for(self.partitions, self.jobs)
+        partitions = external_group.partitions_for(size)
+        return cls(
+            settings=settings,
+            files=files,
+            names=names,
+            places=places,
+            jobs=jobs,
+            sources=jobs + len(segments),
+            partitions=partitions,
+            reduced=files_for(partitions, jobs),
+            turns=turns(),
+            folder=folder,
+            progress=Progress(program, steps, jobs),
+            segments=segments,
+            **more,
+        )
 
     def new_files(self) -> list[InputFile]:
         """Return the files of new records."""
         files = map(InputFile, self.files, self.names, self.places)
         return [file for file in files if file.first >= NEW]
-
-    def record_sketches(self) -> RecordSketches:
-        settings = self.settings
-        return RecordSketches(
-            self.paths("record_sketches"), self.segments, settings.against, settings.between
-        )
-
-    def counters(self, stage: str) -> Counters:
-        """Return counters of a step, whose report goes to the folder of the run."""
-        return Counters(stage, reports=str(self.folder))
 
     def path(self, kind: str, *numbers: int) -> Path:
         return self.folder / ".".join([kind, *map(str, numbers)])
@@ -116,7 +112,7 @@ class Plan(NamedTuple):
 
 
 def workers_for(asked: int | None, input_bytes: int) -> int:
-    """Return how many mappers and reducers to start: each mapper should have a block.
+    """Return the number of mappers and reducers to start: one block or more for each mapper.
 
     >>> workers_for(4, 0), workers_for(999, 0), workers_for(999, 4 << 20), workers_for(999, 1 << 40)
     (4, 9, 24, 240)
@@ -130,28 +126,23 @@ def workers_for(asked: int | None, input_bytes: int) -> int:
 
 
 def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[Plan, int], None]) -> None:
-    """Run task(plan, k) in N processes, for k from 0, and wait for all of them."""
-
-    def work(k: int) -> None:
-        with naming(plan.folder):  # for a full disk
-            task(plan, k)
-
+    """Run task(plan, k) for k = 0 … N-1, each in a process, and wait for all."""
     for k in range(plan.jobs):
-        workers.start(f"{name} {k + 1}", partial(work, k))
+        workers.start(f"{name} {k + 1}", partial(task, plan, k))
     workers.together()
 
 
 def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) -> None:
-    """Start the system's sort of the lines of these files, which uses little memory."""
+    """Start the system's sort of files of lines, in bounded memory."""
     flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
     command = ["sort", *flags, "--", *map(str, files)]
-    workers.start("sort", processes.program(command, stdout=descriptor))
+    workers.start("sort", program(command, stdout=descriptor))
 
 
 def sorted_through(
     workers: Workers, plan: Plan, files: list[Path], name: str, task: Callable[[int], None]
 ) -> None:
-    """Start a process for task(descriptor), which reads the sorted lines of these files."""
+    """Start a process for task(descriptor), which reads the sorted lines of files."""
     read, write = os.pipe()
     sort_to(workers, plan, files, write)
     os.close(write)
@@ -162,44 +153,9 @@ def sorted_through(
 Source = Callable[[Plan, int, Counters], Iterator[Batch]]  # the records of one mapper
 
 
-def parsed_records(plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
-    """Yield the records of a share of the input; only their sketches are kept on disk."""
-    batches = parsed(blocks_in_turn(plan, k), plan.settings, counters)
-    with open(plan.path("record_sketches", k), "wb") as sketches:
-        for batch in portions(batches, plan.settings):
-            sketches.write(record_sketches(batch).tobytes())
-            counters.add(SHUFFLED, ROW_BYTES * len(batch.ids))
-            yield batch
-
-
-def new_records(plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
-    """Yield the same records, and keep them on disk, with tokens as the narrowest integers."""
-    with open(plan.path("records", k), "wb") as file:
-        for batch in parsed_records(plan, k, counters):
-            sets = batch.sets
-            narrow = sets.values.astype(np.min_scalar_type(int(sets.values.max(initial=0))))
-            kept = batch.ids, narrow, sets.offsets, sets.weights, batch.places
-            pickle.dump(kept, file, protocol=5)
-            yield batch
-
-
-def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
-    """Yield the records that `new_records` kept."""
-    with open(plan.path("records", k), "rb") as file:
-        pickles = iter(partial(_unpickled, file), None)
-        for ids, values, *more, places in plan.progress.followed(k, pickles, file.tell):
-            yield Batch(ids, Ragged(values.astype(np.uint64), *more), places=places)
-
-
-def _unpickled(file: BinaryIO) -> Any:
-    with suppress(EOFError):
-        return pickle.load(file)
-    return None
-
-
-def blocks_in_turn(plan: Plan, k: int) -> Iterator[Block]:
-    """Return one mapper's share of the input."""
-    return plan.settings.blocks(
+def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) -> Iterator[Batch]:
+    """Parse one mapper's share of the input; keep sketches, records or both on disk."""
+    blocks = plan.settings.blocks(
         plan.files,
         turns=plan.turns(),
         names=plan.names,
@@ -207,6 +163,27 @@ def blocks_in_turn(plan: Plan, k: int) -> Iterator[Block]:
         others=bool(plan.segments) or plan.adds,
         passed=plan.progress.of(k),
     )
+    with ExitStack() as stack:
+        sketches = stack.enter_context(open(plan.path("record_sketches", k), "wb"))
+        kept = stack.enter_context(open(plan.path("records", k), "wb")) if keep else None
+        for batch in portions(parsed(blocks, plan.settings, counters), plan.settings):
+            sketches.write(record_sketches(batch).tobytes())
+            counters.add(SHUFFLED, external_group.ROW_BYTES * len(batch.ids))
+            if kept:  # with tokens as the narrowest integers
+                sets = batch.sets
+                narrow = sets.values.astype(np.min_scalar_type(int(sets.values.max(initial=0))))
+                columns = batch.ids, narrow, sets.offsets, sets.weights, batch.places
+                pickle.dump(columns, kept, protocol=5)
+            yield batch
+
+
+def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
+    """Yield the records that `parsed_records` wrote to disk."""
+    with open(plan.path("records", k), "rb") as file:
+        while file.peek(1):
+            ids, values, *more, places = pickle.load(file)
+            yield Batch(ids, Ragged(values.astype(np.uint64), *more), places=places)
+            plan.progress.of(k)(file.tell())
 
 
 # Token counts, for schemes that ask for them: `stages.token_counting` without lines and sorts.
@@ -221,7 +198,7 @@ Column = tuple[np.ndarray, np.ndarray]  # distinct values (uint64), ascending; t
 
 
 def token_counts(workers: Workers, plan: Plan) -> TokenCounts:
-    """Count the tokens of all records, which are parsed and kept on disk on the way."""
+    """Count the tokens of all records, and keep the parsed records on disk."""
 
     def sum_tokens(plan: Plan, k: int) -> None:
         mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
@@ -237,13 +214,13 @@ def token_counts(workers: Workers, plan: Plan) -> TokenCounts:
 
 def count_tokens(plan: Plan, k: int) -> None:
     """Count the tokens of a share of the records."""
-    counters = plan.counters("tokens")
+    counters = Counters("tokens", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("tokens", k, part) for part in range(plan.partitions)]
         tokens = [stack.enter_context(open(path, "wb")) for path in paths]
         sizes = stack.enter_context(open(plan.path("sizes", k), "wb"))
         sample = stack.enter_context(open(plan.path("sample", k), "wb"))
-        batches = (batch.sets for batch in new_records(plan, k, counters))
+        batches = (batch.sets for batch in parsed_records(plan, k, counters))
         counters.add(SHUFFLED, write_counts(batches, tokens, sizes, sample))
     counters.report()
 
@@ -251,21 +228,19 @@ def count_tokens(plan: Plan, k: int) -> None:
 def write_counts(
     batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
 ) -> int:
-    """Write the partial counts of records, tokens to a file for each partition.
-
-    Returns the number of bytes.
-    """
+    """Write partial counts, by partition of the tokens; return the number of bytes."""
     sample, rows = Sample(), 0
     for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
         sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)
-        write_rows(np.column_stack((mix(token), frequency.astype(np.uint64))), tokens)
+        mixed = np.column_stack((mix(token), frequency.astype(np.uint64)))
+        external_group.write_rows(mixed, tokens)
         rows += len(size) + len(token)
     pickle.dump((sample.hashes, sample.sets), drawn)
-    return ROW_BYTES * rows + drawn.tell()
+    return external_group.ROW_BYTES * rows + drawn.tell()
 
 
 def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
-    """Write the most frequent tokens of some partitions, and remove their files, one per mapper."""
+    """Find the most frequent tokens of some partitions, and remove their files."""
     none = TokenCounts.empty()
     best = none.tokens, none.frequencies
     for sources in partitions:
@@ -293,11 +268,11 @@ def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> T
 
 
 def _summed(rows: np.ndarray) -> Column:
-    """Return the distinct values, and the sum of each one's counts, of rows by value."""
+    """Return the distinct values of rows, and the sum of the counts of each."""
     starts = starts_of_runs(rows[:, 0])
     return rows[starts, 0], np.add.reduceat(rows[:, 1], starts).astype(np.int64)
 
 
 def _best(some: Column, more: Column) -> Column:
-    """Return the most frequent tokens of both, by token."""
+    """Return the most frequent tokens of two lists, ordered by token."""
     return most_frequent(*map(np.concatenate, zip(some, more)))

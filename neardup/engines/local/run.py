@@ -13,33 +13,30 @@ temporary is in one folder below TMPDIR, which is removed however this ends.
 import argparse
 import re
 import sys
-from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from typing import Any
 
 from neardup.runtime.interpreter import require
 
 if __name__ == "__main__":  # else the program that imports this has asked
     require("numpy", name="run_local.sh")
 
+from contextlib import ExitStack, nullcontext
+
 from neardup.decisions.kept_lines import check_one_answer
 from neardup.engines.local import answer_file
-from neardup.engines.local.flow import find_keys, find_pairs, steps, write_answer
+from neardup.engines.local.flow import find_pairs, steps, write_answer
 from neardup.engines.local.plan import MOST_JOBS, Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.options import table
-from neardup.options.settings import Settings, with_input
-from neardup.options.table import Options
+from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import whole_or_not
-from neardup.runtime.counters import reports_in, summarize
-from neardup.runtime.program import UsageError, run
-from neardup.runtime.summary import judged, total
-from neardup.stages.token_counting import first_settings
-from neardup.stored import index_manifest
-from neardup.stored.index_manifest import is_index
-from neardup.stored.segment import Segment
+from neardup.runtime.counters import reports_in
+from neardup.runtime.program import UsageError, interrupted, run
+from neardup.runtime.summary import judged, print_summary, total
+from neardup.stages.token_counting import with_cost_printed
+from neardup.stored import index_manifest, segment
 
 NAME = "run_local.sh"
 DESCRIPTION = """Find the similar pairs of records in files, or remove near-duplicates.
@@ -64,62 +61,59 @@ def command() -> int:
 
 def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     args = command_line(name, typed)
-    options, taken = take_options(Options.of(args))
-    settings = first_settings(options)
+    options = table.Options.of(args)
+    options, taken = take_options(options) if options.against else (options, [])
+    settings = with_cost_printed(settings_before_counts(options), options.verbosity)
     options = with_input(options)
-    answer_file.check_answer(args, settings.form)
+    if args.answer is not None or args.removed:
+        answer_file.check_answer(args, settings.form)
     asked = None if args.jobs is None else table.integer("--jobs", args.jobs, 1, MOST_JOBS)
-    old, places, segments = old_ones(options, settings)
+    index_manifest.refuse_indexes(options.files, "to be named behind --against")
+    old, places, segments = old_ones(options, settings) if options.against else ([], [], [])
     names = [*old, *args.files]
     places += file_places(0, len(args.files))
     check_inputs(names)
     check_read_once(names)
     unchanged = Unchanged(names)
+    wrote = [name for name in (args.answer, args.removed) if name not in (None, "-")]
+    left = f"{' and '.join(wrote)} left as before" if wrote else "the answer is not complete"
     with ExitStack() as stack:
+        stack.enter_context(interrupted(left))
         folder = stack.enter_context(working_folder())
         read = [*names, *options.against, *filter(None, [options.counts])]
         beside = whole_or_not("--removed", args.removed, read) if args.removed else nullcontext()
         removed = stack.enter_context(beside)
         answer = stack.enter_context(answer_file.answer_to(args.answer, args.files, read))
-        more: dict[str, Any] = {"answer": answer, "unchanged": unchanged, "segments": segments}
-        more["sort_memory"] = args.sort_memory
-        all_steps = steps(options, settings)
-        plan = Plan.of(name, all_steps, settings, names, places, folder, asked, **more)
+        plan = Plan.of(
+            *(name, steps(options, settings), settings, names, places, folder, asked, segments),
+            sort_memory=args.sort_memory,
+            answer=answer,
+            unchanged=unchanged,
+        )
         if options.output == "kept" and not answer.folder:
             check_one_answer(settings.form, plan.new_files())
-        with plan.progress, Workers(name, plan.progress.clear, str(folder)) as workers:
-            plan = find_keys(workers, plan, options)
-            find_pairs(workers, plan)
+        with plan.progress.shown(), Workers(name, plan.progress.clear, str(folder)) as workers:
+            plan = find_pairs(workers, plan, options)
             write_answer(workers, plan, options.output, removed)
         reports = reports_in(str(folder))
-        if own := answer.own:
+        own = answer.own
+        if own:
             answer_file.write_run_file(own, name, options, args.files, plan.settings, reports)
-        print("\n".join([summarize(str(folder)), *taken]), file=sys.stderr)
-    counts = total(report["counts"] for report in reports)
-    judged(counts, settings.max_bad)  # after all else, as it may raise
+        print_summary(reports, args.verbosity, wrote=wrote, more=taken)
+    judged(total(report["counts"] for report in reports), settings.max_bad)  # last: it may raise
 
 
 def command_line(name: str, typed: str) -> argparse.Namespace:
     parser = table.parser(typed.replace("./", ""), DESCRIPTION.replace(f"./{NAME}", typed))
-    parser.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help="one or more; plain or packed; - is standard input",
-    )
-    parser.add_argument(
-        "--jobs",
-        metavar="N",
-        help="mappers and reducers, or fewer where the input is small (default: cores)",
-    )
-    parser.add_argument(
-        "--sort-memory",
-        metavar="SIZE",
-        default="256M",
-        help="what each sort may hold in memory, as 256M or 2G (default: 256M)",
-    )
+    about = "one or more; plain or packed; - is standard input"
+    parser.add_argument("files", nargs="*", metavar="FILE", help=about)
+    about = "mappers and reducers, or fewer where the input is small (default: cores)"
+    parser.add_argument("--jobs", metavar="N", help=about)
+    about = "what each sort may hold in memory, as 256M or 2G (default: 256M)"
+    parser.add_argument("--sort-memory", metavar="SIZE", default="256M", help=about)
     parser.add_argument("-o", **answer_file.ANSWER_OPTION)
     parser.add_argument("--removed", **answer_file.REMOVED_OPTION)
+    parser.add_verbosity()
     args = parser.parse_intermixed_args(plain_names(sys.argv[1:]))
     if args.removed == "":
         raise UsageError("--removed: expected the name of a file, got ''")
@@ -139,7 +133,7 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
 
 
 def plain_names(words: list[str]) -> list[str]:
-    """Return a command line without `--`, which argparse's intermixed parsing cannot read.
+    """Return a command line without `--`; names that begin with - get ./ in front.
 
     >>> plain_names(["--strict", "--", "-x.txt", "-", "y.txt"])
     ['--strict', './-x.txt', '-', 'y.txt']
@@ -151,32 +145,33 @@ def plain_names(words: list[str]) -> list[str]:
     return words[:end] + names
 
 
-def take_options(options: Options) -> tuple[Options, list[str]]:
-    """Take options that the run does not give from its indexes; return a summary line for each."""
+def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
+    """Add the options that only the indexes have; return a line for the summary on each index."""
     lines = []
-    indexes = list(filter(is_index, options.against))
+    indexes = list(filter(index_manifest.is_index, options.against))
     if indexes:
         index_manifest.check_alike(list(map(Path, indexes)))
     for name in indexes:
-        files = [*(old for old in options.against if not is_index(old)), *options.files]
+        files = [old for old in options.against if old not in indexes] + [*options.files]
         options, taken = index_manifest.take_options(options, Path(name), files)
         if taken:
-            lines.append(f"{'options of the index':33} {name}: {' '.join(taken)}")
+            lines.append(f"options of the index {name}: {' '.join(taken)}")
     return options, lines
 
 
-def old_ones(options: Options, settings: Settings) -> tuple[list[str], list[int], list[Segment]]:
-    """Return what --against names: files, the places of their first lines, and segments of indexes.
+def old_ones(
+    options: table.Options, settings: Settings
+) -> tuple[list[str], list[int], list[segment.Segment]]:
+    """Return the files of --against, the places of their first lines, and the segments of indexes.
 
     An index has the numbers of the files that it was made of.
     """
-    index_manifest.refuse_indexes(options.files, "to be named behind --against")
     files: list[str] = []
     places: list[int] = []
-    segments: list[Segment] = []
+    segments: list[segment.Segment] = []
     number = 0
     for name in options.against:
-        if is_index(name):
+        if index_manifest.is_index(name):
             manifest = index_manifest.opened(Path(name), options, settings)
             segments += manifest.segments_at(Path(name), number)
             number += manifest.files

@@ -1,4 +1,4 @@
-"""What mappers send to reducers on one machine: records beside their keys, as arrays on disk.
+"""Records beside their keys, in arrays on disk, from mappers to reducers on one machine.
 
     batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as batches
                    └─ partition 1: run, run …       └─ a large one as lines in a file, spilled
@@ -16,6 +16,7 @@ import resource
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Callable, NamedTuple
 
@@ -34,65 +35,33 @@ MOST_FILES = 256
 _WEIGHTS = np.dtype(np.int64)
 
 
-class Keyed(NamedTuple):
-    """Record i has id ids[i], set sets.row(i), and keys[i] (uint64 below 2^52, ascending)."""
-
-    keys: np.ndarray
-    ids: list[bytes]
-    sets: Ragged
-
-    @classmethod
-    def end_to_end(cls, parts: Iterable[Keyed]) -> Keyed:
-        """Return all records, no longer in order of keys."""
-        keys, ids, sets = zip(*parts)
-        all_ids = [id_ for some in ids for id_ in some]
-        return cls(np.concatenate(keys), all_ids, Ragged.end_to_end([*sets]))
-
-
-def write_run(file: BinaryIO, records: Keyed) -> int:
-    """Write a run; return how many bytes the records take."""
-    keys, ids, sets = records
-    sizes, lengths = sets.sizes.astype(np.uint32), lengths_of(ids)
-    columns = [sets.values] if sets.weights is None else [sets.values, sets.weights]
-    head = keys, sizes, lengths, sets.values.dtype, sets.weights is not None
-    pickle.dump(head, file, protocol=5)
-    file.writelines([*(column.data for column in columns), *ids])
-    return _sum(lengths) + sum(each.nbytes for each in (keys, sizes, lengths, *columns))
-
-
 class Run(NamedTuple):
     """A run of n records in a file."""
 
     file: BinaryIO
-    keys: np.ndarray  # uint64 (n,), ascending
+    keys: np.ndarray  # uint64 (n,), below 2^52, ascending
     sizes: np.ndarray  # uint32 (n,), of the sets
     lengths: np.ndarray  # uint32 (n,), of the ids in bytes
     kind: np.dtype  # of tokens
     weighted: bool
-    start: int  # the end of the head
+    tokens_start: int  # in the file
+    weights_start: int
+    ids_start: int
 
     @classmethod
-    def all_of(cls, file: BinaryIO) -> Iterator[Run]:
+    def all_of(cls, file: BufferedReader) -> Iterator[Run]:
         """Yield the runs of a file, in order."""
-        while True:
-            try:
-                keys, sizes, lengths, kind, weighted = pickle.load(file)
-            except EOFError:
-                return
-            run = cls(file, keys, sizes, lengths, kind, weighted, file.tell())
-            yield run
-            file.seek(run.ids_start + _sum(run.lengths))
+        while file.peek(1):
+            keys, sizes, lengths, kind, weighted = pickle.load(file)
+            start, tokens = file.tell(), int(sizes.sum())
+            weights_start = start + tokens * kind.itemsize
+            ids_start = weights_start + tokens * _WEIGHTS.itemsize * weighted
+            starts = start, weights_start, ids_start
+            yield cls(file, keys, sizes, lengths, kind, weighted, *starts)
+            file.seek(ids_start + int(lengths.sum()))
 
-    @property
-    def weights_start(self) -> int:
-        return self.start + _sum(self.sizes) * self.kind.itemsize
-
-    @property
-    def ids_start(self) -> int:
-        return self.weights_start + _sum(self.sizes) * _WEIGHTS.itemsize * self.weighted
-
-    def between(self, first: int, last: int) -> Keyed | None:
-        """Return the records with keys from `first` to `last`; None if there are none."""
+    def between(self, first: int, last: int) -> tuple[np.ndarray, Batch] | None:
+        """Return the keys from `first` to `last`, and their records, or None if there are none."""
         low, high = np.searchsorted(self.keys, np.array([first, last + 1], np.uint64)).tolist()
         if low == high:
             return None
@@ -100,27 +69,23 @@ class Run(NamedTuple):
             np.append(0, np.cumsum(each[low:high], dtype=np.int64))
             for each in (self.sizes, self.lengths)
         )
-        before, count = _sum(self.sizes[:low]), int(offsets[-1])
-        values = self._column(self.start, self.kind, before, count).astype(np.uint64)
+        before, count = int(self.sizes[:low].sum()), int(offsets[-1])
+        values = self._column(self.tokens_start, self.kind, before, count).astype(np.uint64)
         weights = None
         if self.weighted:
             weights = self._column(self.weights_start, _WEIGHTS, before, count)
-        self.file.seek(self.ids_start + _sum(self.lengths[:low]))
+        self.file.seek(self.ids_start + int(self.lengths[:low].sum()))
         names = self.file.read(int(bounds[-1]))
         ids = [names[start:end] for start, end in zip(bounds.tolist(), bounds[1:].tolist())]
-        return Keyed(self.keys[low:high], ids, Ragged(values, offsets, weights))
+        return self.keys[low:high], Batch(ids, Ragged(values, offsets, weights))
 
     def _column(self, start: int, kind: np.dtype, before: int, count: int) -> np.ndarray:
         self.file.seek(start + before * kind.itemsize)
         return np.frombuffer(self.file.read(count * kind.itemsize), kind)
 
 
-def _sum(counts: np.ndarray) -> int:
-    return int(counts.sum(dtype=np.int64))
-
-
 def files_for(partitions: int, jobs: int) -> int:
-    """Return how many files each mapper writes: a power of two, and several a reducer.
+    """Return the number of files for each mapper: a power of two, several for each reducer.
 
     >>> files_for(1, 1), files_for(1, 8)
     (4, 16)
@@ -133,7 +98,8 @@ def files_for(partitions: int, jobs: int) -> int:
 
 
 def write_buckets(records: Iterable[tuple[Batch, Ragged]], files: Sequence[BinaryIO]) -> int:
-    """Write records at each of their keys (rows), a file for each partition; return the bytes."""
+    """Write records at each of their keys, a file for each partition; return the number of
+    bytes."""
     held: list[tuple[Batch, Ragged]] = []
     size = written = 0
     for batch, keys in records:
@@ -163,8 +129,13 @@ def _write_runs(held: list[tuple[Batch, Ragged]], files: Sequence[BinaryIO]) -> 
         for low, high in chunks(weights[owner[mine]], RUN_BYTES):
             some = mine[low:high]
             rows = owner[some]
-            run = Keyed(keys.values[some], [ids[i] for i in rows.tolist()], sets.take(rows))
-            written += write_run(file, run)
+            names, run = [ids[i] for i in rows.tolist()], sets.take(rows)
+            lengths, weighted = lengths_of(names), run.weights is not None
+            head = [keys.values[some], run.sizes.astype(np.uint32), lengths]
+            pickle.dump((*head, run.values.dtype, weighted), file, protocol=5)
+            columns = [run.values] if run.weights is None else [run.values, run.weights]
+            file.writelines([*(column.data for column in columns), *names])
+            written += int(lengths.sum()) + sum(each.nbytes for each in (*head, *columns))
     return written
 
 
@@ -174,15 +145,17 @@ def buckets_of(
     read_bytes: int = READ_BYTES,
     passed: Callable[[int], None] = lambda _: None,
 ) -> Iterator[BucketBatch | SpilledBucket]:
-    """Yield the buckets of a partition, from all mappers' files: many at a time, or a large one.
+    """Yield the buckets of a partition: many small ones at a time, or one large one.
 
-    A large one is in a file, which is removed with the next step.  `passed` is called with the
-    bytes of input that are done, which add up to the sizes of the files.
+    A large one is in a file, which is removed with the next step; those of the mappers are removed
+    at the end.  `passed` is called with the bytes of them that are done.
     """
     counters.add(SHARED_BUCKETS, 0)
     with ExitStack() as stack:
         files = [stack.enter_context(open(path, "rb")) for path in paths]
         runs = [run for file in files for run in Run.all_of(file)]
+        for path in paths:
+            stack.callback(path.unlink)
         if not runs:
             return
         keys, sizes = _buckets(runs, counters)
@@ -192,13 +165,17 @@ def buckets_of(
             if sizes[low] > read_bytes:
                 yield from _spilled(runs, first, counters)
             else:
-                records = Keyed.end_to_end(filter(None, (run.between(first, last) for run in runs)))
-                yield from in_batches(records.keys, np.arange(len(records.keys)), *records[1:])
+                found = filter(None, (run.between(first, last) for run in runs))
+                some, batches = zip(*found)
+                ids = [id_ for batch in batches for id_ in batch.ids]
+                sets = Ragged.end_to_end([batch.sets for batch in batches])
+                del batches  # copied
+                yield from in_batches(np.concatenate(some), np.arange(len(ids)), ids, sets)
             passed(round(int(sizes[low:high].sum()) * scale))
 
 
 def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys (uint64, ascending) of all buckets, and the bytes that each takes (int64)."""
+    """Return the keys of all buckets (uint64, ascending), and the bytes of each (int64)."""
     keys = np.concatenate([run.keys for run in runs])
     weights = np.concatenate([record_bytes(run.sizes, run.lengths) for run in runs])
     order = np.argsort(keys)
@@ -211,11 +188,10 @@ def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarra
 
 
 def _spilled(runs: list[Run], key: int, counters: Counters) -> Iterator[SpilledBucket]:
-    """Yield the large bucket of a key, as lines."""
+    """Yield the lines of the large bucket of a key."""
     with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
-        for records in filter(None, (run.between(key, key) for run in runs)):
-            own = Ragged(records.keys, np.arange(len(records.keys) + 1))
-            for _, some in format_keyed_lines(Batch(records.ids, records.sets), own):
+        for keys, batch in filter(None, (run.between(key, key) for run in runs)):
+            for _, some in format_keyed_lines(batch, Ragged(keys, np.arange(len(keys) + 1))):
                 unsorted.write(some)
             counters.alive()
         sort_lines(unsorted, lines, counters, ["-u"])  # a record that comes again is the same one

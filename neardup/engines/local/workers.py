@@ -1,4 +1,4 @@
-"""The processes of a run on this machine, and the folder where it keeps what it has on disk.
+"""The processes of a run on this machine, their progress, and the folder of the run.
 
 If one worker fails, the others are terminated.  What can be read only once, such as a pipe, is
 copied to the folder, so that every worker can read it.
@@ -6,7 +6,7 @@ copied to the folder, so that every worker can read it.
 
 from __future__ import annotations
 
-import contextlib
+import mmap
 import os
 import select
 import shutil
@@ -14,10 +14,11 @@ import signal
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Callable
+from typing import Callable, TypeVar
 
 from neardup.reading.blocks import with_line_ends
 from neardup.runtime.atomic_write import LOCKED, swept_folder
@@ -28,10 +29,15 @@ ENOUGH = 113  # the exit code of a worker that ended early and well: the reader 
 BROKEN_PIPE = -signal.SIGPIPE  # of a program: not a failure where its reader had enough
 COPIED_AT_ONCE = 1 << 20
 SIGNAL_SECONDS = 1
+STDERR = 2  # the descriptor
+TERMINAL_SECONDS, PLAIN_SECONDS = 1.0, 60.0  # from line to line
+CLEAR_LINE = b"\r\x1b[K"
+
+T = TypeVar("T")
 
 
-class Workers:
-    """Tasks that run at the same time, each in a process of its own.
+class Workers(AbstractContextManager["Workers"]):
+    """A group of processes: if one fails, the others are terminated.
 
     A task that fails, or is killed, ends the others.  Whatever ends the block, or this process,
     ends all of them.
@@ -42,27 +48,25 @@ class Workers:
             workers.together()
     """
 
-    def __init__(self, program: str, failing: Callable[[], None] = lambda: None, reports: str = ""):
-        """Call `failing` in a worker that is about to print why it fails.
+    def __init__(self, program: str, failing: Callable[[], None] = lambda: None, folder: str = ""):
+        """Make an empty group; `failing` is called in a worker before it prints its error.
 
-        If several fail, only the first one in the folder `reports` prints a message.
+        If several workers of the run in `folder` fail, only the first one prints a message.
         """
-        self.program, self.failing, self.reports = program, failing, reports
+        self.program, self.failing, self.folder = program, failing, folder
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # some supervisors ignore it
         self._names: dict[int, str] = {}  # of the living, by process id
 
-    def __enter__(self) -> Workers:
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self._terminate()
+        if self._names:
+            self._terminate()
         for pid in self._names:
-            with contextlib.suppress(ChildProcessError):
+            with suppress(ChildProcessError):
                 os.waitpid(pid, 0)
         self._names.clear()
 
     def start(self, name: str, task: Callable[[], None]) -> None:
-        """Run a task in a fork of this process, which has loaded all modules."""
+        """Run a task in a forked process."""
         parent = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
@@ -76,7 +80,8 @@ class Workers:
             self._be(name, task, parent)
 
     def together(self) -> None:
-        """Wait until all have ended well; else StageError, or SystemExit if one has said why."""
+        """Wait until all processes have ended; StageError, or SystemExit if one has printed its
+        error."""
         ends: list[tuple[int, str]] = []
         while self._names:
             pid, status = os.waitpid(-1, 0)
@@ -99,8 +104,21 @@ class Workers:
                 raise StageError(f"{name} ended with {how}")
 
     def _be(self, name: str, task: Callable[[], None], parent: int) -> None:
-        """Run a task in the child, which ends with it."""
-        code = FAILED
+        """Run a task in the child process, which ends with it."""
+        code, broken = FAILED, False
+
+        def watched() -> None:
+            nonlocal broken
+            try:
+                with naming(self.folder):  # for a full disk
+                    task()
+            except BrokenPipeError:
+                broken = True
+                raise
+            except BaseException:
+                self.failing()
+                raise
+
         try:
             end_with(parent)
             for number in ENDING:
@@ -110,39 +128,23 @@ class Workers:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which the parent ends this, always
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-            with contextlib.suppress(OSError):  # for ps and top, where there is /proc
+            with suppress(OSError):  # for ps and top, where there is /proc
                 Path("/proc/self/comm").write_text(name)
-            code = self._run(task)
+            code = run(self.program, watched, self.folder)
+            code = ENOUGH if broken and code == OK else code
         except Exception:
             sys.excepthook(*sys.exc_info())
         finally:
             os._exit(code)
 
-    def _run(self, task: Callable[[], None]) -> int:
-        broken = False
-
-        def watched() -> None:
-            nonlocal broken
-            try:
-                task()
-            except BrokenPipeError:
-                broken = True
-                raise
-            except BaseException:
-                self.failing()
-                raise
-
-        code = run(self.program, watched, self.reports)
-        return ENOUGH if broken and code == OK else code
-
     def _terminate(self) -> None:
         for pid in self._names:
-            with contextlib.suppress(ProcessLookupError):
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
 
 
 def turns() -> Callable[[], Iterator[int]]:
-    """Return a source of 0, 1, 2 … for the processes forked from this one: each goes to one.
+    """Return a source of the numbers 0, 1, 2 …, each for one of the processes forked later.
 
     The pipe holds the next number; whoever has read it puts the one after it back.
     """
@@ -159,7 +161,7 @@ def turns() -> Callable[[], Iterator[int]]:
 
 
 def program(command: list[str], stdout: int) -> Callable[[], None]:
-    """Return a task that becomes another program, whose output goes to this descriptor."""
+    """Return a task that executes a command with its output sent to a descriptor."""
 
     def task() -> None:
         if not shutil.which(command[0]):
@@ -173,7 +175,7 @@ def program(command: list[str], stdout: int) -> Callable[[], None]:
 
 @contextmanager
 def working_folder(where: str | None = None) -> Iterator[Path]:
-    """Make a folder in `where` (TMPDIR), which is removed on exit, also after Ctrl-C and kill.
+    """Make a temporary folder, which is removed on exit, also after Ctrl-C or kill.
 
     Signals wait while it is made and removed.  An OSError without a file name gets its name.
     """
@@ -200,7 +202,7 @@ def working_folder(where: str | None = None) -> Iterator[Path]:
 
 
 def check_read_once(names: Iterable[str]) -> None:
-    """UsageError where something that can be read only once, such as a pipe, is named twice."""
+    """Raise UsageError if a pipe, or another input that can be read only once, is named twice."""
     before: dict[tuple[int, int], str] = {}
     for name in names:
         status = os.fstat(sys.stdin.fileno()) if name == "-" else os.stat(name)
@@ -215,10 +217,8 @@ def check_read_once(names: Iterable[str]) -> None:
             before[file] = name
 
 
-def readable(name: str, folder: Path, number: int) -> str:
-    """Return the path of a file that every mapper can read: a copy of what is not a file."""
-    if name != "-" and Path(name).is_file():
-        return name
+def copied(name: str, folder: Path, number: int) -> str:
+    """Return a copy of an input that is not a regular file, so that every mapper can read it."""
     path = folder / f"input.{number}{''.join(Path(name).suffixes[-2:])}"  # which tell its form
     descriptor, shown = (0, "standard input") if name == "-" else (os.open(name, os.O_RDONLY), name)
 
@@ -237,5 +237,124 @@ def readable(name: str, folder: Path, number: int) -> str:
 
 
 def total_size(files: Iterable[Path | str]) -> int:
-    """Return the size of some files on disk."""
+    """Return the total size of files in bytes."""
     return sum(os.stat(file).st_size for file in files)
+
+
+class Progress:
+    """A line on stderr with the progress of a stage: [2/4 send] 49 %  0:41 left
+
+    `stages` are the names of all stages, in order.  Each worker counts in memory that it shares
+    with its parent.  A timer of the parent reads it: on a terminal every second, where each line
+    replaces the one before and none is left in the end; elsewhere every minute.
+
+        progress = Progress("run_local.sh", ["count", "send"], 2)
+        with progress.shown():
+            progress.stage("count", total=1_000_000)
+            … fork, and in worker k: progress.add(k, 500_000)
+    """
+
+    def __init__(self, program: str, stages: Sequence[str], workers: int):
+        self._program, self._stages, self._workers = program, stages, workers
+        self._done = memoryview(mmap.mmap(-1, 8 * workers)).cast("q")
+        self._name, self._number = "", 0
+        self._total, self._together, self._began = 0, False, 0.0
+        self._on_terminal = False
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the progress until the end of the block."""
+        # Without stderr its number may be another file's; a timer that runs may be there to end us.
+        if sys.stderr is None or any(signal.getitimer(signal.ITIMER_REAL)):
+            yield
+            return
+        self._on_terminal = os.isatty(STDERR)
+        pause = TERMINAL_SECONDS if self._on_terminal else PLAIN_SECONDS
+        before = signal.signal(signal.SIGALRM, lambda *_: self.show())
+        signal.setitimer(signal.ITIMER_REAL, pause, pause)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+            self.clear()
+
+    def stage(self, name: str, total: int, together: bool = False) -> None:
+        """Begin a stage with a total; if `together`, each worker counts up to all of it.
+
+        A name that is not one of the stages is shown as the end of the last one.
+        """
+        for k in range(self._workers):
+            self._done[k] = 0
+        if name in self._stages:
+            self._number = self._stages.index(name) + 1
+        self._name, self._total, self._together = name, total, together
+        self._began = time.monotonic()
+
+    def show(self) -> None:
+        """Write a line, if a stage has begun."""
+        parts = self.parts()
+        if parts and self._on_terminal:
+            columns = 80
+            with suppress(OSError):
+                columns = os.get_terminal_size(STDERR).columns or columns
+            # Subtle: the cursor goes back, so that what others write, as `sort`, takes its place.
+            self._write(b"%b%b\r" % (CLEAR_LINE, "  ".join(parts)[: columns - 1].encode()))
+        elif parts:
+            self._write(f"{self._program}: {', '.join(parts)}\n".encode())
+
+    def parts(self) -> list[str]:
+        """Return the parts of a line: the stage and its percentage, and the time left if known."""
+        if not self._name:
+            return []
+        done = min(max(self._done) if self._together else sum(self._done), self._total)
+        percent = 100 * done // self._total if self._total else 0
+        parts = [f"[{self._number}/{len(self._stages)} {self._name}] {percent} %"]
+        seconds = time.monotonic() - self._began
+        if seconds > 1 and 0 < done < self._total:
+            parts.append(f"{clock(seconds * (self._total - done) / done)} left")
+        return parts
+
+    def of(self, k: int) -> Callable[[int], None]:
+        """Return a function that sets how much worker k has done."""
+        return lambda done: self._done.__setitem__(k, done)
+
+    def add(self, k: int, more: int) -> None:
+        """Add to what worker k has done."""
+        self._done[k] += more
+
+    def counted(self, k: int, items: Iterable[T], size: Callable[[T], int]) -> Iterator[T]:
+        """Yield the items, and add the size of each once worker k is done with it."""
+        for item in items:
+            yield item
+            self.add(k, size(item))
+
+    def followed(self, k: int, items: Iterable[T], position: Callable[[], int]) -> Iterator[T]:
+        """Yield the items, and set the progress to the position in the file they come from."""
+        before = self._done[k]
+        for item in items:
+            yield item
+            self._done[k] = before + position()
+
+    def clear(self) -> None:
+        """Erase the line, from any process, to make room for a message."""
+        if self._on_terminal:
+            self._write(CLEAR_LINE)
+
+    def _write(self, text: bytes) -> None:
+        with suppress(OSError):  # a terminal of others
+            if self._on_terminal and os.tcgetpgrp(STDERR) != os.getpgrp():
+                return  # the run is in the background
+        with suppress(OSError):  # if nobody reads it, the run goes on
+            os.write(STDERR, text)
+
+
+def clock(seconds: float) -> str:
+    """Format seconds as hours, minutes and seconds.
+
+    >>> clock(41.3), clock(59.7), clock(3725)
+    ('0:41', '1:00', '1:02:05')
+    """
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -49,7 +49,7 @@ class NearDuplicates(MRJob):
 
     @classmethod
     def mr_job_script(cls) -> str:
-        """Return the script that mrjob ships to tasks; `DIRS` are beside it."""
+        """Return the script that mrjob ships to tasks, with the folders in `DIRS`."""
         return cls.SCRIPT
 
     def configure_args(self) -> None:
@@ -92,7 +92,7 @@ class NearDuplicates(MRJob):
         return self.options.runner == "hadoop"
 
     def elsewhere(self, name: str) -> bool:
-        """Return whether this is the name of a file on the cluster."""
+        """Return whether a name is that of a file on the cluster."""
         return self.on_cluster() and is_uri(name)
 
     def dirs(self) -> list[str]:
@@ -164,7 +164,7 @@ class NearDuplicates(MRJob):
 
 
 def with_plain_names(arguments: list[str]) -> list[str]:
-    """Turn the names after `--` into names that do not look like options.
+    """Add ./ to the names after `--`, so that they do not look like options.
 
     From Python 3.7 to 3.12, `parse_intermixed_args` drops the `--`.
 

@@ -20,7 +20,6 @@ from typing import IO, Any, Callable, NamedTuple
 
 from mrjob.step import StepFailedException
 
-from neardup.engines.cluster import check_unchanged
 from neardup.engines.hadoop import sizes
 from neardup.engines.hadoop.folders import claimed, kept_on_cluster
 from neardup.engines.hadoop.shipping import ARCHIVES, FLAG, check_version, numpy
@@ -28,13 +27,14 @@ from neardup.engines.hadoop.sizes import DEFAULT_MEMORY, MAPS, REDUCERS, File, P
 from neardup.engines.hadoop.watching import SUBMITTED, Job, first_message, for_nodes
 from neardup.engines.local.workers import working_folder
 from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP, NearDuplicates
+from neardup.engines.pipe import check_unchanged
 from neardup.options.settings import Settings, counts_first
 from neardup.reading import blocks
 from neardup.reading.compressed import unpacked
 from neardup.reading.input_files import Unchanged, format_input_files
-from neardup.runtime.counters import Counters, counts_in, summarize
+from neardup.runtime.counters import Counters, counts_in, reports_in
 from neardup.runtime.program import FAILED, STANDARD_OUTPUT, StageError, UsageError, run, write_to
-from neardup.runtime.summary import describe, judged, total
+from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE, judged, print_summary, total
 from neardup.stages.token_counting import order_counts, sum_counts, with_cost_printed
 from neardup.stored.index_manifest import refuse_indexes
 
@@ -51,6 +51,7 @@ class Launcher:
         """Prepare jobs with the options of `typed`, which is not run itself."""
         self.typed, self.how, self.settings = typed, typed.options, typed.settings
         self.on_cluster = typed.on_cluster()
+        self.verbosity = QUIET if self.how.quiet else VERBOSE if self.how.verbose else SHORT_SUMMARY
         self.files: list[File] = []  # on a cluster
         self.runners: list[Any] = []  # one for each job
 
@@ -91,7 +92,7 @@ class Launcher:
         check_version(how.ship_numpy)
 
     def names(self, elsewhere: bool) -> list[str]:
-        """Return the files on the cluster, or those on this machine."""
+        """Return the input files on the cluster, or those on this machine."""
         names = [name for some in self.given for name in some]
         return [name for name in names if self.typed.elsewhere(name) == elsewhere]
 
@@ -110,11 +111,11 @@ class Launcher:
         counted = total(step.get(GROUP, {}) for step in steps)
         ours, theirs = AS_HADOOP_SAYS
         counters.counts = {name.replace(theirs, ours): n for name, n in counted.items()}
-        self.say(describe([counters.as_dict()], whole=True, packed=True))
+        print_summary([counters.as_dict()], self.verbosity, packed=True)
         return counters.counts
 
     def files_there(self) -> list[File]:
-        """Return all files with their sizes."""
+        """Return all input files with their sizes."""
         here = [File(name, os.path.getsize(name)) for name in self.names(elsewhere=False)]
         with self.typed.make_runner() as runner:
             return [*here, *sizes.listed(self.names(elsewhere=True), runner.get_hadoop_bin())]
@@ -127,12 +128,8 @@ class Launcher:
         os.environ["PYTHONPATH"] = path.rstrip(":")
         adapt_local_runners()
         self.run_all()
-        self.say(summarize(folder))
+        print_summary(reports_in(folder), self.verbosity)
         return counts_in(folder)
-
-    def say(self, text: str) -> None:
-        if not self.how.quiet:
-            print(text, file=sys.stderr)
 
     def working_file(self, name: str) -> Path:
         return Path(self.how.local_tmp_dir, name)
@@ -148,11 +145,11 @@ class Launcher:
         if self.on_cluster:
             flags.append("--blocks")
         job = self.another(flags)
-        with_cost_printed(job.settings)
+        with_cost_printed(job.settings, self.verbosity)
         if self.runners:
             self.unchanged.check()  # before the second reading
         self.run_one(job)
-        return job.settings.promise
+        return job.settings.scheme.promise
 
     def count_tokens(self, flags: list[str]) -> Path:
         """Run the job that counts tokens, and return a file for --counts."""
@@ -170,7 +167,7 @@ class Launcher:
         return counts
 
     def another(self, flags: list[str]) -> NearDuplicates:
-        """Make a job on the same input."""
+        """Make a further job with the same input."""
         job = NearDuplicates([*flags, *self.typed._cl_args])
         job.options.local_tmp_dir = self.how.local_tmp_dir
         job.kept = self.typed.kept
@@ -180,7 +177,7 @@ class Launcher:
         return job
 
     def run_one(self, job: NearDuplicates, name: str = STANDARD_OUTPUT) -> None:
-        """Run a job whose output goes to `name`; StageError with the message of a task."""
+        """Run a job; StageError with the message of the task that failed."""
         with job.make_runner() as runner:
             self.runners.append(runner)
             if self.on_cluster:
@@ -199,7 +196,7 @@ class Launcher:
                 write_to(job.stdout, runner.cat_output(), name)
 
     def seen(self, runner: Any, name: str) -> list[str]:
-        """Return the names in tasks of a file, or of those that match a pattern."""
+        """Return the names under which tasks see a file, or the files that a pattern matches."""
         if self.typed.elsewhere(name):
             return sorted(runner.fs.ls(name))
         return [runner._upload_mgr.add(name) if self.on_cluster else name]
@@ -215,7 +212,7 @@ class Launcher:
 
 
 def adapt_local_runners() -> None:
-    """Decompress files in blocks, and end tasks with their workers.
+    """Make mrjob's local runners decompress files in blocks, and end tasks with their workers.
 
     mrjob itself reads only the first part of a compressed file, truncates a damaged one silently,
     and takes any amount of memory.  Its local runner ends workers by SIGTERM; a worker that exits
@@ -251,7 +248,7 @@ def message_of_a_task(folder: str) -> str:
 
 
 def fit(runner: Any, settings: Settings, files: list[File]) -> None:
-    """Set the properties of a HadoopJobRunner that neither -D nor mrjob.conf sets."""
+    """Set the properties of a Hadoop job that neither -D nor mrjob.conf sets."""
     compat: Any = importlib.import_module("mrjob.compat")
     given = runner._opts["jobconf"]
     lines = sizes.line_bytes(files, settings)
@@ -270,7 +267,7 @@ def fit(runner: Any, settings: Settings, files: list[File]) -> None:
 
 @contextmanager
 def ending_its_job(runner: Any) -> Iterator[None]:
-    """Kill the job on the cluster if the block fails; mrjob would let it go on."""
+    """Kill the job on the cluster if the block fails."""
     job = Job([], runner.get_hadoop_bin())
 
     class Hear(logging.Handler):

@@ -9,6 +9,7 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
@@ -19,7 +20,7 @@ if __name__ == "__main__":
 
 from pyspark.sql import SparkSession
 
-from neardup.engines.cluster import check_unchanged
+from neardup.engines.pipe import check_unchanged
 from neardup.engines.spark import spark_lines, spark_submit
 from neardup.engines.spark.spark_flow import SparkJob, in_a_line, ship
 from neardup.engines.spark.spark_tasks import READ, WRITTEN, Tasks
@@ -28,7 +29,7 @@ from neardup.options.settings import Settings, with_input
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, run
-from neardup.runtime.summary import REMOVED, describe, first_bad_lines, judged, total
+from neardup.runtime.summary import REMOVED, judged, print_summary, total
 from neardup.sets.token_counts import TokenCounts
 from neardup.stages.pairs import check_lines, decide_edges, dedup_pairs, map_records, reduce_buckets
 from neardup.stages.phases import check_rounds
@@ -51,20 +52,19 @@ def main() -> None:
 
 
 def answer(spark: SparkSession, args: argparse.Namespace) -> None:
-    """Write OUTPUT, and the summary to stderr; StageError if the input cannot be read."""
+    """Write OUTPUT, and the summary to stderr; StageError for an unreadable input."""
     options = with_input(Options.of(args))
     counts = None
     if options.counts is not None:
         counts = read_counts(options.counts, options.own_counts)
-    settings = with_cost_printed(Settings.of(options, counts))
+    settings = with_cost_printed(Settings.of(options, counts), options.verbosity)
     options = replace(options, counts=None, own_counts=False)
     reports = _carry_out(spark, args, options, settings, counts)
     none = _nothing(settings)
     if reports:  # it took no time
         none.update((name, reports[0][name]) for name in ("stage", "started", "ended"))
     reports.append(none)
-    lines = [*first_bad_lines(reports), describe(reports, whole=True, packed=True)]
-    print("\n".join(lines), file=sys.stderr)
+    print_summary(reports, options.verbosity, packed=True, wrote=[args.output_folder])
     judged(total(report["counts"] for report in reports), settings.max_bad)
 
 
@@ -74,8 +74,8 @@ def _carry_out(
     options: Options,
     settings: Settings,
     counts: TokenCounts | None,
-) -> list[dict]:
-    """Write OUTPUT, whole or not at all, and return the reports of all tasks."""
+) -> list[dict[str, Any]]:
+    """Write OUTPUT atomically, and return the reports of all tasks."""
     system, output = spark_lines.file_system(spark, args.output_folder)
     if system.exists(output):
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
@@ -106,8 +106,8 @@ def _carry_out(
     return job.reports()
 
 
-def _nothing(settings: Settings) -> dict:
-    """Return the counts of the stages for no input, so that a summary has every line."""
+def _nothing(settings: Settings) -> dict[str, Any]:
+    """Return zero counts of all stages, so that a summary has every line."""
     counters = Counters("mapper")
     list(map_records([], settings, counters))
     list(reduce_buckets([], settings, counters))

@@ -18,7 +18,7 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_spark.sh")
 
-from neardup.engines.cluster import checked, cluster_parser
+from neardup.engines.pipe import checked, cluster_parser
 from neardup.engines.spark import INSTALL
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
@@ -152,16 +152,20 @@ def environment(args: argparse.Namespace) -> dict[str, str]:
 
 def spark_submit() -> str:
     """Return the spark-submit command; StageError if there is none."""
-    if home := os.environ.get("SPARK_HOME"):
+    home = os.environ.get("SPARK_HOME")
+    if home:
         found = shutil.which("spark-submit", path=f"{home}/bin")
         if not found:
             raise StageError(f"there is no spark-submit in SPARK_HOME ({home}/bin)")
         return found
-    if spec := importlib.util.find_spec("pyspark"):
+    spec = importlib.util.find_spec("pyspark")
+    if spec:
         for folder in spec.submodule_search_locations or []:
-            if found := shutil.which("spark-submit", path=f"{folder}/bin"):
+            found = shutil.which("spark-submit", path=f"{folder}/bin")
+            if found:
                 return found
-    if found := shutil.which("spark-submit"):
+    found = shutil.which("spark-submit")
+    if found:
         return found
     raise StageError(
         f"there is no spark-submit on the PATH; set SPARK_HOME, or install one: {INSTALL}"
@@ -187,7 +191,7 @@ def check_yarn() -> None:
 
 
 def _submit(words: list[str], env: dict[str, str]) -> int:
-    """Run spark-submit and return its exit code; it is terminated with this program.
+    """Run spark-submit and return its exit code; it ends with this program.
 
     It prints the job's stderr on stdout, so both go to stderr here.
     """

@@ -1,4 +1,4 @@
-"""The tasks of the job on Spark, each from Arrow batches to Arrow batches; the rows between them:
+"""The tasks of the job on Spark, from Arrow batches to Arrow batches, with these rows in between:
 
     part    number of a partition of the keys, or of the pairs
     block   keys or lines of that part
@@ -46,7 +46,7 @@ Rows = Iterator[Any]
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks, with their options, and token counts and places of files if they need them."""
+    """The tasks of a job: its options, its token counts, and the places of its files."""
 
     options: Options
     counts: TokenCounts | None
@@ -55,14 +55,14 @@ class Tasks:
     decides: str = ""  # --output, if that needs a decision
 
     def send_keys(self, batches: Batches) -> Rows:
-        """Turn lines into the keys of each part, in round 1."""
+        """Turn lines into blocks of keys for each partition, in round 1."""
         settings, counters = self._settings(), Counters("keys")
         blocks = blocks_of_batches(batches, settings.max_line, self.places)
         yield from starmap(row, send_keys(blocks, settings, counters, self.key_parts))
         yield report_row(counters, self.key_parts)
 
     def share_keys(self, batches: Batches) -> Rows:
-        """Turn the keys of a part into those that two records share, in round 1."""
+        """Turn the keys of a partition into those that two records share, in round 1."""
         received = Received(batches)
         settings = self._settings()
         blocks = iter(received)
@@ -74,7 +74,7 @@ class Tasks:
         yield from (row(0, report=report) for report in received.reports)
 
     def send_lines(self, shared: Callable[[], BloomFilter | None]) -> Callable[[Batches], Rows]:
-        """Return the task that turns lines into the keyed lines of each part."""
+        """Return the task that turns lines into keyed lines for each partition."""
 
         def task(batches: Batches) -> Rows:
             settings, counters = self._settings(), Counters("mapper")
@@ -89,7 +89,7 @@ class Tasks:
         return task
 
     def reduce(self, batches: Batches) -> Rows:
-        """Turn keyed lines into pairs, parted by their first ids, or into edges in one part."""
+        """Turn keyed lines into pairs, partitioned by first ids, or into edges in one partition."""
         received = Received(batches)
         settings, counters = self._settings(), Counters("reducer")
         pairs = reduce_blocks(received, settings, counters)
@@ -132,7 +132,7 @@ class Tasks:
     def keep(
         self, gone: Callable[[], np.ndarray], report: Callable[[list[bytes]], None]
     ) -> Callable[[Batches], Rows]:
-        """Return the task that yields the lines that are kept, without the last line end."""
+        """Return the task that yields the kept lines, without the last line end."""
 
         def task(batches: Batches) -> Rows:
             prepare()
@@ -150,12 +150,12 @@ class Tasks:
 
     @property
     def key_parts(self) -> int:
-        """Number of parts in the first round, few as on Hadoop."""
+        """The number of partitions in round 1, few as on Hadoop."""
         return -(-self.partitions // SPLITS_A_KEY_PART)
 
     @property
     def ends(self) -> int:
-        """Number of parts in the last step."""
+        """The number of partitions in the last step."""
         return 1 if self.decides else self.partitions
 
     def _settings(self) -> Settings:
@@ -164,7 +164,7 @@ class Tasks:
 
 
 class Received:
-    """The blocks of a task's rows, one by one, all of `part`; reports are gathered meanwhile."""
+    """The blocks in a task's rows, all of partition `part`; reports are collected on the way."""
 
     def __init__(self, batches: Batches):
         self._batches = batches
@@ -196,7 +196,7 @@ def report_row(counters: Counters, parts: int) -> Any:
 
 
 def own_part(parts: int) -> int:
-    """Return the part for this task's reports, which spreads those of many tasks."""
+    """Return the partition for this task's reports."""
     context = TaskContext.get()
     return context.partitionId() % parts if context else 0
 
@@ -206,7 +206,7 @@ def value(block: bytes) -> Any:
 
 
 def by_first_id(pairs: Iterable[bytes], partitions: int) -> Iterator[tuple[int, bytes]]:
-    r"""Part blocks of pair lines by the first id alone: yield (partition, lines).
+    r"""Partition pair lines by their first ids; yield (partition, lines).
 
     >>> [lines for _, lines in by_first_id([b"a\tb\t1.0\na\tc\t1.0\n"], 7)]
     [b'a\tb\t1.0\na\tc\t1.0\n']
