@@ -31,10 +31,9 @@ from neardup.options.table import Options
 from neardup.reading.blocks import TASK_FILE
 from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
+from neardup.stages import phases
 from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
-from neardup.stages.key_blocks import gathered
 from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
-from neardup.stages.phases import counted_again, reduce_blocks, send_keys, send_lines, share_keys
 
 ROW = "part int, block binary, report binary"
 READ, WRITTEN = "lines read", "lines written"  # by `Tasks.keep`
@@ -58,7 +57,7 @@ class Tasks:
         """Turn lines into blocks of keys for each partition, in round 1."""
         settings, counters = self._settings(), Counters("keys")
         blocks = blocks_of_batches(batches, settings.max_line, self.places)
-        yield from starmap(row, send_keys(blocks, settings, counters, self.key_parts))
+        yield from starmap(row, phases.send_keys(blocks, settings, counters, self.key_parts))
         yield report_row(counters, self.key_parts)
 
     def share_keys(self, batches: Batches) -> Rows:
@@ -69,7 +68,7 @@ class Tasks:
         first = next(blocks, None)
         if first is not None:
             part, of = received.part, self.key_parts
-            keys = share_keys(chain([first], blocks), settings, part, of, HELD_BYTES)
+            keys = phases.share_keys(chain([first], blocks), settings, part, of, HELD_BYTES)
             yield row(part, b"".join(keys))
         yield from (row(0, report=report) for report in received.reports)
 
@@ -80,10 +79,10 @@ class Tasks:
             settings, counters = self._settings(), Counters("mapper")
             blocks = blocks_of_batches(batches, settings.max_line, self.places)
             keys = shared()
-            lines = send_lines(blocks, settings, counters, keys, self.partitions)
+            lines = phases.send_lines(blocks, settings, counters, keys, self.partitions)
             yield from starmap(row, lines)
             if keys is not None:  # the first round has counted the rest
-                counted_again(counters)
+                phases.counted_again(counters)
             yield report_row(counters, self.partitions)
 
         return task
@@ -92,8 +91,8 @@ class Tasks:
         """Turn keyed lines into pairs, partitioned by first ids, or into edges in one partition."""
         received = Received(batches)
         settings, counters = self._settings(), Counters("reducer")
-        pairs = reduce_blocks(received, settings, counters)
-        yield from starmap(row, gathered(by_first_id(pairs, self.ends)))
+        pairs = phases.reduce_blocks(received, settings, counters)
+        yield from starmap(row, phases.gathered(by_first_id(pairs, self.ends)))
         yield report_row(counters, self.ends)
         yield from (row(own_part(self.ends), report=report) for report in received.reports)
 
@@ -126,7 +125,7 @@ class Tasks:
                 places = [parse_decided(line)[0] for line in block.splitlines(keepends=True)]
                 yield np.array(places, "<u8").tobytes()
         else:
-            for _, block in gathered((0, piece) for piece in answer):
+            for _, block in phases.gathered((0, piece) for piece in answer):
                 yield block[:-1]
 
     def keep(
