@@ -57,7 +57,7 @@ class Elements(dict[Hashable, int]):
         return np.array([self[element] for element in elements], dtype=np.uint64)
 
     def _of_words(self, words: list[str]) -> np.ndarray:
-        units = numbers(self._words.of(word.encode() for word in words))
+        units = numbers(b"".join([self._words[word.encode()] for word in words]))
         return runs(units, np.ones(len(words), np.int64), 1)[0]
 
     def __missing__(self, element: Any) -> int:

@@ -25,7 +25,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import IO, Any, Callable, NamedTuple
 
@@ -148,18 +147,11 @@ def start_of_split() -> Start:
     return Start(place, line, of_file=not start)
 
 
-@contextmanager
-def opened_lines(path: str, name: str, start: Start) -> Iterator[Any]:
-    """Open a file of lines; StageError for a file without lines, such as Parquet."""
+def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
+    """Yield the lines of a file, some at a time."""
     with opened(path, name) as stream:
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
-        yield stream
-
-
-def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-    """Yield the lines of a file, some at a time."""
-    with opened_lines(path, name, start) as stream:
         for line, data, cut in whole_lines(stream, max_line, start):
             flaw = LINE_TOO_LONG if cut else ""
             yield Piece(line, partial(iter, (data,)), flaw, behind=position(stream))
@@ -191,9 +183,13 @@ def read_files(
     number, mine, before = 0, next(turns), 0
     places = places or [first_place(i) for i in range(len(files))]
     names = names or files
-    prefixes = row_prefixes(names, among or names, others)
+    among = among or names
+    several = others or len(among) > 1
+    prefixes = row_prefixes(names, among, others) if several else [b""] * len(names)
     for path, name, first, row_ids in zip(files, names, places, prefixes):
-        start = start_of_split() if name == "-" else Start(f"{name}: ", 1, later=path != files[0])
+        start = Start("" if name == "-" else f"{name}: ", 1, later=path != files[0])
+        if name == "-" and in_task():
+            start = start_of_split()
         behind = 0
         for line, parts, flaw, unit, behind in pieces(path, name, max_line, start):
             if number == mine:
@@ -217,8 +213,6 @@ def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> li
     >>> row_prefixes(["/data/a/1.csv"], ["/data/a/1.csv", "/data/b/1.csv"], others=False)
     [b'a/1.csv:']
     """
-    if len(among) < 2 and not others:
-        return [b""] * len(names)
     folders = [os.path.dirname(os.path.abspath(name)) for name in among if name != "-"]
     common = "" if others else os.path.commonpath(folders or ["/"])
     prefixes = []
@@ -261,7 +255,7 @@ def with_line_ends(pieces: Iterable[bytes], place: str = "") -> Iterator[bytes]:
     line, passed = 1, 0
     for piece in pieces:
         passed += len(piece)
-        if _has_line_end(piece):
+        if b"\n" in piece or b"\r" in piece:
             line, passed = line + count_lines(piece), 0
         if passed > ENDLESS_BYTES:
             raise _endless(place, line)
@@ -293,7 +287,8 @@ def whole_lines(
             ahead = stream.read(1)
             if ahead == b"\n":
                 chunk, ahead = chunk + ahead, b""
-        first = LINE_END.search(chunk) if _has_line_end(chunk) else None
+        has_end = b"\n" in chunk or b"\r" in chunk  # faster than LINE_END where there is none
+        first = LINE_END.search(chunk) if has_end else None
         if length + (first.start() if first else len(chunk)) > max_line:
             held = [b"".join((*held, chunk[:CUT_BYTES]))[:CUT_BYTES]]
             passed += len(chunk)
@@ -318,11 +313,6 @@ def whole_lines(
         yield line, b"".join(held)[:CUT_BYTES], True
     elif length:
         yield line, b"".join(held) + b"\n", False
-
-
-def _has_line_end(data: bytes) -> bool:
-    """Return whether there is a line end; fast for data without one."""
-    return b"\n" in data or b"\r" in data
 
 
 def count_lines(data: bytes) -> int:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Callable, NamedTuple
 
-from neardup.reading import text_rows
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
@@ -19,7 +18,7 @@ from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
 from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_rows import Fields, Record, Text
+from neardup.reading.text_rows import Fields, Record, Text, row_records, text_lines, text_parser
 from neardup.runtime.program import NUMBER_ROWS, UsageError, not_one_of
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bagged, counted
@@ -53,7 +52,8 @@ class InputFormat(NamedTuple):
         """Read the options; without `input_` the kind is inferred from the names of files."""
         if input_ not in (None, *INPUTS):
             raise UsageError(f"--input: {not_one_of(input_, INPUTS)}")
-        check_names(input_, names)
+        if names:
+            check_names(input_, names)
         kinds = {kind_by_name(name) or DEFAULT_INPUT for name in names} or {DEFAULT_INPUT}
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
         if "parquet" in (kind, *kinds):
@@ -89,11 +89,6 @@ class InputFormat(NamedTuple):
     def has_header(self) -> bool:
         """Return whether the first row of a CSV or TSV names the columns."""
         return self.fields is not None and not self.fields.numbered
-
-    @property
-    def of_runs(self) -> bool:
-        """Return whether shingles are runs of words or characters; a short text has one."""
-        return self.shingle is not None and self.shingle.unit != "spot"
 
     def is_of_lines(self, name: str) -> bool:
         """Return whether a file is read as lines, rather than as rows of a table."""
@@ -134,13 +129,13 @@ class InputFormat(NamedTuple):
             if own:
                 raise UsageError(f"--weights own is for --input shingles, and --input is {self}")
             records = self._records(needs_id=in_task())
-            return text_rows.text_parser(records, self.shingle, self.clean, gather, of_lists)
+            return text_parser(records, self.shingle, self.clean, gather, of_lists)
         return parse_weighted_lines if own else partial(parse_shingle_lines, gather=of_lists)
 
     def _records(self, needs_id: bool = False) -> Callable[[Any], Iterator[Record]]:
         if not self.fields:
-            return text_rows.text_lines
-        return partial(text_rows.row_records, fields=self.fields, needs_id=needs_id)
+            return text_lines
+        return partial(row_records, fields=self.fields, needs_id=needs_id)
 
     def texts(self, block: Any) -> Iterator[Text]:
         """Yield the id and the text, or the shingles, of each record of a block."""

@@ -10,7 +10,6 @@ count a repeated string only once; what is decoded at once is bounded by `batche
 from __future__ import annotations
 
 import binascii
-import importlib
 import importlib.util
 import os
 import stat
@@ -153,7 +152,8 @@ def rows_of(batch: Any, fields: Fields) -> list[Line]:
 
 def _values(column: Any) -> list[Any]:
     """Return the values of a column; BAD_STRING for strings that are not UTF-8."""
-    column = _in_microseconds(column)
+    if getattr(column.type, "unit", "") == "ns":
+        column = _in_microseconds(column)
     try:
         values: list[Any] = column.to_pylist()
         return values
@@ -170,8 +170,6 @@ def _in_microseconds(column: Any) -> Any:
     """
     types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
     kind, other = column.type, arrow.string()
-    if not types.is_temporal(kind) or getattr(kind, "unit", "") != "ns":
-        return column
     if types.is_timestamp(kind):
         coarse = arrow.timestamp("us", kind.tz)
     elif types.is_duration(kind):
@@ -276,7 +274,11 @@ def kept_parquet(
     arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     with opened_parquet(path, name) as file:
         schema = file.schema_arrow
-        with parquet.ParquetWriter(sink, schema, compression=_codec(file)) as writer:
+        codec = "snappy"
+        if file.num_row_groups and file.metadata.num_columns:
+            codec = file.metadata.row_group(0).column(0).compression.lower()
+        codec = codec.replace("uncompressed", "none")
+        with parquet.ParquetWriter(sink, schema, compression=codec) as writer:
             held: list[Any] = []
             next_gone, done, size = next(gone, None), 0, 0
             rows, total = file.metadata.num_rows, _size(path)
@@ -290,28 +292,14 @@ def kept_parquet(
                 first += batch.num_rows
                 done += batch.num_rows
                 passed(total * done // max(rows, 1))
-                held += _filtered(batch, stays)
+                try:
+                    held.append(batch.filter(arrow.array(stays, arrow.bool_())))
+                except arrow.ArrowNotImplementedError:  # of some types, such as string_view
+                    ends = np.flatnonzero(np.diff([False, *stays, False])).tolist()
+                    held += [batch.slice(a, b - a) for a, b in zip(ends[::2], ends[1::2])]
                 size += _bytes(batch) * sum(stays) // max(len(stays), 1)
                 if size > WRITTEN_BYTES:
                     writer.write_table(arrow.Table.from_batches(held, schema))
                     held, size = [], 0
             if held:
                 writer.write_table(arrow.Table.from_batches(held, schema))
-
-
-def _filtered(batch: Any, stays: list[bool]) -> list[Any]:
-    """Return the kept rows; in slices for types that pyarrow cannot filter (string_view)."""
-    arrow = importlib.import_module("pyarrow")
-    try:
-        return [batch.filter(arrow.array(stays, arrow.bool_()))]
-    except arrow.ArrowNotImplementedError:
-        ends = np.flatnonzero(np.diff([False, *stays, False])).tolist()
-        return [batch.slice(low, high - low) for low, high in zip(ends[::2], ends[1::2])]
-
-
-def _codec(file: Any) -> str:
-    """Return the compression of the file's first column."""
-    if not (file.num_row_groups and file.metadata.num_columns):
-        return "snappy"
-    name: str = file.metadata.row_group(0).column(0).compression.lower()
-    return "none" if name == "uncompressed" else name

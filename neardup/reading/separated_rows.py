@@ -25,10 +25,9 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.reading import blocks
 from neardup.reading import input_check as flaws
-from neardup.reading.blocks import BLOCK_BYTES, LINE_END, Piece, Start
-from neardup.reading.compressed import position
+from neardup.reading.blocks import BLOCK_BYTES, LINE_END, WHOLE_FILE, Piece, Start, whole_lines
+from neardup.reading.compressed import MAGIC_BYTES, opened, position, refuse_no_lines
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
 from neardup.runtime.program import StageError
@@ -141,7 +140,9 @@ def separated_pieces(
     kind: str, fields: Fields, path: str, name: str, max_line: int, start: Start
 ) -> Iterator[Piece]:
     """Yield the rows of a table, some at a time; a TSV without a header may be a split."""
-    with blocks.opened_lines(path, name, start) as stream:
+    with opened(path, name) as stream:
+        if start.of_file:
+            refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
         header = next(split_rows(kind, table.header), [])
         if table.header:
@@ -166,13 +167,13 @@ def opened_table(
     stream: IO[bytes],
     name: str,
     max_line: int,
-    start: Start = blocks.WHOLE_FILE,
+    start: Start = WHOLE_FILE,
 ) -> Table:
     """Open a table; StageError if its header cannot be read."""
     if kind == "csv":
         found = (TableRows(*some) for some in whole_rows(stream, name, max_line))
     else:
-        lines = blocks.whole_lines(stream, max_line, start)
+        lines = whole_lines(stream, max_line, start)
         found = (TableRows(n, data, flaws.LINE_TOO_LONG if cut else "") for n, data, cut in lines)
     if not has_header:
         return Table(b"", found)

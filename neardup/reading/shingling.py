@@ -74,10 +74,6 @@ class WordHashes(dict[bytes, bytes]):
         hash_ = self[word] = fed.digest()
         return hash_
 
-    def of(self, words: Iterable[bytes]) -> bytes:
-        """Return the hashes of words."""
-        return b"".join(map(self.__getitem__, words))
-
 
 def numbers(hashes: bytes) -> np.ndarray:
     """Return hashes given as bytes end to end, as uint64."""
@@ -283,7 +279,7 @@ class Shingler:
         if self.unit == "char":
             units, sizes = characters([canonical(text) for text in texts])
         else:
-            rows = [self.hashes.of(utf8_words(text)) for text in texts]
+            rows = [b"".join(map(self.hashes.__getitem__, utf8_words(text))) for text in texts]
             units = numbers(b"".join(rows))
             sizes = np.array([len(row) for row in rows], dtype=np.int64) // HASH_BYTES
         shingles, sizes = runs(units, sizes, self.width)
@@ -292,7 +288,7 @@ class Shingler:
     def _spots(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         rows = [bare_words(canonical_words(text)) for text in texts]
         all_words = list(chain.from_iterable(rows))
-        ids = numbers(self.hashes.of(word.encode() for word in all_words))
+        ids = numbers(b"".join([self.hashes[word.encode()] for word in all_words]))
         sizes = np.array([len(row) for row in rows], dtype=np.int64)
         return spots(all_words, ids, sizes, self.width, self.distance)
 

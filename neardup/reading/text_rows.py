@@ -312,8 +312,6 @@ class Fields:
 
 def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
     """Return the ids of a block's records, with row numbers for missing ids."""
-    if b"" not in batch.ids:
-        return batch.ids
     numbers = batch.places.astype(np.int64).tolist()
     return [id_ or row_id(block, number) for id_, number in zip(batch.ids, numbers)]
 

@@ -26,6 +26,7 @@ PREFIX = "neardup."
 LOCKED = "neardup.run."
 HIDDEN = f".{LOCKED}"
 OWNER = ".owner"  # the file that names the machine of the run
+MACHINE = os.uname().nodename
 MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # by mkdtemp
 
 
@@ -53,7 +54,7 @@ def new_folder(where: Path, prefix: str = LOCKED) -> Path:
             return Path(tempfile.mkdtemp(prefix=prefix.replace(LOCKED, PREFIX), dir=where))
         try:
             with naming(where):
-                (folder / OWNER).write_text(machine(), encoding="utf-8")
+                (folder / OWNER).write_text(MACHINE, encoding="utf-8")
         except FileNotFoundError:
             continue
         except OSError:  # a full disk
@@ -83,16 +84,12 @@ def _sweep_one(folder: Path) -> None:
             if status.st_uid != os.geteuid():
                 return
             if owner.exists():
-                if owner.read_text(encoding="utf-8") == machine():
+                if owner.read_text(encoding="utf-8") == MACHINE:
                     shutil.rmtree(folder, ignore_errors=True)
             elif re.fullmatch(MADE, folder.name) and stat.S_IMODE(status.st_mode) == stat.S_IRWXU:
                 folder.rmdir()  # killed before it could name the machine
         finally:
             os.close(descriptor)
-
-
-def machine() -> str:
-    return os.uname().nodename
 
 
 def lock(folder: Path) -> int:

@@ -18,7 +18,6 @@ from typing import Any
 
 from neardup.runtime import summary
 from neardup.runtime.program import REPORTS
-from neardup.runtime.summary import ONE_ID, REPEATED
 
 PROGRESS_SECONDS = 1  # on a terminal
 STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silent for too long
@@ -89,7 +88,7 @@ class Counters:
 
     def repeated_id(self, id_: bytes) -> None:
         """Count a repeated id, and remember the smallest."""
-        self.add(REPEATED, 1)
+        self.add(summary.REPEATED, 1)
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
 
@@ -99,12 +98,6 @@ class Counters:
             self._one_id = Counter(ids).most_common(1)[0][0]
         if self._one_id:
             self._of_one_id += ids.count(self._one_id)
-
-    def totals(self) -> dict[str, int]:
-        """Return all counts, with that of the most frequent id if a quarter of the records have
-        it."""
-        many = self._of_one_id and 4 * self._of_one_id > self.counts.get("records", 0)
-        return {**self.counts, **({ONE_ID: self._of_one_id} if many else {})}
 
     def report(self) -> None:
         """Report the counts; StageError if a stage that runs alone could not read its input."""
@@ -117,27 +110,32 @@ class Counters:
             self._report_to_hadoop()
         else:
             sys.stdout.flush()  # the answer, which is lost if the input is refused
+            own = self.as_dict()
             if self._verbosity > summary.QUIET:
-                print(summary.describe([self.as_dict()], self._verbosity), file=sys.stderr)
-            summary.judged(self.totals(), self.max_bad)
+                print(summary.describe([own], self._verbosity), file=sys.stderr)
+            summary.judged(own["counts"], self.max_bad)
 
     def _report_to_hadoop(self) -> None:
         """Print Hadoop counters, and write ids, which counters cannot hold, to the task's log."""
-        for name, count in self.totals().items():
+        own = self.as_dict()
+        for name, count in own["counts"].items():
             print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
         if self.repeated:
             first = summary.first_repeated(self.repeated.decode(), summary.REMOVED in self.counts)
-            print(f"{self.stage}: {REPEATED}: {first}", file=sys.stderr)
-        for message in summary.of_one_id([self.as_dict()], self.totals()):
-            print(f"{self.stage}: {ONE_ID}: {message}", file=sys.stderr)
+            print(f"{self.stage}: {summary.REPEATED}: {first}", file=sys.stderr)
+        for message in summary.of_one_id([own], own["counts"]):
+            print(f"{self.stage}: {summary.ONE_ID}: {message}", file=sys.stderr)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as JSON values."""
-        totals = self.totals()
-        one_id = (self._one_id or b"") if ONE_ID in totals else b""
+        """Return the report as JSON values.
+
+        One id is named and counted if a quarter of the records of this process have it.
+        """
+        many = 4 * self._of_one_id > self.counts.get("records", 0)
+        one_id = (self._one_id or b"") if many else b""
         return {
             "stage": self.stage,
-            "counts": totals,
+            "counts": {**self.counts, **({summary.ONE_ID: self._of_one_id} if many else {})},
             "bad_lines": self.bad_lines,
             "promise": self.promise,
             "repeated": self.repeated.decode("utf-8", "backslashreplace"),

@@ -101,6 +101,8 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
     """Yield the records of each block; bad lines are counted, or fatal with --strict."""
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
+    shingle = settings.form.shingle
+    may_be_short = shingle is not None and shingle.unit != "spot"  # and then has one run
     counters.of_rows = settings.form.fields is not None
     for block in blocks:
         if block.flaw:
@@ -111,14 +113,14 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
             reject(block, bad, settings, counters)
         counters.add("records", len(batch.ids) + len(batch.without_shingles))
         counters.count_ids(batch.ids)
-        if settings.form.of_runs and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
+        if may_be_short and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
             counters.add(SINGLE, single)
         if block.first < NEW:
             counters.add(OLD_RECORDS, len(batch.ids) + len(batch.without_shingles))
         if batch.without_shingles:
             counters.add("records without shingles", len(batch.without_shingles))
         if batch.ids:
-            ids = with_row_ids(batch, block)
+            ids = with_row_ids(batch, block) if b"" in batch.ids else batch.ids
             yield replace(batch, ids=ids, places=batch.places + np.uint64(block.first))
 
 

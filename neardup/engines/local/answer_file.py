@@ -108,10 +108,8 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
             atomic_write.check_new("-o", name, inputs)
             own = None
             if os.path.isfile(name) or not os.path.exists(name):  # unlike /dev/null
-                option = _check_own(name, inputs)
-                own = stack.enter_context(
-                    atomic_write.whole_or_not(option, manifest.run_file_name(name), inputs)
-                )
+                beside = _check_own(name, inputs), manifest.run_file_name(name)
+                own = stack.enter_context(atomic_write.whole_or_not(*beside, inputs))
             file = stack.enter_context(atomic_write.whole_or_not("-o", name, inputs))
             # stdout of this process, and of those that it starts, is the file until then.
             before = os.dup(STDOUT)

@@ -34,7 +34,6 @@ import numpy as np
 from neardup.reading.blocks import NEW
 from neardup.sets import ragged
 from neardup.sets.hashing import mix
-from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps, may_reach
 from neardup.stages import external_group
@@ -53,9 +52,8 @@ POSTINGS_LOOKED_AT = 1 << 17
 Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
-def record_sketches(batch: Batch) -> np.ndarray:
-    """Return the size of each set, with a bit above for old records, and its bitmap: uint64 (n,
-    2)."""
+def record_sketches(batch: ragged.Batch) -> np.ndarray:
+    """Return sizes, with a bit above for old records, and bitmaps: uint64 (n, 2)."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
     return np.column_stack((sizes, bitmaps(batch.sets)))
@@ -150,7 +148,7 @@ def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list
 def pruned(
     postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices (int64) of postings to keep, by key, and those postings (uint64 (n, 2)).
+    """Return the indices (int64) of postings (uint64 (n, 2)) to keep, by key, and their rows.
 
     A row is uint64 (key, record, group).
     """
@@ -232,9 +230,8 @@ class SharedKeys:
         """Return how many bytes of the files have been read."""
         return sum(file.tell() for file in self.files)
 
-    def keys(self, records: np.ndarray) -> Ragged:
-        """Return the keys at which records are sent (uint64); records must ascend over all
-        calls."""
+    def keys(self, records: np.ndarray) -> ragged.Ragged:
+        """Return the keys at which records are sent (uint64); records ascend over all calls."""
         below = int(records[-1]) + 1
         if below > self.until:
             # Some batches at once: there are hundreds of files, each with few rows of a batch.
@@ -258,7 +255,7 @@ class SharedKeys:
             self.held[i] = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)
 
 
-def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
+def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> ragged.Ragged:
     """Return, as rows, the smallest key of each group of what `pruned` kept.
 
     records: uint64, ascending, the record of each row, and one that is larger than all.
@@ -266,7 +263,7 @@ def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
     rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
     rows = rows[ragged.first_of_run(rows[:, 1]) | ragged.first_of_run(rows[:, 2])]
     rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
-    return Ragged(rows[:, 0].copy(), np.searchsorted(rows[:, 1], records))
+    return ragged.Ragged(rows[:, 0].copy(), np.searchsorted(rows[:, 1], records))
 
 
 def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
@@ -302,7 +299,7 @@ def _by_record(pieces: list[np.ndarray]) -> np.ndarray:
 
 def segment_records(
     segment: Segment, shared: SharedKeys, number: int, of: int, turn: int, turns: int
-) -> Iterator[tuple[Batch, Ragged]]:
+) -> Iterator[tuple[ragged.Batch, ragged.Ragged]]:
     """Yield a share of the segment's records that pruning kept, and their keys."""
     for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
         high = min(low + RECORDS_AT_ONCE, len(segment))

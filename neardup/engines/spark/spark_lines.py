@@ -14,9 +14,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from neardup.reading.blocks import BLOCK_BYTES, CUT_BYTES, NEW, Block, file_places
-from neardup.reading.compressed import MAGIC_BYTES, refuse_no_lines
-from neardup.reading.input_check import LINE_TOO_LONG
+from neardup.reading import blocks, compressed, input_check
 from neardup.runtime.program import StageError, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str])
     twice += [name for names in (old, new) for name in names if names.count(name) > 1]
     if twice:
         raise UsageError(f"{unquote(twice[0])}: is named twice; name each file once")
-    return dict(zip(files[0] + files[1], file_places(*map(len, files))))
+    return dict(zip(files[0] + files[1], blocks.file_places(*map(len, files))))
 
 
 def states_of_files(spark: SparkSession, names: list[str]) -> list[tuple[str, int, int]]:
@@ -94,7 +92,7 @@ class _Split(NamedTuple):
 
     def first(self, places: Mapping[str, int] | None) -> int:
         """Return the place of the first line of the split, if records are sent with places."""
-        return NEW if places is None else places[_address(self.path)] + self.start
+        return blocks.NEW if places is None else places[_address(self.path)] + self.start
 
     def check(self, lines: int) -> None:
         """Raise StageError if a split has more lines than bytes, or its places would run over."""
@@ -145,14 +143,16 @@ def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
             if now != split:
                 split, number = now, 1
                 if now.path and not now.start:
-                    refuse_no_lines(values[low].as_py()[:MAGIC_BYTES], now.name)
+                    compressed.refuse_no_lines(
+                        values[low].as_py()[: compressed.MAGIC_BYTES], now.name
+                    )
             yield SplitRows(split, number, values, ends, low, high)
             number += high - low
 
 
 def blocks_of_batches(
     batches: Iterable[Any], max_line: int, places: Mapping[str, int] | None = None
-) -> Iterator[Block]:
+) -> Iterator[blocks.Block]:
     """Yield blocks of whole lines, with places if `places` of files are given."""
     for rows in rows_of_batches(batches):
         first = rows.split.first(places)
@@ -161,7 +161,7 @@ def blocks_of_batches(
         for row, data, flaw in _pieces(rows, max_line):
             line = rows.number + row - rows.low
             place = first if places is None else first + line - 1
-            yield Block(rows.split.line_prefix, line, data, flaw, place)
+            yield blocks.Block(rows.split.line_prefix, line, data, flaw, place)
 
 
 def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
@@ -198,10 +198,10 @@ def _pieces(rows: SplitRows, max_line: int) -> Iterator[tuple[int, bytes, str]]:
     long = np.flatnonzero(np.diff(ends[low : rows.high + 1]) > max_line + 1) + low
     for row in [*long.tolist(), rows.high]:
         while low < row:
-            enough = int(np.searchsorted(ends, ends[low] + BLOCK_BYTES))
+            enough = int(np.searchsorted(ends, ends[low] + blocks.BLOCK_BYTES))
             end = min(row, max(low + 1, enough))
             yield low, rows.bytes(low, end), ""
             low = end
         if row < rows.high:
-            yield row, rows.bytes(row, row + 1)[:CUT_BYTES], LINE_TOO_LONG
+            yield row, rows.bytes(row, row + 1)[: blocks.CUT_BYTES], input_check.LINE_TOO_LONG
             low = row + 1
