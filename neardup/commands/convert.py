@@ -9,7 +9,6 @@ from dataclasses import replace
 from neardup.evaluation.exact_answers import add_files, check_files
 from neardup.options import table
 from neardup.options.settings import Settings
-from neardup.options.table import Options
 from neardup.reading import text_rows
 from neardup.reading.blocks import Block, read_files
 from neardup.reading.input_check import NO_ID, BadLine
@@ -35,7 +34,7 @@ def main() -> None:
     add_files(parser)
     parser.add_verbosity()
     args = parser.parse_args()
-    settings = Settings.of(Options.of(args))
+    settings = Settings.of(table.Options.of(args))
     if settings.form.shingle is None:
         raise UsageError(
             "lines of shingles need no conversion; convert is for files whose extension is csv, "

@@ -25,12 +25,11 @@ import numpy as np
 
 from neardup.options import table
 from neardup.options.settings import settings_before_counts
-from neardup.options.table import SCHEME_OPTIONS, Options
 from neardup.runtime.program import UsageError
 from neardup.schemes.scheme import shown
 from neardup.similarity.measures import MEASURES, Threshold
 
-ASKED = ("--scheme", "--exact", "--measure", "--threshold", *SCHEME_OPTIONS)
+ASKED = ("--scheme", "--exact", "--measure", "--threshold", *table.SCHEME_OPTIONS)
 STEPS, FINE_STEPS = 20, 200  # of the table, and of the picture
 BAR = 40
 DESCRIPTION = """Show with what probability two records share a key, for each similarity.
@@ -50,7 +49,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.svg == "":
         raise UsageError("--svg: the name of the file is empty")
-    settings = settings_before_counts(Options.of(args))
+    settings = settings_before_counts(table.Options.of(args))
     scheme = settings.scheme
     axis = scheme.measures[0]
     threshold = _threshold(args.measure, axis, settings.threshold)
@@ -144,7 +143,7 @@ def integral(
 
 def _by_gauss(f: Callable[[float], float], low: float, high: float) -> float:
     middle, half = (low + high) / 2, (high - low) / 2
-    return half * sum(weight * f(middle + half * x) for x, weight in zip(POINTS, WEIGHTS))
+    return half * float(sum(w * f(middle + half * x) for x, w in zip(POINTS, WEIGHTS)))
 
 
 def shown_area(area: float) -> str:

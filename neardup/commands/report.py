@@ -9,12 +9,8 @@ from pathlib import Path
 
 from neardup.evaluation.exact_answers import check_files, parsed_lines
 from neardup.options import table
-from neardup.options.table import Options
-from neardup.report import material
-from neardup.report.facts import MILLION, PairGraph, facts_of, found_pair
-from neardup.report.page import check_jinja, page
-from neardup.runtime.atomic_write import whole_or_not
-from neardup.runtime.manifest import run_file_name
+from neardup.report import facts, material, page
+from neardup.runtime import atomic_write, manifest
 from neardup.runtime.program import StageError, UsageError, write_to
 
 DESCRIPTION = """Make a page of a run: what was found, with texts side by side.
@@ -30,12 +26,12 @@ which loads nothing.
 
 def main() -> None:
     args = _command_line()
-    check_jinja()
-    options = Options.of(args)
+    page.check_jinja()
+    options = table.Options.of(args)
     if args.o in ("", "-"):
         raise UsageError(f"-o: expected the name of a file, got {args.o!r}")
     pairs = _files_of(args.pairs)
-    path = Path(run_file_name(args.pairs))
+    path = Path(manifest.run_file_name(args.pairs))
     own = path if args.pairs != "-" and path.is_file() else None
     asked = material.asked_of_run(own, options) if own else material.asked_of_options(options)
     files, old = args.records or asked.files, args.against or asked.old_files
@@ -45,14 +41,15 @@ def main() -> None:
     check_files(inputs)
     if not asked.files:
         raise UsageError("name the input of the run, for its texts: --records FILE")
-    with whole_or_not("-o", args.o, inputs) as file:
-        graph = PairGraph.of(parsed_lines(pairs, found_pair))
+    with atomic_write.whole_or_not("-o", args.o, inputs) as file:
+        graph = facts.PairGraph.of(parsed_lines(pairs, facts.found_pair))
         _check(graph, asked, own)
         removed = None if args.removed is None else material.read_removed(args.removed)
         audit = {} if args.audit is None else material.read_audit(args.audit)
-        facts = facts_of(graph, asked.threshold)
-        found = material.gathered_material(args.pairs, asked, facts, removed, audit)
-        write_to(file, [page(found).encode()])
+        found = material.gathered_material(
+            args.pairs, asked, facts.facts_of(graph, asked.threshold), removed, audit
+        )
+        write_to(file, [page.page(found).encode()])
 
 
 def _command_line() -> argparse.Namespace:
@@ -86,7 +83,7 @@ def _files_of(name: str) -> list[str]:
     return parts
 
 
-def _check(graph: PairGraph, asked: material.Asked, own: Path | None) -> None:
+def _check(graph: facts.PairGraph, asked: material.Asked, own: Path | None) -> None:
     """Refuse an input file or a threshold other than that of the run."""
     found = len(graph.similarity)
     count = asked.counts.get("unique pairs", found)
@@ -95,9 +92,9 @@ def _check(graph: PairGraph, asked: material.Asked, own: Path | None) -> None:
             f"{own}: belongs to an answer of {count:,} pairs, and here are {found:,}; remove it, "
             "and give the options of the run"
         )
-    least = min(graph.similarity.tolist(), default=MILLION)
-    if asked.threshold is not None and least + 1 <= asked.threshold * MILLION:
+    least = min(graph.similarity.tolist(), default=facts.MILLION)
+    if asked.threshold is not None and least + 1 <= asked.threshold * facts.MILLION:
         raise UsageError(
             f"--threshold {float(asked.threshold):.9g}: there is a pair of similarity "
-            f"{least / MILLION:.6f}; name the threshold of the run"
+            f"{least / facts.MILLION:.6f}; name the threshold of the run"
         )

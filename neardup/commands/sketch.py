@@ -7,17 +7,15 @@ from neardup.engines.local.workers import working_folder
 from neardup.evaluation.exact_answers import add_files, add_option, check_files
 from neardup.options import table
 from neardup.options.settings import Settings
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, SCHEME_OPTIONS, Options, read
 from neardup.runtime.atomic_write import half
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError
 from neardup.runtime.summary import QUIET
 from neardup.stages.pairs import parsed
-from neardup.stored.sketch_file import check_new, write_sketches
-from neardup.stored.sketch_kinds import kind_of
+from neardup.stored import sketch_file, sketch_kinds
 
 OF_PAIRS = {"--scheme", "--exact", "--measure", "--threshold", "--counts", "--own-counts"}
-FLAGS = OPTIONS.keys() - OUTPUT_OPTIONS - SCHEME_OPTIONS.keys() - OF_PAIRS
+FLAGS = table.OPTIONS.keys() - table.OUTPUT_OPTIONS - table.SCHEME_OPTIONS.keys() - OF_PAIRS
 KINDS = (
     "min:S, the S smallest hashes of a set; mod:M, those that M divides, for containment too; "
     "signature:L, the smallest in L random orders; signature:L:B, B bits of each"
@@ -39,11 +37,11 @@ def main() -> None:
     add_option(parser, "--kind", "KIND", "min:64", KINDS)
     parser.add_verbosity()
     args = parser.parse_intermixed_args()
-    settings = Settings.of(Options.of(args))
-    kind = read("--kind", kind_of, args.kind)
+    settings = Settings.of(table.Options.of(args))
+    kind = table.read("--kind", sketch_kinds.kind_of, args.kind)
     if args.to in ("", "-"):
         raise UsageError(f"--to: expected the name of a file, got {args.to!r}")
-    check_new(Path(args.to))
+    sketch_file.check_new(Path(args.to))
     check_files(args.files)
     counters = Counters("sketch", progress="records", verbosity=args.verbosity)
     options_of = {flag: value for flag, value in settings.keys_of.items() if flag in FLAGS}
@@ -51,10 +49,10 @@ def main() -> None:
         batches = parsed(settings.blocks(args.files), settings, counters)
         seed = int(settings.keys_of["--seed"])
         with half("--to", args.to) as path:
-            records = write_sketches(path, batches, kind, seed, options_of)
+            records = sketch_file.write_sketches(path, batches, kind, seed, options_of)
             counters.report()
             size = path.stat().st_size
-            check_new(Path(args.to))
+            sketch_file.check_new(Path(args.to))
     if args.verbosity > QUIET:
         text = f"wrote {args.to}: {kind.text} of {records:,} records in {size:,} bytes"
         print(text, file=sys.stderr)

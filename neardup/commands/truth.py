@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import Callable
 
 from neardup.evaluation import exact_answers
-from neardup.evaluation.exact_answers import pair_lines
-from neardup.joins import JOINS, WEIGHTED_JOINS
-from neardup.joins.inverted_index import Joined, all_against_all
+from neardup.joins import JOINS, WEIGHTED_JOINS, inverted_index
 from neardup.options.table import Options
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError, write_all
@@ -19,7 +17,7 @@ from neardup.similarity.measures import Measure, SetMeasure
 from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 from neardup.stages.pairs import dedup_pairs, parsed
 
-Join = Callable[[Ragged], Joined]
+Join = Callable[[Ragged], inverted_index.Joined]
 FASTEST, FASTEST_WEIGHTED = "ppjoin_plus", "merge_opt"
 DESCRIPTION = """Write every pair, exactly: the answer by which a run of the job is judged.
 
@@ -48,7 +46,7 @@ def main() -> None:
         records = replace(records, sets=sets)
         measure = weighted_measure(args.measure, settings.threshold, TokenWeights())
     joined = join(records.sets)
-    lines = sorted(pair_lines(records, measure, joined.left, joined.right, counters))
+    lines = sorted(exact_answers.pair_lines(records, measure, joined.left, joined.right, counters))
     counters.add("pairs", len(lines))
     write_all(dedup_pairs(lines, counters))
     counters.report()
@@ -90,7 +88,7 @@ def _join(args: argparse.Namespace, measure: SetMeasure, weighted: bool) -> Join
             f"--join {args.join}: its filters need a least Jaccard similarity, and pairs by "
             f"--measure {args.measure} have none; use --join nested_loop"
         )
-    return lambda sets: all_against_all(sets, measure)
+    return lambda sets: inverted_index.all_against_all(sets, measure)
 
 
 def _steps(candidates: dict[str, int]) -> str:

@@ -5,17 +5,11 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from neardup.evaluation import choices, exact_answers
-from neardup.evaluation.estimates import Survey, check_readable
-from neardup.evaluation.exact_answers import SHARED, add_option, exact_settings, row
-from neardup.evaluation.line_sample import LineSample, as_block, draw
-from neardup.evaluation.shingle_lengths import Texts, best_length, compared, few_seen, in_words
+from neardup.evaluation import choices, estimates, exact_answers, line_sample, shingle_lengths
 from neardup.options import table
-from neardup.options.table import DEFAULT_THRESHOLD, Options
 from neardup.reading.missing_fields import check_rows
 from neardup.runtime.program import UsageError, job_command
-from neardup.schemes.banding import DEFAULT_RECALL
-from neardup.schemes.scheme import shown
+from neardup.schemes import banding, scheme
 
 DESCRIPTION = """Estimate what each setting would find and cost, from a sample, and recommend one.
 
@@ -48,22 +42,22 @@ OF_MODEL = (
 def main() -> None:
     args = _command_line()
     recall = exact_answers.share("--recall", args.recall)
-    options = replace(Options.of(args), own={})  # without options of schemes
-    settings, measure = exact_settings(options)
+    options = replace(table.Options.of(args), own={})  # without options of schemes
+    settings, measure = exact_answers.exact_settings(options)
     seed = table.integer("--seed", args.seed, 0, 2**64 - 1)
     size = table.integer("--sample", args.sample, 2, MOST_SAMPLED)
     exact_answers.check_files(args.files)
-    sample = draw(args.files, size, seed, settings.form)
+    sample = line_sample.draw(args.files, size, seed, settings.form)
     if settings.form.fields:
-        check_rows(as_block(sample.lines), settings.form.fields, args.files[0])
-    check_readable(sample, settings.parse, str(settings.form))
+        check_rows(line_sample.as_block(sample.lines), settings.form.fields, args.files[0])
+    estimates.check_readable(sample, settings.parse, str(settings.form))
     if settings.form.shingle and options.shingle is None:
-        texts = Texts.of_sample(sample, settings.form, seed)
-        lengths = compared(texts, measure, recall, seed)
-        options = replace(options, shingle=best_length(lengths).name)
-        print("\n".join([*in_words(lengths, measure, len(texts)), ""]))
-        settings, _ = exact_settings(options)
-    survey = Survey.of(sample, settings.parse, measure, seed)
+        texts = shingle_lengths.Texts.of_sample(sample, settings.form, seed)
+        lengths = shingle_lengths.compared(texts, measure, recall, seed)
+        options = replace(options, shingle=shingle_lengths.best_length(lengths).name)
+        print("\n".join([*shingle_lengths.in_words(lengths, measure, len(texts)), ""]))
+        settings, _ = exact_answers.exact_settings(options)
+    survey = estimates.Survey.of(sample, settings.parse, measure, seed)
     if settings.form.fields:
         if settings.form.input is None:
             raise UsageError("files of several kinds; name those of one kind")
@@ -77,37 +71,43 @@ def main() -> None:
     flags = [flag for each in (asked, choices.best(costs).choice.flags) for flag in each]
     words = [word for flag in flags for word in flag.split("=", 1)]
     command = shlex.join([*job_command(), *words, *args.files])
-    few = few_seen(len(survey), "records")
+    few = shingle_lengths.few_seen(len(survey), "records")
     print(f"Recommended, by least work{few}:\n\n    {command}")
+    if not measure.directed:
+        print("\nIt prints pairs; add --output kept for the records without near-duplicates.")
 
 
 def _command_line() -> argparse.Namespace:
-    parser = exact_answers.exact_parser("tune", DESCRIPTION, SHARED, weights=False)
+    parser = exact_answers.exact_parser("tune", DESCRIPTION, exact_answers.SHARED, weights=False)
     exact_answers.add_files(parser)
     recall = "the promise that every setting keeps"
-    add_option(parser, "--recall", "P", str(DEFAULT_RECALL), recall)
-    add_option(parser, "--sample", "N", "3000", "the largest number of records")
-    add_option(parser, "--seed", "N", "0", "draws the sample, 0 to 2^64-1")
+    exact_answers.add_option(parser, "--recall", "P", str(banding.DEFAULT_RECALL), recall)
+    exact_answers.add_option(parser, "--sample", "N", "3000", "the largest number of records")
+    exact_answers.add_option(parser, "--seed", "N", "0", "draws the sample, 0 to 2^64-1")
     return parser.parse_args()
 
 
-def _asked(options: Options) -> list[str]:
+def _asked(options: table.Options) -> list[str]:
     """Return the options that define a pair, as given; always with the threshold."""
-    options = replace(options, threshold=options.threshold or DEFAULT_THRESHOLD)
-    given = {flag: options.value(flag) for flag in ("--threshold", "--measure", *SHARED)}
+    options = replace(options, threshold=options.threshold or table.DEFAULT_THRESHOLD)
+    given = {
+        flag: options.value(flag) for flag in ("--threshold", "--measure", *exact_answers.SHARED)
+    }
     return [f"{flag}={text}" for flag, text in given.items() if text not in (None, "jaccard")]
 
 
-def _about(survey: Survey, sample: LineSample) -> Iterator[str]:
+def _about(survey: estimates.Survey, sample: line_sample.LineSample) -> Iterator[str]:
     known = survey.likeness
     about = "" if survey.whole else f"about, by {len(survey):,} of them; "
-    yield row("records", choices.number(survey.records), about + sample.origin)
+    yield exact_answers.row("records", choices.number(survey.records), about + sample.origin)
     if survey.bad:
-        yield row("bad lines", survey.bad, "in the sample")
+        yield exact_answers.row("bad lines", survey.bad, "in the sample")
     if sample.too_long:
-        yield row("long lines", sample.too_long, "of more than 1 MiB; left out")
-    yield row("tokens a record", choices.number(survey.tokens / survey.records))
-    yield row("similar pairs", choices.number(known.matches.sum()), f"{known.seen:,} in the sample")
+        yield exact_answers.row("long lines", sample.too_long, "of more than 1 MiB; left out")
+    yield exact_answers.row("tokens a record", choices.number(survey.tokens / survey.records))
+    yield exact_answers.row(
+        "similar pairs", choices.number(known.matches.sum()), f"{known.seen:,} in the sample"
+    )
     yield ""
     yield "pairs of sizes that allow a match, by their resemblance:"
     yield "at least" + "".join(f"{s:9.1f}" for s in SIMILARITIES)
@@ -124,8 +124,8 @@ def _table(costs: list[choices.Cost]) -> Iterator[str]:
     for each in choices.worth_showing(bandings, SHOWN, recommended) + others:
         cells = (
             each.choice.name,
-            shown(each.at_threshold),
-            shown(each.of_pairs),
+            scheme.shown(each.at_threshold),
+            scheme.shown(each.of_pairs),
             f"{each.keys / each.records:.1f}",
             *map(choices.short, (each.keys, each.candidates, each.verified)),
             choices.short(each.shuffled / 1e6),
@@ -139,7 +139,7 @@ def _line(cells: Iterable[str]) -> str:
     return f"{name:10}" + "".join(f"{cell:>10}" for cell in numbers)
 
 
-def _notes(survey: Survey, measure: str) -> str:
+def _notes(survey: estimates.Survey, measure: str) -> str:
     seen = survey.likeness.seen
     pairs = (OF_SEEN if seen >= choices.ENOUGH_SEEN else OF_MODEL).format(seen=seen)
     return NOTES.format(pairs=pairs, others=", ".join(choices.not_compared(measure)))

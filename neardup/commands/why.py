@@ -9,10 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from neardup.evaluation import exact_answers
-from neardup.evaluation.exact_answers import FREE, RUN, AskedRun
-from neardup.evaluation.explanation import explained
-from neardup.evaluation.pair_elements import WIDTH, Texts, noting
+from neardup.evaluation import exact_answers, explanation, pair_elements
 from neardup.options import table
 from neardup.options.settings import Settings, counts_first, settings_before_counts
 from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
@@ -40,13 +37,13 @@ def main() -> None:
     if ids[0] == ids[1]:
         raise UsageError(f"{shown(ids[0])} twice: an id is never paired with itself")
     records, texts, settings = _read(args, run_of, ids)
-    for name, text in explained(records, ids, settings, args.measure, texts):
-        print(f"{name:{WIDTH}}{text}")
+    for name, text in explanation.explained(records, ids, settings, args.measure, texts):
+        print(f"{name:{pair_elements.WIDTH}}{text}")
 
 
 def _read(
-    args: argparse.Namespace, run_of: AskedRun | None, ids: tuple[bytes, bytes]
-) -> tuple[Batch, Texts, Settings]:
+    args: argparse.Namespace, run_of: exact_answers.AskedRun | None, ids: tuple[bytes, bytes]
+) -> tuple[Batch, pair_elements.Texts, Settings]:
     """Return the records of two ids, and their texts, if any; StageError if one is missing."""
     options = Options.of(args)
     counting = counts_first(options)
@@ -55,10 +52,10 @@ def _read(
     counter = TokenCounter()
     counters = Counters("why", progress="records")
     held: list[Batch] = []
-    texts: Texts = {}
+    texts: pair_elements.Texts = {}
     blocks = settings.blocks(args.files, others=bool(run_of and run_of.indexes))
     if settings.form.shingle is not None:
-        blocks = noting(blocks, settings.form, ids, texts)
+        blocks = pair_elements.noting(blocks, settings.form, ids, texts)
     for batch in parsed(blocks, settings, counters):
         if counting:
             counter.add(batch.sets)
@@ -74,7 +71,7 @@ def _read(
     return records, texts, settings
 
 
-def _missing(id_: bytes, counts: Mapping[str, int], run: AskedRun | None) -> str:
+def _missing(id_: bytes, counts: Mapping[str, int], run: exact_answers.AskedRun | None) -> str:
     """Return the message about an id that no record has.
 
     >>> print(_missing(b"a", {"records": 2, "bad lines: no shingles": 5}, None).partition(";")[0])
@@ -86,17 +83,18 @@ def _missing(id_: bytes, counts: Mapping[str, int], run: AskedRun | None) -> str
         return f"{read}; an index has no records to show: name the files of {run.indexes[0]}"
     if run:
         return f"{read}; have the files changed since the run of {run.name}?"
-    return f"{read}; give the options of the run, as --input, or {RUN} PAIRS if it had -o PAIRS"
+    return f"{read}; give the options of the run, as --input, or --run PAIRS if it had -o PAIRS"
 
 
-def _command_line() -> tuple[argparse.Namespace, AskedRun | None]:
+def _command_line() -> tuple[argparse.Namespace, exact_answers.AskedRun | None]:
     """Read the command line, with the options and files of the run that --run names."""
     parser = _parser()
     args, run_of = parser.parse_intermixed_args(), None
     if args.run is not None:
-        run_of = AskedRun.of(args.run)
-        exact_answers.refuse_others(Options.of(args), run_of.arguments(), f"{RUN} {args.run}", FREE)
-        args = parser.parse_intermixed_args([*run_of.arguments(), *sys.argv[1:]])
+        run_of = exact_answers.AskedRun.of(args.run)
+        asked, source = run_of.arguments(), f"--run {args.run}"
+        exact_answers.refuse_others(Options.of(args), asked, source, exact_answers.FREE)
+        args = parser.parse_intermixed_args([*asked, *sys.argv[1:]])
         if not args.files:
             run_of.check_files()
             args.files = run_of.files
@@ -108,7 +106,7 @@ def _command_line() -> tuple[argparse.Namespace, AskedRun | None]:
 def _parser() -> argparse.ArgumentParser:
     parser = table.parser("python3 -m neardup why", DESCRIPTION, OPTIONS.keys() - OUTPUT_OPTIONS)
     parser.add_argument(
-        RUN,
+        exact_answers.RUN,
         metavar="PAIRS",
         help="what run_local.sh -o PAIRS wrote: options and files are those of that run, from "
         ".PAIRS.neardup.json beside it; name FILE if they have been moved",

@@ -32,9 +32,7 @@ class DenseClusters:
     """The lines of kept members of each dense cluster, and of removed members that have copies."""
 
     def __init__(self, edges: EdgeFile, measure: Measure, counters: Counters):
-        self.edges = edges
-        self.measure = measure
-        self.counters = counters
+        self.edges, self.measure, self.counters = edges, measure, counters
         self._kept: dict[bytes, array[int]] = defaultdict(partial(array, "q"))
         self._removed: dict[bytes, array[int]] = defaultdict(partial(array, "q"))
 
@@ -50,7 +48,7 @@ class DenseClusters:
         self._compare(_among(members, {head.number for head in open_}))
 
     def decided(self, heads: list[Head], rule: Rule) -> None:
-        """Yield batches of removed records, in order of priority, with the reason for each."""
+        """Remember those members of a batch with which later ones must be compared."""
         for head in heads:
             kept = bool(head.clusters) and rule.is_kept(head.number)
             if kept or any(member.has_copies for member in head.clusters):
@@ -105,7 +103,7 @@ def decided(
     counters: Counters,
     collections: bool = False,
 ) -> Iterator[tuple[list[bytes], list[Reason]]]:
-    """Remember those members of a batch with which later ones must be compared.
+    """Yield batches of removed records, in order of priority, and the reason for each.
 
     collections: there are two, as with --against.
     """
@@ -131,14 +129,15 @@ def decided(
         count += len(removed)
         chained += sum(reason.similarity == NO_PAIR for _, reason in removed)
         yield [heads.records[i] for i, _ in removed], [reason for _, reason in removed]
-    del rule, dense  # the sizes of components need the memory
+    del rule, dense  # the sizes need the memory
+    sizes = components.sizes()
     if not known_first:
         # One of each cluster, and all old records, would be kept; an old one is a cluster's root.
-        chained = edges.count - edges.old - components.count_from(edges.old) - count
+        chained = edges.count - edges.old - int(np.count_nonzero(sizes[edges.old :])) - count
     counters.add(summary.REMOVED, count)
     counters.add(summary.CHAINED_AWAY if known_first else summary.CHAINED, chained)
     if not collections:  # else edges between old records are not known
-        counters.add(summary.LARGEST, components.largest())
+        counters.add(summary.LARGEST, int(sizes.max(initial=0)))
 
 
 def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes]]:
@@ -152,13 +151,14 @@ def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes
         first[component[new]] = heads.positions[new]
         names = map(edges.record_at, first[component].tolist())
         yield from zip(names, heads.records)
+    sizes = components.sizes()
     counters.add(summary.IN_CLUSTERS, edges.count)
-    counters.add(summary.CLUSTERS, components.count_from(0))
-    counters.add(summary.LARGEST, components.largest())
+    counters.add(summary.CLUSTERS, int(np.count_nonzero(sizes)))
+    counters.add(summary.LARGEST, int(sizes.max(initial=0)))
 
 
 def _count_own_ids(tag: Tag, heads: Heads, opened: dict[int, Head], counters: Counters) -> None:
-    """Count the edges between records that have the same id."""
+    """Count the records with an edge to a record of the same id."""
     ids, near = tag.ids_of(heads.records), tag.ids_of(heads.near_records)
     found = {i for i, id_ in zip(heads.owners().tolist(), near) if ids[i] == id_}
     for i, head in opened.items():

@@ -70,7 +70,7 @@ class Heads(NamedTuple):
     clusters: dict[bytes, list[Membership]]  # by record
 
     def one_by_one(self, chosen: list[int]) -> list[Head]:
-        """Yield the chosen records one by one."""
+        """Return the chosen records as rows."""
         columns = self.near, self.near_positions, self.similarity, self.same
         edges = [self.near_records, *(column.tolist() for column in columns)]
         columns_of_heads = self.numbers, self.positions, self.bounds
@@ -92,8 +92,7 @@ class Heads(NamedTuple):
 
 
 class EdgeFile:
-    """Edge lines in a file, read in order of records or from a position; `count` is the number
-    of records."""
+    """Edge lines, read in order or from a position: of `count` records, of which `old` are old."""
 
     def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
         """Write `blocks` of whole lines to an empty file, which must stay open.
@@ -122,21 +121,14 @@ class EdgeFile:
         self.file.flush()
         self.places = np.frombuffer(places, np.uint64) if places else np.empty(0, np.uint64)
         self.places.sort()
+        self.count = len(self.places)
+        self.old = int(np.searchsorted(self.places, np.uint64(NEW)))  # these have the first numbers
         if (self.places[1:] == self.places[:-1]).any():
             raise StageError(
                 "two records have the same place in the input: --keep differs from that of "
                 "mapper.py, or several mappers have read standard input, each from line 1; name "
                 "the files to one mapper.py"
             )
-
-    @property
-    def count(self) -> int:
-        return len(self.places)
-
-    @property
-    def old(self) -> int:
-        """The number of old records, which are numbered first."""
-        return int(np.searchsorted(self.places, np.uint64(NEW)))
 
     def batches(self) -> Iterator[Heads]:
         """Yield all records in order, some thousand at a time."""

@@ -16,7 +16,6 @@ the similarity.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -51,23 +50,12 @@ class Components:
             for member in heads.clusters.get(record, []):
                 self.forest.join(number, self._in_dense.setdefault(member.cluster, number))
 
-    def largest(self) -> int:
-        """Return the number of records of the largest cluster."""
+    def sizes(self) -> np.ndarray:
+        """Return how many records each cluster has, by its first record; 0 for any other."""
         sizes = np.zeros_like(self.forest.parents)
-        for _, roots in self._roots(0):
-            np.add.at(sizes, roots, 1)
-        return int(sizes.max(initial=0))
-
-    def count_from(self, number: int) -> int:
-        """Return the number of clusters whose first record has this number or a higher one."""
-        return sum(int((numbers == roots).sum()) for numbers, roots in self._roots(number))
-
-    def _roots(self, number: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield record numbers from a start on, with the first record of the cluster of each."""
-        count = len(self.forest.parents)
-        for low in range(number, count, AT_ONCE):
-            numbers = np.arange(low, min(low + AT_ONCE, count))
-            yield numbers, self.forest.roots(numbers)
+        for low in range(0, len(sizes), AT_ONCE):
+            np.add.at(sizes, self.forest.roots(np.arange(low, min(low + AT_ONCE, len(sizes)))), 1)
+        return sizes
 
 
 class Reason(NamedTuple):

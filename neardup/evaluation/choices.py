@@ -16,8 +16,7 @@ from neardup.evaluation.estimates import CandidateCounts, Survey, candidate_coun
 from neardup.lines.keyed_lines import format_keyed_lines
 from neardup.options.settings import Settings, counts_first
 from neardup.options.table import Options
-from neardup.schemes import SCHEMES, banding
-from neardup.schemes.minhash import MAX_BANDS_ASKED, MinHash
+from neardup.schemes import SCHEMES, banding, minhash
 from neardup.schemes.scheme import Scheme
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import SetMeasure
@@ -84,16 +83,16 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
     Choice(name='8 × 3', flags=['--bands=8', '--rows=3'])
     """
     least = measure.resemblance
-    if name in MinHash.measures and least is not None:
+    if name in minhash.MinHash.measures and least is not None:
         for rows in range(1, banding.MAX_ROWS + 1):
             bands = banding.bands_needed(float(least), rows, recall)
             if bands <= MOST_BANDS:
                 yield Choice(f"{bands} × {rows}", [f"--bands={bands}", f"--rows={rows}"])
     for other, scheme in SCHEMES.items():
-        if scheme is not MinHash and scheme.keeps_recall and name in scheme.measures:
+        if scheme is not minhash.MinHash and scheme.keeps_recall and name in scheme.measures:
             if banding.RECALL not in scheme.options:
                 yield Choice(other, ["--exact" if other == "exact" else f"--scheme={other}"])
-            elif least and banding.bands_needed(float(least), 1, recall) <= MAX_BANDS_ASKED:
+            elif least and banding.bands_needed(float(least), 1, recall) <= minhash.MAX_BANDS_ASKED:
                 yield Choice(other, [f"--scheme={other}", f"--recall={recall}"])
 
 
@@ -131,7 +130,7 @@ def _candidate_counts(survey: Survey, scheme: Scheme, keys: Ragged) -> Candidate
     known = survey.likeness
     if survey.whole and found:
         return found
-    if isinstance(scheme, MinHash) and (found is None or found.seen < ENOUGH_CANDIDATES):
+    if isinstance(scheme, minhash.MinHash) and (found is None or found.seen < ENOUGH_CANDIDATES):
         b, r = scheme.bands, scheme.rows
         candidates = known.sharing(known.window, b, r)
         verified = known.sharing(known.possible, b, r)

@@ -15,7 +15,6 @@ from neardup.lines.answer_lines import format_pair
 from neardup.options import table
 from neardup.options.command_parser import CommandParser
 from neardup.options.settings import Settings
-from neardup.options.table import OPTIONS, OUTPUT_OPTIONS, Options
 from neardup.reading.blocks import check_inputs, read_files
 from neardup.runtime.counters import Counters
 from neardup.runtime.manifest import RunFile, run_file_name
@@ -63,7 +62,7 @@ def add_option(
     parser.add_argument(flag, metavar=metavar, default=default, help=about)
 
 
-def exact_settings(options: Options) -> tuple[Settings, SetMeasure]:
+def exact_settings(options: table.Options) -> tuple[Settings, SetMeasure]:
     """Return settings with a scheme that is not used, and the measure of unweighted sets.
 
     UsageError for anything wrong, in --weights too.
@@ -77,7 +76,7 @@ def exact_settings(options: Options) -> tuple[Settings, SetMeasure]:
     return settings, MEASURES[options.measure](settings.threshold)
 
 
-def asked_kind(options: Options) -> Weighing | None:
+def asked_kind(options: table.Options) -> Weighing | None:
     """Return the kind of weights, or None if all tokens have the same weight; UsageError."""
     weights = options.own.get(WEIGHTS.flag, ONE)
     if weights == ONE:
@@ -124,7 +123,7 @@ class AskedRun(NamedTuple):
     """The options of a run, without those of its output, and its input files."""
 
     name: str  # of the answer, or of the run's own file
-    options: Options
+    options: table.Options
     files: list[str]
     indexes: list[str]  # which have no records to read
 
@@ -135,7 +134,7 @@ class AskedRun(NamedTuple):
             raise UsageError(f"{RUN}: expected the name of a file, got ''")
         run = RunFile.of(name)
         old = options_of(run, name).against
-        options = Options.from_arguments(filter(_of_records, run.options))
+        options = table.Options.from_arguments(filter(_of_records, run.options))
         indexes = [each for each in old if is_index(each)]
         files = [*(each for each in old if each not in indexes), *run.files]
         return cls(name, options, files, indexes)
@@ -154,10 +153,10 @@ class AskedRun(NamedTuple):
                 )
 
 
-def options_of(run: RunFile, name: str | os.PathLike[str]) -> Options:
+def options_of(run: RunFile, name: str | os.PathLike[str]) -> table.Options:
     """Return the options of a run; StageError if this version does not have all of them."""
     try:
-        return Options.from_arguments(run.options)
+        return table.Options.from_arguments(run.options)
     except ValueError as error:
         raise StageError(
             f"{run_file_name(name)}: of neardup {run.version}: {error} of this one; run again "
@@ -166,7 +165,7 @@ def options_of(run: RunFile, name: str | os.PathLike[str]) -> Options:
 
 
 def refuse_others(
-    options: Options, asked: list[str], source: str | os.PathLike[str], free: Collection[str]
+    options: table.Options, asked: list[str], source: str | os.PathLike[str], free: Collection[str]
 ) -> None:
     """Raise UsageError for an option that the run did not have, except those in `free`."""
     for option in options.arguments():
@@ -176,12 +175,12 @@ def refuse_others(
 
 
 def default(flag: str) -> str:
-    return f"{flag}={OPTIONS[flag].get('default')}"
+    return f"{flag}={table.OPTIONS[flag].get('default')}"
 
 
 def _of_records(word: str) -> bool:
     """Return True for an argument that is not about the output."""
-    return word.partition("=")[0] not in OUTPUT_OPTIONS
+    return word.partition("=")[0] not in table.OUTPUT_OPTIONS
 
 
 def pair_lines(

@@ -22,13 +22,11 @@ from neardup.lines.keyed_lines import encode_sets, encoded_size, format_keys
 from neardup.options.settings import Settings
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import shown
-from neardup.schemes import SCHEMES
-from neardup.schemes.bit_keys import EqualBits
+from neardup.schemes import SCHEMES, bit_keys
 from neardup.schemes.scheme import Scheme
 from neardup.schemes.scheme import shown as shown_chance
 from neardup.sets.ragged import Batch, Ragged, shared
-from neardup.similarity import measures
-from neardup.similarity.intervals import clopper_pearson
+from neardup.similarity import intervals, measures
 
 LEAST = measures.Threshold(1, measures.MAX_DENOMINATOR)
 ALPHA = 0.05  # with which the interval of an angle may miss it
@@ -59,7 +57,7 @@ def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity
 
 def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
     """Return the similarity by a measure that belongs to one scheme."""
-    if isinstance(measure, EqualBits):  # which finds nothing below `least`
+    if isinstance(measure, bit_keys.EqualBits):  # which finds nothing below `least`
         measure = replace(measure, least=0)
     found = measure.verified(sets, FIRST, SECOND)
     if not len(found.part):
@@ -93,7 +91,7 @@ def explained(
     if name in measures.MEASURES:
         least = settings.threshold
         lines += [("threshold", f"{least.num}/{least.den} = {least}, by {weighted}{name}")]
-    elif isinstance(settings.measure, EqualBits):
+    elif isinstance(settings.measure, bit_keys.EqualBits):
         lines += _equal_bits(settings, settings.measure, name, pair.sets)
     a, b = keys.sizes.tolist()
     return [
@@ -121,7 +119,7 @@ def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
     return lines
 
 
-def _equal_bits(settings: Settings, measure: EqualBits, name: str, sets: Ragged) -> Lines:
+def _equal_bits(settings: Settings, measure: bit_keys.EqualBits, name: str, sets: Ragged) -> Lines:
     """Return the number of bits that must be equal, and the cosine estimated from those that
     are."""
     least, bits = measure.least, measure.bits
@@ -202,5 +200,5 @@ def angles(equal: int, bits: int, alpha: float) -> tuple[float, float, float]:
     >>> [round(each, 3) for each in angles(372, 384, 0.05)]
     [0.098, 0.051, 0.169]
     """
-    low, high = clopper_pearson(equal, bits, alpha)
+    low, high = intervals.clopper_pearson(equal, bits, alpha)
     return pi * (1 - equal / bits), pi * (1 - high), pi * (1 - low)

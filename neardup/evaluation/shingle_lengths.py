@@ -36,7 +36,6 @@ from neardup.joins.inverted_index import all_against_all
 from neardup.reading.input_format import InputFormat
 from neardup.reading.shingling import Shingler
 from neardup.schemes import banding
-from neardup.schemes.banding import DISSIMILAR
 from neardup.sets.ragged import Ragged, shared
 from neardup.similarity.measures import SetMeasure
 
@@ -213,14 +212,14 @@ def few_seen(count: int, what: str) -> str:
 def _why(best: Length, measure: SetMeasure) -> str:
     if not best.parts_dissimilar:
         return (
-            f"Random pairs share more than {DISSIMILAR} at every length, and least at this one; "
-            "--clean may remove what texts have in common."
+            f"Random pairs share more than {banding.DISSIMILAR} at every length, and least at this "
+            "one; --clean may remove what texts have in common."
         )
     words = best.shingler.unit == "word"
     shortest = (
         f"It is the shortest run of {'words' if words else 'characters'} at which dissimilar "
-        f"records share no more than {DISSIMILAR}; longer ones only lose pairs. A usual record "
-        "with one letter changed is"
+        f"records share no more than {banding.DISSIMILAR}; longer ones only lose pairs. A usual "
+        "record with one letter changed is"
     )
     if best.survives:
         return f"{shortest} still a pair{'' if words else ', and not by words'}."

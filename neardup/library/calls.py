@@ -37,7 +37,7 @@ from neardup.sets.ragged import Batch, Ragged
 from neardup.sets.token_counts import TokenCounter
 from neardup.sets.weighted_sets import bagged, counted
 from neardup.similarity.weighted_measures import TokenWeights
-from neardup.stages.pairs import decide_edges, portions, tagged, with_keys
+from neardup.stages.pairs import decide_edges, portions, with_keys
 from neardup.verification.bucket_batch import in_batches
 
 if TYPE_CHECKING:  # typing has it from Python 3.12 on
@@ -212,7 +212,9 @@ class _Run:
         some = np.flatnonzero(self.keys.sizes)
         ids = [b"%010d" % number for number in self.numbers[self._positions[some]].tolist()]
         sets = self.sets.take(some)
-        batch = tagged(Batch(ids, sets, places=self.places[some]), self.settings)
+        batch = Batch(ids, sets, places=self.places[some])
+        if self.settings.tag:
+            batch = self.settings.tag.tagged(batch)
         keys = self.keys.take(some)
         owner = np.repeat(np.arange(len(some)), keys.sizes)
         found = map(join, in_batches(keys.values, owner, batch.ids, batch.sets))
@@ -251,7 +253,7 @@ class _Run:
     @property
     def _positions(self) -> np.ndarray:
         """The positions of n records."""
-        return (self.places - np.uint64(NEW)).astype(np.int64)
+        return np.asarray(self.places - np.uint64(NEW), dtype=np.int64)
 
 
 def _counters() -> Counters:

@@ -20,16 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from neardup.reading.blocks import BLOCK_BYTES, NEW
-from neardup.reading.cleaning import Cleaning
-from neardup.reading.input_check import Gather
-from neardup.reading.shingling import Shingler, WordHashes, numbers, runs
-from neardup.reading.text_rows import Text, batch_of_texts
+from neardup.reading import blocks, cleaning, input_check, shingling, text_rows
 from neardup.sets.hashing import WORD
 from neardup.sets.ragged import Batch, Ragged, chunks
 
 AS_LIST = ("to_pylist", "to_list", "tolist")  # Arrow; pandas and polars; numpy
-AT_ONCE = BLOCK_BYTES >> 3  # elements; or eight times as many characters
+AT_ONCE = blocks.BLOCK_BYTES >> 3  # elements; or eight times as many characters
 EXPECTED = "a text, or a set or list of hashables"
 
 
@@ -44,7 +40,7 @@ class Elements(dict[Hashable, int]):
     """
 
     def __init__(self) -> None:
-        self._words = WordHashes()
+        self._words = shingling.WordHashes()
 
     def of(self, elements: list[Any]) -> np.ndarray:
         """Return the shingles of elements, uint64; TypeError or ValueError if one cannot be in a
@@ -57,8 +53,8 @@ class Elements(dict[Hashable, int]):
         return np.array([self[element] for element in elements], dtype=np.uint64)
 
     def _of_words(self, words: list[str]) -> np.ndarray:
-        units = numbers(b"".join([self._words[word.encode()] for word in words]))
-        return runs(units, np.ones(len(words), np.int64), 1)[0]
+        units = shingling.numbers(b"".join([self._words[word.encode()] for word in words]))
+        return shingling.runs(units, np.ones(len(words), np.int64), 1)[0]
 
     def __missing__(self, element: Any) -> int:
         self[element] = value = self._value(element)
@@ -116,21 +112,21 @@ class UserRecords:
         return len(self.records)
 
     def batches_of_texts(
-        self, shingler: Shingler, clean: Cleaning, gather: Gather
+        self, shingler: shingling.Shingler, clean: cleaning.Cleaning, gather: input_check.Gather
     ) -> Iterator[Batch]:
         """Yield batches of shingled texts, with places as in one file."""
         sizes = np.array([len(text) for text in self.records], dtype=np.int64)
-        for low, high in chunks(sizes + 1, BLOCK_BYTES):
-            texts = [Text(NEW + i, b"", self.records[i]) for i in range(low, high)]
+        for low, high in chunks(sizes + 1, blocks.BLOCK_BYTES):
+            texts = [text_rows.Text(blocks.NEW + i, b"", self.records[i]) for i in range(low, high)]
             try:
-                yield batch_of_texts(texts, shingler, clean, gather)
+                yield text_rows.batch_of_texts(texts, shingler, clean, gather)
             except UnicodeEncodeError:
                 bad = next(t for t in texts if any("\ud800" <= c <= "\udfff" for c in t.text))
                 raise ValueError(
-                    f"record {bad.number - NEW}: half a surrogate pair is not text"
+                    f"record {bad.number - blocks.NEW}: half a surrogate pair is not text"
                 ) from None
 
-    def batches_of_sets(self, gather: Gather) -> Iterator[Batch]:
+    def batches_of_sets(self, gather: input_check.Gather) -> Iterator[Batch]:
         """Yield batches of the sets of elements, without empty ones."""
         elements = Elements()
         sizes = np.array([len(record) for record in self.records], dtype=np.int64)
@@ -143,7 +139,9 @@ class UserRecords:
             full = np.flatnonzero(sizes[low:high])
             sets: Ragged = gather(values, sizes[low:high][full])
             yield Batch(
-                [b""] * len(full), sets, places=(full + low).astype(np.uint64) + np.uint64(NEW)
+                [b""] * len(full),
+                sets,
+                places=(full + low).astype(np.uint64) + np.uint64(blocks.NEW),
             )
 
 

@@ -11,8 +11,7 @@ from math import log1p
 from pathlib import Path
 from typing import Any
 
-from neardup.reading.shingling import joined
-from neardup.reading.shingling import words as words_of
+from neardup.reading import shingling
 from neardup.report.facts import Bar, Found, Node
 from neardup.report.material import Material, Parts
 from neardup.runtime import VERSION
@@ -177,12 +176,12 @@ def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
         elif kind == GAP:
             left_out += int(text)
         else:
-            words = words_of(text)
+            words = shingling.words(text)
             fitting = [] if left_out else _fitting(words, room)
             left_out += len(words) - len(fitting)
             end = DIFFERING if kind in DIFFERENT and len(words) > len(fitting) else end
             room -= sum(len(word) + 1 for word in fitting)
-            shown += [(kind, joined(fitting))] if fitting else []
+            shown += [(kind, shingling.joined(fitting))] if fitting else []
     return [*shown, (end, str(left_out))] if left_out else shown
 
 
@@ -196,7 +195,7 @@ def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
     """Yield the parts, with gaps for words that are far from a difference."""
     last = len(parts) - 1
     for i, (kind, text) in enumerate(parts):
-        words = words_of(text)
+        words = shingling.words(text)
         before, after = RUN, 0
         if kind == "same":
             before, after = context * (i > 0), context * (i < last)
@@ -214,7 +213,7 @@ def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
 
 def _short(words: Sequence[str]) -> str:
     """Join words, each shortened to WORD characters."""
-    return joined(word if len(word) <= WORD else word[:WORD] + "…" for word in words)
+    return shingling.joined(word if len(word) <= WORD else word[:WORD] + "…" for word in words)
 
 
 CALLS = (

@@ -8,7 +8,7 @@
 
 Near-copies share a dozen keys, and one is enough.  No pair is lost: it is printed at the smallest
 key that its records share, and a key is left out only if a smaller one has the same records.  A
-group of records is known by the sum of their hashes (`group_hashes`).
+group of records is known by the sum of their hashes, mixed again.
 
 A record is known by a hash of all its keys: records with the same keys are together at each of
 them, and two different groups share 48 bits once in 2^48.  Keys of other partitions are not known,
@@ -103,12 +103,7 @@ def _groups(rows: np.ndarray) -> np.ndarray:
         return rows
     keys, hashes = rows[starts, 0], rows[:, 1]
     several = np.diff(starts, append=len(rows)) > 1
-    sums = np.add.reduceat(group_hashes(hashes), starts)
+    sums = np.add.reduceat(mix(hashes + np.uint64(1)), starts)
     of_its_own = np.logical_or.reduceat(hashes == SHARED, starts)
-    sums[of_its_own] = group_hashes(keys[of_its_own])
+    sums[of_its_own] = mix(keys[of_its_own] + np.uint64(1))
     return np.column_stack((sums[several], keys[several]))
-
-
-def group_hashes(records: np.ndarray) -> np.ndarray:
-    """Return the hash of each record (uint64) that is added up for a group."""
-    return mix(records + np.uint64(1))

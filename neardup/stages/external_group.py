@@ -90,7 +90,8 @@ def key_ranges(
 
     Ranges are larger where there would be more than `most` of them.
     """
-    count = sum(_size(source) for source in sources) // ROW_BYTES
+    sizes = (x.stat().st_size if isinstance(x, Path) else x.seek(0, 2) for x in sources)
+    count = sum(sizes) // ROW_BYTES
     # Any two neighbours have more rows than `at_once`, or they would be one.
     at_once = max(ROWS_AT_ONCE, -(-count // ((most + 1) // 2)))
     end = 1 << WORD_BITS
@@ -169,9 +170,3 @@ def grouped(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
 def by_key(rows: np.ndarray) -> np.ndarray:
     """Return rows sorted by key."""
     return rows[np.argsort(rows[:, 0])]
-
-
-def _size(source: Source) -> int:
-    if isinstance(source, Path):
-        return source.stat().st_size
-    return source.seek(0, 2)

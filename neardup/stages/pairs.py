@@ -60,16 +60,11 @@ def map_records(
             keys = keys.where(shared.has(keys.values))
             some = np.flatnonzero(keys.sizes)
             batch, keys = batch.take(some), keys.take(some)
-        for part, lines in format_keyed_lines(
-            tagged(batch, settings), keys, partitions, settings.way.mark
-        ):
+        if settings.tag:
+            batch = settings.tag.tagged(batch)
+        for part, lines in format_keyed_lines(batch, keys, partitions, settings.way.mark):
             counters.add(SHUFFLED, len(lines))
             yield part, lines
-
-
-def tagged(batch: Batch, settings: Settings) -> Batch:
-    """Return a batch with tagged ids, if the output needs them."""
-    return settings.tag.tagged(batch) if settings.tag else batch
 
 
 def keyed(
@@ -163,7 +158,7 @@ def join_buckets(
     join = settings.join(counters)
     for name in ("keyed lines", join.pairs.compared, join.pairs.found):
         counters.add(name, 0)
-    join.owner_key.way = way
+    join.way = way
     for work in works:
         yield from join(work)
 

@@ -19,7 +19,7 @@ from typing import Callable, TypeVar
 
 from neardup.lines import count_lines
 from neardup.lines.keyed_lines import encode_sets, encoded_size
-from neardup.options.settings import Settings, settings_before_counts
+from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.blocks import Block
 from neardup.runtime.counters import Counters
@@ -98,27 +98,16 @@ def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Itera
         yield fields
 
 
-def first_settings(options: Options) -> Settings:
-    """Return the settings with which a run begins; UsageError."""
-    return with_cost_printed(settings_before_counts(options), options.verbosity)
-
-
 def settings_with_counts(options: Options, counts: TokenCounts) -> Settings:
     """Return the settings of the job, with the token counts of all records."""
-    settings = Settings.of(options, counts)
-    _print(settings.scheme.cost(), options.verbosity)
-    return settings
+    return with_cost_printed(Settings.of(options, counts), options.verbosity, again=True)
 
 
-def with_cost_printed(settings: Settings, verbosity: int) -> Settings:
+def with_cost_printed(settings: Settings, verbosity: int, again: bool = False) -> Settings:
     """Print warnings about the cost on stderr; return the settings."""
-    suits = settings.scheme.suits_shingle
-    _print([*(settings.unsuited(suits) if suits else []), *settings.scheme.cost()], verbosity)
-    return settings
-
-
-def _print(lines: list[str], verbosity: int) -> None:
     # Nobody reads what a task prints.
     if verbosity > QUIET and "mapreduce_task_attempt_id" not in os.environ:
-        for line in lines:
+        suits = None if again else settings.scheme.suits_shingle
+        for line in [*(settings.unsuited(suits) if suits else []), *settings.scheme.cost()]:
             print(line, file=sys.stderr)
+    return settings

@@ -13,16 +13,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from neardup.verification import record_pairs
 from neardup.verification.edge_join import EdgeJoin, LinkJoin
 from neardup.verification.pair_join import PairJoin
-from neardup.verification.record_pairs import (
-    CollectionLines,
-    EdgeLines,
-    EveryPair,
-    FirstPair,
-    IntervalLines,
-    PairLines,
-)
+from neardup.verification.record_pairs import EdgeLines, EveryPair, FirstPair, PairLines
 
 
 class JoinParts(NamedTuple):
@@ -46,7 +40,9 @@ RECORDS = "records"
 EDGES = JoinParts(EdgeJoin, FirstPair, EdgeLines)
 DECISION = EDGES, EDGES, JoinParts(PairJoin, FirstPair, EdgeLines)
 OUTPUTS = {
-    "pairs": Output("every pair", JoinParts(), JoinParts(lines=CollectionLines), directed=True),
+    "pairs": Output(
+        "every pair", JoinParts(), JoinParts(lines=record_pairs.CollectionLines), directed=True
+    ),
     "links": Output(
         "only the edges of a spanning forest of each bucket, so that a thousand copies give 999 "
         "lines instead of 499,500",
@@ -63,4 +59,6 @@ OUTPUTS = {
     ),
 }
 # --output pairs where pairs are verified by samples (--verify sketch).
-ESTIMATED = Output("every pair that may be one, with an interval", JoinParts(lines=IntervalLines))
+ESTIMATED = Output(
+    "every pair that may be one, with an interval", JoinParts(lines=record_pairs.IntervalLines)
+)

@@ -7,7 +7,7 @@ order of the engine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -54,23 +54,26 @@ def lengths_of(ids: list[bytes]) -> np.ndarray:
     return np.fromiter(map(len, ids), np.uint32, len(ids))
 
 
-class _Holders:
-    """The ids of each set in each bucket; equal ids must be added one after the other."""
+def _ids_of_sets(
+    records: Iterable[tuple[tuple[Any, ...], bytes]],
+) -> tuple[dict[tuple[Any, ...], list[bytes]], list[list[bytes]], list[int]]:
+    """Return the ids of each distinct set, those that came again, and its first record's index.
 
-    def __init__(self) -> None:
-        self.ids: dict[tuple[Any, ...], list[bytes]] = {}
-        self.repeats: dict[tuple[Any, ...], list[bytes]] = {}
-
-    def add(self, set_: tuple[Any, ...], id_: bytes) -> bool:
-        """Add a record; return True if its set is new in its bucket."""
-        ids = self.ids.get(set_)
+    records: (set with its bucket, id), with equal ids of a set one after the other.
+    """
+    found: dict[tuple[Any, ...], list[bytes]] = {}
+    repeats: dict[tuple[Any, ...], list[bytes]] = {}
+    first = []
+    for i, (set_, id_) in enumerate(records):
+        ids = found.get(set_)
         if ids is None:
-            self.ids[set_] = [id_]
+            found[set_] = [id_]
+            first.append(i)
         elif ids[-1] == id_:
-            self.repeats.setdefault(set_, []).append(id_)
+            repeats.setdefault(set_, []).append(id_)
         else:
             ids.append(id_)
-        return ids is None
+    return found, [repeats.get(set_, []) for set_ in found], first
 
 
 def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
@@ -105,10 +108,9 @@ class BucketBatch:
     @classmethod
     def of_lines(cls, lines: list[bytes], first_node: int = 0) -> BucketBatch:
         """Make a batch from the keyed lines of whole buckets, in any order."""
-        holders = _Holders()
-        for key, size, id_, shingles in parse_keyed_lines(sorted(lines)):
-            holders.add((key, size, shingles), id_)
-        found: list[tuple[bytes, bytes, bytes]] = list(holders.ids)
+        found, repeats, _ = _ids_of_sets(
+            ((key, size, set_), id_) for key, size, id_, set_ in parse_keyed_lines(sorted(lines))
+        )
         sets = decode_sets([shingles for _, _, shingles in found])
         if not sets.sizes.all():
             raise WireError("expected shingles, got a set without any")
@@ -121,8 +123,8 @@ class BucketBatch:
             keys=parse_keys(list(numbers))[buckets],
             buckets=np.array(buckets, dtype=np.int64),
             nodes=np.arange(first_node, first_node + len(found)),
-            ids=list(holders.ids.values()),
-            repeats=[holders.repeats.get(set_, []) for set_ in found],
+            ids=list(found.values()),
+            repeats=repeats,
             sets=sets,
         )
 
@@ -135,27 +137,22 @@ class BucketBatch:
         if sets.weights is not None:
             texts.append(sets.weights.tobytes())
         bounds = (sets.offsets * sets.values.itemsize).tolist()
-        holders, rows = _Holders(), []
-        for i, bucket in zip(order, buckets[order].tolist()):
-            row = slice(bounds[i], bounds[i + 1])
-            if holders.add((bucket, *(text[row] for text in texts)), ids[i]):
-                rows.append(i)
-        first = np.array(rows, dtype=np.int64)
+        found, repeats, rows = _ids_of_sets(
+            ((bucket, *[text[bounds[i] : bounds[i + 1]] for text in texts]), ids[i])
+            for i, bucket in zip(order, buckets[order].tolist())
+        )
+        first = np.array(order, dtype=np.int64)[rows]
         return cls(
             keys=keys[first],
             buckets=buckets[first],
             nodes=np.arange(len(rows)),
-            ids=list(holders.ids.values()),
-            repeats=[holders.repeats.get(set_, []) for set_ in holders.ids],
+            ids=list(found.values()),
+            repeats=repeats,
             sets=sets.take(first),
         )
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @property
-    def sizes(self) -> np.ndarray:
-        return self.sets.sizes
 
     @cached_property
     def bitmaps(self) -> np.ndarray:
@@ -182,10 +179,9 @@ class BucketBatch:
         )
 
     def windows(self, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
-        """Return (first, stop): set i may pair with sets first[i] ≤ j < stop[i], judging by
-        sizes."""
-        place = self.buckets << 32 | self.sizes  # ascending
-        largest = np.minimum(measure.largest_partner(self.sizes), (1 << 32) - 1)
+        """Return (first, stop): by its size, set i may pair with sets first[i] ≤ j < stop[i]."""
+        place = self.buckets << 32 | self.sets.sizes  # ascending
+        largest = np.minimum(measure.largest_partner(self.sets.sizes), (1 << 32) - 1)
         widest = self.buckets << 32 | largest
         return np.arange(1, len(self) + 1), np.searchsorted(place, widest, side="right")
 
@@ -194,6 +190,6 @@ class BucketBatch:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield each left[i] with pool[low[i]:high[i]], in order, in steps of bounded work."""
         counts = np.maximum(high - low, 0)
-        for start, stop in chunks(counts * (self.sizes[left] + PAIR_TOKENS), TOKENS_AT_ONCE):
+        for start, stop in chunks(counts * (self.sets.sizes[left] + PAIR_TOKENS), TOKENS_AT_ONCE):
             some = counts[start:stop]
             yield np.repeat(left[start:stop], some), pool[spans(low[start:stop], some)]

@@ -36,11 +36,11 @@ class LinkJoin(PairJoin):
     """Finds the edges of a spanning forest of each bucket."""
 
     def _begin(self, sets: int, in_pieces: bool) -> None:
-        self.forest = Forest(sets)
+        self.forest, self._in_pieces = Forest(sets), in_pieces
 
     def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
         for edges in self._edges(batch, first, stop):
-            mine = self.owner_key.first_at(batch, edges.left, edges.right)
+            mine = self._first_at(batch, edges.left, edges.right)
             yield Verified(*(column[mine] for column in edges))
 
     def _edges(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
@@ -102,7 +102,7 @@ class LinkJoin(PairJoin):
             written = {first: written[first] for first in copies if first in written}
             batch = BucketBatch.of_lines(new)
             every = np.arange(len(batch))
-            here = self.owner_key.first_at(batch, every, every).tolist()
+            here = self._first_at(batch, every, every).tolist()
             written.update((line + b"\n", is_here) for line, is_here in zip(new, here))
             lines = [
                 self.lines.format(a, b, self.lines.equal)
@@ -133,10 +133,6 @@ def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:
 
 class EdgeJoin(LinkJoin):
     """Finds all pairs of each bucket, but leaves those of dense clusters to the decision."""
-
-    def _begin(self, sets: int, in_pieces: bool) -> None:
-        super()._begin(sets, in_pieces)
-        self._in_pieces = in_pieces
 
     def _written(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
         if self._in_pieces:

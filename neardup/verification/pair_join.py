@@ -13,11 +13,12 @@ that have not shared a key so far.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from neardup.lines.keyed_lines import HASH_BITS
-from neardup.lines.tagged_ids import UNMARKED, all_ways
+from neardup.lines.tagged_ids import UNMARKED, Travel, all_ways
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError
 from neardup.runtime.summary import REPEATED
@@ -33,24 +34,20 @@ SAMPLE = 16  # one in so many sets is checked against its key
 Found = Iterator[Verified]
 
 
+@dataclass
 class PairJoin:
     """Finds all pairs in each bucket, and writes their lines.
 
     pairs, lines: which records are pairs, and what is written of them; see `record_pairs`.
     """
 
-    def __init__(
-        self,
-        scheme: Scheme,
-        measure: Measure,
-        counters: Counters,
-        pairs: EveryPair,
-        lines: PairLines,
-    ):
-        self.owner_key = OwnerKey(scheme)
-        self.measure, self.counters = measure, counters
-        self.pairs, self.lines = pairs, lines
-        self._dense = False
+    scheme: Scheme
+    measure: Measure
+    counters: Counters
+    pairs: EveryPair
+    lines: PairLines
+    way: Travel = UNMARKED  # how the lines of a batch have travelled
+    _dense = False
 
     def __call__(self, work: BucketBatch | SpilledBucket) -> Iterator[bytes]:
         """Join many buckets, or one large bucket in a file."""
@@ -71,16 +68,16 @@ class PairJoin:
             [len(ids) > 1 or bool(again) for ids, again in zip(batch.ids, batch.repeats)]
         )
         # The copies of a set are written in the bucket of its smallest key.
-        several = several[self.owner_key.first_at(batch, several, several)]
+        several = several[self._first_at(batch, several, several)]
         self.counters.add(REPEATED, 0)
         for i in several.tolist():
             for id_ in batch.repeats[i]:
                 self.counters.repeated_id(self.lines.id_of(id_))
             similarity = self.lines.equal_sets(batch, i)
             for a, b in self.pairs.copies(batch.ids[i]):
-                yield self._line(a, b, similarity)
-                if self.measure.directed:
-                    yield self._line(b, a, similarity)
+                for pair in [(a, b), (b, a)] if self.measure.directed else [(a, b)]:
+                    self.counters.add(self.pairs.found, 1)
+                    yield self.lines.format(*pair, similarity)
         yield from self._written(batch, *batch.windows(self.measure))
 
     def _spilled(self, spilled: SpilledBucket) -> Iterator[bytes]:
@@ -97,7 +94,7 @@ class PairJoin:
             for j in range(i + 1, len(starts)):
                 self.counters.alive()
                 later = BucketBatch.of_lines(spilled.piece(starts[j]), nodes[j])
-                if later.sizes[0] > self.measure.largest_partner(piece.sizes[-1:])[0]:
+                if later.sets.sizes[0] > self.measure.largest_partner(piece.sets.sizes[-1:])[0]:
                     break
                 both = piece.beside(later)
                 _, stop = both.windows(self.measure)
@@ -107,12 +104,12 @@ class PairJoin:
     def _check(self, batch: BucketBatch) -> None:
         """Raise StageError unless the keys on a sample of lines are those of their sets."""
         some = np.arange(0, len(batch), SAMPLE)
-        if self.owner_key.owned(batch, some).all():
+        if self._owned(batch, some).all():
             return
-        for self.owner_key.way in all_ways():
-            if self.owner_key.owned(batch, some).all():
+        for self.way in all_ways():
+            if self._owned(batch, some).all():
                 raise StageError(
-                    f"these lines are of mapper.py {self.owner_key.way}; give reducer.py the same "
+                    f"these lines are of mapper.py {self.way}; give reducer.py the same "
                     "--output, --keep, --against and --between"
                 )
         raise StageError(
@@ -136,7 +133,7 @@ class PairJoin:
 
     def _similar(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Verified:
         left, right = self._possible(batch, left, right)
-        mine = self.owner_key.first_at(batch, left, right)
+        mine = self._first_at(batch, left, right)
         left, right = left[mine], right[mine]
         self.counters.add(self.pairs.compared, self.pairs.candidates(batch, left, right))
         return self.measure.verified(batch.sets, left, right)
@@ -144,11 +141,12 @@ class PairJoin:
     def _possible(
         self, batch: BucketBatch, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs that --against and the bitmaps leave."""
-        left, right = self.pairs.wanted(batch, left, right)
+        """Return the wanted pairs of sets that may reach the threshold, by their bitmaps."""
+        if self.pairs.across:
+            left, right = self.pairs.wanted(batch, left, right)
         if not self._dense:
             return left, right
-        possible = may_reach(self.measure, batch.bitmaps, batch.sizes, left, right)
+        possible = may_reach(self.measure, batch.bitmaps, batch.sets.sizes, left, right)
         return left[possible], right[possible]
 
     def _lines_of(self, batch: BucketBatch, found: Verified) -> Iterator[bytes]:
@@ -158,22 +156,11 @@ class PairJoin:
                 if a == b:  # two records with one id are not a pair
                     self.counters.repeated_id(self.lines.id_of(a))
                 else:
-                    yield self._line(a, b, similarity)
+                    self.counters.add(self.pairs.found, 1)
+                    yield self.lines.format(a, b, similarity)
 
-    def _line(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
-        self.counters.add(self.pairs.found, 1)
-        return self.lines.format(a, b, similarity)
-
-
-class OwnerKey:
-    """The owner key of a pair: the smallest key that its sets share."""
-
-    def __init__(self, scheme: Scheme):
-        self.scheme = scheme
-        self.way = UNMARKED  # how the lines of a batch have travelled
-
-    def first_at(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return True for pairs of sets that share no smaller key than their bucket's.
+    def _first_at(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Return True where two sets of one bucket share no key smaller than the bucket's.
 
         left, right: int64.
         """
@@ -192,8 +179,8 @@ class OwnerKey:
             open_ = np.flatnonzero(first & (band + np.uint64(own) > low))
         return first
 
-    def owned(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
-        """Return True for sets (int64) that have their bucket's key."""
+    def _owned(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
+        """Return True for sets (int64) that have the key of their bucket."""
         owned = np.zeros(len(sets), dtype=bool)
         own_key = batch.keys[sets] ^ np.uint64(self.way.mark)
         bands = (own_key >> np.uint64(HASH_BITS)).astype(np.int64)

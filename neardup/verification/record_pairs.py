@@ -13,6 +13,7 @@ or contains it.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import chain, combinations, product
 from math import comb
 
@@ -29,6 +30,7 @@ Columns = tuple[np.ndarray, np.ndarray]  # left and right: numbers of sets in a 
 Ids = Iterable[tuple[bytes, bytes]]
 
 
+@dataclass
 class EveryPair:
     """All pairs of two records.
 
@@ -36,16 +38,17 @@ class EveryPair:
     are two new ones (--between).
     """
 
+    counters: Counters
+    across: bool = False
+    between: bool = False
     compared, found = CANDIDATES, PAIRS  # the names of what is counted
-
-    def __init__(self, counters: Counters, across: bool = False, between: bool = False):
-        self.counters, self.across, self.between = counters, across, between
+    first_only = False
 
     def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
-        """Return the pairs of sets that have a pair of records."""
-        if not self.across:
-            return left, right
+        """Return those pairs of sets that have a pair of records of two collections."""
         old, new = batch.old_records > 0, batch.old_records < batch.records
+        if self.first_only and not self.between:
+            new = ~old
         chosen = (old[left] & new[right]) | (new[left] & old[right])
         if not self.between:
             chosen |= new[left] & new[right]
@@ -75,7 +78,7 @@ class EveryPair:
         return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
 
     def _are_pair(self, a: bytes, b: bytes) -> bool:
-        return not self.across or is_old(a) != is_old(b) or not (is_old(a) or self.between)
+        return is_old(a) != is_old(b) or not (is_old(a) or self.between)
 
 
 class FirstPair(EveryPair):
@@ -85,19 +88,14 @@ class FirstPair(EveryPair):
     """
 
     compared, found = COMPARISONS, USED
-
-    def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
-        if self.between or not self.across:
-            return super().wanted(batch, left, right)
-        old = batch.old_records > 0
-        chosen = ~(old[left] & old[right])
-        return left[chosen], right[chosen]
+    first_only = True
 
     def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
         return len(left)
 
     def copies(self, ids: list[bytes]) -> Ids:
-        return [(ids[0], id_) for id_ in ids[1:] if self._are_pair(ids[0], id_)]
+        pairs = [(ids[0], id_) for id_ in ids[1:]]
+        return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
 
     def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
         if not self.between:
@@ -106,13 +104,12 @@ class FirstPair(EveryPair):
         return [(a[0], b) for a, some in both if is_old(a[0]) for b in some if not is_old(b)]
 
 
+@dataclass
 class PairLines:
     """Pair lines with similarities of six decimals."""
 
+    measure: Measure
     equal = b"1.000000"  # the similarity of two records with one and the same set
-
-    def __init__(self, measure: Measure):
-        self.measure = measure
 
     def begin(self) -> None:
         """Prepare for another piece of work."""

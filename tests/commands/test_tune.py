@@ -377,6 +377,7 @@ def flags_in_order(flags: list[str]) -> list[str]:
 def test_containment_is_for_prefix(tmp_path: Path) -> None:
     result = succeed([*TUNE, "--measure=containment", "-"], tmp_path, words(50))
     assert b"./run_local.sh --threshold 0.9 --measure containment --scheme prefix -" in result.out
+    assert b"--output kept" not in result.out
 
 
 @pytest.mark.parametrize(

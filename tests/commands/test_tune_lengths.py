@@ -245,6 +245,7 @@ def test_two_records_are_enough(tmp_path: Path) -> None:
     result = succeed([*TUNE, "--input=text", "-"], tmp_path, b"a\tto be\nb\tor not\n")
     assert b"\nRecommended, from only 2 texts: --shingle word:1\n" in result.out
     assert b"\nRecommended, by least work, from only 2 records:\n" in result.out
+    assert b"; add --output kept for the records without near-duplicates.\n" in result.out
 
 
 def test_a_text_of_one_word_survives_no_edit(tmp_path: Path) -> None:

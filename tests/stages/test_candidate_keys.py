@@ -15,11 +15,10 @@ from neardup.runtime.program import StageError
 from neardup.sets.hashing import unmix
 from neardup.sets.ragged import Ragged
 from neardup.stages import candidate_keys as module
-from neardup.stages import external_group, key_blocks
+from neardup.stages import external_group, phases
 from neardup.stages.bloom_filter import MAPPED_BYTES, BloomFilter, filter_part
 from neardup.stages.candidate_keys import candidate_keys, digests_of, partition_of, rows_of
-from neardup.stages.key_blocks import blocks_of_keys, pack, unpack
-from neardup.stages.phases import rows_in, share_keys, shared_keys
+from neardup.stages.phases import blocks_of_keys, pack, rows_in, share_keys, shared_keys, unpack
 from tests.support.drawn import settings_of
 
 OPTIONS = b"0123456789abcdef"
@@ -98,12 +97,12 @@ def test_blocks_come_back(entries):
 @given(MAPPERS, st.integers(1, 5), st.integers(1, 40))
 def test_records_meet_at_the_smallest_key_of_their_group(mappers, partitions, at_once):
     """Whether they have one mapper or two, and whether all entries fit in memory."""
-    kept = key_blocks.HELD_ROWS, external_group.ROWS_AT_ONCE
-    key_blocks.HELD_ROWS = external_group.ROWS_AT_ONCE = at_once
+    kept = phases.HELD_ROWS, external_group.ROWS_AT_ONCE
+    phases.HELD_ROWS = external_group.ROWS_AT_ONCE = at_once
     try:
         found = found_in(mappers, partitions)
     finally:
-        key_blocks.HELD_ROWS, external_group.ROWS_AT_ONCE = kept
+        phases.HELD_ROWS, external_group.ROWS_AT_ONCE = kept
     assert [set(some) for some in found] == expected(mappers, partitions)
     assert all(len(set(some)) == len(some) for some in found)
 
@@ -133,7 +132,7 @@ def test_what_is_sent_twice_is_a_group_of_its_own():
 
 
 def test_a_reducer_holds_a_part_of_its_entries(monkeypatch):
-    monkeypatch.setattr(key_blocks, "BLOCK_ROWS", 1 << 11)
+    monkeypatch.setattr(phases, "BLOCK_ROWS", 1 << 11)
     monkeypatch.setattr(external_group, "ROWS_AT_ONCE", 1 << 12)
     monkeypatch.setattr(external_group, "READ_BYTES", 1 << 16)
     keys = RNG.integers(0, TOP, (1 << 18, 1)).astype(np.uint64)

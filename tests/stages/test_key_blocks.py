@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError
-from neardup.stages import key_blocks
-from neardup.stages.key_blocks import format_blocks, is_block, java_hash, parse_blocks
+from neardup.stages import phases
 from neardup.stages.pairs import sorted_lines
+from neardup.stages.phases import format_blocks, is_block, java_hash, parse_blocks
 
 ESCAPED = st.lists(st.sampled_from([b"\x1b", b"\n", b"\r", b"\t", b"0", b"1", b"\0", b"\xff"]))
 
@@ -46,12 +46,12 @@ def test_what_is_no_block_is_told(line):
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=9))), st.integers(1, 20))
 def test_gathered_lines_are_the_same(pieces, most):
-    before = key_blocks.BLOCK_BYTES, key_blocks.HELD_BYTES
-    key_blocks.BLOCK_BYTES, key_blocks.HELD_BYTES = most, 2 * most
+    before = phases.BLOCK_BYTES, phases.HELD_BYTES
+    phases.BLOCK_BYTES, phases.HELD_BYTES = most, 2 * most
     try:
-        found = list(key_blocks.gathered(iter(pieces)))
+        found = list(phases.gathered(iter(pieces)))
     finally:
-        key_blocks.BLOCK_BYTES, key_blocks.HELD_BYTES = before
+        phases.BLOCK_BYTES, phases.HELD_BYTES = before
     expected, lines = defaultdict(bytes), defaultdict(bytes)
     for part, piece in pieces:
         expected[part] += piece

@@ -262,7 +262,8 @@ def planned(asked: jobs.Submission) -> Commands:
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
     """Run the jobs; leave OUTPUT and nothing else, or nothing after a failure."""
-    settings = token_counting.first_settings(asked.options)
+    settings = settings_before_counts(asked.options)
+    token_counting.with_cost_printed(settings, asked.options.verbosity)
     counters = Counters("job")
     counters.promise = settings.scheme.promise
     started: dict[str, watching.Job] = {}

@@ -38,7 +38,7 @@ from neardup.runtime.program import write_to
 from neardup.runtime.summary import OLD_RECORDS, SHUFFLED
 from neardup.sets.ragged import Batch, Ragged
 from neardup.stages.external_group import ROW_BYTES, write_rows
-from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, tagged, with_keys
+from neardup.stages.pairs import decide_edges, dedup_pairs, join_buckets, with_keys
 from neardup.stages.token_counting import settings_with_counts
 
 
@@ -135,8 +135,9 @@ def send(plan: Plan, k: int) -> None:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
         files = [stack.enter_context(open(path, "wb")) for path in paths]
         records = records_to_send(plan, k, counters)
-        with_tags = ((tagged(batch, plan.settings), keys) for batch, keys in records)
-        counters.add(SHUFFLED, write_buckets(with_tags, files))
+        if tag := plan.settings.tag:
+            records = ((tag.tagged(batch), keys) for batch, keys in records)
+        counters.add(SHUFFLED, write_buckets(records, files))
     plan.path("records", k).unlink()
     counters.report()
 

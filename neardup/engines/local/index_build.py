@@ -25,7 +25,7 @@ from neardup.engines.local.workers import Workers, check_read_once, total_size, 
 from neardup.lines.count_lines import format_all
 from neardup.lines.keyed_lines import encode_sets
 from neardup.options import table
-from neardup.options.settings import Settings, counts_first, with_input
+from neardup.options.settings import Settings, counts_first, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import lock
@@ -34,7 +34,7 @@ from neardup.runtime.program import StageError, UsageError, interrupted
 from neardup.runtime.summary import judged, print_summary, total
 from neardup.sets.ragged import Batch
 from neardup.stages.external_group import ROW_BYTES, in_order
-from neardup.stages.token_counting import first_settings, settings_with_counts
+from neardup.stages.token_counting import settings_with_counts, with_cost_printed
 from neardup.stored import index_manifest, segment
 
 NAME = "neardup index"
@@ -47,7 +47,7 @@ def build(args: argparse.Namespace) -> None:
     if args.add and index_manifest.is_index(args.to):
         options, _ = index_manifest.take_options(options, Path(args.to), args.files)
     index_manifest.check_counts(options)
-    settings = first_settings(options)
+    settings = with_cost_printed(settings_before_counts(options), options.verbosity)
     options = with_input(options)
     asked = table.integer("--jobs", args.jobs, 1, plans.MOST_JOBS)
     check_inputs(args.files)

@@ -33,10 +33,10 @@ import numpy as np
 
 from neardup.reading.blocks import NEW
 from neardup.sets import ragged
+from neardup.sets.hashing import mix
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps, may_reach
 from neardup.stages import external_group
-from neardup.stages.candidate_keys import group_hashes
 from neardup.stored.segment import Segment
 
 MOST_FILES = 768  # open at once, of 1024 that systems allow
@@ -138,7 +138,7 @@ def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list
     group = np.zeros(1, np.uint64)
     for source in sources:
         for rows in keys.pieces(source):
-            group += group_hashes(rows[:, 1]).sum()
+            group += mix(rows[:, 1] + np.uint64(1)).sum()
     for source, target in zip(sources, targets):
         with open(target, "wb") as file:
             for rows in keys.pieces(source):
@@ -160,7 +160,7 @@ def pruned(
     shared[:, :2] = postings[place]
     starts = ragged.starts_of_runs(shared[:, 0])
     if len(starts):
-        groups = np.add.reduceat(group_hashes(shared[:, 1]), starts)
+        groups = np.add.reduceat(mix(shared[:, 1] + np.uint64(1)), starts)
         shared[:, 2] = np.repeat(groups, np.diff(starts, append=len(shared)))
     return place, shared
 

@@ -28,14 +28,14 @@ from neardup.engines.local.flow import find_pairs, steps, write_answer
 from neardup.engines.local.plan import MOST_JOBS, Plan
 from neardup.engines.local.workers import Workers, check_read_once, working_folder
 from neardup.options import table
-from neardup.options.settings import Settings, with_input
+from neardup.options.settings import Settings, settings_before_counts, with_input
 from neardup.reading.blocks import check_inputs, file_places, first_place
 from neardup.reading.input_files import Unchanged
 from neardup.runtime.atomic_write import whole_or_not
 from neardup.runtime.counters import reports_in
 from neardup.runtime.program import UsageError, interrupted, run
 from neardup.runtime.summary import judged, print_summary, total
-from neardup.stages.token_counting import first_settings
+from neardup.stages.token_counting import with_cost_printed
 from neardup.stored import index_manifest, segment
 
 NAME = "run_local.sh"
@@ -63,7 +63,7 @@ def main(name: str = NAME, typed: str = f"./{NAME}") -> None:
     args = command_line(name, typed)
     options = table.Options.of(args)
     options, taken = take_options(options) if options.against else (options, [])
-    settings = first_settings(options)
+    settings = with_cost_printed(settings_before_counts(options), options.verbosity)
     options = with_input(options)
     if args.answer is not None or args.removed:
         answer_file.check_answer(args, settings.form)

@@ -31,7 +31,7 @@ from neardup.options.table import Options
 from neardup.reading.blocks import TASK_FILE
 from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
-from neardup.stages import key_blocks, phases
+from neardup.stages import phases
 from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
 from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
 
@@ -92,7 +92,7 @@ class Tasks:
         received = Received(batches)
         settings, counters = self._settings(), Counters("reducer")
         pairs = phases.reduce_blocks(received, settings, counters)
-        yield from starmap(row, key_blocks.gathered(by_first_id(pairs, self.ends)))
+        yield from starmap(row, phases.gathered(by_first_id(pairs, self.ends)))
         yield report_row(counters, self.ends)
         yield from (row(own_part(self.ends), report=report) for report in received.reports)
 
@@ -125,7 +125,7 @@ class Tasks:
                 places = [parse_decided(line)[0] for line in block.splitlines(keepends=True)]
                 yield np.array(places, "<u8").tobytes()
         else:
-            for _, block in key_blocks.gathered((0, piece) for piece in answer):
+            for _, block in phases.gathered((0, piece) for piece in answer):
                 yield block[:-1]
 
     def keep(
