@@ -104,18 +104,19 @@ class Ragged:
     def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
         """Make rows of values laid end to end (uint64), unsorted and with repeats; sizes: int64."""
         bits = int(values.max(initial=0)).bit_length() + len(sizes).bit_length()
-        if bits <= 64:  # value and number of the row fit one word
-            return _packed_rows(values, sizes, np.uint32 if bits <= 32 else np.uint64)
-        offsets = _offsets(sizes)
-        if len(values) < SHORT * len(sizes):
-            values = values[in_rows(values, np.repeat(np.arange(len(sizes)), sizes))]
-        else:
-            values = values.copy()
-            for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist()):
-                values[start:end].sort()
-        first = first_of_run(values)
-        first[offsets[:-1][sizes > 0]] = True
-        return cls(values, offsets).where(first)
+        if bits > 64:
+            return _from_long_words(values, sizes)
+        # Value and number of the row fit one word: one sort does it.
+        word = np.uint32 if bits <= 32 else np.uint64
+        shift = 8 * word(0).itemsize - len(sizes).bit_length()
+        rows = np.arange(len(sizes), dtype=word) << word(shift)
+        packed = np.repeat(rows, sizes)
+        packed |= values.astype(word)
+        packed.sort()
+        packed = packed[first_of_run(packed)]
+        offsets = np.append(np.searchsorted(packed, rows), len(packed))
+        packed &= word((1 << shift) - 1)
+        return cls(packed.astype(np.uint64), offsets)
 
     @classmethod
     def summed(cls, values: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> Ragged:
@@ -173,17 +174,18 @@ class Ragged:
         return Ragged(self.values, self.offsets)
 
 
-def _packed_rows(values: np.ndarray, sizes: np.ndarray, word: type[np.unsignedinteger]) -> Ragged:
-    """Make rows in one sort, of values that fit `word` beside the number of their row."""
-    shift = 8 * word(0).itemsize - len(sizes).bit_length()
-    rows = np.arange(len(sizes), dtype=word) << word(shift)
-    packed = np.repeat(rows, sizes)
-    packed |= values.astype(word)
-    packed.sort()
-    packed = packed[first_of_run(packed)]
-    offsets = np.append(np.searchsorted(packed, rows), len(packed))
-    packed &= word((1 << shift) - 1)
-    return Ragged(packed.astype(np.uint64), offsets)
+def _from_long_words(values: np.ndarray, sizes: np.ndarray) -> Ragged:
+    """Make rows of values that leave no room for the number of a row in their words."""
+    offsets = _offsets(sizes)
+    if len(values) < SHORT * len(sizes):
+        values = values[in_rows(values, np.repeat(np.arange(len(sizes)), sizes))]
+    else:
+        values = values.copy()
+        for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist()):
+            values[start:end].sort()
+    first = first_of_run(values)
+    first[offsets[:-1][sizes > 0]] = True
+    return Ragged(values, offsets).where(first)
 
 
 def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:

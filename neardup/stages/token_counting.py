@@ -111,8 +111,8 @@ def settings_with_counts(options: Options, counts: TokenCounts) -> Settings:
 
 def with_cost_printed(settings: Settings, verbosity: int) -> Settings:
     """Print on stderr what the settings will cost, or another choice would save; return them."""
-    suits = settings.scheme.suits_shingle
-    _print([*(settings.unsuited(suits) if suits else []), *settings.scheme.cost()], verbosity)
+    unsuited = settings.unsuited() if settings.scheme.suits_shingle else []
+    _print([*unsuited, *settings.scheme.cost()], verbosity)
     return settings
 
 
