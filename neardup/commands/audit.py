@@ -61,7 +61,7 @@ class Compared(NamedTuple):
 
 
 class IdSample:
-    """The records of those `size` ids whose hashes are the smallest.
+    """The records of the `size` ids with the smallest hashes: a random sample.
 
     >>> sample = IdSample(size=2, seed=0)
     >>> from neardup.sets.ragged import Ragged
@@ -143,7 +143,7 @@ def _command_line() -> argparse.Namespace:
 
 
 class _Silent(Counters):
-    """Counters for the second reading of a file: its bad lines have been shown."""
+    """Counters for the second reading of a file, whose bad lines were already shown."""
 
     def bad_line(self, place: str, line: int, message: str, reason: str) -> None:
         pass

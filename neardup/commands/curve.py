@@ -74,8 +74,8 @@ def main() -> None:
 
 
 def _threshold(measure: str | None, axis: str, threshold: Threshold) -> float | None:
-    """Return the threshold on the axis, which is of the scheme's own measure; None if it has no
-    place there."""
+    """Return the threshold on the axis of the scheme's own measure, or None if it has no place
+    there."""
     if measure in (None, axis):
         return float(threshold)
     least = MEASURES[measure](threshold).resemblance
@@ -115,7 +115,8 @@ UP = Context(prec=3, rounding=ROUND_UP)
 
 
 class Areas(NamedTuple):
-    """Both areas; false_positives is 0 if the scheme promises nothing below the threshold."""
+    """The areas of false positives and false negatives; false_positives is 0 if the scheme
+    promises nothing below the threshold."""
 
     false_negatives: float
     false_positives: float
@@ -179,7 +180,7 @@ Points = Sequence[tuple[float, float]]
 
 
 class Mark(NamedTuple):
-    """The threshold, the chance to meet there, and the areas on both sides of it."""
+    """The threshold, the probability of sharing a key there, and the areas on both sides."""
 
     threshold: float
     chance: float
@@ -187,7 +188,7 @@ class Mark(NamedTuple):
 
 
 def picture(points: Points, mark: Mark | None, axis: str, title: str) -> str:
-    """Draw the curve through `points`, and the mark; return an SVG document."""
+    """Draw the curve through `points` and the threshold; return an SVG document."""
     height = HEIGHT + (LEGEND if mark else 0)
     middle = (TOP + BOTTOM) / 2
     parts = [

@@ -1,4 +1,4 @@
-"""`index`: keep what a run needs of old records, so that it need not read them again."""
+"""`index`: store what a run needs to know of old records, so that it need not read them again."""
 
 import sys
 

@@ -77,7 +77,7 @@ def _command_line() -> argparse.Namespace:
 
 
 def _files_of(name: str) -> list[str]:
-    """Return the file of this name, or the parts in the folder of this name."""
+    """Return [name], or the paths of the part files if it is a folder."""
     if not os.path.isdir(name):
         return [name]
     parts = sorted(str(path) for path in Path(name).glob("part-*") if path.is_file())
@@ -87,7 +87,7 @@ def _files_of(name: str) -> list[str]:
 
 
 def _check(graph: PairGraph, asked: material.Asked, own: Path | None) -> None:
-    """Refuse the file of another run, and another threshold than that of the run."""
+    """Refuse an input file or a threshold other than that of the run."""
     found = len(graph.similarity)
     count = asked.counts.get("unique pairs", found)
     if count != found:

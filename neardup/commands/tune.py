@@ -1,4 +1,4 @@
-"""`tune`: the setting of the job that suits a file, from a sample of it."""
+"""`tune`: find the settings that suit a file, from a sample of it."""
 
 import argparse
 import shlex

@@ -125,7 +125,7 @@ def lines(
 def mixed_sets(
     records: int, copies: float, cluster: int, hot: int, dice: RandomIntegers
 ) -> Iterator[list[int]]:
-    """Yield one family after the other, and the planted sets among them."""
+    """Yield the sets of one family after the other, with planted sets in between."""
     families = chain.from_iterable(family(copies, dice) for _ in count())
     cluster_base = new_shingles(PLANTED_SIZE, (), dice)
     hot_base = new_shingles(PLANTED_SIZE, (), dice)
@@ -184,5 +184,5 @@ def new_shingles(how_many: int, taken: Collection[int], dice: RandomIntegers) ->
 
 
 def with_repeats(shingles: list[int], dice: RandomIntegers) -> list[int]:
-    """Return the set in another order, with one shingle in ten given twice."""
+    """Return the set in another order, with a tenth of its shingles repeated."""
     return dice.shuffled(shingles + shingles[: (len(shingles) + 5) // 10])

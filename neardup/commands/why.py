@@ -65,7 +65,7 @@ def _read(
         mine = [i for i, id_ in enumerate(batch.ids) if id_ in ids]
         held.append(batch.take(np.array(mine, dtype=np.int64)))
     records = exact_answers.gathered(held)
-    judged(counters.totals(), settings.max_bad)
+    judged(counters.as_dict()["counts"], settings.max_bad)
     for id_ in ids:
         if id_ not in records.ids:
             raise StageError(_missing(id_, counters.counts, run_of))

@@ -1,4 +1,4 @@
-"""Pairs → a decision: which records are kept, and for which of them the others are removed.
+"""Decisions: which records are kept, and which are removed as duplicates of a kept one.
 
 In: edge lines in order of records, which is the order of priority.
 Out: a line for each removed record and its reason, or for each member of each cluster.

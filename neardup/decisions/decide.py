@@ -1,4 +1,4 @@
-"""Decisions: which records are removed, or the members of each cluster, from edges on disk.
+"""Decide which records are removed, or which cluster each record is in, from edges on disk.
 
 A *dense cluster* (`verification.edge_join`) has many similar sets of one bucket, whose n²/2 pairs
 are not among the edges; a decision needs only those with the few records that are kept.  So its
@@ -29,7 +29,7 @@ TOKENS_AT_ONCE = 1 << 22
 
 
 class DenseClusters:
-    """The positions of the lines of kept members, and of removed ones with copies, by cluster."""
+    """The lines of kept members of each dense cluster, and of removed members that have copies."""
 
     def __init__(self, edges: EdgeFile, measure: Measure, counters: Counters):
         self.edges = edges
@@ -50,7 +50,7 @@ class DenseClusters:
         self._compare(_among(members, {head.number for head in open_}))
 
     def decided(self, heads: list[Head], rule: Rule) -> None:
-        """Remember the members of a batch that later ones may be compared with."""
+        """Yield batches of removed records, in order of priority, with the reason for each."""
         for head in heads:
             kept = bool(head.clusters) and rule.is_kept(head.number)
             if kept or any(member.has_copies for member in head.clusters):
@@ -59,7 +59,7 @@ class DenseClusters:
                     lines[member.cluster].append(head.clusters[0].line)
 
     def _compare(self, candidates: Iterable[tuple[Head, int]]) -> None:
-        """Add an edge where a record is similar to the earlier one whose line begins there."""
+        """Compare records with earlier ones, and add an edge for each similar pair."""
         earlier = cache(self.edges.member_at)
         pairs = [(head, *earlier(line)) for head, line in candidates if not is_old(head.record)]
         texts = [(head.clusters[0].set_text, text) for head, _, text in pairs]
@@ -83,7 +83,8 @@ def _lines(head: Head, known: dict[bytes, array[int]]) -> set[int]:
 
 
 def _among(members: list[Head], open_: set[int]) -> Iterator[tuple[Head, int]]:
-    """Yield the pairs in a batch with an open record: the later one, and the earlier one's line."""
+    """Yield pairs of members in a batch with an undecided record: the later one, and the line of
+    the earlier one."""
     earlier: dict[bytes, list[Head]] = defaultdict(list)
     for head in members:
         near = [other for member in head.clusters for other in earlier[member.cluster]]
@@ -104,7 +105,7 @@ def decided(
     counters: Counters,
     collections: bool = False,
 ) -> Iterator[tuple[list[bytes], list[Reason]]]:
-    """Yield the tagged ids of removed records in order of priority, and the reasons; many at once.
+    """Remember those members of a batch with which later ones must be compared.
 
     collections: there are two, as with --against.
     """
@@ -141,7 +142,7 @@ def decided(
 
 
 def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (first record of its cluster, record), tagged ids, in order of records."""
+    """Yield (first record of the cluster, record) as tagged ids, in order of records."""
     components = Components(edges, complete=True)
     first = np.full(edges.count, NOBODY)  # its position, by the number of the component
     for heads in edges.batches():
@@ -157,7 +158,7 @@ def clusters(edges: EdgeFile, counters: Counters) -> Iterator[tuple[bytes, bytes
 
 
 def _count_own_ids(tag: Tag, heads: Heads, opened: dict[int, Head], counters: Counters) -> None:
-    """Count the records with an edge to a record of the same id."""
+    """Count the edges between records that have the same id."""
     ids, near = tag.ids_of(heads.records), tag.ids_of(heads.near_records)
     found = {i for i, id_ in zip(heads.owners().tolist(), near) if ids[i] == id_}
     for i, head in opened.items():

@@ -1,4 +1,4 @@
-"""The edges of a decision on disk, and numbers for the records in them.
+"""The edges of a decision in a file, in which records are numbered.
 
 A number is the rank of a record by its place in the input, old records first.  An edge is a line
 of the record that is later in the order of the decision.  Held in memory: eight bytes, the place,
@@ -27,7 +27,7 @@ IDENTICAL = 10**18  # similarities are whole numbers from 0 to this
 
 
 class Near(NamedTuple):
-    """An edge: the earlier record, its number, and where its tagged id is in the file."""
+    """An edge: the earlier record, its number, and the position of its tagged id in the file."""
 
     record: bytes
     number: int
@@ -70,7 +70,7 @@ class Heads(NamedTuple):
     clusters: dict[bytes, list[Membership]]  # by record
 
     def one_by_one(self, chosen: list[int]) -> list[Head]:
-        """Return the chosen records as rows."""
+        """Yield the chosen records one by one."""
         columns = self.near, self.near_positions, self.similarity, self.same
         edges = [self.near_records, *(column.tolist() for column in columns)]
         columns_of_heads = self.numbers, self.positions, self.bounds
@@ -83,19 +83,20 @@ class Heads(NamedTuple):
         return heads
 
     def alone(self) -> np.ndarray:
-        """Return True for each record that is in no dense cluster."""
+        """Mark the records that are in no dense cluster (bool)."""
         return np.array([record not in self.clusters for record in self.records], bool)
 
     def owners(self) -> np.ndarray:
-        """Return the index of each edge's record (int64)."""
+        """Return the index of the record of each edge (int64)."""
         return np.repeat(np.arange(len(self.records)), np.diff(self.bounds))
 
 
 class EdgeFile:
-    """Edge lines, read in order of records or from a position; `count` records begin a line."""
+    """Edge lines in a file, read in order of records or from a position; `count` is the number
+    of records."""
 
     def __init__(self, file: IO[bytes], blocks: Iterable[bytes], tag: Tag, counters: Counters):
-        """Write `blocks` of whole lines to an empty file, which stays open while this is used.
+        """Write `blocks` of whole lines to an empty file, which must stay open.
 
         StageError where the lines are not in order, or not edges.
         """
@@ -134,11 +135,11 @@ class EdgeFile:
 
     @property
     def old(self) -> int:
-        """The number of old records, which have the first numbers."""
+        """The number of old records, which are numbered first."""
         return int(np.searchsorted(self.places, np.uint64(NEW)))
 
     def batches(self) -> Iterator[Heads]:
-        """Yield all records in order, some at a time."""
+        """Yield all records in order, some thousand at a time."""
         position, rest = 0, b""
         while data := self._at(position + len(rest), BATCH_BYTES):
             data = rest + data
@@ -152,13 +153,13 @@ class EdgeFile:
         yield self._heads(rest, position)
 
     def member_at(self, line: int) -> tuple[Near, bytes]:
-        """Return the record and the set of the member whose line begins there."""
+        """Return the record and the set of the member whose line begins at a position."""
         record, member = answer_lines.parse_edge_line(self._read(line, b"\n"))
         assert isinstance(member, answer_lines.Member)
         return Near(record, int(self._numbers([record])[0]), line, 0), member.set_text
 
     def _read(self, position: int, end: bytes) -> bytes:
-        """Return the bytes from a position to before the next `end`."""
+        """Return the bytes from a position up to the next `end`."""
         data = b""
         while end not in data:
             more = self._at(position + len(data), READ_BYTES)
@@ -204,7 +205,7 @@ class EdgeFile:
         )
 
     def _numbers(self, records: list[bytes]) -> np.ndarray:
-        """Return the number of each record (int64)."""
+        """Return the number of each tagged id (int64)."""
         places = self.tag.places(records)
         numbers = np.searchsorted(self.places, places)
         if len(places) and not (self.places[np.minimum(numbers, self.count - 1)] == places).all():
@@ -213,7 +214,7 @@ class EdgeFile:
 
 
 def as_number(similarity: bytes) -> int:
-    """Return 10^18 times a similarity, as edge lines have it.
+    """Return a similarity in edge lines as an integer, in units of 10^-18.
 
     >>> as_number(b"0.912345678901234567"), as_number(answer_lines.SAME_SET) == IDENTICAL
     (912345678901234567, True)
@@ -222,7 +223,7 @@ def as_number(similarity: bytes) -> int:
 
 
 def _start_of(data: bytes, record: bytes, end: int) -> int:
-    r"""Return where the lines of this record begin, which end at `end`.
+    r"""Return the position of the first line of the record whose lines end at `end`.
 
     >>> _start_of(b"a\tx\nb\t.\nb\ta\t=\n", b"b", 14)
     4

@@ -77,7 +77,7 @@ def kept_lines(
 
 
 def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
-    """Yield chunks with LF for line ends, and without the byte order mark of a file."""
+    """Yield chunks with LF as line ends and without a byte order mark."""
     held = b""  # a CR, after which an LF may come, or what may become a byte order mark
     for chunk in chunks:
         chunk = held + chunk
@@ -93,7 +93,7 @@ def _with_line_feeds(chunks: Iterable[bytes], of_file: bool) -> Iterator[bytes]:
 
 
 def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
-    """Yield (place, id) of decided lines, from this place on, of a file in order of places.
+    """Yield (place, id) of the decided lines of one file, from a place on.
 
     It begins with a binary search, so that each of many tasks reads only its own lines.
     """
@@ -116,7 +116,7 @@ def records_from(file: IO[bytes], place: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _line_after(file: IO[bytes], position: int) -> tuple[int, bytes]:
-    """Return the first line that begins at this position or after it, and where it begins."""
+    """Return the first line that begins at or after a position, and where it begins."""
     file.seek(max(0, position - 1))
     if position:
         file.readline(MOST_BYTES)
@@ -132,7 +132,7 @@ def keep_file(
     with_header: bool = True,
     passed: Callable[[int], None] = lambda _: None,
 ) -> bool:
-    """Write the kept records of a file; `decided` has the lines of removed ones in order of places.
+    """Write the kept records of a file; `decided` has its removed records in order of places.
 
     Returns False if that was nothing: an empty file has no header, and the next file gets it.
     `max_line` and `passed` are as in `read_files`.
@@ -178,7 +178,7 @@ class Places:
             self._open = False
 
     def check_line(self, line: bytes) -> None:
-        """Raise StageError unless the line at the last place is that of the removed record."""
+        """Raise StageError unless the line at the last place has the id of the removed record."""
         if not line.lstrip().startswith(self._id):
             raise StageError(
                 f"expected a line of {shown(self._id)}, got {shown(line.rstrip())}: this is not "
@@ -214,7 +214,8 @@ def keep_in_one(
 
 
 def check_one_answer(form: InputFormat, files: Sequence[InputFile]) -> None:
-    """UsageError where the kept records of several files cannot be one file, or one for stdout."""
+    """Raise UsageError if the kept records of several files cannot be written to one file or to
+    stdout."""
     instead = "write a file for each of them: -o FOLDER/"
     kinds = {form.kind_of(name) for _, name, _ in files}
     if len(files) > 1 and "parquet" in kinds:

@@ -33,7 +33,7 @@ NO_PAIR = b"-"
 
 
 class Components:
-    """The clusters of the records of an `EdgeFile`; four bytes are held for each record.
+    """The connected components of an `EdgeFile`; takes four bytes for each record.
 
     complete: connect all records now.
     """
@@ -59,11 +59,11 @@ class Components:
         return int(sizes.max(initial=0))
 
     def count_from(self, number: int) -> int:
-        """Return how many clusters have their first record from this one on."""
+        """Return the number of clusters whose first record has this number or a higher one."""
         return sum(int((numbers == roots).sum()) for numbers, roots in self._roots(number))
 
     def _roots(self, number: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the numbers from this one on, and their roots: the first record of each cluster."""
+        """Yield record numbers from a start on, with the first record of the cluster of each."""
         count = len(self.forest.parents)
         for low in range(number, count, AT_ONCE):
             numbers = np.arange(low, min(low + AT_ONCE, count))
@@ -71,14 +71,14 @@ class Components:
 
 
 class Reason(NamedTuple):
-    """The tagged id of the kept record, and the similarity, or `-` if they are only chained."""
+    """The tagged id of the kept record, and the similarity, or `-` if the two are not a pair."""
 
     kept: bytes
     similarity: bytes
 
 
 class Rule:
-    """Decides one record after the other, in order of priority."""
+    """The base class of rules, which decide records in order of priority."""
 
     components_first = False  # whether they must be complete before the first record
 
@@ -86,22 +86,22 @@ class Rule:
         self.edges, self.components, self.old = edges, components, edges.old
 
     def at_once(self, heads: Heads) -> dict[int, Reason | None]:
-        """Decide those of these records that follow from what is decided by now.
+        """Decide, among some records, those that follow from earlier decisions alone.
 
         Returns the reasons, or None for kept records, by their positions among these.
         """
         raise NotImplementedError
 
     def may_be_kept(self, head: Head) -> bool:
-        """Return False if the decisions so far rule out that this record is kept."""
+        """Return False if earlier decisions already remove this record."""
         raise NotImplementedError
 
     def decide(self, head: Head) -> Reason | None:
-        """Return why this record is removed; None if it is kept."""
+        """Return the reason why a record is removed, or None if it is kept."""
         raise NotImplementedError
 
     def is_kept(self, number: int) -> bool:
-        """Return True if the record of this number was decided to be kept."""
+        """Return True if the record with this number is kept."""
         raise NotImplementedError
 
 
@@ -195,7 +195,7 @@ class Direct(Rule):
 
 
 def _best(ranks: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first maximum of each run that begins at `starts`: its index, and its value.
+    """Return the index and value of the first maximum of each run that begins at `starts`.
 
     >>> [column.tolist() for column in _best(np.array([3, 7, 7, 5]), np.array([0, 3]))]
     [[1, 3], [7, 5]]

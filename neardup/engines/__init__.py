@@ -1,4 +1,4 @@
-"""Engines carry the bytes between the stages: a pipe, mrjob, Hadoop, Spark, all cores of a machine.
+"""Engines: a pipe, all cores of a machine, mrjob, Hadoop and Spark carry the bytes between stages.
 
 In: command lines and files.
 Out: pair lines.

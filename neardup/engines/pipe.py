@@ -152,7 +152,7 @@ def _dedup() -> None:
 def input_blocks(
     old: Sequence[str] | None, files: Sequence[str] | None, settings: Settings
 ) -> Iterator[blocks.Block]:
-    """Return the blocks of old and new files, or of standard input; in a task, those of its part.
+    """Return the blocks of old and new files, of standard input, or of a task's split.
 
     UsageError, StageError or OSError for what cannot be read, before the first block.
     """
@@ -169,7 +169,7 @@ def input_blocks(
 
 
 def list_of_files(name: str | None) -> str:
-    """Return the name of a task's list of all input files; UsageError if it was given none."""
+    """Return the path of the list of all input files; UsageError if a task has none."""
     if name is None:
         raise UsageError(
             "a task does not know the place of its part in the input; give it --input-files, as "
@@ -227,7 +227,7 @@ def _run_stage(
     name: str,
     counts: TokenCounts | None = None,
 ) -> None:
-    """Run a stage on the records of the files that a step's arguments name."""
+    """Run a stage on the records of the named files."""
     asked.add_argument("files", **FILES)
     asked.add_verbosity()
     args = asked.parse_args(sys.argv[2:])
@@ -289,7 +289,7 @@ STEPS = {"count": count, "share": share, "decide": decide, "keep": keep}
 def cluster_parser(
     script: str, typed: str, about: str, options: Mapping[str, Mapping[str, Any]]
 ) -> CommandParser:
-    """Return the parser of `script`, called as `typed`, with options of its own."""
+    """Return the parser of run_hadoop.sh or run_spark.sh, with further options."""
     flags = set(OPTIONS) - {"--input-files"}  # the program makes this list itself
     about = about.replace(f"./{script}", typed)
     asked = parser(typed.removeprefix("./"), about, flags)
@@ -328,7 +328,7 @@ def checked(
 
 
 def check_unchanged(before: Iterable[tuple[Any, ...]], after: Iterable[tuple[Any, ...]]) -> None:
-    """Raise StageError unless two listings agree; in each row, the file's name is first."""
+    """Raise StageError unless two listings of the input agree; names come first in a row."""
     if changed := sorted(set(before) ^ set(after)):
         raise StageError(
             f"{changed[0][0]}: changed while it was read; run again when nobody writes to it"

@@ -1,4 +1,4 @@
-"""Judging a run or a pair, and choosing the settings of a run.
+"""Evaluation of a run or of a pair, and the choice of settings.
 
 In: records, pairs, counts of hits; a sample of a file.
 Out: samples, intervals, explanations, pictures; what other settings would find and cost.

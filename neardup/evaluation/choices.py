@@ -1,4 +1,4 @@
-"""Settings of the job that keep a promise, and what each would find and cost, by a survey.
+"""Settings that keep a promise, and what each would find and cost, from a survey.
 
 Costs are counted, not timed: keys, candidate pairs, bytes sent.  The *work* of a setting is its
 keys, its candidate pairs, and the tokens that are counted first, if a scheme asks for it.  The
@@ -77,7 +77,7 @@ class Cost(NamedTuple):
 
 
 def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
-    """Yield all settings that promise this recall by a measure of this name.
+    """Yield all settings of the job that promise a recall by a measure.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Jaccard
     >>> list(choices(Jaccard(NINE_TENTHS), "jaccard", 0.9999))[2]
@@ -98,7 +98,7 @@ def choices(measure: SetMeasure, name: str, recall: float) -> Iterator[Choice]:
 
 
 def not_compared(name: str) -> list[str]:
-    """Return the schemes that have no such promise by a measure of this name."""
+    """Return the schemes that do not promise a recall by the measure."""
     return [
         other
         for other, scheme in SCHEMES.items()
@@ -107,7 +107,7 @@ def not_compared(name: str) -> list[str]:
 
 
 def cost(survey: Survey, choice: Choice, asked: list[str]) -> Cost:
-    """Estimate what a choice costs, with the options that say what a pair is."""
+    """Estimate the cost of a setting, given the options that define a pair."""
     options = Options.from_arguments([*asked, *choice.flags])
     part, counts = survey.counted() if counts_first(options) else (survey, None)
     scheme = Settings.of(options, counts).scheme
@@ -144,7 +144,7 @@ def _candidate_counts(survey: Survey, scheme: Scheme, keys: Ragged) -> Candidate
 
 
 def _recall(scheme: Scheme, survey: Survey) -> tuple[float, float]:
-    """Return the recall of a pair at the threshold, and of the pairs of the input."""
+    """Return the recall of a pair at the threshold, and of all pairs of the input."""
     least = survey.measure.resemblance
     if least is None:
         return scheme.recall(0.0), scheme.recall(0.0)
@@ -165,7 +165,7 @@ def best(costs: list[Cost]) -> Cost:
 
 
 def worth_showing(costs: list[Cost], how_many: int, always: Cost) -> list[Cost]:
-    """Return the settings of least work that have the fewest pairs for their keys, in order."""
+    """Return the settings with the least work and the fewest keys, in order of work."""
     front = [
         each
         for each in costs

@@ -1,4 +1,4 @@
-"""A survey: estimates for all records of the input from a sample of lines.
+"""A survey: estimates for the whole input from a sample of its lines.
 
 All pairs of the sample are compared exactly, and kept as histograms of their resemblance.  Each
 stands for many pairs of the file (`line_sample`): for banding the candidates in the whole file are
@@ -35,7 +35,7 @@ MOST_CANDIDATES = 1 << 24  # pairs that share a key, counted with repeats
 
 @dataclass(frozen=True)
 class Weights:
-    """How many pairs of the files a pair of sampled records stands for.
+    """The number of pairs in the input that a sampled pair stands for.
 
     cells: int64 (n,), the place of each record; within, between: the weight of a pair from one
     place and from two; records: how many records of the files one of the sample stands for.
@@ -48,7 +48,8 @@ class Weights:
 
     @classmethod
     def of_sample(cls, sample: LineSample, good: np.ndarray) -> Weights:
-        """Weigh those lines of a sample that are records (bool); StageError if there are no two."""
+        """Return weights for the lines of a sample that are records (bool); StageError if fewer
+        than two are."""
         lines, records = len(sample.lines), np.count_nonzero(good)
         if records < 2:
             what = "one record" if records else "no record"
@@ -60,7 +61,7 @@ class Weights:
         return np.where(same, self.within, self.between)
 
     def take(self, some: np.ndarray) -> Weights:
-        """Return weights with which a random part of the sample (int64) stands for all of it."""
+        """Return weights with which a random part of the sample (int64) stands for the input."""
         n, m = len(self.cells), len(some)
         scale = n * (n - 1) / max(m * (m - 1), 1)
         within, between = self.within * scale, self.between * scale
@@ -69,7 +70,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Likeness:
-    """Histograms of the pairs of the files by resemblance, float64 (BINS,) each.
+    """Histograms of pairs by resemblance, float64 (BINS,) each.
 
     window: left by the length filter; possible: left by bitmaps, too; matches: at the threshold or
     above; resemblance: the mean of a bin.  seen: the number of matches in the sample.
@@ -82,14 +83,14 @@ class Likeness:
     seen: int
 
     def sharing(self, pairs: np.ndarray, bands: int, rows: int) -> float:
-        """Return how many pairs of a histogram share a key, as a mean of all seeds."""
+        """Return how many pairs of a histogram share a key, averaged over the seeds."""
         return float(pairs @ (1 - (1 - self.resemblance**rows) ** bands))
 
 
 @dataclass(frozen=True)
 class CandidateCounts:
-    """Pairs of the files that share a key and are left by the length filter; of these, those left
-    by bitmaps, to be verified; and the number of candidates seen in the sample."""
+    """The pairs of the input that share a key and pass the length filter; those that pass the
+    bitmaps, too; and the candidates seen in the sample."""
 
     candidates: float
     verified: float
@@ -97,7 +98,7 @@ class CandidateCounts:
 
 
 def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
-    """Compare every pair of these records."""
+    """Compare all pairs of sampled records."""
     sizes, maps = sets.sizes, wide_bitmaps(sets)
     window, possible, matches, sums, counts = np.zeros((5, BINS))
     seen = 0
@@ -119,7 +120,7 @@ def likeness(sets: Ragged, measure: Measure, weights: Weights) -> Likeness:
 def _pairs_that_share(
     rows: Ragged, sizes: np.ndarray, measure: Measure
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield (left, right, number of common values), int64, for sizes that allow a pair."""
+    """Yield (left, right, number of common values), int64, for pairs within the length filter."""
     for left, right, common in Index.of(rows).overlaps(rows):
         x, y = sizes[left], sizes[right]
         near = (left < right) & (np.maximum(x, y) <= measure.largest_partner(np.minimum(x, y)))
@@ -156,8 +157,8 @@ def check_readable(sample: LineSample, parse: Parser, input_: str) -> None:
 
 @dataclass(frozen=True)
 class Survey:
-    """The records that were compared, what they stand for, and whether they are all there are;
-    bad: the number of bad lines in the sample."""
+    """The sampled records that were compared, what each stands for, whether they are the whole
+    input, and the number of bad lines."""
 
     batch: Batch
     weights: Weights
@@ -168,7 +169,7 @@ class Survey:
 
     @classmethod
     def of(cls, sample: LineSample, parse: Parser, measure: SetMeasure, seed: int) -> Survey:
-        """Parse and compare a sample; StageError if there are not two records."""
+        """Parse and compare a sample; StageError if it has fewer than two records."""
         batch, bad = parse(as_block(sample.lines))
         good = np.ones(len(sample.lines), dtype=bool)
         out = [*(line.number for line in bad), *batch.without_shingles]
@@ -197,7 +198,7 @@ class Survey:
         return len(self.batch.sets.values) * self.weights.records
 
     def counted(self) -> tuple[Survey, TokenCounts]:
-        """Return some of the records, and token counts, for schemes that count tokens.
+        """Return a part of the records and their token counts, for schemes that need them.
 
         Subtle: tokens are counted in one half of the sample, and records of the other half are
         compared.  In records that were counted, no token that two of them share would look rare.

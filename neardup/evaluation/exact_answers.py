@@ -37,7 +37,7 @@ Parsed = TypeVar("Parsed")
 def exact_parser(
     name: str, description: str, flags: Collection[str] = EXACT, weights: bool = True
 ) -> CommandParser:
-    """Return a parser of the options that say what a pair is, and not how it is found."""
+    """Return a parser of the options that define a pair, without those of a scheme."""
     parser = table.parser(f"python3 -m neardup {name}", description, flags)
     about = f"how similar two records are: {', '.join(MEASURES)}"
     add_option(parser, "--measure", "NAME", "jaccard", about)
@@ -64,7 +64,7 @@ def add_option(
 
 
 def exact_settings(options: Options) -> tuple[Settings, SetMeasure]:
-    """Return the settings, whose scheme has no meaning, and the measure of unweighted sets.
+    """Return settings with a scheme that is not used, and the measure of unweighted sets.
 
     UsageError for anything wrong, in --weights too.
     """
@@ -78,7 +78,7 @@ def exact_settings(options: Options) -> tuple[Settings, SetMeasure]:
 
 
 def asked_kind(options: Options) -> Weighing | None:
-    """Return the kind of weights, or None if all tokens weigh the same; UsageError."""
+    """Return the kind of weights, or None if all tokens have the same weight; UsageError."""
     weights = options.own.get(WEIGHTS.flag, ONE)
     if weights == ONE:
         return None
@@ -121,7 +121,7 @@ FREE = {"--strict", "--max-bad"}  # may differ from the run
 
 
 class AskedRun(NamedTuple):
-    """A run: its options except those of its output, and the files that it read."""
+    """The options of a run, without those of its output, and its input files."""
 
     name: str  # of the answer, or of the run's own file
     options: Options
@@ -168,7 +168,7 @@ def options_of(run: RunFile, name: str | os.PathLike[str]) -> Options:
 def refuse_others(
     options: Options, asked: list[str], source: str | os.PathLike[str], free: Collection[str]
 ) -> None:
-    """Raise UsageError for an option that was not asked of the run, unless it is one of `free`."""
+    """Raise UsageError for an option that the run did not have, except those in `free`."""
     for option in options.arguments():
         flag = option.partition("=")[0]
         if flag not in free and option not in asked and option != default(flag):
@@ -180,7 +180,7 @@ def default(flag: str) -> str:
 
 
 def _of_records(word: str) -> bool:
-    """Return True for an option that is not about the answer."""
+    """Return True for an argument that is not about the output."""
     return word.partition("=")[0] not in OUTPUT_OPTIONS
 
 
@@ -208,7 +208,7 @@ def pair_lines(
 
 
 def parsed_lines(files: list[str], parse: Callable[[bytes], Parsed]) -> Iterator[Parsed]:
-    """Parse each line of some files; StageError names the line of a WireError."""
+    """Parse each line of some files; the message of a StageError names the line."""
     for block in read_files(files, MAX_LINE):
         for number, line in enumerate(block.data.splitlines(), block.line):
             if line:
@@ -228,7 +228,7 @@ def ratio(part: int, whole: int) -> str:
 
 
 def interval(hits: int, n: int, confidence: float) -> str:
-    """Format the Clopper-Pearson interval of the probability of a hit, rounded outwards.
+    """Format the Clopper-Pearson interval of a share, rounded outwards.
 
     >>> interval(788, 790, 0.95)
     '0.990885 to 0.999694 with confidence 0.95'

@@ -41,7 +41,7 @@ class Similarity(NamedTuple):
 
 
 def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity:
-    """Return the similarity of sets 0 and 1 (containment: of set 0 in set 1) by this measure.
+    """Return the similarity of sets 0 and 1 (containment: of set 0 in set 1) by a measure.
 
     >>> sets = Ragged.from_rows([[1, 2, 3, 4], [1, 2]])
     >>> similarity(measures.MEASURES["cosine"](LEAST), "cosine", sets)
@@ -58,7 +58,7 @@ def similarity(measure: measures.Measure, name: str, sets: Ragged) -> Similarity
 
 
 def _by_scheme(measure: measures.Measure, sets: Ragged) -> Similarity:
-    """Return the similarity by a measure that only its scheme has."""
+    """Return the similarity by a measure that belongs to one scheme."""
     if isinstance(measure, EqualBits):  # which finds nothing below `least`
         measure = replace(measure, least=0)
     found = measure.verified(sets, FIRST, SECOND)
@@ -76,7 +76,7 @@ def _decimals(part: int, whole: int) -> str:
 def explained(
     records: Batch, ids: tuple[bytes, bytes], settings: Settings, measure: str | None, texts: Texts
 ) -> Lines:
-    """Return all lines about two ids, whose records and texts these are, by this measure."""
+    """Return all lines about two ids, given their records and texts."""
     scheme = settings.scheme
     own = scheme.measures[0]  # of its promise
     name = measure or own
@@ -106,7 +106,7 @@ def explained(
 
 
 def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
-    """Return the similarity by Jaccard, by the scheme's own measure, and by the one asked for."""
+    """Return the Jaccard similarity, that by the scheme's measure, and that by --measure."""
     lines: Lines = [("jaccard", similarity(measures.Jaccard(LEAST), "jaccard", sets.bare()).text)]
     for each in dict.fromkeys((scheme.measures[0], name)):
         measure = scheme.measure(each, LEAST)
@@ -122,7 +122,8 @@ def _similarities(scheme: Scheme, name: str, sets: Ragged) -> Lines:
 
 
 def _equal_bits(settings: Settings, measure: EqualBits, name: str, sets: Ragged) -> Lines:
-    """Return how many bits must be equal, and the cosine estimated from those that are."""
+    """Return the number of bits that must be equal, and the cosine estimated from those that
+    are."""
     least, bits = measure.least, measure.bits
     equal = round(similarity(measure, name, sets).value * bits)
     cosine, high, low = map(cos, angles(equal, bits, ALPHA))
@@ -135,7 +136,7 @@ def _equal_bits(settings: Settings, measure: EqualBits, name: str, sets: Ragged)
 
 
 def _head(letter: str, records: Batch, id_: bytes) -> tuple[str, str]:
-    """Describe the record, or records, of an id."""
+    """Describe the records of an id."""
     rows = [i for i, other in enumerate(records.ids) if other == id_]
     sets = set(encode_sets(records.sets.take(np.array(rows))))
     sizes = ", ".join(f"{size:,}" for size in sorted(map(encoded_size, sets)))
@@ -148,7 +149,7 @@ def _head(letter: str, records: Batch, id_: bytes) -> tuple[str, str]:
 
 
 def _telling_pair(records: Batch, ids: tuple[bytes, bytes], settings: Settings) -> Batch:
-    """Choose a record of A and one of B: a pair that is printed, or else the most similar."""
+    """Choose a record of A and one of B: a pair that is printed, else the most similar two."""
     rows = [[i for i, other in enumerate(records.ids) if other == id_] for id_ in ids]
     left, right = np.array(list(product(*rows)), dtype=np.int64).T
     found = settings.measure.verified(records.sets, left, right)
@@ -182,7 +183,7 @@ def _verdict(pair: Batch, settings: Settings, name: str, keys: list[str], chance
 
 
 def _advice(settings: Settings, name: str, chance: float) -> str:
-    """Return options that would find a pair that was missed."""
+    """Return options that would find a missed pair."""
     if chance == 1:
         return f"{'':{WIDTH}}which contradicts the promise: please report it"
     advice = []
@@ -196,7 +197,7 @@ def _advice(settings: Settings, name: str, chance: float) -> str:
 
 
 def angles(equal: int, bits: int, alpha: float) -> tuple[float, float, float]:
-    """Estimate an angle in radians; return it and its interval, which misses with P ≤ alpha.
+    """Return an angle in radians and its interval, which misses with P ≤ alpha.
 
     >>> [round(each, 3) for each in angles(372, 384, 0.05)]
     [0.098, 0.051, 0.169]

@@ -45,7 +45,7 @@ OF_LINES = InputFormat.of("shingles", None, None)
 
 @dataclass(frozen=True)
 class LineSample:
-    """Lines, and the pairs of the files that a pair of them stands for.
+    """Sampled lines, and the number of pairs in the input that a pair of them stands for.
 
     lines: each with its line end, none blank; cells: int64 (n,), the cell of each; total: the
     number of lines of the files, estimated unless `whole`; too_long: the number of lines that were
@@ -68,7 +68,7 @@ def as_block(lines: list[bytes]) -> Any:
 
 
 def draw(files: list[str], lines: int, seed: int, form: InputFormat = OF_LINES) -> LineSample:
-    """Draw at most this many lines of the files (`-` is stdin); of tables, rows as JSON."""
+    """Draw at most `number` lines of files (`-` is stdin), or rows of tables as JSON."""
     dice = np.random.default_rng(seed)
     in_cells = [
         name
@@ -127,7 +127,8 @@ def _from_cells(files: list[str], lines: int, dice: np.random.Generator) -> Line
 
 
 def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
-    """Return the lines that begin in a cell, how many are too long, and the bytes read."""
+    """Return the lines that begin in a range of bytes, how many are too long, and the bytes
+    read."""
     with open(name, "rb", buffering=0) as file:
         before = min(start, 1)  # a line end there begins a line with the cell
         file.seek(start - before)
@@ -156,7 +157,7 @@ def _lines_of_cell(name: str, start: int) -> tuple[list[bytes], int, int]:
 def _from_start(
     files: list[str], lines: int, dice: np.random.Generator, form: InputFormat
 ) -> LineSample:
-    """Sample the first lines of each file, as many bytes from each."""
+    """Sample the first lines of each file, the same number of bytes from each."""
     found: list[bytes] = []
     total, too_long = 0.0, 0
     shares = []
@@ -181,7 +182,7 @@ def _from_start(
 
 
 def _first_rows(form: InputFormat, name: str, limit: int) -> tuple[list[bytes], int, float | None]:
-    """Return the same as `_first_lines`, for a table, whose rows come in pieces."""
+    """Return what `_first_lines` does, for a table."""
     found: list[bytes] = []
     rows = held = 0
     size = os.stat(name).st_size if name != "-" else 0
@@ -199,7 +200,7 @@ def _first_rows(form: InputFormat, name: str, limit: int) -> tuple[list[bytes], 
 
 
 def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]:
-    """Return lines, how many are too long, and the share of the file that was read, if known."""
+    """Return the first lines, how many are too long, and the share of the file that was read."""
     with open(sys.stdin.fileno() if name == "-" else name, "rb", closefd=name != "-") as raw:
         opener = OPENERS.get(Path(name).suffix)
         stream = opener(raw) if opener else raw

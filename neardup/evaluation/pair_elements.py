@@ -1,4 +1,4 @@
-"""Two records side by side: their texts, their shingles, and how they differ.
+"""Two records side by side: their texts, their shingles, and the differences.
 
     in both     4: 'to be or', 'be or not', 'or not to', 'not to be'
     only in A   0
@@ -55,8 +55,7 @@ CHANGES = 20  # changes that are shown
 
 @dataclass(frozen=True)
 class ShownRecords:
-    """count: all records of the files; texts: the first text of each id; repeated: ids of several
-    records."""
+    """The number of all records, the first text of each chosen id, and ids with several records."""
 
     count: int
     texts: dict[bytes, str]
@@ -70,7 +69,7 @@ def shown_records(
     among: Sequence[str] = (),
     others: bool = False,
 ) -> ShownRecords:
-    """Read the texts of these ids, or their shingles; `among` and `others` as in `read_files`."""
+    """Read the texts, or the shingles, of chosen ids; `among` and `others` as in `read_files`."""
     count = 0
     texts: dict[bytes, str] = {}
     repeated: set[bytes] = set()
@@ -90,7 +89,7 @@ def shown_records(
 def noting(
     blocks: Iterable[Block], form: InputFormat, ids: Collection[bytes], held: Texts
 ) -> Iterator[Block]:
-    """Pass the blocks on, and put the different texts of these ids into `held`."""
+    """Pass the blocks on, and add the distinct texts of chosen ids to `held`."""
     wanted = frozenset(ids)
     for block in blocks:
         there = form.fields or any(id_ in block.data for id_ in wanted)  # rows may escape ids
@@ -133,7 +132,7 @@ def _runs(units: Units, width: int) -> list[Units]:
 
 
 def _spots(words: Sequence[str], chain: int, distance: int) -> Iterator[str]:
-    """Yield the spots one by one; reading/shingling.py has them in arrays."""
+    """Yield the spots of a text one by one, by their definition."""
     for start in range(len(words)):
         if words[start] in shingling.ANTECEDENTS:
             places = [start]
@@ -154,7 +153,7 @@ def _numbered(shingles: Iterable[str]) -> Iterator[str]:
 
 
 def word_difference(a: str, b: str) -> list[tuple[str, str]]:
-    """Compare texts word by word, in canonical form; equal words are shown as in A.
+    """Compare two canonical texts word by word; equal words are shown as in A.
 
     >>> word_difference("To be or not  to be", "to be and TO be")
     [('same', 'To be'), ('only_a', 'or not'), ('only_b', 'and'), ('same', 'to be')]
@@ -174,7 +173,7 @@ def word_difference(a: str, b: str) -> list[tuple[str, str]]:
 
 
 def _same(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the places (i, j) of words that are the same, both ascending."""
+    """Yield the places (i, j) of equal words, both ascending."""
     shorter = min(len(a), len(b))
     head = next((i for i in range(shorter) if a[i] != b[i]), shorter)
     rest = shorter - head
@@ -219,7 +218,7 @@ class ShownText(NamedTuple):
 
 
 def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
-    """Return the lines about two records of this form; `texts` are theirs, if it has texts."""
+    """Return the lines about the shingles or texts of two records."""
     if form.shingle is None:
         a, b = pair.sets.row(0), pair.sets.row(1)
         only_a, only_b = np.setdiff1d(a, b).tolist(), np.setdiff1d(b, a).tolist()
@@ -235,7 +234,7 @@ def elements(pair: Batch, form: InputFormat, texts: Texts) -> Lines:
 
 
 def _shown_text(pair: Batch, row: int, form: InputFormat, texts: Texts) -> ShownText:
-    """Return the cleaned text of a record, which may be one of several of its id."""
+    """Return the cleaned text of a record; an id may have several."""
     assert form.shingle
     values = set(pair.sets.row(row).tolist())
     cleaned = [form.clean(text) for text in texts[pair.ids[row]]]
@@ -254,7 +253,7 @@ def _cut(text: str) -> str:
 
 
 def listed(values: Sequence[object]) -> str:
-    """Format the number of values, and the first few.
+    """Format the number of values, and the first few values.
 
     >>> listed([1, 2, 3, 4, 5, 6]), listed([])
     ('6: 1, 2, 3, 4, 5 …', '0')
@@ -265,7 +264,7 @@ def listed(values: Sequence[object]) -> str:
 
 
 def difference(a: str, b: str) -> str:
-    """Format the difference as wdiff does, long parts cut short, in one line or several.
+    """Format the difference as wdiff does, with long parts shortened.
 
     >>> difference("one two three four five six", "one two three four five SIX seven")
     '… three four five six {+seven+}'
@@ -289,7 +288,7 @@ def difference(a: str, b: str) -> str:
 
 
 def _shortened(words: list[str], before: int, after: int) -> str:
-    """Keep so many words at both ends."""
+    """Keep the first and the last words of a long part."""
     end = max(before, len(words) - after)
     left, between, right = words[:before], words[before:end], words[end:]
     if len(between) > 1:

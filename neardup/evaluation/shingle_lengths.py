@@ -50,7 +50,7 @@ USUAL_BANDS = 16
 
 @dataclass(frozen=True)
 class Texts:
-    """Cleaned texts in random order, and the records that they stand for."""
+    """Cleaned texts in random order, and the records that each stands for."""
 
     texts: list[str]
     weights: Weights
@@ -74,7 +74,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Length:
-    """The figures of one length of shingles.
+    """The results for one length of shingles.
 
     shingles: of a usual record; dissimilar: the resemblance that 99 of 100 random pairs do not
     exceed; edited: the similarity of a usual record to itself with one letter changed; survives:
@@ -99,7 +99,7 @@ class Length:
 
 
 def compared(texts: Texts, measure: SetMeasure, recall: float, seed: int) -> list[Length]:
-    """Compare all lengths: those of words, and then those of characters."""
+    """Compare all lengths, those in words before those in characters."""
     usual = sum(map(len, texts.texts)) // len(texts) + 1
     drawn = min(PAIRS_DRAWN, max(PAIRS_TEXT // (2 * usual), 1))
     random = _random_pairs(len(texts), drawn, np.random.default_rng(seed))
@@ -111,7 +111,7 @@ def compared(texts: Texts, measure: SetMeasure, recall: float, seed: int) -> lis
 
 
 def _random_pairs(n: int, drawn: int, dice: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw pairs (left, right) of 0 … n-1, int64, or return all if there are no more."""
+    """Draw random pairs (left, right) of 0 … n-1, int64, or return all pairs if they are few."""
     if n * (n - 1) // 2 <= drawn:
         left, right = np.triu_indices(n, 1)
         return left, right
@@ -155,7 +155,7 @@ def _length(
 
 
 def _met(alike: np.ndarray, least: float, recall: float) -> float:
-    """Return the share of random pairs that are dissimilar candidates, as a mean of all seeds."""
+    """Return the share of random pairs that would be dissimilar candidates."""
     most = max(USUAL_BANDS, banding.bands_needed(least, 1, recall))
     bands, rows = banding.choose(least, recall, most)
     dissimilar = alike[alike < least].tolist()
@@ -163,8 +163,7 @@ def _met(alike: np.ndarray, least: float, recall: float) -> float:
 
 
 def best_length(lengths: Sequence[Length]) -> Length:
-    """Choose the best length; if dissimilar records are alike at every length, the one at which
-    they are least alike."""
+    """Choose the best length, or the one at which dissimilar records are least alike."""
     of_units = [[each for each in lengths if each.shingler.unit == unit] for unit in LENGTHS]
     firsts = [next((each for each in some if each.parts_dissimilar), None) for some in of_units]
     able = [each for each in firsts if each]
@@ -186,7 +185,7 @@ similar, candidate pairs: at T, in the whole input; of the usual bands and rows,
 
 
 def in_words(lengths: Sequence[Length], measure: SetMeasure, texts: int) -> Iterator[str]:
-    """Yield the lines of the table, and a recommendation; `texts` were compared."""
+    """Yield the lines of the table, and the recommendation."""
     best = best_length(lengths)
     yield f"Shingle lengths, by {texts:,} texts of the sample:\n"
     for name, *cells in HEADS:

@@ -27,7 +27,7 @@ Parts = tuple[np.ndarray, np.ndarray]  # from, to: positions among the keys (int
 
 
 def probing_prefix(t: Threshold, size: Size) -> Size:
-    """Return the number of first tokens by which a set finds each partner, whatever its size.
+    """Return how many of its first tokens a set must look up to find every partner.
 
     >>> probing_prefix(Threshold.parse("0.9"), 35)
     4
@@ -36,7 +36,8 @@ def probing_prefix(t: Threshold, size: Size) -> Size:
 
 
 def indexing_prefix(t: Threshold, size: Size) -> Size:
-    """Return the number of first tokens by which a set is found by sets of its size or above.
+    """Return how many first tokens must be indexed for sets of the same size or larger ones to find
+    a set.
 
     >>> indexing_prefix(Threshold.parse("0.9"), 35)
     2
@@ -45,7 +46,7 @@ def indexing_prefix(t: Threshold, size: Size) -> Size:
 
 
 def overlap_needed(t: Threshold, x: Size, y: Size) -> Size:
-    """Return α, the least overlap of a pair of these sizes.
+    """Return α, the minimum overlap of a pair of sets of given sizes.
 
     >>> overlap_needed(Threshold.parse("0.9"), 9, 10)
     9
@@ -63,7 +64,8 @@ def most_common(x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
 
 
 def most_apart(t: Threshold, x: Size, y: Size, i: Size, j: Size, common: Size) -> Size:
-    """Return H_max: in how many tokens a pair may differ after its first i and j, sharing `common`.
+    """Return H_max, the maximum number of tokens in which a pair may differ after its first i and j
+    tokens.
 
     >>> most_apart(Threshold.parse("0.8"), 10, 10, 2, 1, 1)
     1
@@ -72,7 +74,7 @@ def most_apart(t: Threshold, x: Size, y: Size, i: Size, j: Size, common: Size) -
 
 
 def least_apart(keys: np.ndarray, step: np.ndarray, x: Parts, y: Parts, depth: int) -> np.ndarray:
-    """Return a lower bound of the tokens in which the parts x and y of two records differ.
+    """Return a lower bound of the number of tokens in which parts x and y of two records differ.
 
     keys: record·2^k + token for all records, ascending (uint64); step: the record of x minus that
     of y, times 2^k (uint64, wrapping).  Depth 0 compares lengths.  Otherwise the middle token of y
@@ -103,7 +105,7 @@ def least_apart(keys: np.ndarray, step: np.ndarray, x: Parts, y: Parts, depth: i
 
 @dataclass(frozen=True)
 class Ordered:
-    """The rows that are not empty as records 0 … n-1, by size (ties: by row number).
+    """The non-empty rows as records 0 … n-1, in order of size (ties: by row number).
 
     A token is the rank of a value by frequency, so the first tokens of a record are the rarest.
 
@@ -149,7 +151,7 @@ class Ordered:
         return [tokens[low:high] for low, high in zip(ends, ends[1:])]
 
     def first_partner(self, t: Threshold) -> np.ndarray:
-        """Return, for each record y, the first record that the length filter leaves as its partner.
+        """Return for each record y the first record within the length filter.
 
         >>> records = Ordered.of(Ragged.from_rows([[1], [1, 2], [1, 2, 3]]))
         >>> records.first_partner(Threshold.parse("0.6")).tolist()
@@ -158,7 +160,7 @@ class Ordered:
         return np.searchsorted(self.sizes, t.smallest_partner(self.sizes))
 
     def counts(self, first: np.ndarray) -> dict[str, int]:
-        """Return the number of pairs, and of those that the length filter leaves."""
+        """Return the number of pairs, and of pairs within the length filter."""
         n = len(self)
         return {"all": n * (n - 1) // 2, "length": int((np.arange(n) - first).sum())}
 
@@ -184,7 +186,7 @@ def ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return an order that brings equal values together, and where in it each value begins.
+    """Return an order that groups equal values, and where each group begins.
 
     Subtle: a hash and a position in one word make a plain sort an argsort, in a third of the time.
     If two values share those bits of the hash that are left, argsort itself decides.

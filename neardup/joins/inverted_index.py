@@ -1,4 +1,4 @@
-"""The nested loop, which is the definition of a join, and an inverted index in vector steps.
+"""The nested loop, which defines what a join returns, and an inverted index on arrays.
 
 The nested loop compares every two rows and is the oracle of the tests.  The index holds *postings*,
 a token and a set that has it, and counts the tokens that an asking set shares with each other set.
@@ -54,7 +54,8 @@ class Joined:
         found: np.ndarray | Sequence[tuple[int, int, int]],
         candidates: dict[str, int],
     ) -> Joined:
-        """Make it of (x, y, overlap) of records, shape (P, 3), whose row numbers are `row` (int64).
+        """Make it from rows (x, y, overlap) of records, shape (P, 3), with their row numbers
+        (int64).
 
         >>> joined = Joined.of(np.array([5, 9, 7]), [(1, 2, 30), (0, 2, 40)], {"all": 3})
         >>> joined.left.tolist(), joined.right.tolist(), joined.common.tolist()
@@ -117,7 +118,7 @@ def weighted_nested_loop(rows: Ragged, measure: str, threshold: Threshold) -> Jo
 
 @dataclass(frozen=True)
 class Index:
-    """m sets by their tokens: tokens[k], ascending (uint64), is in set holders[k].
+    """An inverted index of m sets: tokens[k] (uint64, ascending) is in set holders[k].
 
     >>> index = Index.of(Ragged.from_rows([[1, 2, 3], [3, 4], [9]]))
     >>> asking = Ragged.from_rows([[2, 3], [5]])
@@ -136,7 +137,8 @@ class Index:
         return cls(len(sets), sets.values[order], holders[order])
 
     def overlaps(self, asking: Ragged) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield (row, holder, common), in order of rows: which sets share how many tokens."""
+        """Yield (row, holder, common), in order of rows: the sets that share tokens, and how
+        many."""
         order = np.argsort(asking.values)  # each search begins near where the last one ended
         asked = asking.values[order]
         starts, hits = np.empty_like(order), np.empty_like(order)
@@ -159,7 +161,7 @@ class Index:
 
 
 def all_against_all(sets: Ragged, measure: SetMeasure) -> Joined:
-    """Return the pairs of rows that may reach the threshold, by a measure without a size filter.
+    """Return the pairs of rows that may reach the threshold of a measure without a size filter.
 
     >>> from neardup.similarity.measures import NINE_TENTHS, Containment
     >>> sets = Ragged.from_rows([[1, 2], [*range(50)], [2, 99]])

@@ -36,7 +36,7 @@ BITS = 32
 
 
 class SharedMinima:
-    """The rows that are not empty as records 0 … n-1, in an order in which partners are near.
+    """The non-empty rows as records 0 … n-1, in an order in which partners are close.
 
     row: int64 (n,), the row number of each record; tokens, weights: of each record, as they are
     added up; first: records first[y] … y-1 may be partners of y, by `filter`.
@@ -56,7 +56,7 @@ class SharedMinima:
         self.first = [bisect_left(self._totals, self.least(y)) for y in range(len(self.row))]
 
     def _set_order(self, rows: Ragged, weights: list[list[int]], totals: list[int]) -> None:
-        """Number the records by ascending totals (ties: by row), without those of 0."""
+        """Order the records by their totals (ties: by row), without records of total 0."""
         some = sorted((i for i, total in enumerate(totals) if total), key=totals.__getitem__)
         self.row = np.array(some, dtype=np.int64)
         self.tokens = [rows.row(i).tolist() for i in some]
@@ -64,31 +64,31 @@ class SharedMinima:
         self._totals = [totals[i] for i in some]
 
     def term(self, one: int, other: int) -> int:
-        """Return what a token with these two weights adds; it grows with either."""
+        """Return what a token adds to the sum, given its weights in two records."""
         return one if one < other else other
 
     def terms(self, weights: Sequence[int], own: int, heaviest: int) -> Sequence[int]:
-        """Return what a token adds with each of these weights; none is above the heaviest."""
+        """Return what a token adds with each of several weights, up to the largest."""
         if heaviest <= own:
             return weights
         return [weight if weight < own else own for weight in weights]
 
     def least(self, y: int) -> int:
-        """Return a lower bound of the sums of all pairs of y and a record before it."""
+        """Return a lower bound of the sum of any pair of y and an earlier record."""
         return self._t.smallest_partner(self._totals[y])
 
     def needed(self, x: int, y: int) -> int:
-        """Return the least sum of a pair of these two."""
+        """Return the minimum sum of a pair of two records."""
         both = self._totals[x] + self._totals[y]
         return -(-both * self._t.num // (self._t.num + self._t.den))
 
     def exactly(self, x: int, y: int, total: int) -> int | None:
-        """Return the sum of the original weights; None if two records of this total are no pair."""
+        """Return the sum of the original weights, or None if two records cannot be a pair."""
         return total
 
 
 class SharedProducts(SharedMinima):
-    """Records for cosine: their weights are divided by their length.
+    """Records for the cosine: their weights are divided by their length.
 
     >>> rows = Ragged(np.array([5, 7, 7], np.uint64), np.array([0, 2, 3]), np.array([3, 4, 8]))
     >>> sums = SharedProducts(rows, Threshold.parse("0.8"))
@@ -171,7 +171,7 @@ def weighted_merge_opt(rows: Ragged, measure: str, threshold: Threshold) -> Join
 
 
 class Postings:
-    """The records that have a token, ascending, its weight in each, and the heaviest weight."""
+    """The records that have a token (ascending), its weight in each, and its largest weight."""
 
     def __init__(self) -> None:
         self.records: list[int] = []
@@ -217,7 +217,7 @@ def _joined(sums: SharedMinima, kind: type) -> Joined:
 
 
 def _set_aside(lists: Lists, sums: SharedMinima, least: int) -> tuple[Lists, Lists, list[int]]:
-    """Return the lists to merge, those set aside (shortest first), and what these can still add."""
+    """Return the lists to merge, the long ones set aside, and what these can still add."""
     lists = sorted(lists, key=lambda each: len(each[0].records))
     cut, most, rest = len(lists), 0, []
     for list_, own in reversed(lists):
@@ -230,7 +230,7 @@ def _set_aside(lists: Lists, sums: SharedMinima, least: int) -> tuple[Lists, Lis
 
 
 def doubling_search(numbers: Sequence[int], wanted: int, start: int) -> int:
-    """Return the first place from `start` on with a number ≥ `wanted`, which is probably near.
+    """Return the first index from `start` on with a number ≥ `wanted`; fast if it is near.
 
     >>> doubling_search([10, 20, 30, 40, 50, 60], 50, 1), doubling_search([10, 20], 99, 0)
     (4, 2)

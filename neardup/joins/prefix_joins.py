@@ -42,7 +42,7 @@ SUFFIX_DEPTH = 2  # cuts each suffix in four
 
 
 def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs of rows whose resemblance reaches the threshold."""
+    """Return the pairs at or above the threshold, by All-Pairs: length and prefix filters."""
     records = Ordered.of(rows)
     first = records.first_partner(threshold)
     counts = {**records.counts(first), "prefix": 0}
@@ -63,7 +63,7 @@ def all_pairs(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs of rows whose resemblance reaches the threshold."""
+    """Return the pairs at or above the threshold, by PPJoin: it adds the positional filter."""
     records = Ordered.of(rows)
     first = records.first_partner(threshold)
     counts = {**records.counts(first), "prefix": 0, "positional": 0}
@@ -92,7 +92,7 @@ def ppjoin(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
-    """Return the pairs of rows whose resemblance reaches the threshold.
+    """Return the pairs at or above the threshold, by PPJoin+: it adds the suffix filter.
 
     >>> rows = Ragged.from_rows([[*range(9)], [*range(10)], [*range(5, 15)]])
     >>> joined = ppjoin_plus(rows, Threshold.parse("0.9"))
@@ -118,7 +118,8 @@ def ppjoin_plus(rows: Ragged, threshold: Threshold) -> Joined:
 
 
 class Candidates(NamedTuple):
-    """Pairs of records x and y, and where they last collide: int64 arrays of one shape."""
+    """Pairs of records x and y, and the positions of their last common prefix token (int64
+    arrays)."""
 
     x: np.ndarray
     y: np.ndarray
@@ -131,7 +132,8 @@ class Candidates(NamedTuple):
 
 
 def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[Candidates]:
-    """Yield the pairs that collide, within the length filter, for some records y at a time.
+    """Yield the pairs within the length filter that share a prefix token, for some records y at a
+    time.
 
     In order of token, then record, the postings that a probe finds are side by side:
 
@@ -166,7 +168,7 @@ def _candidates(records: Ordered, t: Threshold, first: np.ndarray) -> Iterator[C
 
 
 def _by_token(records: Ordered, places: np.ndarray) -> np.ndarray:
-    """Return the keys at `places` with token and record exchanged."""
+    """Return the keys at `places`, by token instead of by record."""
     keys = records.keys[places]
     high = token_of(keys, records.bits) << np.uint64(len(records).bit_length())
     return high | keys >> np.uint64(records.bits)
@@ -175,7 +177,7 @@ def _by_token(records: Ordered, places: np.ndarray) -> np.ndarray:
 def _together(
     records: Ordered, x: np.ndarray, y: np.ndarray, x_place: np.ndarray, y_place: np.ndarray
 ) -> Candidates:
-    """Return the collisions of each pair as one candidate; y's are in the order of its tokens."""
+    """Merge the common tokens of each pair into one candidate."""
     pair = (y - y[:1]) << len(records).bit_length() | x
     order = np.argsort(pair)
     first = starts_of_runs(pair[order])
@@ -194,12 +196,12 @@ def _after_suffix_filter(records: Ordered, t: Threshold, c: Candidates) -> Candi
 
 
 def _rest(records: Ordered, record: np.ndarray, seen: np.ndarray) -> filters.Parts:
-    """Return the places among the keys of the tokens after the first `seen` of each record."""
+    """Return the positions of the tokens after the first `seen` of each record."""
     return records.offsets[record] + seen, records.offsets[record + 1]
 
 
 def _overlapping(records: Ordered, t: Threshold, c: Candidates) -> np.ndarray:
-    """Return (x, y, overlap) of the pairs among the candidates, shape (P, 3)."""
+    """Return the candidates that are pairs, as rows (x, y, overlap), shape (P, 3)."""
     x, y = _rest(records, c.x, c.i), _rest(records, c.y, c.j)
     bits, common = np.uint64(records.bits), c.common.copy()
     for low, high in chunks(x[1] - x[0] + y[1] - y[0], PAIR_STEP):

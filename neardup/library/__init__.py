@@ -1,4 +1,4 @@
-"""The Python API: the same answers from records in memory, in the same process.
+"""The Python API: the same answers for records in memory, without other processes.
 
 In: texts or sets, with ids or without.
 Out: pairs, clusters, or the records to keep, as named tuples; ValueError for anything wrong.

@@ -57,7 +57,7 @@ class Pair(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """A removed record, and the record that is kept in its place.
+    """A removed record, and the kept record that it duplicates.
 
     With the rule "cluster" the two may not be a pair, and then there is no similarity.
     """
@@ -68,7 +68,7 @@ class Removed(NamedTuple):
 
 
 class Deduplicated(NamedTuple):
-    """The ids of the records to keep, and the removed ones, both in the order of the records."""
+    """The ids of kept and of removed records, both in the order of the records."""
 
     kept: list[Any]
     removed: list[Removed]
@@ -103,7 +103,7 @@ def pairs(
 def clusters(
     records: Iterable[Any], threshold: Value = None, **options: Unpack[Keywords]
 ) -> list[list[Any]]:
-    """Return the clusters of records that pairs connect, each in the order of ids.
+    """Return the connected components of the pairs, each in the order of ids.
 
     >>> clusters(["a b c d", "e f", "a b c d", "a b c d e", "g h"], 0.5)
     [[0, 2, 3]]
@@ -121,7 +121,7 @@ def clusters(
 def deduplicate(
     records: Iterable[Any], threshold: Value = None, **options: Unpack[DecisionKeywords]
 ) -> Deduplicated:
-    """Return the records to keep, and each removed record with the one it duplicates.
+    """Return the kept records, and each removed record with the one it duplicates.
 
     In order of priority (keep="first", "longest" or "smallest"), a record is kept unless it forms a
     pair with a record already kept.
@@ -151,7 +151,7 @@ def deduplicate(
 
 
 class _Run:
-    """The stages on records in memory, of which n have shingles.
+    """The stages of a job on n records in memory.
 
     Records are numbered in the order of ids, and have these numbers on lines.  position: of each
     number's record; numbers (int64): of each position; sets: n rows; places: uint64 (n,); keys: n
@@ -203,11 +203,11 @@ class _Run:
         self.keys = key_pruning.one_key_a_group(rows, np.arange(done + 1, dtype=np.uint64))
 
     def id(self, position: int) -> Any:
-        """Return the given id of the record at this position."""
+        """Return the user's id of the record at a position."""
         return position if self.given.ids is None else self.given.ids[position]
 
     def lines(self) -> list[bytes]:
-        """Return the sorted lines of the output's join for all buckets; ids are numbers."""
+        """Return the sorted lines of the join, with numbers instead of ids."""
         join = self.settings.join(_counters())
         some = np.flatnonzero(self.keys.sizes)
         ids = [b"%010d" % number for number in self.numbers[self._positions[some]].tolist()]
@@ -219,12 +219,12 @@ class _Run:
         return sorted(b"".join(chain.from_iterable(found)).splitlines(keepends=True))
 
     def decided(self) -> list[bytes]:
-        """Return the lines of a decision; ids are numbers."""
+        """Return the lines of a decision, with numbers instead of ids."""
         edges = [b"".join(self.lines())]
         return list(decide_edges(edges, self.settings, _counters(), io.BytesIO))
 
     def similarities(self, numbers: np.ndarray) -> dict[tuple[int, int], Fraction]:
-        """Return the similarities of pairs (numbers, int64 (p, 2)) at the threshold, by positions.
+        """Return the similarities of given pairs of positions, int64 (p, 2).
 
         A directed measure may return both directions.
         """
@@ -250,17 +250,17 @@ class _Run:
 
     @property
     def _positions(self) -> np.ndarray:
-        """Positions of the n records."""
+        """The positions of n records."""
         return (self.places - np.uint64(NEW)).astype(np.int64)
 
 
 def _counters() -> Counters:
-    """Return counters without reports."""
+    """Return counters that are not reported."""
     return Counters("library", reports="nowhere")
 
 
 def _in_order(given: UserRecords) -> list[int]:
-    """Return the positions of the records, stably sorted by ids.
+    """Return the positions of the records in the order of their ids.
 
     Strings are ordered by code points, numbers by value, and all others as they are given.
     """

@@ -71,7 +71,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def with_keywords(kind: type) -> Callable[[Call], Call]:
-    """Add all keywords of `kind` to a call's signature, for `help` and editors."""
+    """Add the keywords of `kind` to the signature of a call, for `help` and editors."""
 
     def named(call: Call) -> Call:
         shown = inspect.signature(call)
@@ -95,7 +95,7 @@ def with_keywords(kind: type) -> Callable[[Call], Call]:
 
 
 def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
-    """Return the options for these keyword arguments; ValueError for an unknown one.
+    """Return the options that keyword arguments stand for; ValueError for an unknown one.
 
     >>> options_of("pairs", True, {"threshold": 0.9, "shingle": "char:5", "seed": 7})
     Options(threshold='0.9', seed='7', input='text', shingle='char:5')
@@ -124,7 +124,7 @@ def options_of(output: str, texts: bool, given: Mapping[str, Any]) -> Options:
 
 
 def _text(name: str, value: Any) -> str:
-    """Return the value as it would be typed; ValueError."""
+    """Return a value as it would be typed on a command line; ValueError."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, (Real, Decimal)):
@@ -139,7 +139,7 @@ def _text(name: str, value: Any) -> str:
 
 @contextmanager
 def as_value_errors() -> Iterator[None]:
-    """Turn errors that would end a program into ValueError."""
+    """Raise ValueError in place of errors that would end a program."""
     try:
         yield
     except (UsageError, StageError) as error:

@@ -1,4 +1,4 @@
-"""Records in memory: texts or sets, with ids or without; errors name a position.
+"""Records in memory: texts or sets, with or without ids; errors name a position.
 
 Columns of pandas, polars and Arrow, and arrays, are recognized by their methods, without importing
 these packages.  Elements of sets become shingles:
@@ -34,7 +34,7 @@ EXPECTED = "a text, or a set or list of hashables"
 
 
 class Elements(dict[Hashable, int]):
-    """A mapping of elements to shingles, for one call.
+    """A mapping from elements to shingles, for one call.
 
     >>> elements = Elements()
     >>> elements.of([7, 7.0, True]).tolist()
@@ -47,7 +47,8 @@ class Elements(dict[Hashable, int]):
         self._words = WordHashes()
 
     def of(self, elements: list[Any]) -> np.ndarray:
-        """Return their shingles, uint64; TypeError or ValueError if one cannot be in a set."""
+        """Return the shingles of elements, uint64; TypeError or ValueError if one cannot be in a
+        set."""
         kinds = set(map(type, elements))
         if kinds == {str}:
             return self._of_words(elements)
@@ -56,7 +57,7 @@ class Elements(dict[Hashable, int]):
         return np.array([self[element] for element in elements], dtype=np.uint64)
 
     def _of_words(self, words: list[str]) -> np.ndarray:
-        units = numbers(self._words.of(word.encode() for word in words))
+        units = numbers(b"".join([self._words[word.encode()] for word in words]))
         return runs(units, np.ones(len(words), np.int64), 1)[0]
 
     def __missing__(self, element: Any) -> int:
@@ -94,7 +95,7 @@ class UserRecords:
 
     @classmethod
     def of(cls, records: Iterable[Any]) -> UserRecords:
-        """Check the given records; ValueError.
+        """Check the records that a user gives; ValueError.
 
         >>> UserRecords.of([("a", "to be"), ("b", "or not")])
         UserRecords(ids=['a', 'b'], texts=True, records=['to be', 'or not'])
@@ -117,7 +118,7 @@ class UserRecords:
     def batches_of_texts(
         self, shingler: Shingler, clean: Cleaning, gather: Gather
     ) -> Iterator[Batch]:
-        """Shingle the texts, with places as for the lines of one file."""
+        """Yield batches of shingled texts, with places as in one file."""
         sizes = np.array([len(text) for text in self.records], dtype=np.int64)
         for low, high in chunks(sizes + 1, BLOCK_BYTES):
             texts = [Text(NEW + i, b"", self.records[i]) for i in range(low, high)]
@@ -130,7 +131,7 @@ class UserRecords:
                 ) from None
 
     def batches_of_sets(self, gather: Gather) -> Iterator[Batch]:
-        """Make sets of the lists of elements, without empty ones."""
+        """Yield batches of the sets of elements, without empty ones."""
         elements = Elements()
         sizes = np.array([len(record) for record in self.records], dtype=np.int64)
         for low, high in chunks(sizes + 1, AT_ONCE):
@@ -147,7 +148,7 @@ class UserRecords:
 
 
 def _listed(records: Any) -> list[Any]:
-    """Return the records of a list, a column or another iterable; ValueError for others."""
+    """Return a list, a column or another iterable as a list; ValueError for anything else."""
     kind = type(records)
     if isinstance(records, (str, bytes, bytearray)):
         raise ValueError(f"records: expected an iterable of records, got one {kind.__name__}")
@@ -173,14 +174,14 @@ def _as_list(values: Any) -> list[Any] | None:
 
 
 def _copied(record: Any) -> Any:
-    """Return a copy of a record, or of the record within a tuple (id, record)."""
+    """Return a copy of a record, or of the one in a tuple (id, record)."""
     if type(record) is tuple:
         return tuple(map(_copied, record))
     return record.copy() if hasattr(record, "copy") else record
 
 
 def _apart(records: list[Any]) -> tuple[list[Hashable], list[Any]]:
-    """Split (id, record) tuples into ids and records; ValueError."""
+    """Split tuples (id, record) into ids and records; ValueError."""
     for i, record in enumerate(records):
         if not isinstance(record, tuple):
             raise ValueError(f"record {i} is not a tuple, (id, record), and record 0 is")
@@ -200,7 +201,7 @@ def _apart(records: list[Any]) -> tuple[list[Hashable], list[Any]]:
 
 
 def _checked(position: int, record: Any, texts: bool) -> Any:
-    """Return a text or a list of elements; ValueError unless it is of record 0's kind."""
+    """Return a text or a list of elements; ValueError unless it is of the same kind as record 0."""
     if isinstance(record, str):
         if not texts:
             raise ValueError(f"record {position} is a text, and record 0 is not")
@@ -218,7 +219,7 @@ def _checked(position: int, record: Any, texts: bool) -> Any:
 
 
 def _not_a_set(records: list[Any], first: int, elements: Elements) -> ValueError:
-    """Return an error that names the first record with an element that cannot be in a set."""
+    """Return the error for the first record with an element that cannot be in a set."""
     for position, record in enumerate(records, first):
         for element in record:
             try:

@@ -41,14 +41,14 @@ _DECIDED = rb"([0-9a-f]{16})\t(%b)\t?\n?" % _REMOVED
 
 
 def format_pair(a: bytes, b: bytes, similarity: bytes, directed: bool = False) -> bytes:
-    """Return a pair line, its ids in byte order unless the pair is directed."""
+    """Return a pair line, with the ids in byte order unless the pair is directed."""
     if b < a and not directed:
         a, b = b, a
     return b"%b\t%b\t%b\n" % (a, b, similarity)
 
 
 def parse_pair(line: bytes) -> tuple[bytes, bytes, bytes, bytes]:
-    """Return (a, b, similarity, the rest) of a pair line; WireError for any other.
+    """Return (a, b, similarity, rest) of a pair line; WireError for any other line.
 
     Either id may be the smaller one, as containment has pairs of both directions.
     """
@@ -64,7 +64,7 @@ def parse_pair(line: bytes) -> tuple[bytes, bytes, bytes, bytes]:
 
 
 def format_interval(low: int, high: int) -> bytes:
-    """Return an interval of similarities, its ends given in millionths.
+    """Return the text of an interval, given in millionths.
 
     >>> format_interval(871123, 1000000)
     b'~0.871123..1.000000'
@@ -73,7 +73,7 @@ def format_interval(low: int, high: int) -> bytes:
 
 
 def format_estimate(a: bytes, b: bytes, low: int, high: int, estimate: int) -> bytes:
-    r"""Return a line of `similar`: an interval, and then the estimate.
+    r"""Return a line of `similar`: two ids, an interval, and the estimate.
 
     >>> format_estimate(b"a", b"b", 871123, 1000000, 950000)
     b'a\tb\t~0.871123..1.000000\t0.950000\n'
@@ -95,7 +95,7 @@ def _refuse_estimate(fields: list[bytes], line: bytes) -> None:
 
 
 def exact_pair(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return (a, b, similarity) of a pair line; WireError for any other, and for an estimate."""
+    """Return (a, b, similarity) of a pair line; WireError for other lines and for estimates."""
     _refuse_estimate(line.split(b"\t"), line)
     return parse_pair(line)[:3]
 
@@ -112,7 +112,7 @@ class Member(NamedTuple):
 
 
 def format_edge(a: bytes, b: bytes, similarity: bytes) -> bytes:
-    """Return the line of two tagged ids, the larger of which is that of the later record."""
+    """Return the edge line of two tagged ids; the larger one is the later record."""
     return b"%b\t%b\t%b\n" % (max(a, b), min(a, b), similarity)
 
 
@@ -125,7 +125,7 @@ def format_member(record: bytes, member: Member) -> bytes:
 
 
 def parse_edge_line(line: bytes) -> tuple[bytes, Edge | Member | None]:
-    """Return a record and its edge, its membership, or None; WireError for any other line.
+    """Return a record with its edge, its membership or None; WireError for any other line.
 
     >>> parse_edge_line(b"b\\ta\\t=\\n"), parse_edge_line(b"a\\t.\\n")
     ((b'b', Edge(earlier=b'a', similarity=b'=')), (b'a', None))
@@ -137,7 +137,7 @@ def parse_edge_line(line: bytes) -> tuple[bytes, Edge | Member | None]:
 
 
 def parse_edge_lines(lines: list[bytes]) -> list[list[bytes]]:
-    """Return the fields of each line: `EDGE`, `MEMBER`, or two for a presence."""
+    """Return the fields of each edge line; see `EDGE` and `MEMBER`."""
     fields = [line.rstrip(b"\t\n").split(b"\t") for line in lines]  # Hadoop may add a tab behind
     similarities = {some[2] for some in fields if len(some) == EDGE}
     known = set(filter(re.compile(_SIMILARITY).fullmatch, similarities))
@@ -155,7 +155,7 @@ def member(fields: list[bytes]) -> Member:
 
 
 def format_decided(place: bytes, id_: bytes, kept: bytes, similarity: bytes) -> bytes:
-    """Return a decided line; `place` is given as its digits."""
+    """Return a decided line; `place` is in hexadecimal digits."""
     return b"%b\t%b\t%b\t%b\n" % (place, id_, kept, similarity)
 
 
@@ -166,7 +166,7 @@ def parse_decided(line: bytes) -> tuple[int, bytes]:
 
 
 def removed_line(line: bytes) -> bytes:
-    """Return a decided line without its place.
+    """Return a decided line without the place: a line of --output removed.
 
     >>> removed_line(b"8000000000000001\\tb\\ta\\t0.900000\\n")
     b'b\\ta\\t0.900000\\n'

@@ -1,4 +1,4 @@
-"""Lines of token counts: parse beside format.  `neardup.sets.token_counts` shows where they go.
+"""Lines of token counts: parse beside format.  `neardup.sets.token_counts` says who uses them.
 
 partial count   t0…042 TAB 1                        of a token, and s0…035 of a size
                 r5…077 TAB 34o8                     a set of the sample, behind its hash
@@ -52,7 +52,7 @@ def read_counts(path: str, own: bool = False) -> TokenCounts:
 
 
 def _columns(data: bytes, kind: bytes) -> np.ndarray:
-    """Return the two columns (uint64) of lines that all begin with `kind`; ValueError."""
+    """Return the two columns (uint64) of lines that begin with `kind`; ValueError."""
     lines = data.count(b"\n")
     numbers = data.replace(kind, b"").split()
     if data.count(kind) != lines or len(numbers) != 2 * lines:
@@ -63,7 +63,7 @@ def _columns(data: bytes, kind: bytes) -> np.ndarray:
 
 
 def parse_partial(line: bytes) -> tuple[bytes, bytes]:
-    """Return (key, value) of a partial count."""
+    """Return (key, value) of a line of a partial count."""
     fields = _fields(line)
     if not fields:
         raise WireError(
@@ -73,7 +73,7 @@ def parse_partial(line: bytes) -> tuple[bytes, bytes]:
 
 
 def parse_sum(line: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return (the key behind its place in the order, the key, the value) of a sum."""
+    """Return (key with its rank in front, key, value) of a line of a sum."""
     fields = _fields(line.partition(b":")[2])
     place = place_of_sum(*fields) if fields else b""
     if not fields or not line.startswith(place):
@@ -84,7 +84,7 @@ def parse_sum(line: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def place_of_sum(key: bytes, value: bytes) -> bytes:
-    """Return the key of a sum behind its place in the order.
+    """Return the key of a sum with its rank in front, for sorting.
 
     >>> place_of_sum(b"t00000000000000000042", b"17")
     b'999999999982:t00000000000000000042'
@@ -93,7 +93,7 @@ def place_of_sum(key: bytes, value: bytes) -> bytes:
 
 
 def _fields(line: bytes) -> tuple[bytes, bytes] | None:
-    """Return (key, value) where the number has 64 bits at most, and a set can be decoded."""
+    """Return (key, value) of a line, if the number fits 64 bits and the set can be decoded."""
     found = re.fullmatch(_FIELDS, line)
     if not found:
         return None
@@ -107,7 +107,7 @@ def _fields(line: bytes) -> tuple[bytes, bytes] | None:
 
 
 def format_all(counts: TokenCounts) -> Iterator[bytes]:
-    """Yield what `read_counts` reads; sets of the sample are numbered in place of their hashes."""
+    """Yield the lines that `read_counts` reads; sampled sets are numbered."""
     for number, text in enumerate(encode_sets(counts.sample)):
         yield b"r%020d\t%b\n" % (number, text)
     yield from format_counts(b"s", counts.sizes.astype(np.uint64), counts.holders)
@@ -115,7 +115,7 @@ def format_all(counts: TokenCounts) -> Iterator[bytes]:
 
 
 def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterator[bytes]:
-    r"""Yield the lines of a column, some at a time; counts are 1 and more.
+    r"""Yield the lines of a column of counts, each 1 or more.
 
     >>> list(format_counts(b"t", np.array([42, 2**64 - 1], np.uint64), np.array([7, 12])))
     [b't00000000000000000042\t7\nt18446744073709551615\t12\n']
@@ -136,7 +136,7 @@ def format_counts(kind: bytes, numbers: np.ndarray, count: np.ndarray) -> Iterat
 
 
 def _decimal(numbers: np.ndarray, width: int) -> np.ndarray:
-    """Return the last `width` digits of each number (uint64), as characters."""
+    """Return the last `width` decimal digits of each number (uint64) as characters."""
     text = np.empty((len(numbers), width), dtype=np.uint8)
     for place in reversed(range(width)):
         tenth = numbers // np.uint64(10)

@@ -61,7 +61,7 @@ def format_keys(keys: np.ndarray) -> np.ndarray:
 
 
 def parse_keys(texts: list[bytes]) -> np.ndarray:
-    """Invert `format_keys`: uint64 (n,); WireError for a text that is not a key."""
+    """Return the keys (uint64 (n,)) of texts by `format_keys`; WireError for any other text."""
     wrong = [text for text in texts if not re.fullmatch(_KEY, text)]
     if wrong:
         raise WireError(f"expected a key such as 00a:0123456789, got {shown(wrong[0])}")
@@ -74,7 +74,7 @@ def parse_keys(texts: list[bytes]) -> np.ndarray:
 
 
 def encode_sets(sets: Ragged) -> list[bytes]:
-    """Return the text of each row; see the head of this file."""
+    """Return each set as text; the head of this file has the format."""
     steps = sets.values.copy()
     steps[1:] -= sets.values[:-1]
     firsts = sets.offsets[:-1][sets.sizes > 0]
@@ -89,7 +89,8 @@ def encode_sets(sets: Ragged) -> list[bytes]:
 
 
 def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the digits of numbers (uint64) as characters (uint8), and each one's count (int64)."""
+    """Return the digits of numbers (uint64) as characters (uint8), and how many each has
+    (int64)."""
     longest = max(1, -(-int(steps.max(initial=0)).bit_length() // 5))
     digits = np.empty((len(steps), longest), dtype=np.uint8)
     needed = np.ones((len(steps), longest), dtype=bool)
@@ -109,7 +110,8 @@ def _digits_of(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _with_weights(
     digits: np.ndarray, widths: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Put weights (int64) above 1 before their numbers; return also where numbers end (int64)."""
+    """Insert weights (int64) above 1 before their numbers; also return the ends of numbers
+    (int64)."""
     heavy = np.flatnonzero(weights > 1)
     columns, left = [], weights[heavy]  # lowest digits first: 1 to 31, and 0 behind the highest
     while left.any():
@@ -135,7 +137,7 @@ def encoded_size(text: bytes) -> int:
 
 
 def decode_sets(texts: list[bytes]) -> Ragged:
-    """Invert `encode_sets`; WireError for a text that is not a set.
+    """Return the sets of texts by `encode_sets`; WireError for any other text.
 
     >>> text = encode_sets(Ragged(np.array([3, 7], np.uint64), np.array([0, 2]), np.array([1, 40])))
     >>> text, decode_sets(text).weights.tolist()
@@ -175,7 +177,7 @@ def decode_sets(texts: list[bytes]) -> Ragged:
 def _weights(
     digits: np.ndarray, starts: np.ndarray, ends: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of elements at [starts, ends) that have one, and their widths."""
+    """Return the weights of the elements that have one, and their widths in characters."""
     zeros = np.append(np.flatnonzero(digits == CONTINUED), len(digits))
     closing = zeros[np.searchsorted(zeros, starts) + 1]
     widths = closing - starts - 1
@@ -193,7 +195,7 @@ def _weights(
 
 
 def _numbers(digits: np.ndarray, ends: np.ndarray, widths: np.ndarray) -> np.ndarray:
-    """Return the numbers (uint64) of `widths` digits that end before `ends`.
+    """Return the numbers (uint64) whose digits end before `ends`.
 
     Eight digits are read at a time, from the right, as in `shingle_lines.decimals`.
     """
@@ -278,7 +280,7 @@ class Lines(NamedTuple):
 
 
 def lines_of(block: bytes, number: int) -> Lines:
-    r"""Return where the keyed lines of a block are; StageError for a line of another form.
+    r"""Return where the fields of keyed lines begin and end; StageError for any other line.
 
     `number` is that of the first line, for the message.
 
@@ -294,7 +296,7 @@ def lines_of(block: bytes, number: int) -> Lines:
 
 
 def _well_formed(block: np.ndarray) -> Lines | None:
-    """Return the lines of a block (uint8), or None where `flaw_in_line` finds a flaw."""
+    """Return the lines of a block (uint8), or None if one is not a keyed line."""
     # Keys, sizes and shingles consist of characters from 0 to o.  All others are separators, or
     # part of an id, so that `rest` has the last tab of a line just before its end.
     places = np.flatnonzero(block - np.uint8(ZERO) >= 2 * CONTINUED)
@@ -322,7 +324,7 @@ def _well_formed(block: np.ndarray) -> Lines | None:
 
 
 def _are_heads(heads: np.ndarray) -> bool:
-    """Return whether the first bytes of each line (n, 24) are a key, a tab, a size and a tab."""
+    """Return whether each line (n, 24) begins with a key, a tab, a size and a tab."""
     digits = heads - np.uint8(ord("0")) < 10
     letters = (heads - np.uint8(ord("a")) < 6)[:, :KEY_WIDTH]
     separators = heads[:, _COLON] == ord(":")
@@ -333,7 +335,7 @@ def _are_heads(heads: np.ndarray) -> bool:
 
 
 def _agree(sizes: np.ndarray, block: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> bool:
-    """Return whether the numbers of elements (int64) agree with the encoded sets."""
+    """Return whether the sizes on the lines (int64) are those of their sets."""
     # Subtle: bytes add up three times as fast as wider integers, and so modulo 256.
     last_digits = (block < ZERO + CONTINUED).view(np.uint8)
     sets_and_heads = np.stack((starts, ends), axis=1).ravel()
@@ -342,7 +344,7 @@ def _agree(sizes: np.ndarray, block: np.ndarray, starts: np.ndarray, ends: np.nd
 
 
 def flaw_in_line(line: bytes) -> str:
-    r"""Return why this is not a keyed line (without its line end), or "".
+    r"""Return why a line is not a keyed line, or "".
 
     >>> flaw_in_line(b"000:00000000ff\t00000003\tv1\t34o8"), flaw_in_line(b"v1 3 7 1007")
     ('', "expected KEY SIZE ID SHINGLES, as mapper.py writes them, got 'v1 3 7 1007'")

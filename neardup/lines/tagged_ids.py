@@ -1,4 +1,4 @@
-r"""Tagged ids, whose byte order is the order of priority in decisions; parse beside format.
+r"""Tagged ids, in whose byte order records are decided; parse beside format.
 
 Old records (--against) come before all new ones.
 
@@ -32,7 +32,7 @@ _END, _ESCAPED = b"\1", b"\1\x7f"
 
 
 class Tag(NamedTuple):
-    """A form of tagged ids: where PLACE and ID are."""
+    """A kind of tagged id, with the slices of PLACE and ID."""
 
     help: str
     place: slice
@@ -40,7 +40,7 @@ class Tag(NamedTuple):
     escaped: bool = False
 
     def tagged(self, batch: Batch) -> Batch:
-        """Return the records under tagged ids."""
+        """Return a batch whose ids are tagged."""
         places = batch.places.tolist()
         if self.escaped:
             ids = [
@@ -59,7 +59,7 @@ class Tag(NamedTuple):
         return Batch(ids, batch.sets, places=batch.places)
 
     def id_of(self, tagged: bytes) -> bytes:
-        """Return the id without its tag.
+        """Return a tagged id without its tag.
 
         >>> PRIORITIES["first"].id_of(b"18000000000000007v1")
         b'v1'
@@ -71,7 +71,7 @@ class Tag(NamedTuple):
         return list(map(self.id_of, tagged)) if self.escaped else [id_[self.id] for id_ in tagged]
 
     def places(self, tagged: list[bytes]) -> np.ndarray:
-        """Return the places (uint64); WireError for an id without one, or of other options."""
+        """Return the places in tagged ids (uint64); WireError for an id of other options."""
         digits = [id_[self.place] for id_ in tagged]
         together = b"".join(digits)
         if together.translate(None, _HEXADECIMAL) or len(together) < PLACE_DIGITS * len(digits):
@@ -105,7 +105,7 @@ COLLECTION = Tag("the collection of the record", slice(0, 0), slice(1, None))
 
 
 class Travel(NamedTuple):
-    """The options on which mapper and reducer must agree, beside those of keys."""
+    """The options, beside those of keys, on which mapper and reducer must agree."""
 
     decides: str = ""  # as in `verification.Output`
     keep: str = ""  # "" where no records are decided on
@@ -113,7 +113,7 @@ class Travel(NamedTuple):
     between: bool = False
 
     def __str__(self) -> str:
-        """Return the options of the command line."""
+        """Return the options as words of a command line."""
         output = {"": "pairs", "records": "kept (or removed)"}.get(self.decides, self.decides)
         flags = [f"--output {output}", self.keep and f"--keep {self.keep}"]
         flags += ["--against FILE"] * self.against + ["--between"] * self.between
@@ -121,7 +121,7 @@ class Travel(NamedTuple):
 
     @property
     def mark(self) -> int:
-        """Return 40 bits to xor the keys on lines with; 0 for plain pairs.
+        """Return 40 bits by which the keys on lines differ for these options; 0 for plain pairs.
 
         A reducer with other options finds no key that is its own.
         """
@@ -133,7 +133,7 @@ UNMARKED = Travel()  # plain pairs
 
 
 def all_ways() -> Iterator[Travel]:
-    """Yield every way in which records can travel."""
+    """Yield all combinations of these options."""
     yield Travel("clusters")
     for against, between in (False, False), (True, False), (True, True):
         yield Travel("", "", against, between)

@@ -1,4 +1,4 @@
-"""The parser of every program: options under headings, a short page for -h, the nearest option."""
+"""The parser of all programs: grouped options, a short -h, and suggestions for misspelt options."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MANY = 15  # with more options, -h shows those of SHORT only
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser without options, which shows `description` as it is laid out."""
+    """A parser that shows `description` with its line ends."""
 
     def __init__(self, name: str, description: str):
         super().__init__(
@@ -119,7 +119,7 @@ class CommandParser(argparse.ArgumentParser):
         return formatter
 
     def error(self, message: str) -> NoReturn:
-        """Exit with the nearest option of those that are not known."""
+        """Exit with a message that suggests the nearest known option."""
         _, unknown, words = message.partition("unrecognized arguments: ")
         wrong = [word.partition("=")[0] for word in words.split() if unknown and word[0] == "-"]
         known = [flag for flag in self._option_string_actions if flag.startswith("--")]
@@ -128,14 +128,14 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"{prog}: {message}{meant}; {prog} -h lists the options\n")
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
-        """Keep the value of `--rows=--`, which Python before 3.13 takes away."""
+        """Keep the value of `--rows=--`, which Python before 3.13 drops."""
         alone = action.nargs is None and arg_strings == ["--"]
         return "--" if alone else super()._get_values(action, arg_strings)
 
     def parse_known_intermixed_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
-        """Take nothing after `--` for an option; the same Pythons read it twice, and forget."""
+        """Parse words after `--` as names; Python before 3.13 drops the `--` too early."""
         given = sys.argv[1:] if args is None else list(args)
         known = self.parse_known_args if "--" in given else super().parse_known_intermixed_args
         return known(given, namespace)

@@ -165,7 +165,7 @@ def with_input(options: Options) -> Options:
 
 
 def settings_before_counts(options: Options) -> Settings:
-    """Return the settings; without token counts, if a run counts tokens first."""
+    """Return settings, with empty token counts if the run will count tokens first."""
     return Settings.of(options, TokenCounts.empty() if counts_first(options) else None)
 
 
@@ -264,7 +264,7 @@ def _estimated(
 
 
 def _request(options: Options, name: str, counts: TokenCounts | None) -> Request:
-    """Return the request to the scheme of that name; UsageError."""
+    """Return the request to a scheme; UsageError."""
     scheme = SCHEMES[name]
     measure = scheme.measures[0] if options.measure is None else options.measure
     if measure not in scheme.measures:

@@ -66,7 +66,7 @@ def _choices(kinds: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """The options as text, from command lines, keyword arguments, manifests and tasks.
+    """All options as text, from a command line, keyword arguments, a manifest or a task.
 
     `Settings.of` parses them, so that all refusals come from one place, and tasks and manifests
     repeat what was typed.
@@ -223,7 +223,7 @@ class Options:
 
     @classmethod
     def from_arguments(cls, given: Iterable[str]) -> Options:
-        """Parse the output of `arguments`; ValueError.
+        """Parse what `arguments` returned; ValueError.
 
         >>> Options.from_arguments(["--exact", "--threshold=0.8"])
         Options(exact=True, threshold='0.8')
@@ -330,7 +330,7 @@ def read(flag: str, reader: Callable[[str], Any], text: str) -> Any:
 
 
 def parser(name: str, description: str, flags: Collection[str] = OPTIONS) -> CommandParser:
-    """Make a parser of these flags; the other options have their defaults."""
+    """Make a parser of the options in `flags`; all others keep their defaults."""
     result = CommandParser(name, description)
     for flag, spec in OPTIONS.items():
         if flag in flags:

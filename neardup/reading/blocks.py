@@ -1,4 +1,4 @@
-"""Files → blocks of whole lines, each with its place in the input.
+"""Blocks of whole lines, or of rows, each with its place in the input.
 
 A line ends with LF, CRLF or CR, as in Hadoop, and its length is counted without its end.
 
@@ -25,7 +25,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import IO, Any, Callable, NamedTuple
 
@@ -47,7 +46,7 @@ TASK_FILE = "mapreduce_map_input_file"  # set by Hadoop and mrjob for a task
 
 
 def first_place(file: int, line: int = 0, new: bool = True) -> int:
-    """Return the place of a line of file number `file`; StageError where there are too many files.
+    """Return the place of a line in file number `file`; StageError for too many files.
 
     >>> hex(first_place(2, 7))
     '0x8000200000000007'
@@ -58,7 +57,7 @@ def first_place(file: int, line: int = 0, new: bool = True) -> int:
 
 
 def file_places(old: int, new: int) -> list[int]:
-    """Return the places of the first lines of so many old files, then of so many new ones."""
+    """Return the places of the first lines of old files, then of new ones."""
     return [first_place(i, new=False) for i in range(old)] + list(map(first_place, range(new)))
 
 
@@ -84,7 +83,7 @@ class Block(NamedTuple):
 
 
 def check_inputs(files: list[str]) -> None:
-    """Raise StageError unless every file is there, before the first one is read."""
+    """Raise StageError unless all files exist."""
     for name in files:
         if name == "-":
             continue
@@ -99,7 +98,7 @@ def check_inputs(files: list[str]) -> None:
 
 
 def files_named(names: list[str]) -> list[str]:
-    """Return the files of these names, or of patterns such as corpus/*.gz."""
+    """Return the files that names, or patterns such as corpus/*.gz, stand for."""
     import glob
 
     files: list[str] = []
@@ -111,7 +110,7 @@ def files_named(names: list[str]) -> list[str]:
 
 
 class Start(NamedTuple):
-    """The beginning of an input."""
+    """The beginning of an input, by which messages number lines."""
 
     place: str  # "videos.txt: ", or "" for standard input
     line: int
@@ -124,12 +123,12 @@ WHOLE_FILE = Start("", 1)
 
 
 def in_task() -> bool:
-    """Return whether this process reads a part of a job's input, for Hadoop or mrjob."""
+    """Return whether this process is a task of Hadoop or mrjob."""
     return bool(os.environ.get(TASK_FILE))
 
 
 def start_of_split() -> Start:
-    """Return where the input of a Hadoop or mrjob task begins, and its first line's number.
+    """Return the file and offset of this task's split, and the number of its first line.
 
     Hadoop names a file and a position in it; only in mrjob's local files can lines be counted.
     """
@@ -148,18 +147,11 @@ def start_of_split() -> Start:
     return Start(place, line, of_file=not start)
 
 
-@contextmanager
-def opened_lines(path: str, name: str, start: Start) -> Iterator[Any]:
-    """Open a file of lines; StageError for a file without lines, such as Parquet."""
+def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
+    """Yield the lines of a file, some at a time."""
     with opened(path, name) as stream:
         if start.of_file:
             refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
-        yield stream
-
-
-def line_pieces(path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-    """Read a file of lines, some at a time."""
-    with opened_lines(path, name, start) as stream:
         for line, data, cut in whole_lines(stream, max_line, start):
             flaw = LINE_TOO_LONG if cut else ""
             yield Piece(line, partial(iter, (data,)), flaw, behind=position(stream))
@@ -191,9 +183,13 @@ def read_files(
     number, mine, before = 0, next(turns), 0
     places = places or [first_place(i) for i in range(len(files))]
     names = names or files
-    prefixes = row_prefixes(names, among or names, others)
+    among = among or names
+    several = others or len(among) > 1
+    prefixes = row_prefixes(names, among, others) if several else [b""] * len(names)
     for path, name, first, row_ids in zip(files, names, places, prefixes):
-        start = start_of_split() if name == "-" else Start(f"{name}: ", 1, later=path != files[0])
+        start = Start("" if name == "-" else f"{name}: ", 1, later=path != files[0])
+        if name == "-" and in_task():
+            start = start_of_split()
         behind = 0
         for line, parts, flaw, unit, behind in pieces(path, name, max_line, start):
             if number == mine:
@@ -209,7 +205,7 @@ def read_files(
 
 
 def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> list[bytes]:
-    """Return for each file what precedes the numbers of rows without an id.
+    """Return for each file the prefix of the ids of rows without an id.
 
     It is the file's name, as far as the names of all files (`among`) differ; b"" of a single file.
     With `others`, records from elsewhere, it is the whole path.
@@ -217,8 +213,6 @@ def row_prefixes(names: Sequence[str], among: Sequence[str], others: bool) -> li
     >>> row_prefixes(["/data/a/1.csv"], ["/data/a/1.csv", "/data/b/1.csv"], others=False)
     [b'a/1.csv:']
     """
-    if len(among) < 2 and not others:
-        return [b""] * len(names)
     folders = [os.path.dirname(os.path.abspath(name)) for name in among if name != "-"]
     common = "" if others else os.path.commonpath(folders or ["/"])
     prefixes = []
@@ -257,11 +251,11 @@ def lines_of_stage(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def with_line_ends(pieces: Iterable[bytes], place: str = "") -> Iterator[bytes]:
-    """Pass on the pieces of a file; StageError if it has no line ends, such as /dev/zero."""
+    """Pass on the pieces of a file; StageError if it has no line ends, as /dev/zero."""
     line, passed = 1, 0
     for piece in pieces:
         passed += len(piece)
-        if _has_line_end(piece):
+        if b"\n" in piece or b"\r" in piece:
             line, passed = line + count_lines(piece), 0
         if passed > ENDLESS_BYTES:
             raise _endless(place, line)
@@ -293,7 +287,8 @@ def whole_lines(
             ahead = stream.read(1)
             if ahead == b"\n":
                 chunk, ahead = chunk + ahead, b""
-        first = LINE_END.search(chunk) if _has_line_end(chunk) else None
+        has_end = b"\n" in chunk or b"\r" in chunk  # faster than LINE_END where there is none
+        first = LINE_END.search(chunk) if has_end else None
         if length + (first.start() if first else len(chunk)) > max_line:
             held = [b"".join((*held, chunk[:CUT_BYTES]))[:CUT_BYTES]]
             passed += len(chunk)
@@ -318,11 +313,6 @@ def whole_lines(
         yield line, b"".join(held)[:CUT_BYTES], True
     elif length:
         yield line, b"".join(held) + b"\n", False
-
-
-def _has_line_end(data: bytes) -> bool:
-    """Return whether there is a line end; faster than `LINE_END` where there is none."""
-    return b"\n" in data or b"\r" in data
 
 
 def count_lines(data: bytes) -> int:

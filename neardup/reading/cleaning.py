@@ -1,4 +1,4 @@
-"""Cleaning: remove what should not count from a text, before it is made canonical and shingled.
+"""Cleaning: remove parts of a text, such as tags or digits, before it is shingled.
 
     html         tags, and what is not body text
     accents      é becomes e, ü u, ß ss: marks above or below a letter are removed (but not the
@@ -50,7 +50,7 @@ LETTERS = str.maketrans(
 
 
 class _Blanks(dict[int, int]):
-    """Character → blank for punctuation and symbols, else itself; filled on demand."""
+    """A table for `str.translate`: punctuation and symbols become blanks."""
 
     def __missing__(self, code: int) -> int:
         of_words = unicodedata.category(chr(code))[0] not in "PS"
@@ -62,7 +62,7 @@ _BLANKS = _Blanks()
 
 
 def without_punctuation(text: str) -> str:
-    """Put blanks for punctuation and symbols; drop apostrophes within words.
+    """Replace punctuation and symbols by blanks; drop apostrophes within words.
 
     >>> without_punctuation("“Don't,” she said – it's a well-known trick!").split()
     ['Dont', 'she', 'said', 'its', 'a', 'well', 'known', 'trick']
@@ -117,7 +117,7 @@ BREAKS = "[\u00ad\u200b\ufeff]"  # invisible: where a line may end
 
 
 def body_text(page: str) -> str:
-    """Return the text between the tags.
+    """Return the text of an HTML page without its tags and unread parts.
 
     >>> body_text("<nav>Home</nav><p>Hello <b>w</b>orld,<p>the &lt;end&gt; of a < b")
     'Hello world, the <end> of a < b'
@@ -126,7 +126,7 @@ def body_text(page: str) -> str:
 
 
 def decoded(text: str) -> str:
-    """Return the text with references as characters.
+    """Return the text with character references such as &amp; decoded.
 
     >>> decoded("caf&eacute; AT&T &#65;&#x42; &#99999999999;")
     'café AT&T AB �'
@@ -139,7 +139,7 @@ def decoded(text: str) -> str:
 
 
 class _Began(NamedTuple):
-    """A dropped element that is open."""
+    """An open element whose text will be dropped."""
 
     place: int  # where it began
     pieces: int  # how many there were then
@@ -147,7 +147,7 @@ class _Began(NamedTuple):
 
 
 class _Reader:
-    """One pass through a page."""
+    """One pass through an HTML page."""
 
     def __init__(self, page: str):
         self.page = page
@@ -173,7 +173,7 @@ class _Reader:
         return "".join(self.pieces)
 
     def _end(self, found: re.Match[str]) -> int:
-        """Return where this markup ends; -1 where it never does."""
+        """Return where the markup that begins here ends, or -1."""
         if found[0] == "<!--":
             end = self._next("-->", COMMENT_END, found.start() + 2)
             return end.end() if end else -1
@@ -194,7 +194,7 @@ class _Reader:
         return found
 
     def _after(self, tag: re.Match[str], end: int) -> int:
-        """Take a tag, and return where to read on."""
+        """Handle a tag, and return where to read on."""
         name = tag[2].lower()
         if name in INLINE:
             return end
@@ -214,7 +214,7 @@ class _Reader:
         return end
 
     def _close(self, name: str) -> None:
-        """Drop all pieces since the element began, if it is open."""
+        """Drop the text since an element began, if it is open."""
         if not self.open[name]:
             return
         began = self.open[name].pop()
@@ -236,7 +236,7 @@ STEPS: Mapping[str, Callable[[str], str]] = {
 
 @dataclass(frozen=True)
 class Cleaning:
-    """Some steps of cleaning, in their order.
+    """Steps of cleaning, in their order.
 
     >>> clean = Cleaning.parse("punctuation,html")
     >>> str(clean), clean("<p>Hello <b>world</b>, the end.</p>").split()

@@ -1,4 +1,4 @@
-"""Kinds of files, by name and by first bytes; and compressed files.
+"""Kinds of files, by extension and by first bytes, and compressed files.
 
 The extension names the compression (.gz, .bz2, .xz, .zst: read and written as if plain) and, unless
 --input does, the kind of input.  Files that begin as one without lines does are refused before a
@@ -36,7 +36,7 @@ MAGIC_BYTES = 16  # enough for each of SIGNATURES
 
 
 def _opener(module: str) -> Callable[..., Any]:
-    """Return the `open` of a module that is imported for a compressed file, and not before."""
+    """Return the `open` function of a module, which is imported on first use."""
     return lambda file, mode="rb": importlib.import_module(module).open(file, mode)
 
 
@@ -61,7 +61,7 @@ OPENERS: dict[str, Callable[..., Any]] = {
 
 
 def suffix_of(name: str) -> str:
-    """Return the last extension: .gz of corpus.jsonl.gz."""
+    """Return the last extension, as .gz for corpus.jsonl.gz."""
     return os.path.splitext(name.rstrip("/"))[1].rstrip(".")
 
 
@@ -73,7 +73,8 @@ def plain_name(name: str) -> str:
 
 @contextmanager
 def opened(path: str, name: str) -> Iterator[Any]:
-    """Open a file to read, which messages call `name`; `-` is stdin.  Damage is a StageError."""
+    """Open a file to read (`-` is stdin), called `name` in messages; StageError if it is
+    damaged."""
     if path == "-":
         with open(sys.stdin.fileno(), "rb", closefd=False) as stdin:
             yield stdin
@@ -92,7 +93,7 @@ def opened(path: str, name: str) -> Iterator[Any]:
 
 
 def _damages() -> tuple[type[Exception], ...]:
-    """Return what reading a compressed file may raise; asked for when something was raised."""
+    """Return the exceptions that a damaged compressed file may raise."""
     import lzma
     import zlib
 
@@ -102,7 +103,7 @@ def _damages() -> tuple[type[Exception], ...]:
 
 
 def unpacked(name: str, passed: Callable[[int], None] | None = None) -> Iterator[bytes]:
-    """Yield the bytes of a file, unpacked; call `passed` with how many on disk have been read."""
+    """Yield the decompressed bytes; call `passed` with the bytes read from the disk."""
     with opened(name, name) as stream:
         for data in iter(lambda: stream.read(READ_BYTES), b""):
             if passed:
@@ -111,7 +112,7 @@ def unpacked(name: str, passed: Callable[[int], None] | None = None) -> Iterator
 
 
 def position(stream: IO[bytes]) -> int:
-    """Return how many bytes of the file on disk have been read; 0 for a pipe."""
+    """Return how many bytes of the file have been read from the disk; 0 for a pipe."""
     try:
         return os.lseek(stream.fileno(), 0, os.SEEK_CUR)
     except OSError:
@@ -133,12 +134,12 @@ def packing(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 
 
 def kind_by_name(name: str) -> str | None:
-    """Return the kind of input that the extension names, if any: jsonl for c4.json.gz."""
+    """Return the kind of input that the extension names, or None: jsonl for c4.json.gz."""
     return BY_SUFFIX.get(suffix_of(plain_name(name)).lower())
 
 
 def check_names(given: str | None, names: Iterable[str]) -> None:
-    """Raise UsageError where --input contradicts a name, or names contradict each other."""
+    """Raise UsageError if --input contradicts an extension, or two extensions differ."""
     kinds = {name: kind_by_name(name) for name in names}
     rows = [name for name, kind in kinds.items() if kind]
     if given is None and 0 < len(rows) < len(kinds):
@@ -179,7 +180,7 @@ SIGNATURES = (
 
 
 def refuse_no_lines(start: bytes, name: str) -> None:
-    """StageError where a file begins (`start`) as one without lines does; `name` may be "-"."""
+    """Raise StageError if the first bytes (`start`) are those of a file that is not text."""
     for signature, what, remedy in SIGNATURES:
         if re.match(signature, start):
             if remedy.startswith("--"):

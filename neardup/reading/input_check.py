@@ -37,7 +37,7 @@ SEEN_BYTES = 1000
 
 
 class BadLine(NamedTuple):
-    """A line that is not a record: its number in its block, from 0, its first bytes, and why."""
+    """A line that is not a record: its number in the block, its first bytes, and the reason."""
 
     number: int
     text: bytes
@@ -50,7 +50,7 @@ Gather = Callable[[np.ndarray, np.ndarray], Ragged]
 
 
 def flaw_in(text: bytes) -> str | None:
-    """Return why this is neither an id nor a text, or None."""
+    """Return why an id or a text is invalid, or None."""
     if b"\0" in text:
         return NUL_BYTE
     try:
@@ -61,7 +61,7 @@ def flaw_in(text: bytes) -> str | None:
 
 
 def look_of(line: bytes, number: int, input_: str) -> str:
-    """Return the look of a line with this number in its file; OTHER: none, or what --input is.
+    """Return the kind of input that a line looks like; OTHER if it is unknown or as asked.
 
     >>> look_of(b"0ad\tA game of ancient warfare", 5, "shingles")
     'text'

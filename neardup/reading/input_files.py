@@ -1,4 +1,4 @@
-"""The list of input files by which a task numbers its own; and whether an input changed.
+"""The list of input files, from which a task numbers its lines, and a check for changed files.
 
     old TAB NAME
     new TAB NAME
@@ -23,7 +23,7 @@ _FILE_SYSTEM = "[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
 
 
 class InputFile(NamedTuple):
-    """A file: where it is, what the user calls it, and the place of its first record."""
+    """An input file: its path, the user's name for it, and the place of its first record."""
 
     path: str
     name: str
@@ -31,7 +31,7 @@ class InputFile(NamedTuple):
 
 
 def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
-    """Return the list; StageError where a file is named twice, or its name has a line end."""
+    """Return the list as text; StageError for a file named twice or a name with a line end."""
     names = [("old", name) for name in old] + [("new", name) for name in new]
     seen: set[str] = set()
     for _, name in names:
@@ -44,7 +44,7 @@ def format_input_files(old: Iterable[str], new: Iterable[str]) -> bytes:
 
 
 def task_blocks(input_files: str, max_line: int, pieces: Pieces) -> Iterator[Block]:
-    """Yield the blocks of this task's part of the input, each with its place in the whole."""
+    """Yield the blocks of this task's split, with their places in the whole input."""
     name, length = os.environ[blocks.TASK_FILE], int(os.environ.get(TASK_BYTES) or 0)
     place = _file_place(input_files, name)
     for block in blocks.read_files(["-"], max_line, places=[place], pieces=pieces):
@@ -64,7 +64,7 @@ def task_place(input_files: str) -> int:
 
 
 def _file_place(input_files: str, name: str) -> int:
-    """Return the place of a file's first line; StageError where the list does not have it once."""
+    """Return the place of a file's first line; StageError unless the list has it once."""
     path = _path(name)
     # Java puts "?" for letters that the locale of its node lacks.
     form = partial(re.sub, r"[^\0->@-~]+", "?") if "?" in path else str
@@ -88,7 +88,7 @@ def _file_place(input_files: str, name: str) -> int:
 
 
 def _path(name: str) -> str:
-    """Return a name without its file system, which Hadoop adds where none was given.
+    """Return the path of a name, without the file system that Hadoop may add.
 
     >>> _path("hdfs://node:9000/data/a.txt"), _path("file:/data/a.txt"), _path("/data//a.txt")
     ('/data/a.txt', '/data/a.txt', '/data/a.txt')
@@ -102,7 +102,7 @@ def _path(name: str) -> str:
 
 
 class Unchanged:
-    """Regular files at the start of a run; `check` raises StageError once one has changed."""
+    """The state of regular files at the start; `check` raises StageError if one has changed."""
 
     def __init__(self, names: Iterable[str]):
         self._states = {name: state for name in names if (state := _state(name))}
@@ -120,7 +120,7 @@ NO_FILES = Unchanged([])
 
 
 def _state(name: str) -> tuple[int, ...]:
-    """Return what changes with a regular file; () where there is none."""
+    """Return what changes when a regular file is written; () for anything else."""
     if not os.path.isfile(name):
         return ()
     status = os.stat(name)

@@ -1,4 +1,4 @@
-"""Input formats (--input, --id, --text, --shingle, --clean): a file's pieces, and their parser.
+"""Input formats (--input, --id, --text, --shingle, --clean): how to read and parse files.
 
 A new format of tables is one file, which turns a file into pieces of rows, and a line in `pieces`.
 """
@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Callable, NamedTuple
 
-from neardup.reading import text_rows
 from neardup.reading.blocks import Piece, Start, in_task, line_pieces
 from neardup.reading.cleaning import Cleaning
 from neardup.reading.compressed import CONVERT, INPUTS, LINES, ROWS, check_names, kind_by_name
@@ -19,7 +18,7 @@ from neardup.reading.parquet_rows import check_pyarrow, parquet_pieces
 from neardup.reading.separated_rows import separated_pieces
 from neardup.reading.shingle_lines import parse_shingle_lines, parse_weighted_lines
 from neardup.reading.shingling import Shingler
-from neardup.reading.text_rows import Fields, Record, Text
+from neardup.reading.text_rows import Fields, Record, Text, row_records, text_lines, text_parser
 from neardup.runtime.program import NUMBER_ROWS, UsageError, not_one_of
 from neardup.sets.ragged import Ragged
 from neardup.sets.weighted_sets import bagged, counted
@@ -28,7 +27,7 @@ DEFAULT_INPUT, DEFAULT_SHINGLE, BAG = "shingles", "word:3", "bag"
 
 
 class InputFormat(NamedTuple):
-    """The options of an input; `of` raises UsageError for impossible ones.
+    """The options that describe the input.
 
     >>> InputFormat.of("text", "char:5", None).key_options()
     {'--input': 'text', '--clean': '', '--shingle': 'char:5'}
@@ -53,7 +52,8 @@ class InputFormat(NamedTuple):
         """Read the options; without `input_` the kind is inferred from the names of files."""
         if input_ not in (None, *INPUTS):
             raise UsageError(f"--input: {not_one_of(input_, INPUTS)}")
-        check_names(input_, names)
+        if names:
+            check_names(input_, names)
         kinds = {kind_by_name(name) or DEFAULT_INPUT for name in names} or {DEFAULT_INPUT}
         kind = input_ or (next(iter(kinds)) if len(kinds) == 1 else None)
         if "parquet" in (kind, *kinds):
@@ -90,17 +90,12 @@ class InputFormat(NamedTuple):
         """Return whether the first row of a CSV or TSV names the columns."""
         return self.fields is not None and not self.fields.numbered
 
-    @property
-    def of_runs(self) -> bool:
-        """Return whether shingles are runs of words or characters: a short text has only one."""
-        return self.shingle is not None and self.shingle.unit != "spot"
-
     def is_of_lines(self, name: str) -> bool:
-        """Return whether a file is read as lines, and not as rows of a table."""
+        """Return whether a file is read as lines, rather than as rows of a table."""
         return self.kind_of(name) in (*LINES, "jsonl")
 
     def pieces(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-        """Read a file, some lines or rows of a table at a time.
+        """Yield the lines or rows of a file, some at a time.
 
         StageError where no row at the start of the first file has the fields.
         """
@@ -115,7 +110,7 @@ class InputFormat(NamedTuple):
         return pieces
 
     def pieces_of_any(self, path: str, name: str, max_line: int, start: Start) -> Iterator[Piece]:
-        """Read a file as `pieces` does, but accept rows without the fields."""
+        """Do as `pieces`, but accept rows without the fields."""
         return self.pieces(path, name, max_line, start._replace(later=True))
 
     def parser(self, repeats: bool = False, own: bool = False) -> Parser:
@@ -134,13 +129,13 @@ class InputFormat(NamedTuple):
             if own:
                 raise UsageError(f"--weights own is for --input shingles, and --input is {self}")
             records = self._records(needs_id=in_task())
-            return text_rows.text_parser(records, self.shingle, self.clean, gather, of_lists)
+            return text_parser(records, self.shingle, self.clean, gather, of_lists)
         return parse_weighted_lines if own else partial(parse_shingle_lines, gather=of_lists)
 
     def _records(self, needs_id: bool = False) -> Callable[[Any], Iterator[Record]]:
         if not self.fields:
-            return text_rows.text_lines
-        return partial(text_rows.row_records, fields=self.fields, needs_id=needs_id)
+            return text_lines
+        return partial(row_records, fields=self.fields, needs_id=needs_id)
 
     def texts(self, block: Any) -> Iterator[Text]:
         """Yield the id and the text, or the shingles, of each record of a block."""
@@ -156,7 +151,7 @@ class InputFormat(NamedTuple):
                     yield Text(number, id_, shingles[0].decode("utf-8", "backslashreplace"))
 
     def check_task(self) -> None:
-        """Raise UsageError for what tasks, which read some lines of a file, cannot read."""
+        """Raise UsageError for formats that tasks, which read a part of a file, cannot read."""
         if self.input is None:
             raise UsageError(
                 "files of several kinds: name one with --input, or run them one by one"
@@ -178,7 +173,7 @@ class InputFormat(NamedTuple):
             )
 
     def key_options(self) -> dict[str, str]:
-        """Return what keys depend on, by flag: a text is a text, whatever it was read from."""
+        """Return the options that keys depend on, by flag."""
         shingle = BAG if self.bag else ""
         return {
             "--input": "shingles" if self.shingle is None else "text",

@@ -18,7 +18,7 @@ SEEN_ROWS, LISTED = 100, 20
 
 
 def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -> Iterator[Piece]:
-    """Pass on pieces of JSON lines; StageError where no row of the first one has the fields.
+    """Pass on pieces of JSON lines; StageError if no row of the first piece has the fields.
 
     In a task each row needs an id.
     """
@@ -29,7 +29,7 @@ def checked(pieces: Iterator[Piece], fields: Fields, name: str, in_task: bool) -
 
 
 def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -> None:
-    """Raise StageError where there are rows, and none of them has the fields."""
+    """Raise StageError if there are rows, but none has the fields."""
     rows, lacks = [], "--text"
     for _, line in lines_in(lines):
         try:
@@ -53,7 +53,7 @@ def check_rows(lines: Lines, fields: Fields, name: str, in_task: bool = False) -
 def check_columns(
     columns: Sequence[str], fields: Fields, name: str, rows: Callable[[], Sequence[Row]]
 ) -> None:
-    """StageError where the table `name` lacks a column that is needed, or has two of one name.
+    """Raise StageError if a table lacks a needed column, or has two of the same name.
 
     Its first `rows` are read then, to suggest another column.
     """
@@ -90,7 +90,7 @@ def _is_text(row: Row, fields: Fields, name: str) -> bool:
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Return the values of each field; a field of fields is named with dots, as meta.body."""
+    """Return the values of each field; nested fields are named with dots, as meta.body."""
     columns: dict[str, list[Any]] = {}
 
     def add(row: Row, before: str) -> None:
@@ -106,7 +106,7 @@ def _columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 
 def _line_to_type(rows: Sequence[Row], fields: Fields, flag: str) -> str:
-    """Return "; type: …", or "" where no field of these rows can be the text."""
+    """Return "; type: …", or "" if no field can be the text."""
     columns = {
         name: values
         for name, values in _columns(rows).items()
@@ -132,7 +132,7 @@ def _letters(values: Sequence[Any]) -> int:
 
 
 def _may_be_ids(values: Sequence[Any], rows: int) -> bool:
-    """Return whether each of so many rows has a word or an integer of its own."""
+    """Return whether the values are distinct words or integers, one for each row."""
     return rows == len(values) == len(set(map(str, values))) and all(
         isinstance(value, (str, int)) and re.fullmatch(r"\S{1,200}", str(value)) for value in values
     )

@@ -1,4 +1,4 @@
-"""Parquet → pieces of rows, by pyarrow; and the rows that are kept.
+"""Parquet files, by pyarrow: rows to read, and the kept rows to write.
 
 A row group is read a slice at a time, and only if one of its slices is asked for: mappers that
 share a file each decode their own slices, and those before them in the same row group.
@@ -10,7 +10,6 @@ count a repeated string only once; what is decoded at once is bounded by `batche
 from __future__ import annotations
 
 import binascii
-import importlib
 import importlib.util
 import os
 import stat
@@ -40,7 +39,7 @@ BAD_STRING = "\udcff"  # in place of a string that is not UTF-8
 def parquet_pieces(
     fields: Fields, path: str, name: str, max_line: int, start: Start
 ) -> Iterator[Piece]:
-    """Read a file, some rows at a time, and only the columns of `fields`."""
+    """Yield the rows of a file, some at a time, with the columns of `fields` only."""
     if fields.numbered:
         raise UsageError("--id and --text are names of columns in Parquet, not numbers")
     with opened_parquet(path, name) as file:
@@ -65,7 +64,7 @@ def _first_rows(file: Any) -> list[dict[str, Any]]:
 
 
 class Slices:
-    """The slices of a row group, `size` rows each, asked for in order."""
+    """The slices of a row group, of `size` rows each, read in order."""
 
     def __init__(self, file: Any, group: int, columns: list[str], name: str):
         about = file.metadata.row_group(group)
@@ -82,7 +81,7 @@ class Slices:
         self._rest: Any = None  # of the last batch that it has given
 
     def rows_from(self, at: int, fields: Fields) -> Iterator[list[Line]]:
-        """Yield the rows of the slice that begins at row `at` of the group."""
+        """Yield the rows of the slice that begins at row `at` of the row group."""
         end = min(at + self.size, self.rows)
         with damage_named(self.name):
             if not self._next:
@@ -100,7 +99,7 @@ class Slices:
 def batches(
     file: Any, most_rows: int, columns: list[str] | None, group: int, most_bytes: int
 ) -> Iterator[Any]:
-    """Yield the rows of a row group in record batches of some `most_bytes`, decoded, at most.
+    """Yield the rows of a row group as record batches of at most about `most_bytes`.
 
     pyarrow reads batches of one number of rows.  For another number it begins anew and passes over
     what was read: the number grows first, and then only shrinks.
@@ -125,14 +124,14 @@ def batches(
 
 
 def _bytes(batch: Any) -> int:
-    """Return the bytes of a batch whose dictionaries are decoded."""
+    """Return the size in bytes of a batch once its dictionaries are decoded."""
     arrow = importlib.import_module("pyarrow")
     coded = arrow.DictionaryArray
     return sum((c.dictionary_decode() if isinstance(c, coded) else c).nbytes for c in batch.columns)
 
 
 def rows_of(batch: Any, fields: Fields) -> list[Line]:
-    """Return the rows of a record batch, without the fields that have no value."""
+    """Return the rows of a record batch as dictionaries, without null values."""
     types = importlib.import_module("pyarrow.types")
     strings = bool(fields.texts)
     columns, forms = [], []
@@ -153,7 +152,8 @@ def rows_of(batch: Any, fields: Fields) -> list[Line]:
 
 def _values(column: Any) -> list[Any]:
     """Return the values of a column; BAD_STRING for strings that are not UTF-8."""
-    column = _in_microseconds(column)
+    if getattr(column.type, "unit", "") == "ns":
+        column = _in_microseconds(column)
     try:
         values: list[Any] = column.to_pylist()
         return values
@@ -164,14 +164,12 @@ def _values(column: Any) -> list[Any]:
 
 
 def _in_microseconds(column: Any) -> Any:
-    """Return a column of nanoseconds, which Python has not, in microseconds where all are whole.
+    """Return nanoseconds as microseconds, as Python needs, if all of them are whole.
 
     Others become text, or for durations numbers.
     """
     types, arrow = map(importlib.import_module, ("pyarrow.types", "pyarrow"))
     kind, other = column.type, arrow.string()
-    if not types.is_temporal(kind) or getattr(kind, "unit", "") != "ns":
-        return column
     if types.is_timestamp(kind):
         coarse = arrow.timestamp("us", kind.tz)
     elif types.is_duration(kind):
@@ -185,14 +183,14 @@ def _in_microseconds(column: Any) -> Any:
 
 
 def _as_id(value: Any) -> Any:
-    """Return an id, which may be a date or the like, but not NaN."""
+    """Return a value as an id: text, a whole number, or a date; not NaN."""
     if isinstance(value, (str, int)) or value != value:
         return plain_value(value)
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def plain_value(value: Any, strings: bool = False) -> Any:
-    """Return a value as JSON has it, or as text.
+    """Return a value of a row as a JSON value or text.
 
     Bytes become base64, or with `strings` text, since Spark and Hive have written strings as bytes.
     """
@@ -210,7 +208,7 @@ def plain_value(value: Any, strings: bool = False) -> Any:
 
 
 def _string(value: bytes | None, always: bool) -> Any:
-    """Decode UTF-8; return other bytes unchanged or, with `always`, BAD_STRING."""
+    """Decode UTF-8; other bytes are returned unchanged or, with `always`, as BAD_STRING."""
     try:
         return None if value is None else value.decode()
     except UnicodeDecodeError:
@@ -218,7 +216,7 @@ def _string(value: bytes | None, always: bool) -> Any:
 
 
 def check_pyarrow() -> None:
-    """Raise StageError where it is missing; it is not loaded before workers are forked."""
+    """Raise StageError if pyarrow is missing, without loading it."""
     if importlib.util.find_spec("pyarrow") is None:
         raise StageError("Parquet needs the package pyarrow: python3 -m pip install pyarrow")
 
@@ -239,7 +237,7 @@ def opened_parquet(path: str, name: str) -> Iterator[Any]:
 
 
 def _has(file: Any, field: str) -> bool:
-    """Return whether there is such a column, or a field inside a column, such as meta.body."""
+    """Return whether a column exists, or a nested field such as meta.body."""
     paths = (file.schema.column(i).path for i in range(len(file.schema)))
     return field in file.schema_arrow.names or any(f"{p}.".startswith(f"{field}.") for p in paths)
 
@@ -250,7 +248,7 @@ def _size(path: str) -> int:
 
 @contextmanager
 def damage_named(name: str) -> Iterator[None]:
-    """Name the file in what pyarrow finds wrong with it."""
+    """Add the file's name to errors of pyarrow."""
     arrow = importlib.import_module("pyarrow")
     try:
         yield
@@ -269,14 +267,18 @@ def kept_parquet(
     sink: IO[bytes],
     passed: Callable[[int], None],
 ) -> None:
-    """Write the rows, all columns of them, that are not at the places `gone` (ascending).
+    """Write the rows, with all columns, whose places are not in `gone` (ascending).
 
     `first` is the place of the first row; `passed` is called with how many bytes have been read.
     """
     arrow, parquet = map(importlib.import_module, ("pyarrow", "pyarrow.parquet"))
     with opened_parquet(path, name) as file:
         schema = file.schema_arrow
-        with parquet.ParquetWriter(sink, schema, compression=_codec(file)) as writer:
+        codec = "snappy"
+        if file.num_row_groups and file.metadata.num_columns:
+            codec = file.metadata.row_group(0).column(0).compression.lower()
+        codec = codec.replace("uncompressed", "none")
+        with parquet.ParquetWriter(sink, schema, compression=codec) as writer:
             held: list[Any] = []
             next_gone, done, size = next(gone, None), 0, 0
             rows, total = file.metadata.num_rows, _size(path)
@@ -290,28 +292,14 @@ def kept_parquet(
                 first += batch.num_rows
                 done += batch.num_rows
                 passed(total * done // max(rows, 1))
-                held += _filtered(batch, stays)
+                try:
+                    held.append(batch.filter(arrow.array(stays, arrow.bool_())))
+                except arrow.ArrowNotImplementedError:  # of some types, such as string_view
+                    ends = np.flatnonzero(np.diff([False, *stays, False])).tolist()
+                    held += [batch.slice(a, b - a) for a, b in zip(ends[::2], ends[1::2])]
                 size += _bytes(batch) * sum(stays) // max(len(stays), 1)
                 if size > WRITTEN_BYTES:
                     writer.write_table(arrow.Table.from_batches(held, schema))
                     held, size = [], 0
             if held:
                 writer.write_table(arrow.Table.from_batches(held, schema))
-
-
-def _filtered(batch: Any, stays: list[bool]) -> list[Any]:
-    """Return the rows that are kept; slices where pyarrow cannot filter a type (string_view)."""
-    arrow = importlib.import_module("pyarrow")
-    try:
-        return [batch.filter(arrow.array(stays, arrow.bool_()))]
-    except arrow.ArrowNotImplementedError:
-        ends = np.flatnonzero(np.diff([False, *stays, False])).tolist()
-        return [batch.slice(low, high - low) for low, high in zip(ends[::2], ends[1::2])]
-
-
-def _codec(file: Any) -> str:
-    """Return the compression of its first column."""
-    if not (file.num_row_groups and file.metadata.num_columns):
-        return "snappy"
-    name: str = file.metadata.row_group(0).column(0).compression.lower()
-    return "none" if name == "uncompressed" else name

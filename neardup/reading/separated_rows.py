@@ -1,4 +1,4 @@
-r"""CSV and TSV → pieces of rows; and the rows that are kept, byte for byte.
+r"""CSV and TSV files: rows to read, and the kept rows byte for byte.
 
 The first row names the columns, unless --id and --text are numbers of columns.
 
@@ -25,10 +25,9 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from neardup.reading import blocks
 from neardup.reading import input_check as flaws
-from neardup.reading.blocks import BLOCK_BYTES, LINE_END, Piece, Start
-from neardup.reading.compressed import position
+from neardup.reading.blocks import BLOCK_BYTES, LINE_END, WHOLE_FILE, Piece, Start, whole_lines
+from neardup.reading.compressed import MAGIC_BYTES, opened, position, refuse_no_lines
 from neardup.reading.missing_fields import SEEN_ROWS, check_columns
 from neardup.reading.text_rows import Fields, FlawedRow, Line, json_line
 from neardup.runtime.program import StageError
@@ -43,7 +42,7 @@ NUL = "\udcc0\udc80"  # two bytes that are in no UTF-8, since csv of older Pytho
 
 
 def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int, bytes, str]]:
-    """Yield (number of the first row, whole rows, ""), or of one bad row (number, it, its flaw).
+    """Yield (number of the first row, whole rows, ""), or (number, bad row, flaw).
 
     Blank rows count.  A last row without a line end is given one.  StageError for a line longer
     than the limit: the file is not CSV.
@@ -77,7 +76,7 @@ def whole_rows(stream: IO[bytes], name: str, max_row: int) -> Iterator[tuple[int
 
 
 def row_ends(data: bytes, ended: bool = True) -> np.ndarray:
-    r"""Return where each whole row ends (int64); unless `ended`, more may follow.
+    r"""Return where rows end (int64); unless `ended`, the last one may be incomplete.
 
     >>> row_ends(b'1,"a\nb"\r\n2,"c\n').tolist()
     [9]
@@ -99,7 +98,7 @@ def row_ends(data: bytes, ended: bool = True) -> np.ndarray:
 
 
 def _plainly_quoted(data: np.ndarray, quotes: np.ndarray) -> bool:
-    """Return whether quotes are around fields or doubled, so that every other one opens."""
+    """Return whether every other quote opens a field, so that rows can be found fast."""
     opening, closing = quotes[0::2], quotes[1::2]
     before = data[opening[opening > 0] - 1]
     after = data[closing[closing < len(data) - 1] + 1]
@@ -107,7 +106,7 @@ def _plainly_quoted(data: np.ndarray, quotes: np.ndarray) -> bool:
 
 
 def _by_fields(data: bytes, stop: int) -> Iterator[int]:
-    """Yield where each row ends, for any data, field by field."""
+    """Yield where each row ends, parsing field by field."""
     at = 0
     while True:
         if data[at : at + 1] == QUOTE:
@@ -125,7 +124,7 @@ def _by_fields(data: bytes, stop: int) -> Iterator[int]:
 
 
 class TableRows(NamedTuple):
-    """Some rows of a table as they are in its file."""
+    """Rows of a table as the bytes of the file."""
 
     number: int  # of the first one, from 1
     data: bytes
@@ -140,8 +139,10 @@ class Table(NamedTuple):
 def separated_pieces(
     kind: str, fields: Fields, path: str, name: str, max_line: int, start: Start
 ) -> Iterator[Piece]:
-    """Read a file, some rows at a time; a TSV without a header may be a split of one."""
-    with blocks.opened_lines(path, name, start) as stream:
+    """Yield the rows of a table, some at a time; a TSV without a header may be a split."""
+    with opened(path, name) as stream:
+        if start.of_file:
+            refuse_no_lines(stream.peek(MAGIC_BYTES), start.place[: -len(": ")] or "-")
         table = opened_table(kind, not fields.numbered, stream, name, max_line, start)
         header = next(split_rows(kind, table.header), [])
         if table.header:
@@ -166,13 +167,13 @@ def opened_table(
     stream: IO[bytes],
     name: str,
     max_line: int,
-    start: Start = blocks.WHOLE_FILE,
+    start: Start = WHOLE_FILE,
 ) -> Table:
-    """Open a table; StageError where its header cannot be read."""
+    """Open a table; StageError if its header cannot be read."""
     if kind == "csv":
         found = (TableRows(*some) for some in whole_rows(stream, name, max_line))
     else:
-        lines = blocks.whole_lines(stream, max_line, start)
+        lines = whole_lines(stream, max_line, start)
         found = (TableRows(n, data, flaws.LINE_TOO_LONG if cut else "") for n, data, cut in lines)
     if not has_header:
         return Table(b"", found)
@@ -190,7 +191,7 @@ def opened_table(
 
 
 def header_of(kind: str, stream: IO[bytes], name: str) -> list[str]:
-    """Return the names of the columns; [] for an empty file."""
+    """Return the names of the columns; [] if the file is empty."""
     table = opened_table(kind, True, stream, name, BLOCK_BYTES)
     return next(split_rows(kind, table.header), [])
 
@@ -198,8 +199,7 @@ def header_of(kind: str, stream: IO[bytes], name: str) -> list[str]:
 def kept_rows(
     table: Table, first: int, gone: Iterator[int], with_header: bool = True
 ) -> Iterator[bytes]:
-    """Yield the bytes of a CSV, whose first row has place `first`, but for the rows at `gone`
-    (ascending places)."""
+    """Yield the bytes of a CSV file without the rows at the places `gone` (ascending)."""
     if with_header:
         yield table.header
     next_gone = next(gone, None)
@@ -214,7 +214,7 @@ def kept_rows(
 
 
 def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
-    r"""Yield the fields of each row, [] for a blank one; bytes not in UTF-8 are lone surrogates.
+    r"""Yield the fields of each row, [] for a blank row; invalid UTF-8 becomes lone surrogates.
 
     >>> list(split_rows("csv", b'a,"b, ""c"" d"\n\nd,e\n'))
     [['a', 'b, "c" d'], [], ['d', 'e']]
@@ -235,7 +235,7 @@ def split_rows(kind: str, data: bytes) -> Iterator[list[str]]:
 
 
 def rows_of(kind: str, columns: dict[str, int], width: int, data: bytes) -> list[Line]:
-    """Return the rows, b"" for a blank one; `width` is the number of fields, 0 for any."""
+    """Return the rows, b"" for a blank row; `width` is the number of fields, or 0 for any."""
     least = max(columns.values(), default=0) + 1
     sound = not flaws.flaw_in(data + "".join(columns).encode("utf-8", "surrogateescape"))
     rows: list[Line] = []

@@ -1,4 +1,4 @@
-"""Lines of shingles → batches: an id and integers, with or without weights.
+"""Lines of an id and integer shingles, with or without weights, to batches of records.
 
     VIDEO_7 12 5 12            a set of integers from 0 to 2^64-1, in any order, repeats allowed
     VIDEO_7 12:0.5 5:2 9       with --weights own: a weight is a decimal number above 0, up to
@@ -9,13 +9,14 @@ all numbers of a block at once.
 """
 
 import re
+from itertools import compress
 from typing import Callable, NamedTuple
 
 import numpy as np
 
 from neardup.reading import input_check as flaws
 from neardup.reading.blocks import BLOCK_BYTES
-from neardup.sets.ragged import Batch, Ragged, distinct, in_rows
+from neardup.sets.ragged import Batch, Ragged, in_rows
 
 MOST = (1 << 64) - 1
 LONGEST = 20  # digits, but for leading zeros
@@ -41,7 +42,7 @@ WEIGHT_CACHE = 1 << 16
 def decimals(
     text: np.ndarray, ends: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the runs of digits before `ends` as uint64, and which (int64) are above 2^64-1.
+    """Return the numbers that end before `ends` (uint64), and which of them are wrong (bool).
 
     text: uint8; ends, lengths: int64, with at least eight bytes before each end.  The value of a
     run that is above, or has no digits, is undefined.
@@ -61,7 +62,7 @@ def decimals(
     for low in range(0, len(ends), CACHE_NUMBERS):
         some = slice(low, low + CACHE_NUMBERS)
         values[some] = _eight_digits(windows[ends[some] - BEFORE], lengths[some])
-    large: list[int] = []
+    wrong = lengths == 0
     longest = int(lengths.max(initial=0))
     for place in range(8, min(longest, LONGEST), 8):
         longer = np.flatnonzero(lengths > place)
@@ -69,15 +70,15 @@ def decimals(
         if place == 16:
             bound, below = divmod(MOST, 10**place)
             over = (higher > bound) | (higher == bound) & (values[longer] > below)
-            large += longer[over & (lengths[longer] <= LONGEST)].tolist()
+            wrong[longer[over & (lengths[longer] <= LONGEST)]] = True
         values[longer] += higher * np.uint64(10**place)
     for i in np.flatnonzero(lengths > LONGEST).tolist():  # there may be leading zeros
         digits = text[ends[i] - lengths[i] : ends[i]].tobytes()
         if _is_shingle(digits):
             values[i] = int(digits.lstrip(b"0") or b"0")
         else:
-            large.append(i)
-    return values, np.array(large, np.int64)
+            wrong[i] = True
+    return values, wrong
 
 
 def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -95,7 +96,7 @@ def _eight_digits(words: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 class ShingleLines(NamedTuple):
-    """The n lines of a block that are not blank, and the T tokens behind their ids, in int64."""
+    """The n non-blank lines of a block, and the T tokens after their ids, as int64 offsets."""
 
     text: bytes  # the block behind `FRONT`, in which all places are
     ids: list[bytes]
@@ -107,30 +108,11 @@ class ShingleLines(NamedTuple):
     heads: np.ndarray  # (n,): where the first token starts
     tails: np.ndarray  # (n,): where the last token ends
 
-    @property
-    def owner(self) -> np.ndarray:
-        """The line of each token, int64 (T,)."""
-        return np.repeat(np.arange(len(self.sizes)), self.sizes)
-
-    def shingles(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the number at the start of each token (uint64), and whether it is wrong."""
-        values, large = decimals(np.frombuffer(self.text, np.uint8), self.stops, self.digits)
-        wrong = self.digits == 0
-        wrong[large] = True
-        return values, wrong
-
-    def with_any(self, wrong: np.ndarray) -> np.ndarray:
-        """Return which lines have a wrong token, bool (n,), of bool (T,)."""
-        flawed = np.zeros(len(self.sizes), dtype=bool)
-        if wrong.any():
-            flawed[self.owner[wrong]] = True
-        return flawed
-
 
 def parse_shingle_lines(
     block: bytes, gather: flaws.Gather = Ragged.from_unsorted
 ) -> tuple[Batch, list[flaws.BadLine]]:
-    r"""Parse whole lines (the block ends with a line end) of `ID SHINGLE…`.
+    r"""Parse a block of lines `ID SHINGLE…`; the block ends with a line end.
 
     >>> batch, bad = parse_shingle_lines(b"v1 7 3 7\nv2\nv3 1 -2\n")
     >>> batch.ids, batch.sets.row(0).tolist()
@@ -139,15 +121,15 @@ def parse_shingle_lines(
     [(1, 'no shingles'), (2, 'negative shingle')]
     """
     lines = split(block)
-    values, wrong = lines.shingles()
+    values, wrong = decimals(np.frombuffer(lines.text, np.uint8), lines.stops, lines.digits)
     if lines.ends is not lines.stops:
         wrong |= lines.ends != lines.stops
-    flawed = lines.with_any(wrong)
-    good, bad = sorted_out(lines, flawed, flaw_in_shingles)
+    good, bad = sorted_out(lines, wrong, flaw_in_shingles)
     sizes = lines.sizes
     if bad:
         values, sizes = values[np.repeat(good, sizes)], sizes[good]
-    return batch_of(lines, good, gather(values, sizes)), bad
+    ids, numbers = list(compress(lines.ids, good.tolist())), lines.numbers[good]
+    return Batch(ids, gather(values, sizes), places=numbers.astype(np.uint64)), bad
 
 
 def split(block: bytes) -> ShingleLines:
@@ -177,7 +159,11 @@ def split(block: bytes) -> ShingleLines:
     opens = blank[:-1] & (apart | ~blank[1:])  # a token, between this mark and the next
     closes = blank[1:] & (apart | ~blank[:-1])
     opening, closing = np.flatnonzero(opens), np.flatnonzero(closes)
-    last = np.searchsorted(closing, _line_ends(marks, kinds))  # tokens up to the end of each line
+    ends = kinds == ord("\n")
+    if b"\r" in block:  # a CR ends a line, unless an LF follows at once
+        ends |= kinds == ord("\r")
+        ends[:-1] &= (kinds[:-1] == ord("\n")) | (kinds[1:] != ord("\n")) | apart
+    last = np.searchsorted(closing, np.flatnonzero(ends)[1:])  # tokens up to the end of each line
     first = np.append(0, last[:-1])
     numbers = np.flatnonzero(first < last)  # of lines that are not blank
     first, last = first[numbers], last[numbers]
@@ -198,21 +184,16 @@ def split(block: bytes) -> ShingleLines:
     )
 
 
-def _line_ends(marks: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-    """Return the marks that end a line (LF, CR LF or CR), but for the one before the block."""
-    ends = kinds == ord("\n")
-    if (returns := np.flatnonzero(kinds == ord("\r"))).size:
-        after = np.minimum(returns + 1, len(kinds) - 1)
-        paired = (kinds[after] == ord("\n")) & (marks[after] == marks[returns] + 1)
-        ends[returns[~paired]] = True
-    return np.flatnonzero(ends)[1:]
-
-
 def sorted_out(
-    lines: ShingleLines, flawed: np.ndarray, why: Callable[[list[bytes]], str]
+    lines: ShingleLines, wrong: np.ndarray, why: Callable[[list[bytes]], str]
 ) -> tuple[np.ndarray, list[flaws.BadLine]]:
-    """Return which lines are records (bool (n,)), and the others; `why` returns a line's flaw."""
-    flawed = flawed | (lines.sizes == 0)
+    """Return which lines are records (bool (n,)), and the bad lines with the reason by `why`.
+
+    wrong: bool (T,)
+    """
+    flawed = lines.sizes == 0
+    if wrong.any():
+        flawed[np.repeat(np.arange(len(flawed)), lines.sizes)[wrong]] = True
     if not lines.text.isascii() or b"\0" in lines.text:
         flawed |= [flaws.flaw_in(id_) is not None for id_ in lines.ids]
     bad = []
@@ -225,16 +206,8 @@ def sorted_out(
     return ~flawed, bad
 
 
-def batch_of(lines: ShingleLines, good: np.ndarray, sets: Ragged) -> Batch:
-    """Return the records on good lines (bool (n,))."""
-    ids = lines.ids
-    if not good.all():
-        ids = [id_ for id_, kept in zip(ids, good.tolist()) if kept]
-    return Batch(ids, sets, places=lines.numbers[good].astype(np.uint64))
-
-
 def flaw_in_shingles(tokens: list[bytes]) -> str:
-    """Return the flaw of the first token that is not a shingle, or ""."""
+    """Return the reason why a token is not a shingle, for the first such token, or ""."""
     wrong = next((token for token in tokens if not _is_shingle(token)), None)
     if wrong is None:
         return ""
@@ -253,7 +226,7 @@ def _is_shingle(token: bytes) -> bool:
 
 
 class Millionths(dict[bytes, int]):
-    """The text of a weight → millionths, or 0 where it is not a weight; a cache."""
+    """A cache from the text of a weight to millionths, or 0 for an invalid one."""
 
     def __missing__(self, text: bytes) -> int:
         if len(self) >= WEIGHT_CACHE:
@@ -268,7 +241,7 @@ MILLIONTHS = Millionths()
 
 
 def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
-    r"""Parse whole lines (the block ends with a line end) of `ID SHINGLE:WEIGHT…`.
+    r"""Parse a block of lines `ID SHINGLE:WEIGHT…`; the block ends with a line end.
 
     >>> batch, bad = parse_weighted_lines(b"v1 7:0.5 3\nv2 3:0\nv3 1:2 1:3\n")
     >>> batch.ids, batch.sets.row(0).tolist(), batch.sets.weights.tolist()
@@ -277,27 +250,29 @@ def parse_weighted_lines(block: bytes) -> tuple[Batch, list[flaws.BadLine]]:
     ['weight outside 0 < W <= 1000000', 'shingle twice']
     """
     lines = split(block)
-    values, wrong = lines.shingles()
+    bytes_ = np.frombuffer(lines.text, np.uint8)
+    values, wrong = decimals(bytes_, lines.stops, lines.digits)
     weighs = lines.stops < lines.ends
-    wrong |= weighs & (np.frombuffer(lines.text, np.uint8)[lines.stops] != ord(":"))
+    wrong |= weighs & (bytes_[lines.stops] != ord(":"))
     heavy = np.flatnonzero(weighs)
     weights = np.full(len(values), ONE)
     spans = zip((lines.stops[heavy] + 1).tolist(), lines.ends[heavy].tolist())
     weights[heavy] = [MILLIONTHS[lines.text[a:b]] for a, b in spans]
-    owner = lines.owner
-    flawed = lines.with_any(wrong | (weights == 0))
+    owner = np.repeat(np.arange(len(lines.sizes)), lines.sizes)
+    wrong |= weights == 0
     order = in_rows(values, owner)
     same = values[order][1:] == values[order][:-1]
     same &= owner[order][1:] == owner[order][:-1]
-    flawed[distinct(owner[order][1:][same])[0]] = True
-    good, bad = sorted_out(lines, flawed, _flaw)
+    wrong[order[1:][same]] = True
+    good, bad = sorted_out(lines, wrong, _flaw)
     kept = np.repeat(good, lines.sizes)
     sets = Ragged.summed(values[kept], lines.sizes[good], weights[kept])
-    return batch_of(lines, good, sets), bad
+    ids, numbers = list(compress(lines.ids, good.tolist())), lines.numbers[good]
+    return Batch(ids, sets, places=numbers.astype(np.uint64)), bad
 
 
 def _flaw(tokens: list[bytes]) -> str:
-    """Return the first flaw, from left to right, of a line that has one."""
+    """Return the first flaw of a bad line."""
     for token in tokens:
         shingle, colon, weight = token.partition(b":")
         if (reason := flaw_in_shingles([shingle])) or (colon and not MILLIONTHS[weight]):

@@ -64,7 +64,7 @@ _ONE_OR_TWO_BYTES = bytes(range(0xE0))  # of UTF-8: all letters up to U+07FF
 
 
 class WordHashes(dict[bytes, bytes]):
-    """Word → its hash, in a cache."""
+    """A cache from words to their hashes."""
 
     def __missing__(self, word: bytes) -> bytes:
         if len(self) >= MOST_WORDS:
@@ -74,13 +74,9 @@ class WordHashes(dict[bytes, bytes]):
         hash_ = self[word] = fed.digest()
         return hash_
 
-    def of(self, words: Iterable[bytes]) -> bytes:
-        """Return the hashes of words, end to end."""
-        return b"".join(map(self.__getitem__, words))
-
 
 def numbers(hashes: bytes) -> np.ndarray:
-    """Return hashes that are laid end to end, as uint64."""
+    """Return hashes given as bytes end to end, as uint64."""
     return np.frombuffer(hashes, "<u8").astype(np.uint64, copy=False)
 
 
@@ -113,12 +109,12 @@ MARKS = (
 
 
 def _class(ranges: str) -> str:
-    """Return ranges of code points as the inside of a regular expression's character class."""
+    """Return ranges of code points as a regular expression's character class."""
     return re.sub("[0-9A-F]+", lambda code: chr(int(code[0], 16)), ranges).replace(" ", "")
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text; each letter of SCRIPTS is a word, with the marks behind it.
+    """Return the words of a text; in SCRIPTS without blanks each letter is a word.
 
     >>> words("Kafka: 海辺の Kafka"), words("ที่นี่")
     (['Kafka:', '海', '辺', 'の', 'Kafka'], ['ที่', 'นี่'])
@@ -127,7 +123,7 @@ def words(text: str) -> list[str]:
 
 
 def joined(words: Iterable[str]) -> str:
-    """Return words as a text, without blanks beside letters of SCRIPTS."""
+    """Return words joined by blanks, except between letters of SCRIPTS."""
     text = " ".join(words)
     return _blank().sub("", text) if _may_be_unspaced(text) else text
 
@@ -238,7 +234,7 @@ def utf8_words(text: str) -> list[bytes]:
 
 @dataclass(frozen=True)
 class Shingler:
-    """Texts → shingles of `width` words or characters, or spots of that many words.
+    """The function from texts to shingles: runs of `width` words or characters, or spots.
 
     >>> words = Shingler.parse("word:2")
     >>> shingles = words("to be or not to be")
@@ -273,7 +269,7 @@ class Shingler:
         return f"{self.unit}:{self.width}" + ":bag" * self.bag
 
     def __call__(self, text: str) -> np.ndarray:
-        """Return the shingles (uint64) in order, with repeats unless in a bag."""
+        """Return the shingles of a text (uint64) in order, without repeats in a bag."""
         return self.many([text])[0]
 
     def many(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -283,7 +279,7 @@ class Shingler:
         if self.unit == "char":
             units, sizes = characters([canonical(text) for text in texts])
         else:
-            rows = [self.hashes.of(utf8_words(text)) for text in texts]
+            rows = [b"".join(map(self.hashes.__getitem__, utf8_words(text))) for text in texts]
             units = numbers(b"".join(rows))
             sizes = np.array([len(row) for row in rows], dtype=np.int64) // HASH_BYTES
         shingles, sizes = runs(units, sizes, self.width)
@@ -292,19 +288,20 @@ class Shingler:
     def _spots(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         rows = [bare_words(canonical_words(text)) for text in texts]
         all_words = list(chain.from_iterable(rows))
-        ids = numbers(self.hashes.of(word.encode() for word in all_words))
+        ids = numbers(b"".join([self.hashes[word.encode()] for word in all_words]))
         sizes = np.array([len(row) for row in rows], dtype=np.int64)
         return spots(all_words, ids, sizes, self.width, self.distance)
 
 
 def characters(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the hashes of all characters, end to end (uint64), and each text's length (int64)."""
+    """Return the hashes of all characters (uint64), and the number of characters of each text
+    (int64)."""
     codes = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4")
     return mix(codes.astype(np.uint64)), np.array([len(text) for text in texts], dtype=np.int64)
 
 
 def runs(units: np.ndarray, sizes: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the hashes of all runs of `width` units, and how many each row has (int64).
+    """Return the hashes of all runs of `width` units, and the number of runs in each row (int64).
 
     units: of all rows end to end (uint64); sizes: units of each row (int64).  A row with fewer
     units has one run.

@@ -1,4 +1,4 @@
-"""Texts with ids → a batch of records: lines of text, JSON lines, and rows of tables.
+"""Batches of records from lines of text, JSON lines, and rows of tables.
 
     text        ID TAB TEXT, or ID BLANK TEXT where a line has no tab
     JSON lines  {"id": "a", "text": "to be or not to be"}
@@ -42,7 +42,7 @@ class Text(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A line or row of a block: what it holds, or why it is not a record, and its bytes."""
+    """A line or row: its id and text, or the reason why it is not a record, and its bytes."""
 
     number: int  # in its block, from 0
     id: bytes = b""  # b"" if it has none
@@ -55,7 +55,7 @@ Row = dict[str, Any]
 
 
 class FlawedRow(bytes):
-    """A row of a table that cannot be read, as a message shows it, and why it cannot."""
+    """A row of a table that cannot be read: its bytes and the reason."""
 
     flaw: str
 
@@ -71,7 +71,7 @@ Lines = Union[bytes, "list[Line]"]  # a block of JSON lines, or some rows
 
 
 class FlawError(ValueError):
-    """Why a line is not a record."""
+    """The reason why a line is not a record."""
 
 
 def text_parser(
@@ -81,7 +81,7 @@ def text_parser(
     gather: flaws.Gather = Ragged.from_unsorted,
     gather_integers: flaws.Gather = Ragged.from_unsorted,
 ) -> flaws.Parser:
-    r"""Return a parser of blocks; `records` is `text_lines` or `row_records`.
+    r"""Return a parser of blocks of texts; `records` is `text_lines` or `row_records`.
 
     >>> parse = text_parser(text_lines, Shingler.parse("word:3"))
     >>> batch, bad = parse(b"a\tto be or not to be\nb to be  OR not\n")
@@ -110,7 +110,7 @@ def text_parser(
 def batch_of_texts(
     texts: Iterable[Text], shingler: Shingler, clean: Cleaning, gather: flaws.Gather
 ) -> Batch:
-    """Return the records of some texts; those without shingles are only counted."""
+    """Return the records of some texts; texts without shingles are only counted."""
     some = list(texts)
     whole = [text for _, _, text in some]
     values, sizes = shingler.many(list(map(clean, whole)) if clean.names else whole)
@@ -125,7 +125,7 @@ def batch_of_texts(
 
 
 def _together(texts: Batch, integers: list[Record], gather: flaws.Gather) -> Batch:
-    """Join records of texts and of lists of integers in the order of their lines."""
+    """Merge records of texts with those of lists of integers, in the order of lines."""
     rows = [np.asarray(record.content) for record in integers]
     sets = gather(np.concatenate(rows), np.array([len(row) for row in rows], dtype=np.int64))
     numbers = np.array([record.number for record in integers], np.uint64)
@@ -137,7 +137,7 @@ def _together(texts: Batch, integers: list[Record], gather: flaws.Gather) -> Bat
 
 
 def text_lines(block: bytes) -> Iterator[Record]:
-    """Yield the lines of text that are not blank."""
+    """Yield the non-blank lines of text as records."""
     sound = flaws.flaw_in(block) is None  # and so is each line
     for number, line in enumerate(block.splitlines()):
         id_, tab, text = line.partition(b"\t")
@@ -155,7 +155,7 @@ def text_lines(block: bytes) -> Iterator[Record]:
 
 
 def row_records(block: Lines, fields: Fields, needs_id: bool = False) -> Iterator[Record]:
-    """Yield the JSON lines, or rows of a table, that are not blank; `needs_id`: each has an id."""
+    """Yield the non-blank JSON lines or rows as records; `needs_id`: an id is required."""
     needs_id = needs_id or fields.needs_id
     for number, line in lines_in(block):
         try:
@@ -167,7 +167,7 @@ def row_records(block: Lines, fields: Fields, needs_id: bool = False) -> Iterato
 
 
 def lines_in(block: Lines) -> Iterator[tuple[int, Line]]:
-    """Yield the number and the line of each line of a block that is not blank."""
+    """Yield the number and the content of each non-blank line or row."""
     for number, line in enumerate(block.splitlines() if isinstance(block, bytes) else block):
         if type(line) is not bytes or (line and not line.isspace()):
             yield number, line
@@ -200,7 +200,7 @@ def json_line(line: Line) -> bytes:
 
 
 def _content(row: Row, fields: Fields) -> str | np.ndarray:
-    """Return the text, or the shingles in its place."""
+    """Return the text of a row, or its list of shingles."""
     found = [fields.value(row, name) for name in fields.texts]
     values = [value for value in found if value is not None]
     if not values:
@@ -234,7 +234,7 @@ def _id(value: Any, needed: bool) -> bytes:
 
 
 def _shingles(values: list[Any]) -> np.ndarray:
-    """Return a list of integers, with repeats, as uint64."""
+    """Return a list of integers as uint64, with repeats."""
     if not values:
         raise FlawError(flaws.NO_SHINGLES)
     if not all(type(value) is int for value in values):
@@ -248,7 +248,7 @@ def _shingles(values: list[Any]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Fields:
-    """The names of fields, or the numbers of columns, from "1" on.
+    """The names of the fields of id and text, or numbers of columns from "1" on.
 
     Several texts are joined by line ends.
 
@@ -284,24 +284,24 @@ class Fields:
 
     @property
     def numbered(self) -> bool:
-        """Return whether columns are named by number, and a table has no header."""
+        """Return whether columns are named by number, as for a table without a header."""
         return bool(self.texts) and self.texts[0].isdecimal()
 
     def places(self, columns: Sequence[str]) -> dict[str, int]:
-        """Return field → column, from 0, of a table that `missing_fields` has checked."""
+        """Return {field: column, from 0} for a table whose fields were checked."""
         if self.numbered:
             return {field: int(field) - 1 for field in self.names if field.isdecimal()}
         return {field: columns.index(field) for field in self.of_columns(columns)}
 
     def of_columns(self, columns: Sequence[str]) -> list[str]:
-        """Return the columns to read; a field of fields is in the column before its dot."""
+        """Return the columns to read; a nested field is in the column before its first dot."""
         if not self.texts:
             return list(dict.fromkeys(columns))
         known = (name for name in self.names if name in columns or name.split(".")[0] in columns)
         return list(dict.fromkeys(known))
 
     def value(self, row: dict[str, Any], name: str) -> Any:
-        """Return the value of a field, or None; meta.body is a field of meta."""
+        """Return the value of a field, such as meta.body, or None."""
         if name and name in row:
             return row[name]
         value: Any = row
@@ -311,13 +311,11 @@ class Fields:
 
 
 def with_row_ids(batch: Batch, block: Block) -> list[bytes]:
-    """Return the ids of a block's records; those without one are numbered."""
-    if b"" not in batch.ids:
-        return batch.ids
+    """Return the ids of a block's records, with row numbers for missing ids."""
     numbers = batch.places.astype(np.int64).tolist()
     return [id_ or row_id(block, number) for id_, number in zip(batch.ids, numbers)]
 
 
 def row_id(block: Block, number: int) -> bytes:
-    """Return the id of row `number`, from 0, of a block."""
+    """Return the id of a row without one: its number, counted from 0 in the block."""
     return b"%b%d" % (block.row_ids, block.line + number)

@@ -1,4 +1,4 @@
-"""An HTML page about a run: what was asked and what was found, in one file that loads nothing.
+"""An HTML report on a run, in one file that loads nothing else.
 
 In: pair lines, their records, what was asked of the run.
 Out: figures as plain values, and the page.

@@ -1,4 +1,4 @@
-"""The graph of the pairs, and its figures: all that the page has in numbers, as plain values.
+"""The figures of a report, computed from the graph of the pairs.
 
 A cluster has a chain if not every two members are a pair:
 
@@ -34,14 +34,14 @@ Links = Mapping[int, Mapping[int, int]]  # record → partner → number of the 
 
 
 class Node(NamedTuple):
-    """A record: its id, and whether it belongs to the old collection (--against)."""
+    """A record: its id, and whether it is an old record (--against)."""
 
     id: bytes
     old: bool = False
 
 
 class Found(NamedTuple):
-    """A pair line; the similarity in millionths."""
+    """A pair, with its similarity in millionths."""
 
     a: Node
     b: Node
@@ -64,7 +64,7 @@ class PairGraph:
 
     @classmethod
     def of(cls, found: Iterable[Found]) -> PairGraph:
-        """Make the graph; a pair that was found twice has the higher similarity.
+        """Make the graph; a pair that occurs twice gets the higher similarity.
 
         >>> a, b, c = map(Node, (b"a", b"b", b"c"))
         >>> graph = PairGraph.of([Found(c, b, 900000), Found(b, c, 950000), Found(a, a, 1)])
@@ -118,7 +118,7 @@ class Bar:
 
 
 class Cluster(NamedTuple):
-    """The number of records and of pairs, and the first members."""
+    """A connected component: its number of records and pairs, and its first members."""
 
     size: int
     pairs: int
@@ -139,7 +139,7 @@ class Chains:
 
 @dataclass(frozen=True)
 class Facts:
-    """The figures: counts of all, and the first few pairs and clusters.
+    """All figures of a report, and its first pairs and clusters.
 
     equal: pairs of similarity 1; same: some of them; most, least: the most similar pairs below 1,
     and the least similar ones, from different clusters if possible; old: some records are old, and
@@ -161,12 +161,12 @@ class Facts:
 
     @property
     def to_remove(self) -> int:
-        """The number of records to remove, if one of each cluster is kept."""
+        """The number of records that are removed if one of each cluster is kept."""
         return self.records - self.clusters
 
 
 def facts_of(graph: PairGraph, threshold: Fraction | None) -> Facts:
-    """Compute the figures; the histogram begins at `threshold`, if that is known."""
+    """Compute the figures; the histogram begins at `threshold` if that is known."""
     roots, sizes = np.unique(graph.roots, return_counts=True)
     below = np.flatnonzero(graph.similarity < MILLION)
     equal = np.flatnonzero(graph.similarity == MILLION)
@@ -187,7 +187,7 @@ def facts_of(graph: PairGraph, threshold: Fraction | None) -> Facts:
 
 
 def _first(graph: PairGraph, order: np.ndarray, count: int) -> list[Found]:
-    """Return the first pairs in this order: one of each cluster, then others."""
+    """Return the first pairs in an order: one of each cluster, and then others."""
     _, places = np.unique(graph.roots[graph.left[order]], return_index=True)
     places.sort()
     others = np.setdiff1d(np.arange(min(len(order), 2 * count)), places)
@@ -207,7 +207,7 @@ def _largest(graph: PairGraph, roots: np.ndarray, sizes: np.ndarray) -> list[Clu
 
 
 def _sizes(sizes: np.ndarray) -> list[Bar]:
-    """Make the histogram of the sizes of clusters: 2, 3, 4, and ranges that double.
+    """Return the histogram of cluster sizes: 2, 3, 4, and ranges that double.
 
     >>> _sizes(np.array([2, 2, 3, 9]))
     [Bar(label='2', count=2), Bar(label='3', count=1), Bar(label='4', count=0), \
@@ -222,7 +222,7 @@ Bar(label='5–8', count=0), Bar(label='9–16', count=1)]
 
 
 def _similarities(similarity: np.ndarray, threshold: Fraction | None) -> list[Bar]:
-    """Make the histogram of similarities from the threshold up; similarity 1 has its own bar.
+    """Return the histogram of similarities from the threshold up; 1 has its own bar.
 
     >>> _similarities(np.array([900000, 951000, 1000000]), Fraction(19, 20))[-3:]
     [Bar(label='0.990–0.995', count=0), Bar(label='0.995–1', count=0), Bar(label='1', count=1)]
@@ -276,7 +276,7 @@ def _links(graph: PairGraph, wanted: np.ndarray) -> Links:
 
 
 def _farthest(links: Links, start: int) -> Sequence[int]:
-    """Return a shortest path from `start` to the record farthest away.
+    """Return a shortest path from `start` to the record that is farthest away.
 
     >>> _farthest({1: {2: 0}, 2: {1: 0, 3: 1}, 3: {2: 1}}, 1)
     [1, 2, 3]

@@ -1,4 +1,4 @@
-"""The material of the page: what was asked, the audit, the removed records, the pairs and texts.
+"""What a report shows: the options, an audit, removed records, and pairs with their texts.
 
 What was asked is read from the run's own file beside its answer, or else taken from the options.
 """
@@ -41,7 +41,7 @@ REASONS = 10
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked of the run; anything "", None or empty is not known.
+    """The options of a run; "", None and empty values are unknown.
 
     source: where this is known from; options: as given; form: the input format of the records;
     indexed: some old records are in an index.
@@ -65,7 +65,7 @@ class Asked:
 
 
 def asked_of_options(options: Options) -> Asked:
-    """Take what was asked from the command line; UsageError."""
+    """Return the options on the command line; UsageError."""
     _check_output(options.output, "--output")
     form, links = form_of(options), options.output == "links"
     if options.threshold is None:
@@ -83,7 +83,7 @@ def asked_of_options(options: Options) -> Asked:
 
 
 def asked_of_run(path: Path, options: Options) -> Asked:
-    """Read what was asked from a run's own file; UsageError if the command line contradicts it."""
+    """Return the options in a run's own file; UsageError if the command line contradicts them."""
     run = RunFile.of(path)
     _check_output(run.output, f"{path}: --output")
     refuse_others(options, run.options, path, NAMING)
@@ -112,7 +112,7 @@ def _check_output(output: str, flag: str) -> None:
 
 
 def read_audit(file: str) -> Audit:
-    """Read the rows of the table that `audit` has printed, by name; StageError."""
+    """Read the rows of a table that `audit` printed, by name; StageError."""
     rows: dict[str, tuple[str, str]] = {}
     for block in read_files([file], AUDIT_LINE):
         for line in block.data.decode("utf-8", "replace").splitlines():
@@ -127,7 +127,7 @@ def read_audit(file: str) -> Audit:
 
 
 class Gone(NamedTuple):
-    """A removed record, the one it duplicates, and the similarity, `-` if only chained."""
+    """A removed record, the record that it duplicates, and their similarity, or `-`."""
 
     id: bytes
     kept: bytes
@@ -147,7 +147,7 @@ class RemovedRecords:
 
 
 def read_removed(file: str) -> RemovedRecords:
-    """Read what --removed or --output removed has written; holds the ids that are duplicated."""
+    """Read a file of removed records; holds the ids of the records that they duplicate."""
     first: list[Gone] = []
     chained, reasons = 0, Counter[bytes]()
     for fields in parsed_lines([file], parse_removed):
@@ -161,7 +161,7 @@ def read_removed(file: str) -> RemovedRecords:
 
 
 def shingle_difference(a: str, b: str) -> Parts:
-    """Compare sets: first what only one has, then what both have.
+    """Compare two sets: what only one has, and then what both have.
 
     >>> shingle_difference("10 9 1", "1 2 9")
     [('only_a', '10'), ('only_b', '2'), ('same', '1 9')]
@@ -203,12 +203,12 @@ class Material:
         return differ(self.texts[a], self.texts[b])
 
     def removed_difference(self, gone: Gone) -> Parts:
-        """Compare a removed record with the one it duplicates, which may be an old one."""
+        """Compare a removed record with the record that it duplicates."""
         old = Node(gone.kept) not in self.texts
         return self.difference(Node(gone.id), Node(gone.kept, old))
 
     def most_similar(self) -> list[Found]:
-        """Return pairs below 1; if there are too few, also equal ones with different texts."""
+        """Return the most similar pairs below 1, and some equal ones if these are few."""
         known = (pair for pair in self.facts.same if {pair.a, pair.b} <= self.texts.keys())
         others = [pair for pair in known if words(self.texts[pair.a]) != words(self.texts[pair.b])]
         return (others[: SHOWN - len(self.facts.most)] + self.facts.most)[:SHOWN]
@@ -221,7 +221,7 @@ def gathered_material(
     removed: RemovedRecords | None,
     audit: Audit,
 ) -> Material:
-    """Read the records, for the texts of those that are shown."""
+    """Read the input for the texts of the records that are shown."""
     nodes = _shown_nodes(facts, removed)
     texts: dict[Node, str] = {}
     repeated: set[Node] = set()
@@ -238,7 +238,7 @@ def gathered_material(
 
 
 def _shown_nodes(facts: Facts, removed: RemovedRecords | None) -> set[Node]:
-    """Return the records that the page shows; those that removed records duplicate may be old."""
+    """Return the records that the report shows."""
     pairs = [*facts.most, *facts.least, *facts.same, *facts.chains.longest]
     nodes = {node for pair in pairs for node in (pair.a, pair.b)}
     nodes.update(node for cluster in facts.largest for node in cluster.members)

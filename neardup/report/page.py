@@ -1,4 +1,4 @@
-"""The page: one HTML document with its style inside, which loads nothing and runs nothing.
+"""The report as one HTML document, without scripts, that loads nothing.
 
 `page.html.j2` has the words and elements, and calls functions of this file.  Jinja escapes every
 value; `shown` also makes hidden letters visible.
@@ -49,7 +49,7 @@ def check_jinja() -> None:
 
 
 def page(material: Material) -> str:
-    """Return the HTML."""
+    """Return the report as HTML."""
     import jinja2
 
     threshold = material.asked.threshold
@@ -76,7 +76,7 @@ def page(material: Material) -> str:
 
 
 def shown(value: Any) -> Any:
-    """Replace invisible letters of a text by their codes.
+    """Replace invisible characters of a text by their codes.
 
     >>> shown("<a>\\u202e\\0"), shown(7)
     ('<a>⟨U+202E⟩⟨U+0000⟩', 7)
@@ -92,7 +92,7 @@ def id_text(id_: bytes) -> str:
 
 
 def names(files: list[str]) -> str:
-    """Name the first file, and the number of others.
+    """Return the name of the first file, and the number of others.
 
     >>> names(["a/pairs.tsv"]), names(["x", "y", "z"])
     ('pairs.tsv', 'x and 2 more files')
@@ -115,13 +115,13 @@ def counted(count: int, noun: str) -> str:
 
 
 def similar(count: int) -> str:
-    """Begin a sentence about so many pairs."""
+    """Return the beginning of a sentence about a number of pairs."""
     few = {0: "No pair is", 1: "One pair is"}
     return few.get(count, f"{count:,} pairs are")
 
 
 def percent(part: int, whole: int) -> str:
-    """Format a percentage in brackets; "" if the whole is not known."""
+    """Format a percentage in brackets, or "" if the whole is unknown."""
     return f" ({100 * part / whole:.1f} %)" if whole else ""
 
 
@@ -130,7 +130,7 @@ def millionths(similarity: int) -> str:
 
 
 def lengths(rows: Sequence[Bar], logarithmic: bool) -> Iterator[tuple[Bar, float]]:
-    """Yield each row with the length of its bar, 0 to 100; only a count of 0 has none.
+    """Yield each row with the length of its bar, 0 to 100, which is 0 only for 0.
 
     >>> [length for _, length in lengths([Bar("a", 5), Bar("b", 10), Bar("c", 0)], False)]
     [50.0, 100.0, 0.0]
@@ -146,12 +146,12 @@ def same(parts: Parts) -> bool:
 
 
 def distinct(pairs: Sequence[Found]) -> bool:
-    """Return True if no record is in two of these pairs."""
+    """Return True if each record is in one of the pairs only."""
     return len({node for pair in pairs for node in (pair.a, pair.b)}) == 2 * len(pairs)
 
 
 def along(links: Sequence[Found]) -> list[Node]:
-    """Return the records of a chain of two pairs or more, in order."""
+    """Return the records along a chain of pairs, in order."""
     first, second = links[0], links[1]
     nodes = [first.a if first.b in (second.a, second.b) else first.b]
     for link in links:
@@ -160,7 +160,8 @@ def along(links: Sequence[Found]) -> list[Node]:
 
 
 def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
-    """Cut equal parts to `context` words beside a difference, and all parts to `room` letters.
+    """Shorten equal parts to `context` words beside a difference, and all parts to `room`
+    characters.
 
     A part of the kind `gap` is the number of words that are left out; the last one is `differing`
     if there are differences among them.
@@ -186,13 +187,13 @@ def passages(parts: Parts, context: int = 8, room: int = ROOM) -> Parts:
 
 
 def _fitting(words: Sequence[str], room: int) -> Sequence[str]:
-    """Return the first words, until the room (letters and blanks) is taken."""
+    """Return as many first words as fit into the room (in characters)."""
     taken = accumulate((len(word) + 1 for word in words), initial=0)
     return [word for word, before in zip(words, taken) if before < room]
 
 
 def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
-    """Yield the parts, with gaps in place of words that are too far from a difference."""
+    """Yield the parts, with gaps for words that are far from a difference."""
     last = len(parts) - 1
     for i, (kind, text) in enumerate(parts):
         words = words_of(text)
@@ -212,7 +213,7 @@ def _cut(parts: Parts, context: int) -> Iterator[tuple[str, str]]:
 
 
 def _short(words: Sequence[str]) -> str:
-    """Join words, each cut to WORD letters."""
+    """Join words, each shortened to WORD characters."""
     return joined(word if len(word) <= WORD else word[:WORD] + "…" for word in words)
 
 

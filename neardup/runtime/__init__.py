@@ -1,4 +1,4 @@
-"""The frame of every program: the end of errors, counts and reports.
+"""What every program needs: errors, exit codes, counts, reports and temporary files.
 
 In: a function to run; counts and bad lines of stages.
 Out: exit codes, messages on stderr, Hadoop counters, summaries.

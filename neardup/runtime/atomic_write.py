@@ -26,12 +26,13 @@ PREFIX = "neardup."
 LOCKED = "neardup.run."
 HIDDEN = f".{LOCKED}"
 OWNER = ".owner"  # the file that names the machine of the run
+MACHINE = os.uname().nodename
 MADE = r"\.?neardup\.run\.[a-z0-9_]{8}"  # by mkdtemp
 
 
 @contextmanager
 def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
-    """Make a folder in `where`, removed at the end; remove what killed runs have left there."""
+    """Make a temporary folder in `where`, and remove those that killed runs have left there."""
     sweep(where, prefix)
     folder = new_folder(where, prefix)
     try:
@@ -41,7 +42,7 @@ def swept_folder(where: Path, prefix: str = HIDDEN) -> Iterator[Path]:
 
 
 def new_folder(where: Path, prefix: str = LOCKED) -> Path:
-    """Make a folder, locked until this process, and those forked from it, have ended."""
+    """Make a folder that stays locked until this process and its forks have ended."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
         try:
@@ -53,7 +54,7 @@ def new_folder(where: Path, prefix: str = LOCKED) -> Path:
             return Path(tempfile.mkdtemp(prefix=prefix.replace(LOCKED, PREFIX), dir=where))
         try:
             with naming(where):
-                (folder / OWNER).write_text(machine(), encoding="utf-8")
+                (folder / OWNER).write_text(MACHINE, encoding="utf-8")
         except FileNotFoundError:
             continue
         except OSError:  # a full disk
@@ -63,7 +64,7 @@ def new_folder(where: Path, prefix: str = LOCKED) -> Path:
 
 
 def sweep(where: Path, prefix: str = LOCKED) -> None:
-    """Remove the folders of this user's runs that were killed."""
+    """Remove the folders of this user's killed runs."""
     with suppress(OSError), os.scandir(where) as entries:
         for entry in entries:
             if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
@@ -71,7 +72,7 @@ def sweep(where: Path, prefix: str = LOCKED) -> None:
 
 
 def _sweep_one(folder: Path) -> None:
-    """Remove a folder that was left behind on this machine, or is as `mkdtemp` makes it.
+    """Remove a folder if its run was killed on this machine, or it was never locked.
 
     Where machines share a file system, a lock may hold on one of them only.
     """
@@ -83,7 +84,7 @@ def _sweep_one(folder: Path) -> None:
             if status.st_uid != os.geteuid():
                 return
             if owner.exists():
-                if owner.read_text(encoding="utf-8") == machine():
+                if owner.read_text(encoding="utf-8") == MACHINE:
                     shutil.rmtree(folder, ignore_errors=True)
             elif re.fullmatch(MADE, folder.name) and stat.S_IMODE(status.st_mode) == stat.S_IRWXU:
                 folder.rmdir()  # killed before it could name the machine
@@ -91,12 +92,8 @@ def _sweep_one(folder: Path) -> None:
             os.close(descriptor)
 
 
-def machine() -> str:
-    return os.uname().nodename
-
-
 def lock(folder: Path) -> int:
-    """Lock a folder, and return the descriptor that holds the lock; OSError."""
+    """Lock a folder; return the descriptor that holds the lock; OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -107,7 +104,7 @@ def lock(folder: Path) -> int:
 
 
 def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
-    """Raise UsageError for a name that is too long, a folder, an input, in one, or stdout."""
+    """Raise UsageError for an output that is a folder, an input, stdout, or has too long a name."""
     try:
         os.lstat(name)
     except OSError as error:
@@ -126,7 +123,7 @@ def check_new(option: str, name: str, inputs: Sequence[str]) -> None:
 
 @contextmanager
 def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[bytes]]:
-    """Open a file to write, which gets its name when it is whole; see `check_new`."""
+    """Open a file that gets its name once it is complete; see `check_new`."""
     check_new(option, name, inputs)
     if os.path.exists(name) and not os.path.isfile(name):  # such as /dev/null
         with naming(name), open(name, "wb") as file:
@@ -150,7 +147,7 @@ def whole_or_not(option: str, name: str, inputs: Sequence[str]) -> Iterator[IO[b
 
 @contextmanager
 def half(option: str, name: str) -> Iterator[Path]:
-    """Yield the path of a new file, which gets this name at the end, and the rights of the old."""
+    """Yield the path of a new file that will replace `name`, with the same permissions."""
     path = Path(os.path.realpath(name))
     with half_folder(option, name, path.parent) as folder:
         new = folder / "half"
@@ -167,7 +164,7 @@ def half(option: str, name: str) -> Iterator[Path]:
 
 @contextmanager
 def half_folder(option: str, name: str, where: Path) -> Iterator[Path]:
-    """Make a hidden folder, beside the target, for a file that is still being written."""
+    """Make a hidden folder beside the target, for a file that is being written."""
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(swept_folder(where))

@@ -1,4 +1,4 @@
-"""Counts of a stage, and their report.
+"""The counts of a stage, and how they are reported.
 
 stdout carries data only.  A stage reports its counts as Hadoop counters in a Hadoop task; as a JSON
 file where NEARDUP_REPORT names a folder; and else on stderr.
@@ -18,14 +18,13 @@ from typing import Any
 
 from neardup.runtime import summary
 from neardup.runtime.program import REPORTS
-from neardup.runtime.summary import ONE_ID, REPEATED
 
 PROGRESS_SECONDS = 1  # on a terminal
 STATUS_SECONDS = 5  # in a Hadoop task, which is taken for dead when it is silent for too long
 
 
 class Counters:
-    """Named counts, and the first bad lines.
+    """Named counts of a stage, and its first bad lines.
 
     progress: the count to show while the stage works, on a terminal or as a Hadoop task's status
     reports: the folder for a report, "" to print a summary; by default that of the environment
@@ -52,7 +51,7 @@ class Counters:
         self._shown = self.started
 
     def forget(self) -> None:
-        """Report nothing but the time, where another stage has counted the same."""
+        """Report only the time, for a stage that repeats the work of another one."""
         self.counts: dict[str, int] = {}
         self.bad_lines: list[tuple[str, int, str]] = []
         self.repeated = b""  # the smallest repeated id
@@ -65,7 +64,7 @@ class Counters:
         self.alive()
 
     def alive(self) -> None:
-        """Show the progress at most once per interval; to be called every second or so."""
+        """Show the progress at most once per interval; call this every second or so."""
         if not (self._on_terminal or self._in_hadoop):
             return
         pause = STATUS_SECONDS if self._in_hadoop else PROGRESS_SECONDS
@@ -88,25 +87,20 @@ class Counters:
                 print(f"{self.stage}: {place}{line}: {message}", file=sys.stderr)
 
     def repeated_id(self, id_: bytes) -> None:
-        """Count a repeated id; the smallest of them is named."""
-        self.add(REPEATED, 1)
+        """Count a repeated id, and remember the smallest."""
+        self.add(summary.REPEATED, 1)
         if not self.repeated or id_ < self.repeated:
             self.repeated = id_
 
     def count_ids(self, ids: Sequence[bytes]) -> None:
-        """Count the records of the most frequent id; b"" is that of rows without one."""
+        """Count the records that have the most frequent id; b"" stands for rows without an id."""
         if self._one_id is None and ids:
             self._one_id = Counter(ids).most_common(1)[0][0]
         if self._one_id:
             self._of_one_id += ids.count(self._one_id)
 
-    def totals(self) -> dict[str, int]:
-        """Return all counts; that of one id if a quarter of the records of this process have it."""
-        many = self._of_one_id and 4 * self._of_one_id > self.counts.get("records", 0)
-        return {**self.counts, **({ONE_ID: self._of_one_id} if many else {})}
-
     def report(self) -> None:
-        """Report what was counted; StageError where a stage by itself could not read its input."""
+        """Report the counts; StageError if a stage that runs alone could not read its input."""
         if self._on_terminal:
             self._show("")
         if self._reports:
@@ -116,27 +110,32 @@ class Counters:
             self._report_to_hadoop()
         else:
             sys.stdout.flush()  # the answer, which is lost if the input is refused
+            own = self.as_dict()
             if self._verbosity > summary.QUIET:
-                print(summary.describe([self.as_dict()], self._verbosity), file=sys.stderr)
-            summary.judged(self.totals(), self.max_bad)
+                print(summary.describe([own], self._verbosity), file=sys.stderr)
+            summary.judged(own["counts"], self.max_bad)
 
     def _report_to_hadoop(self) -> None:
-        """Print counters, and to the task's log ids, which counters cannot hold."""
-        for name, count in self.totals().items():
+        """Print Hadoop counters, and write ids, which counters cannot hold, to the task's log."""
+        own = self.as_dict()
+        for name, count in own["counts"].items():
             print(f"reporter:counter:neardup,{name},{count}", file=sys.stderr)
         if self.repeated:
             first = summary.first_repeated(self.repeated.decode(), summary.REMOVED in self.counts)
-            print(f"{self.stage}: {REPEATED}: {first}", file=sys.stderr)
-        for message in summary.of_one_id([self.as_dict()], self.totals()):
-            print(f"{self.stage}: {ONE_ID}: {message}", file=sys.stderr)
+            print(f"{self.stage}: {summary.REPEATED}: {first}", file=sys.stderr)
+        for message in summary.of_one_id([own], own["counts"]):
+            print(f"{self.stage}: {summary.ONE_ID}: {message}", file=sys.stderr)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a report, in plain JSON values."""
-        totals = self.totals()
-        one_id = (self._one_id or b"") if ONE_ID in totals else b""
+        """Return the report as JSON values.
+
+        One id is named and counted if a quarter of the records of this process have it.
+        """
+        many = 4 * self._of_one_id > self.counts.get("records", 0)
+        one_id = (self._one_id or b"") if many else b""
         return {
             "stage": self.stage,
-            "counts": totals,
+            "counts": {**self.counts, **({summary.ONE_ID: self._of_one_id} if many else {})},
             "bad_lines": self.bad_lines,
             "promise": self.promise,
             "repeated": self.repeated.decode("utf-8", "backslashreplace"),
@@ -152,7 +151,7 @@ class Counters:
 
 
 def reports_in(folder: str) -> list[dict[str, Any]]:
-    """Return the reports that the stages of a run have written there."""
+    """Return the reports in a folder, one for each stage or worker."""
     return [json.loads(path.read_bytes()) for path in sorted(Path(folder).glob("*.json"))]
 
 

@@ -1,6 +1,7 @@
-"""The interpreter a script needs, before anything is imported that might be missing."""
+"""Find a Python that has the packages that a script needs, before they are imported."""
 
 import codecs
+import functools
 import importlib.util
 import os
 import signal
@@ -13,7 +14,7 @@ ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 
 
 def require(*packages: str, name: str = "", module: str = "") -> None:
-    """Go on only under a Python that has these packages, with all three standard streams.
+    """Continue only under a Python with these packages and all three standard streams.
 
     A script called as ./mapper.py runs under the system's python3.  Where that lacks a package, the
     virtual environment that `make` puts beside the script (or the package, of a `module`) takes
@@ -26,12 +27,11 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
     script = os.path.realpath(sys.argv[0])
     name = name or os.path.basename(script)
     _open_streams(name)
-    _print_whatever_there_is()
     # Any folder of its name could be imported, but as an empty package without a location.
     specs = [(package, importlib.util.find_spec(package)) for package in packages]
     missing = [package for package, spec in specs if spec is None or not spec.has_location]
     if sys.version_info >= (3, 9) and not missing:
-        _say_why_imports_fail(name)
+        sys.excepthook = functools.partial(_say_why_imports_fail, name)
         return
     package = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
     folder = os.path.dirname(package if module else script)
@@ -47,7 +47,10 @@ def require(*packages: str, name: str = "", module: str = "") -> None:
 
 
 def _open_streams(name: str) -> None:
-    """Open standard streams that are closed, as by some schedulers, also for child processes."""
+    """Open standard streams that are closed, as by some schedulers, also for child processes.
+
+    stdout prints the bytes of a file's name as they are, and letters a terminal lacks as \\x….
+    """
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
         os.set_inheritable(sys.stdin.fileno(), True)
@@ -56,37 +59,28 @@ def _open_streams(name: str) -> None:
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
         os.set_inheritable(sys.stderr.fileno(), True)
-
-
-def _print_whatever_there_is() -> None:
-    """Print bytes of a file's name as they are, and other letters a terminal lacks as \\x…."""
-    as_bytes, as_text = map(codecs.lookup_error, ("surrogateescape", "backslashreplace"))
-
-    def written(error: UnicodeError) -> "tuple[str | bytes, int]":
-        try:
-            return as_bytes(error)
-        except UnicodeError:
-            return as_text(error)
-
-    codecs.register_error("neardup", written)
+    codecs.register_error("neardup", _written)
     if sys.version_info >= (3, 7):
         sys.stdout.reconfigure(errors="neardup")  # type: ignore[union-attr]
 
 
-def _say_why_imports_fail(name: str) -> None:
-    """Report a failed import in one line: too little memory, or numpy for another Python."""
+def _written(error: UnicodeError) -> "tuple[str | bytes, int]":
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.lookup_error("backslashreplace")(error)
 
-    def say(
-        kind: "type[BaseException]", error: BaseException, trace: "TracebackType | None"
-    ) -> None:
-        if issubclass(kind, MemoryError):
-            sys.stderr.write("%s: out of memory\n" % name)
-        elif issubclass(kind, ImportError):
-            while error.__cause__ is not None:  # what numpy says itself fills a page
-                error = error.__cause__
-            why = "too little memory, or made for another Python than %s" % sys.executable
-            sys.stderr.write("%s: cannot be loaded: %s; %s\n" % (name, error, why))
-        else:
-            sys.__excepthook__(kind, error, trace)
 
-    sys.excepthook = say
+def _say_why_imports_fail(
+    name: str, kind: "type[BaseException]", error: BaseException, trace: "TracebackType | None"
+) -> None:
+    """Report failed imports in one line: too little memory, or numpy for another Python."""
+    if issubclass(kind, MemoryError):
+        sys.stderr.write("%s: out of memory\n" % name)
+    elif issubclass(kind, ImportError):
+        while error.__cause__ is not None:  # what numpy says itself fills a page
+            error = error.__cause__
+        why = "too little memory, or made for another Python than %s" % sys.executable
+        sys.stderr.write("%s: cannot be loaded: %s; %s\n" % (name, error, why))
+    else:
+        sys.__excepthook__(kind, error, trace)

@@ -41,7 +41,7 @@ class RunFile:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> RunFile:
-        """Read the file of this name, or of the answer of this name; StageError."""
+        """Read the run's own file, given its path or that of the answer; StageError."""
         name = run_file_name(path)
         try:
             text = Path(name).read_bytes()
@@ -56,7 +56,7 @@ class RunFile:
 
     @classmethod
     def parse(cls, text: bytes) -> RunFile:
-        """Parse what `format` has written; ValueError."""
+        """Parse the output of `format`; ValueError."""
         values = _marked(text)
         values["version"] = values[MARK]
         for field in fields(cls):
@@ -76,7 +76,7 @@ class RunFile:
 
 
 def run_file_name(path: str | os.PathLike[str]) -> str:
-    """Return the name of the file, from that or from the name of the answer.
+    """Return the path of a run's own file, given that or the path of the answer.
 
     >>> run_file_name("x/pairs.tsv"), run_file_name("x/.pairs.tsv.neardup.json")
     ('x/.pairs.tsv.neardup.json', 'x/.pairs.tsv.neardup.json')
@@ -90,7 +90,7 @@ def run_file_name(path: str | os.PathLike[str]) -> str:
 
 
 def check_run_file(path: str) -> None:
-    """Raise UsageError where a run's own file would replace a file of the user's."""
+    """Raise UsageError if a run's own file would replace a file of the user."""
     if not os.path.exists(path):
         return
     try:
@@ -103,7 +103,7 @@ def check_run_file(path: str) -> None:
 
 
 def _marked(text: bytes) -> dict[str, Any]:
-    """Return the JSON object; ValueError where no version of neardup has written it."""
+    """Return the JSON object; ValueError unless neardup wrote it."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A program from start to end: errors, command lines to type, signals, memory, child processes."""
+"""A program's frame: errors, signals, memory, child processes, and command lines to type."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ LONGEST = 300  # of a longer line the options are easier to see alone
 
 
 class StageError(Exception):
-    """The input, or the machine, prevents the program from going on: exit code 1."""
+    """The input or the machine prevents the program from going on: exit code 1."""
 
 
 class UsageError(Exception):
-    """The command line asks for something wrong or impossible: exit code 2."""
+    """The command line is wrong or asks for something impossible: exit code 2."""
 
 
 class WireError(StageError):
-    """A line between two stages that no stage of this program wrote."""
+    """A line between two stages that no stage of this program can have written."""
 
 
 def as_called(text: str) -> str:
-    """Return a text that names commands, `python3 -m neardup why`, as the user calls them."""
+    """Return a text with `python3 -m neardup` replaced by `neardup`, if the user types that."""
     return text.replace(AS_MODULE, AS_COMMAND) if sys.argv[0].startswith(AS_COMMAND) else text
 
 
 def nearest(word: str, names: Iterable[str]) -> str:
-    """Return "; did you mean …?", or "" where no name is like the word.
+    """Return "; did you mean …?", or "" if no name is similar.
 
     >>> nearest("--treshold", ["--threshold", "--recall"])
     '; did you mean --threshold?'
@@ -69,7 +69,7 @@ def nearest(word: str, names: Iterable[str]) -> str:
 
 
 def not_one_of(word: str, names: Iterable[str]) -> str:
-    """Return what is wrong with a word that is none of the names.
+    """Return a message about a word that is not one of the names.
 
     >>> not_one_of("json", ["text", "jsonl"])
     "'json' is not one of text, jsonl; did you mean jsonl?"
@@ -79,14 +79,14 @@ def not_one_of(word: str, names: Iterable[str]) -> str:
 
 
 def shown(line: bytes, limit: int = 60) -> str:
-    """Return a line as a message shows it: cut, and without control characters."""
+    """Return a line for a message: shortened, without control characters."""
     text = line[:limit].decode("utf-8", "backslashreplace")
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return f"'{text}'" + ("…" if len(line) > limit else "")
 
 
 def typed_with(*options: str) -> str:
-    """Return the user's command with these options, or the options alone where it is not known.
+    """Return the user's command with further options, or the options alone.
 
     >>> typed_with("--text", "body", "--id", "key")  # called by no program of ours
     '--text body --id key'
@@ -95,13 +95,13 @@ def typed_with(*options: str) -> str:
 
 
 def typed_numbering() -> str:
-    """Return the command with numbered rows, or for tasks the one that numbers them first."""
+    """Return the user's command with numbered rows, or a command that numbers them first."""
     by_tasks = _words()[:1] in ([], [ON_CLUSTER], [ON_SPARK], [JOB])
     return NUMBER_ROWS if by_tasks else typed_with("--id", "")
 
 
 def piped(command: str, name: str = "", *options: str) -> str:
-    """Return the user's command on the output of `command` for a file, by default the only one.
+    """Return the user's command behind a pipe from `command`, for a file, or for the only one.
 
     >>> piped("xz -dc", "a b.txt")  # called by no program of ours
     "xz -dc 'a b.txt' | … -"
@@ -119,12 +119,12 @@ def piped(command: str, name: str = "", *options: str) -> str:
 
 
 def typed_files() -> list[str]:
-    """Return the arguments that are files, or standard input."""
+    """Return the arguments that are files, or - for standard input."""
     return [word for word in _words()[1:] if word == "-" or os.path.isfile(word)]
 
 
 def _words() -> list[str]:
-    """Return program and arguments; [] in a task, and for a program that is not ours."""
+    """Return the program and its arguments, or [] for tasks and other programs."""
     if TASK in os.environ or not sys.argv:
         return []
     called, *words = sys.argv
@@ -137,7 +137,7 @@ def _words() -> list[str]:
 
 
 def _with(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return a command with options (flag, value, …) in front, without other values of theirs.
+    """Return a command with options in front, in place of other values of them.
 
     >>> _with(["./mapper.py", "--input=text", "--seed", "1", "a.txt"], ["--input", "csv"])
     ['./mapper.py', '--input', 'csv', '--seed', '1', 'a.txt']
@@ -152,13 +152,13 @@ def _with(words: Sequence[str], options: Sequence[str]) -> list[str]:
 
 
 def _line(words: list[str]) -> str:
-    """Return a line for a shell, or "" where it is too long."""
+    """Return the words as a shell command, or "" if it is too long."""
     line = " ".join([*words[:1], *map(shlex.quote, words[1:])])
     return line if len(line) <= LONGEST else ""
 
 
 def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
-    """Run `main` and turn whatever ends it into a message on stderr and an exit code.
+    """Run `main`; turn errors into a message on stderr and an exit code.
 
     Of the processes of a run, which share a folder of `reports`, one reports why it fails.
     """
@@ -193,7 +193,7 @@ def run(name: str, main: Callable[[], None], reports: str | None = None) -> int:
 
 
 def keep_freed_memory() -> None:
-    """Reuse freed memory, instead of giving it back to the system and asking for new pages.
+    """Reuse freed memory instead of returning it to the system.
 
     glibc maps each array of some mebibytes anew: a fifth of the run time went into page faults.
     Other C libraries have no `mallopt`.
@@ -206,7 +206,7 @@ def keep_freed_memory() -> None:
 
 
 def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
-    """Call `end` once, with the exit code, on SIGTERM, or on SIGHUP (unless under nohup)."""
+    """Call `end` with the exit code on SIGTERM, and on SIGHUP unless under nohup."""
     ending = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
 
     def handler(number: int, _: object) -> None:
@@ -220,7 +220,7 @@ def end_on_signals(end: Callable[[int], object] = sys.exit) -> None:
 
 @contextmanager
 def interrupted(left: str) -> Iterator[None]:
-    """Add to Ctrl-C a message of what it has left."""
+    """Add what was left unchanged to the message of Ctrl-C."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit) as end:
@@ -231,7 +231,7 @@ def interrupted(left: str) -> Iterator[None]:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C until the end of the block; in a thread, which gets none, nothing changes."""
+    """Delay Ctrl-C until the end of the block; does nothing in a thread."""
     came: list[int] = []
     try:
         before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
@@ -264,14 +264,14 @@ def _ended(reports: str, code: int, message: str = "") -> int:
 
 
 def _reader_gone() -> bool:
-    """Return whether nobody reads the pipe at stdout any more."""
+    """Return whether the reader of stdout has closed it."""
     stdout = select.poll()
     stdout.register(STDOUT, select.POLLOUT)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in stdout.poll(0))
 
 
 def _first_to_fail(folder: str) -> bool:
-    """Return whether no other process of the same run has reported why it ends."""
+    """Return whether no other process of this run has reported an error."""
     try:
         if os.path.isdir(folder):
             os.mkdir(os.path.join(folder, "failed"))
@@ -283,13 +283,13 @@ def _first_to_fail(folder: str) -> bool:
 
 
 def write_all(pieces: Iterable[bytes]) -> None:
-    """Write the pieces to stdout; a closed or full one is an error here, not at exit."""
+    """Write pieces to stdout; a full disk or a closed pipe raises here, not at exit."""
     with open(STDOUT, "wb", closefd=False) as stdout:
         write_to(stdout, pieces, STANDARD_OUTPUT)
 
 
 def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
-    """Write the pieces; an OSError names the sink."""
+    """Write pieces to a file; an OSError names it."""
     name = name or sink.name
     for piece in pieces:
         with naming(name):
@@ -300,7 +300,7 @@ def write_to(sink: IO[bytes], pieces: Iterable[bytes], name: str = "") -> None:
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Name this file in an OSError that names none, such as that of a full disk."""
+    """Add a file name to an OSError that has none, as for a full disk."""
     try:
         yield
     except OSError as error:
@@ -321,7 +321,7 @@ def job_command() -> list[str]:
 
 
 def end_with(parent: int) -> None:
-    """Have Linux kill this new process when `parent` ends, also after an exec."""
+    """Make Linux kill this new process when its parent ends, even after an exec."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it had ended before
@@ -332,7 +332,7 @@ def end_with(parent: int) -> None:
 def system_sort(
     source: IO[bytes] | None, result: IO[bytes], flags: Sequence[str], alive: Callable[[], None]
 ) -> Iterator[IO[bytes] | None]:
-    """Sort lines by their bytes, or as the flags say, while the block runs and after it.
+    """Run the system's sort, by bytes or by `flags`, during the block and after it.
 
     `source`: a file, or None for a pipe, which is yielded and closed here.  `alive` is called
     every second of waiting.  StageError where the sort fails.

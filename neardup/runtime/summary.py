@@ -1,4 +1,4 @@
-"""The summary of a run in words, and whether its input was in the right format.
+"""The summary of a run, and the check that its input was in the right format.
 
 `describe` adds up the reports of all stages: the result, what was wrong with the input, the promise
 and the time, or with -v all counts.  `judged` is called once, at the end: where no line could be
@@ -77,7 +77,7 @@ LIKE = "bad lines like "  # and a name of LOOKS
 
 
 class Look(NamedTuple):
-    """Lines of another input: how they begin, what to call them, and what makes them readable."""
+    """How lines of another input begin, what to call them, and what to type for them."""
 
     pattern: bytes
     like: str
@@ -138,7 +138,7 @@ def describe(
     packed: bool = False,
     wrote: Sequence[str] = (),
 ) -> str:
-    """Return the summary of one stage, or of all stages of a run (`whole`).
+    """Return the summary of one stage, or of a `whole` run.
 
     `packed`: the engine compresses what is shuffled; `wrote`: the files of the answer.
 
@@ -188,7 +188,7 @@ def _in_short(
     promise: str,
     wrote: Sequence[str] | None,
 ) -> list[str]:
-    """Return a line for the result, for each kind of trouble, the promise and the time.
+    """Return lines for the result, each kind of trouble, the promise, and the time.
 
     `wrote`: the files of a whole run; None for a stage.
     """
@@ -208,7 +208,7 @@ def _in_short(
 
 
 def _many(count: int, names: str) -> str:
-    """Return a number of something.
+    """Format a number and a noun.
 
     >>> _many(1, "repeated ids"), _many(2000, "records without a key")
     ('1 repeated id', '2,000 records without a key')
@@ -219,7 +219,7 @@ def _many(count: int, names: str) -> str:
 
 
 def _result(counts: Mapping[str, int]) -> str:
-    """Return what a run has found.
+    """Return the result of a run in words.
 
     >>> _result({"records": 3300, "records removed": 169, "records that stay": 3131})
     '3,131 of 3,300 records kept, 169 removed'
@@ -244,7 +244,7 @@ def _all_counts(
     notes: Mapping[str, str],
     promise: str,
 ) -> list[str]:
-    """Return a line for each count, the promise and the seconds of each stage."""
+    """Return lines for each count, the promise, and the seconds of each stage."""
     shown = [name for name in ORDER if name in counts]
     lines = [f"{name:33} {counts[name]:>10,}{notes.get(name, '')}" for name in shown]
     if promise:
@@ -265,7 +265,7 @@ def _why_no_pair(counts: Mapping[str, int]) -> list[str]:
 
 
 def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[str]:
-    """Return the warning of an id that most records have, if there is one.
+    """Return a warning if most records have the same id.
 
     Such an id is mostly the first word of a text.  On a cluster only the tasks' logs name it.
     """
@@ -293,7 +293,7 @@ def of_one_id(reports: list[dict[str, Any]], counts: Mapping[str, int]) -> list[
 
 
 def first_repeated(id_: str, decided: bool = False) -> str:
-    """Return a remark on repeated ids, of which this is the smallest."""
+    """Return a remark on repeated ids that names the smallest."""
     what = "each line is a record of its own" if decided else "records of one id form no pair"
     return f"the first: {shown(id_.encode())}; {what}"
 
@@ -308,7 +308,7 @@ def total(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def seconds_of(reports: list[dict[str, Any]]) -> dict[str, float]:
-    """Return the seconds from each stage's first start to its last end, in order of the starts."""
+    """Return the seconds of each stage, from its first start to its last end."""
     spans: dict[str, tuple[float, float]] = {}
     for report in sorted(reports, key=lambda report: report["started"]):
         start, end = spans.get(report["stage"], (report["started"], report["ended"]))
@@ -317,7 +317,7 @@ def seconds_of(reports: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def judged(counts: Mapping[str, int], max_bad: Fraction) -> None:
-    """Raise StageError where too little of the input, or of the old records, could be read.
+    """Raise StageError if too few lines of the input, or of the old records, are records.
 
     Print a warning where it was read, but has a first line of another format.
     """
@@ -345,13 +345,13 @@ def bad_lines(counts: Mapping[str, int]) -> int:
 
 
 def in_words(share: Fraction) -> str:
-    """Return a share as a decimal number, or else as a fraction: 0.25, 1/3."""
+    """Return a share as a decimal number, or as a fraction: 0.25, 1/3."""
     decimal = f"{float(share):.9g}"
     return decimal if Fraction(decimal) == share else str(share)
 
 
 def _advice(counts: Mapping[str, int]) -> str:
-    """Return what bad lines look like, and the line to type; first lines of files count for more.
+    """Return what the bad lines look like, and what to type.
 
     >>> _advice({"bad lines like text": 60, "bad lines like a csv header": 1})
     'they look like CSV; type: --input csv'

@@ -1,4 +1,4 @@
-"""Schemes: each gives a batch of records its keys.
+"""Schemes: functions from a batch of records to the keys of each record.
 
 A scheme is one class here and one line in `SCHEMES`; the tests that every scheme must pass take it
 from this table.

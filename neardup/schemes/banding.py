@@ -1,4 +1,4 @@
-"""Banding: bands and rows from a promise or by hand, the S-curve, and the options for that.
+"""Banding: bands and rows from the promised recall or by hand, and the S-curve.
 
 A signature of b·r min-hashes cut into b bands of r rows makes two records of similarity s share a
 key with probability P(s) = 1 - (1 - s^r)^b (Leskovec, Rajaraman, Ullman, Mining of Massive
@@ -96,7 +96,7 @@ def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = pow) -
 
 
 def choose(threshold: float, promise: float, max_bands: int, hit: Hit = pow) -> tuple[int, int]:
-    """Return (bands, rows): as many rows as keep the promise within `max_bands`.
+    """Return (bands, rows) with as many rows as `max_bands` allows for the promise.
 
     With more rows, unrelated records share fewer keys, so fewer false candidates are verified.
     ValueError if even one row needs more bands.
@@ -122,7 +122,8 @@ def choose(threshold: float, promise: float, max_bands: int, hit: Hit = pow) -> 
 def asked_for(
     request: Request, agreement: float, max_bands: int, hit: Hit = pow
 ) -> tuple[int, int]:
-    """Return (bands, rows), given or chosen; rows of pairs at T agree with P = `agreement`.
+    """Return (bands, rows) as given or chosen; `agreement` is the probability that a row of a pair
+    at T agrees.
 
     `max_bands` is the default of --max-bands.  ValueError if the promise cannot be kept.
     """
@@ -157,7 +158,7 @@ def dearer(
     instead: str = f"--recall {DEFAULT_RECALL}",
     hit: Hit = pow,
 ) -> list[str]:
-    """Return a warning if dissimilar records share a key far more often than by `instead`.
+    """Return a warning if dissimilar records share a key far more often than with `instead`.
 
     here: the probability that they do by `what`, DISSIMILAR or more; agreement, dissimilar: that a
     row agrees for a pair at the threshold, and for dissimilar records; most: the maximum number of
@@ -181,7 +182,7 @@ def dearer(
 
 
 def at_least(needed: int, parts: int, chance: float) -> float:
-    """Return the probability that `needed` of some independent parts agree, each with `chance`.
+    """Return the probability that `needed` or more of `parts` independent parts agree.
 
     A sum of binomial terms C(S, k) · p^k · (1-p)^(S-k), stable at both ends: below one half no term
     is negative, and above it is 1 minus the sum of the others.  Only p = 1 gives 1.

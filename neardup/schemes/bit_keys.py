@@ -1,4 +1,4 @@
-"""Keys of bit vectors, and SimHash.
+"""Keys of bit vectors by masks, and the scheme SimHash.
 
 Each bit of a vector is a side of a random hyperplane.  Two sets at an angle θ have a bit equal with
 probability 1 - θ/π (Charikar 2002), so about F·(1 - θ/π) of F bits.  A key is a mask's number and
@@ -71,7 +71,7 @@ DISTANCE = Option(
 
 @dataclass(eq=False)
 class EqualBits(UnboundedMeasure):
-    """Pairs whose vectors agree in `least` or more of `bits` bits; the similarity is the share.
+    """The measure of bit vectors: the share of equal bits, at least `least` of `bits`.
 
     vectors: from sets, none of them empty, to uint64 (n, W).
     """
@@ -93,7 +93,7 @@ class EqualBits(UnboundedMeasure):
 
 
 def agreement(cosine: float) -> float:
-    """Return the probability 1 - θ/π that a bit of two vectors of this cosine is equal.
+    """Return 1 - θ/π, the probability that a bit is equal for vectors of a given cosine.
 
     >>> agreement(1), agreement(0)
     (1.0, 0.5)
@@ -102,7 +102,7 @@ def agreement(cosine: float) -> float:
 
 
 def sides(sets: Ragged, weights: TokenWeights | None, seed: int, low: int, high: int) -> np.ndarray:
-    """Return the sides of hyperplanes low … high-1 of sets that are not empty: uint64 (n, W)."""
+    """Return on which side of hyperplanes low … high-1 each set lies: uint64 (n, W)."""
     if weights is None:
         return signs(sets, None, seed, low, high)
     return hyperplane_sides(sets, weights.of(sets), seed, low, high)
@@ -110,7 +110,7 @@ def sides(sets: Ragged, weights: TokenWeights | None, seed: int, low: int, high:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Choices of m - k of m blocks, for vectors that differ in k bits or fewer.
+    """Masks of m - k of m blocks, for vectors that differ in at most k bits.
 
     >>> ways = Blocks(bits=64, number=5, distance=3)
     >>> len(ways), ways.recall(61), ways.recall(60)
@@ -136,14 +136,14 @@ class Blocks:
         return float(self.bits - equal <= self.distance)
 
     def by_chance(self, agreement: float) -> float:
-        """Return the probability of sharing a key if each bit is equal with this probability."""
+        """Return the probability that two vectors share a key if each bit agrees with `chance`."""
         block = agreement ** (self.bits / self.number)
         return banding.at_least(self.number - self.distance, self.number, block)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """b masks of r bits, by `seed`.
+    """b random masks of r bits each, drawn by `seed`.
 
     >>> ways = Drawn(bits=384, number=118, width=24, seed=0)
     >>> len(ways), round(ways.recall(346), 4)
@@ -160,7 +160,7 @@ class Drawn:
 
     @cached_property
     def masks(self) -> np.ndarray:
-        """The masks, uint64 (b, W), each of the bits with the smallest random words."""
+        """The masks, uint64 (b, W): each has the bits with the smallest random words."""
         draws = random_words(self.seed, self.number * self.bits, stream=5)
         order = np.argsort(draws.reshape(self.number, self.bits), axis=1, kind="stable")
         chosen = order[:, : self.width].tolist()
@@ -170,7 +170,7 @@ class Drawn:
         return banding.recall(equal / self.bits, self.number, self.width, hits(self.bits))
 
     def by_chance(self, agreement: float) -> float:
-        """Return an upper bound, since masks overlap."""
+        """Return an upper bound of that probability, as masks overlap."""
         return banding.recall(agreement, self.number, self.width)
 
 
@@ -178,7 +178,7 @@ Ways = Union[Blocks, Drawn]
 
 
 def most_blocks(distance: int, max_keys: int, bits: int) -> int:
-    """Return the maximum number of blocks with at most `max_keys` keys, or 0 if there is none.
+    """Return the maximum number of blocks with at most `max_keys` masks, or 0.
 
     >>> [most_blocks(k, 16, 64) for k in (0, 1, 2, 3, 4, 15, 16)]
     [64, 16, 6, 5, 6, 16, 0]
@@ -188,7 +188,7 @@ def most_blocks(distance: int, max_keys: int, bits: int) -> int:
 
 
 def hits(bits: int) -> banding.Hit:
-    """Return a function for the probability that no bit under a mask differs.
+    """Return a function for the probability that all bits under a mask agree.
 
     Its arguments are the share of equal bits and the mask's width.
 
@@ -210,7 +210,7 @@ def _words(masks: list[int], bits: int) -> np.ndarray:
 
 
 def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
-    """Return the keys by the masks low … high-1 for these vectors (uint64 (n, W))."""
+    """Return the keys of vectors (uint64 (n, W)) by the masks low … high-1."""
     masks = ways.masks[low:high]
     words = np.empty((len(vectors), len(masks)), dtype=np.uint64)
     columns = np.ascontiguousarray(vectors.T)
@@ -220,13 +220,13 @@ def keys_of(ways: Ways, vectors: np.ndarray, low: int, high: int) -> Ragged:
 
 
 class BitScheme(Scheme):
-    """A scheme whose keys are those of bit vectors."""
+    """Base of schemes whose keys are bits of a vector under masks."""
 
     ways: Ways
 
     @abstractmethod
     def vectors(self, sets: Ragged) -> np.ndarray:
-        """Return the vectors of sets that are not empty: uint64 (n, W), W words for F bits."""
+        """Return the bit vectors of non-empty sets: uint64 (n, W)."""
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
         return np.full(len(sizes), len(self.ways))
@@ -237,7 +237,8 @@ class BitScheme(Scheme):
 
 @dataclass
 class SimHash(BitScheme):
-    """Fingerprints that differ in `distance` bits or fewer; `seed` (0 … 2^64-1) draws hyperplanes.
+    """Fingerprints that differ in at most `distance` bits; `seed` (0 … 2^64-1) draws the
+    hyperplanes.
 
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
     >>> prints = SimHash(distance=3, blocks=5).vectors(sets)
@@ -295,7 +296,7 @@ class SimHash(BitScheme):
         return []
 
     def _other_ways(self) -> Iterator[tuple[str, Blocks]]:
-        """Yield options that make fewer dissimilar records collide, and the blocks by each."""
+        """Yield options with which fewer dissimilar records share a key, and their masks."""
         for blocks in range(self.blocks + 1, self.bits + 1):
             ways = Blocks(self.bits, blocks, self.distance)
             if len(ways) > MOST_ADVISED:
@@ -311,7 +312,7 @@ class SimHash(BitScheme):
         return Blocks(self.bits, self.blocks, self.distance)
 
     def recall(self, similarity: float) -> float:
-        """Return the recall for fingerprints: with one more differing bit, no block may agree."""
+        """Return the recall at a similarity, as if one more bit differed."""
         return self.ways.recall(int(similarity * self.bits + HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:

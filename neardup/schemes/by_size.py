@@ -1,4 +1,5 @@
-"""Size groups: a pair belongs to the group of its smaller set, and each group has a way to pair.
+"""Size groups: a pair belongs to the group of its smaller set, and each group has its own kind of
+keys.
 
 At t = 0.9, sets of 50 to 55 elements are a group.  Larger partners have at most 61, so they are in
 the same group or in the next one, and a set is looked for in at most two groups:
@@ -51,7 +52,7 @@ RowKeys = tuple[np.ndarray, np.ndarray]  # row (int64) and key (uint64), one for
 
 
 def prefix_sizes(sizes: np.ndarray, threshold: Threshold | None) -> np.ndarray:
-    """Return the prefix lengths of sets of these sizes (int64); without a threshold, their sizes.
+    """Return the prefix lengths of sets of given sizes (int64), or the sizes without a threshold.
 
     >>> prefix_sizes(np.array([1, 9, 10, 35]), Threshold.parse("0.9")).tolist()
     [1, 1, 2, 4]
@@ -62,7 +63,8 @@ def prefix_sizes(sizes: np.ndarray, threshold: Threshold | None) -> np.ndarray:
 
 
 def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged:
-    """Return the `take[i]` (int64) rarest tokens of each set i; without counts, by a hash.
+    """Return the take[i] (int64) rarest tokens of each set i; without counts, those with the
+    smallest hashes.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2], [1, 9]])
     >>> rarest(sets, TokenCounts.of_sets(sets), np.array([2, 1, 0])).row(0).tolist()
@@ -86,7 +88,7 @@ def rarest(sets: Ragged, counts: TokenCounts | None, take: np.ndarray) -> Ragged
 
 
 def first_tokens(sets: Ragged, threshold: Threshold | None, counts: TokenCounts | None) -> Ragged:
-    """Return the prefix of each set, without tokens that only one record has.
+    """Return the prefix of each set, without tokens that no other record has.
 
     StageError if complete counts do not match the sets.
     """
@@ -104,7 +106,8 @@ def first_tokens(sets: Ragged, threshold: Threshold | None, counts: TokenCounts 
 
 @dataclass(eq=False)
 class Groups:
-    """G size groups: their last sizes, `highs` (int64 (G,), ascending), and `differ`, d of each.
+    """G size groups: `highs`, the largest size of each (int64 (G,), ascending), and `differ`, d of
+    each.
 
     >>> groups = groups_of(Threshold.parse("0.9"))
     >>> groups.highs[:5].tolist(), groups.differ[:5].tolist()
@@ -118,11 +121,12 @@ class Groups:
     differ: np.ndarray
 
     def own(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the group of each size (int64 arrays)."""
+        """Return the group of each size (int64)."""
         return np.searchsorted(self.highs, sizes)
 
     def memberships(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (row, group), int64: own groups, then the groups before where a row may pair.
+        """Return (row, group), int64, for the own group of each row and the group of its smaller
+        partners.
 
         >>> groups = groups_of(Threshold.parse("0.9"))
         >>> [column.tolist() for column in groups.memberships(np.array([8, 9, 18]))]
@@ -133,14 +137,14 @@ class Groups:
         return np.append(np.arange(len(sizes)), larger), np.append(own, own[larger] - 1)
 
     def reaches(self, sizes: np.ndarray) -> np.ndarray:
-        """Return whether sets of these sizes may have smaller partners in the group before."""
+        """Return whether sets of given sizes may have partners in the group before."""
         before = self.highs[np.maximum(self.own(sizes) - 1, 0)]
         return (sizes > self.highs[0]) & (sizes <= self.threshold.largest_partner(before))
 
 
 @lru_cache
 def groups_of(threshold: Threshold) -> Groups:
-    """Return the size groups for pairs of this resemblance or more."""
+    """Return the size groups for pairs of at least this resemblance."""
     highs, differ = [], []
     size = 1
     while size <= LARGEST:
@@ -153,12 +157,13 @@ def groups_of(threshold: Threshold) -> Groups:
 
 
 def _most_apart(t: Threshold, size: int) -> int:
-    """Return d, the maximum number of differing elements if the smaller set has `size`."""
+    """Return d, the maximum number of elements in which a pair differs, for a smaller set of
+    `size`."""
     return (t.den - t.num) * (size + size * t.den // t.num) // (t.den + t.num)
 
 
 def _last_alike(t: Threshold, size: int) -> int:
-    """Return the largest size with the same d."""
+    """Return the largest size that has the same d."""
     if t.num == t.den:
         return LARGEST
     more = -(-(_most_apart(t, size) + 1) * (t.den + t.num) // (t.den - t.num))  # |x| + |y| for d+1
@@ -166,7 +171,7 @@ def _last_alike(t: Threshold, size: int) -> int:
 
 
 def by_chance(groups: Groups) -> np.ndarray:
-    """Estimate how often dissimilar sets, the smallest of each group, share an empty part.
+    """Estimate how often dissimilar sets of each group agree in a part because it is empty in both.
 
     >>> from neardup.similarity.measures import Threshold
     >>> ["%.0e" % chance for chance in by_chance(groups_of(Threshold.parse("0.9")))[:3]]
@@ -214,7 +219,7 @@ class Parts:
         first: np.ndarray,
         last: np.ndarray,
     ) -> RowKeys:
-        """Return the keys of parts first[i] … last[i]-1 of each row i."""
+        """Return the keys of the parts first[i] … last[i]-1 of each row i."""
         row = np.repeat(np.arange(len(sets)), sets.sizes)
         hashes = mix(sets.values ^ random_words(self.seed, 1, stream=4))
         part = (hashes >> np.uint64(32)) * parts[row].astype(np.uint64) >> np.uint64(32)
@@ -238,7 +243,7 @@ class Parts:
 
 @dataclass(eq=False)
 class InAllGroups:
-    """The keys of a scheme (`Prefix` or `MinHash`), the same in all groups."""
+    """The keys of one scheme (`Prefix` or `MinHash`) for all groups."""
 
     scheme: Scheme
     name: str
@@ -254,7 +259,7 @@ class InAllGroups:
 
 @dataclass(eq=False)
 class All:
-    """One key a group; the reducer's windows and filters do all the work."""
+    """One key for each group; only the reducer's filters tell sets apart."""
 
     seed: int
     name = "all"
@@ -274,7 +279,8 @@ Way = Union[Parts, InAllGroups, All]
 
 @dataclass(eq=False)
 class BySize(Scheme):
-    """A scheme with a way for each size group: `choice` (int64 (G,)) of `ways`."""
+    """A scheme with a kind of keys, one of `ways`, for each size group, by `choice` (int64
+    (G,))."""
 
     groups: Groups
     ways: tuple[Way, ...]
@@ -300,7 +306,7 @@ class BySize(Scheme):
         return counts
 
     def _looked_for(self, sizes: np.ndarray) -> list[tuple[Way, np.ndarray, np.ndarray]]:
-        """Return (way, rows, groups) for each way that these sizes need."""
+        """Yield (way, rows, groups) for each kind of keys that the sizes need."""
         rows, group = self.groups.memberships(sizes)
         way = self.choice[group]
         found = []

@@ -53,7 +53,7 @@ HAIR = 1e-9  # machines may round a power differently; an idf exactly at an end 
 
 
 def _idf_band(text: str) -> tuple[float, float]:
-    """Read "0.1:0.9"."""
+    """Read the ends of a range of idf, such as "0.1:0.9"."""
     try:
         low, high = map(float, text.split(":"))
     except ValueError:
@@ -82,7 +82,7 @@ LEXICONS = Option(
 
 @dataclass(eq=False)
 class IMatch(Scheme):
-    """Keys of the tokens of idf low … high, a share of the highest; `seed` draws the lexicons.
+    """Keys from the tokens with an idf of low … high times the highest; `seed` draws the lexicons.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 4], [1, 3, 9], [1, 8]])
     >>> scheme = IMatch(TokenCounts.of_sets(sets), 0.1, 0.9)  # 2 and 3 are kept
@@ -115,7 +115,7 @@ class IMatch(Scheme):
         )
 
     def recall(self, similarity: float) -> float:
-        """Return the recall for sets that keep a token; any difference may be in a kept token."""
+        """Return the recall in the worst case, in which all different tokens are kept ones."""
         return float(similarity == 1)
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -149,7 +149,7 @@ class IMatch(Scheme):
 
 
 def _digests(sets: Ragged) -> Iterator[int]:
-    """Yield the first 40 bits of the SHA-1 of each set that is not empty."""
+    """Yield the first 40 bits of the SHA-1 of each non-empty set."""
     data = memoryview(sets.values.astype("<u8").tobytes())
     offsets = (8 * sets.offsets).tolist()
     for start, stop in zip(offsets, offsets[1:]):
@@ -159,7 +159,7 @@ def _digests(sets: Ragged) -> Iterator[int]:
 
 @dataclass(eq=False)
 class SpotSigs(Prefix):
-    """Partitions with first tokens as keys, all of band 0.
+    """First tokens within partitions of sizes as keys, all of band 0.
 
     >>> sets = Ragged.from_rows([[*range(20)], [*range(22)], [*range(18)], [*range(50, 72)]])
     >>> keys = SpotSigs().keys(sets)
@@ -202,13 +202,13 @@ class SpotSigs(Prefix):
         return Ragged.from_unsorted(words, self.key_counts(sets.sizes))
 
     def _partitions(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first sizes of a size's own partition and of its smallest partner's."""
+        """Return the first size of a size's partition, and of its smallest partner's."""
         smallest = self.resemblance.smallest_partner(sizes)
         return first_sizes(self.resemblance, sizes), first_sizes(self.resemblance, smallest)
 
 
 def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
-    """Return the smallest size (int64) in the partition of each size.
+    """Return the smallest size in the partition of each size (int64).
 
     >>> first_sizes(NINE_TENTHS, np.array([1, 18, 19, 20, 21, 22, 23, 1000])).tolist()
     [1, 18, 19, 19, 21, 21, 23, 984]
@@ -220,7 +220,7 @@ def first_sizes(threshold: Threshold, sizes: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def _starts(threshold: Threshold, most: int) -> np.ndarray:
-    """Return the first sizes, up to `most`, of all partitions that may have several sizes.
+    """Return the first sizes, up to `most`, of partitions with several sizes.
 
     A partition from m to n is followed by one that ends at the largest partner of m - 1.
     """

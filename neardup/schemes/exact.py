@@ -1,4 +1,4 @@
-"""The exact schemes: partition, prefix, exact, the cheapest of them by size, and auto.
+"""The exact schemes partition, prefix and exact (the cheapest keys for each size), and auto.
 
 *Partition*.  Exact, without token counts: PartEnum (Arasu, Ganti, Kaushik, VLDB 2006; Deng, Li,
 Wen, Feng, VLDB 2015).  A pair in the size group of its smaller set (`by_size`) differs in at most d
@@ -62,7 +62,7 @@ PAIR, PAIR_TOKEN = 0.1, 0.0005  # to compare the bitmaps of two sets, and for ea
 
 
 class Partition(BySize):
-    """Parts in all size groups.
+    """Keys of parts in all size groups.
 
     >>> t = Threshold.parse("0.8")
     >>> sets = Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [11, 12, 13, 14]])
@@ -97,7 +97,7 @@ class Partition(BySize):
 
 @dataclass(eq=False)
 class Prefix(Scheme):
-    """First tokens as keys, all of band 0.
+    """The first tokens of each set as keys, all of band 0.
 
     >>> scheme = Prefix(Threshold.parse("0.8"), TokenCounts.of_sets(
     ...     Ragged.from_rows([[1, 2, 3, 4, 5], [1, 2, 3, 4], [4, 7, 8], [4, 9]])))
@@ -132,7 +132,7 @@ class Prefix(Scheme):
         return _dearer_than_exact(self.name, self.resemblance, self.counts)
 
     def probe(self) -> str:
-        """Leave out the counts, which would refuse sets that are not in the input."""
+        """Return the digest without counts, which would refuse unknown sets."""
         return super().probe() if self.counts is None else replace(self, counts=None).probe()
 
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
@@ -150,7 +150,7 @@ class Prefix(Scheme):
 
 
 class Auto(BySize):
-    """Parts for some sizes, and MinHash for the others, by `choice`."""
+    """Keys of parts for some sizes, and MinHash for the others, by `choice`."""
 
     options = banding.OPTIONS
     keeps_recall = True
@@ -188,7 +188,7 @@ class Auto(BySize):
 
 @dataclass(eq=False)
 class Exact(BySize):
-    """The cheapest way in each size group, by `costs`, which are None without counts."""
+    """The cheapest kind of keys in each size group, by `costs` (None without counts)."""
 
     costs: Costs | None = None
     counting = True
@@ -214,7 +214,7 @@ class Exact(BySize):
         return cls(groups, ways, np.argmin(rounded, axis=0), costs)
 
     def cost(self) -> list[str]:
-        """Return a line for each run of sizes that have one way."""
+        """Return a line for each range of sizes with the same kind of keys."""
         if self.costs is None or not self.costs.keys[ALL].any():
             return []
         used = np.flatnonzero(self.costs.keys[ALL])
@@ -232,7 +232,7 @@ class Exact(BySize):
 
 @dataclass(eq=False)
 class Costs:
-    """The cost of each way in each group: float64 (3, G)."""
+    """The cost of each kind of keys in each group: float64 (3, G)."""
 
     keys: np.ndarray
     pairs: np.ndarray
@@ -240,7 +240,7 @@ class Costs:
 
 
 def estimate(groups: Groups, counts: TokenCounts) -> Costs:
-    """Estimate the costs; a group without records has none."""
+    """Estimate the costs from a sample of the records."""
     sizes, holders, t = counts.sizes, counts.holders, groups.threshold
     count = len(groups.highs)
     size, group = groups.memberships(sizes)  # which of the sizes, and in which group
@@ -263,7 +263,7 @@ def estimate(groups: Groups, counts: TokenCounts) -> Costs:
 
 
 def _dearer_than_exact(name: str, resemblance: Threshold, counts: TokenCounts) -> list[str]:
-    """Return a warning about a scheme that uses tokens, if other ways would cost far less."""
+    """Return a warning if other exact schemes would cost far less than one of tokens."""
     if not len(counts.sample):
         return []
     costs = estimate(groups_of(resemblance), counts)
@@ -279,7 +279,8 @@ def _dearer_than_exact(name: str, resemblance: Threshold, counts: TokenCounts) -
 
 
 def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate how many first tokens a set shares with others, and with how many: float64 (G,).
+    """Estimate how many first tokens a set shares with others, and with how many others: float64
+    (G,).
 
     A group without a sample gets the largest numbers.
     """
@@ -303,7 +304,7 @@ def _first_tokens(groups: Groups, counts: TokenCounts) -> tuple[np.ndarray, np.n
 
 
 def _allowed(groups: Groups, counts: TokenCounts) -> np.ndarray:
-    """Return the share of all records whose sizes allow a pair, for each record of the sample."""
+    """Return, for each record of the sample, the share of all records within the length filter."""
     t, sizes = groups.threshold, counts.sample.sizes
     ends = np.append(0, np.cumsum(counts.holders))
     largest = np.searchsorted(counts.sizes, t.largest_partner(sizes), "right")
@@ -312,7 +313,7 @@ def _allowed(groups: Groups, counts: TokenCounts) -> np.ndarray:
 
 
 def _equal(groups: Groups, group: int, sample: Ragged) -> float:
-    """Estimate how often sets whose sizes allow a pair in this group are equal in a part."""
+    """Estimate how often two sets of a group agree in a part."""
     order = np.argsort(sample.sizes, kind="stable")
     sizes = sample.sizes[order]
     low = int(groups.highs[group - 1]) + 1 if group else 1

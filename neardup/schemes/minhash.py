@@ -112,7 +112,7 @@ class MinHash(Scheme):
 
 @dataclass(frozen=True)
 class Supers:
-    """M minima in S super-shingles, of which B must agree.
+    """The parameters of super-shingles: M minima, S super-shingles, B of which must agree.
 
     >>> Supers.parse("60:10:2")
     Supers(minima=60, number=10, agree=2)
@@ -153,7 +153,8 @@ class Supers:
 
     @cached_property
     def choices(self) -> np.ndarray:
-        """The choices, int64 (C(S, B), B), by the last super-shingle: the first bands need few."""
+        """The combinations, int64 (C(S, B), B), ordered so that the first bands need few
+        super-shingles."""
         choices = combinations(range(self.number), self.agree)
         return np.array(sorted(choices, key=lambda choice: choice[::-1]))
 
@@ -171,7 +172,7 @@ SUPERSHINGLES = Option(
 
 @dataclass
 class SuperShingle(Scheme):
-    """Choices of super-shingles as keys; `seed` (0 … 2^64-1) draws the hash functions.
+    """Combinations of super-shingles as keys; `seed` (0 … 2^64-1) draws the hash functions.
 
     >>> round(SuperShingle().recall(0.9), 3)
     0.415
@@ -224,7 +225,7 @@ class SuperShingle(Scheme):
 
 @dataclass(eq=False)
 class Sketched(Scheme):
-    """A scheme on samples: `size` hashes of each set, drawn by `seed`, and the keys of `inner`.
+    """The scheme `inner` on samples: `size` hashes of each set, drawn by `seed`.
 
     Reducers read the keys of the whole set from its sample (`similarity.estimated`).
 

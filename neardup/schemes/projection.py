@@ -1,4 +1,4 @@
-"""Random projection: a set's sides of random hyperplanes, cut into bands.
+"""Random projection: on which sides of random hyperplanes a set lies, cut into bands.
 
 Two sets at an angle θ lie on the same side of a random hyperplane with probability 1 - θ/π, where
 cos θ is their cosine (Charikar 2002; Henzinger, "Finding near-duplicate web pages", 2006).  The
@@ -52,7 +52,7 @@ MAX_BANDS_ASKED = 128
 
 @dataclass(eq=False)
 class AgreeingBits(bit_keys.BitScheme):
-    """Vectors that agree in `least` bits or more; `seed` (0 … 2^64-1) draws the hyperplanes.
+    """Vectors that agree in at least `least` bits; `seed` (0 … 2^64-1) draws the hyperplanes.
 
     >>> scheme = AgreeingBits(least=372, ways=bit_keys.Blocks(bits=384, number=13, distance=12))
     >>> sets = Ragged.from_rows([[*range(100)], [*range(99)], [*range(500, 600)]])
@@ -96,7 +96,7 @@ class AgreeingBits(bit_keys.BitScheme):
         return banding.dearer(what, here, at, dissimilar, MAX_DRAWN, hit=bit_keys.hits(bits))
 
     def recall(self, similarity: float) -> float:
-        """Return the recall for vectors that agree in this share of the bits, rounded up."""
+        """Return the recall for vectors that agree in a share of the bits, rounded up."""
         return self.ways.recall(ceil(similarity * self.ways.bits - bit_keys.HAIR))
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
@@ -108,7 +108,7 @@ class AgreeingBits(bit_keys.BitScheme):
 
 
 def _asked_ways(request: Request, bits: int, least: int) -> bit_keys.Ways:
-    """Return the masks set by hand, or else blocks, unless drawn masks are far more selective.
+    """Return the masks set by hand, or else blocks or drawn masks, whichever is more selective.
 
     ValueError if neither keeps the promise.
     """
@@ -217,7 +217,7 @@ def _least_cosine(request: Request) -> float:
 
 
 def _bits(words: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Return bits low … high-1 of n rows of words (n, W), as columns (k, n) of up to 64 bits.
+    """Return bits low … high-1 of rows of words (n, W) as words of up to 64 bits (k, n).
 
     >>> [hex(int(x)) for x in _bits(np.array([[0xAB << 56, 0xCD]], np.uint64), 60, 72)[:, 0]]
     ['0xcda']

@@ -1,4 +1,4 @@
-"""The base class of schemes, their options, requests to them, and token weights (--weights)."""
+"""The base class of schemes, their options, and token weights (--weights)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HAIR = Fraction(1, 10**15)  # the precision of probabilities, which are computed
 
 
 class Option(NamedTuple):
-    """An option of schemes; schemes that use it list it in their `options`.
+    """An option of one or more schemes, which list it in their `options`.
 
     flag: "--lexicons"; metavar, help: for --help; read: from text to value, with a ValueError that
     names what is wrong; default: a value; finds_more: advice for `why` about a missed pair.
@@ -41,7 +41,7 @@ class Option(NamedTuple):
 
 
 class Request(NamedTuple):
-    """The request of a run to a scheme.
+    """What a run asks of a scheme.
 
     threshold: the minimum similarity, by `measure`; resemblance: the minimum Jaccard similarity
     that follows from it, None where none does; threshold_given: whether it is the user's; seed:
@@ -67,12 +67,13 @@ class Request(NamedTuple):
 
     @property
     def least(self) -> Threshold:
-        """The minimum resemblance, for schemes whose measures all have one."""
+        """The minimum resemblance, for schemes all of whose measures have one."""
         assert self.resemblance is not None
         return self.resemblance
 
     def key_seed(self, scheme: str) -> int:
-        """Return a seed for this scheme, threshold and counts, so that reducers notice a mix."""
+        """Return a seed that depends on scheme, threshold and counts, so that reducers notice a
+        mix."""
         counts = None if self.counts is None else self.counts.digest()
         asked = repr((scheme, self.seed, self.resemblance, counts))
         return int.from_bytes(blake2b(asked.encode(), digest_size=8).digest(), "little")
@@ -94,7 +95,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def one_of(*kinds: str) -> Callable[[str], str]:
-    """Return a parser that accepts these words."""
+    """Return a parser that accepts the given words only."""
 
     def read(text: str) -> str:
         if text in kinds:
@@ -111,7 +112,7 @@ class Weighing(NamedTuple):
     by_idf: bool = False
 
     def weights(self, counts: TokenCounts | None) -> TokenWeights:
-        """Return the weights by these counts, if the kind uses any."""
+        """Return the weights of tokens, by counts if this kind uses them."""
         idf = Idf(counts) if self.by_idf and counts else None
         return TokenWeights(self.repeats, self.own, idf)
 
@@ -136,7 +137,7 @@ WEIGHTS = Option(
 
 
 def required_counts(request: Request, who: str) -> TokenCounts:
-    """Return the token counts; ValueError if they are not given to `who`."""
+    """Return the token counts; ValueError if there are none."""
     if request.counts is None:
         raise ValueError(
             f"{who} needs --counts: step.py count makes that file, and "
@@ -146,7 +147,7 @@ def required_counts(request: Request, who: str) -> TokenCounts:
 
 
 def weighing(request: Request) -> tuple[TokenWeights | None, int]:
-    """Return the weights, None if all are equal, and a seed; ValueError if idf has no counts.
+    """Return the weights (None if all are equal) and a seed; ValueError if idf lacks counts.
 
     Each kind of weights has a seed of its own, so that reducers notice a mix.
     """
@@ -186,7 +187,7 @@ class Scheme(ABC):
 
     @classmethod
     def asks_for_counts(cls, values: Mapping[str, Any]) -> bool:
-        """Return whether a run should count tokens first, given its options' values by flag."""
+        """Return whether a run should count tokens first, given the values of the options."""
         return cls.counting or (
             WEIGHTS in cls.options and KINDS[values.get(WEIGHTS.flag, ONE)].by_idf
         )
@@ -194,21 +195,21 @@ class Scheme(ABC):
     @property
     @abstractmethod
     def promise(self) -> str:
-        """The pairs it finds, and with what probability, in words for the summary."""
+        """Which pairs are found, and with what probability, for the summary."""
 
     def travelling(self, sets: Ragged) -> Ragged:
-        """Return the part of these sets that is sent to the reducer, which derives `keys` again."""
+        """Return what is sent to the reducer in place of the sets; it gives the same `keys`."""
         return sets
 
     @abstractmethod
     def keys(self, sets: Ragged, low: int = 0, high: int = MAX_BANDS) -> Ragged:
-        """Return the keys of bands low … high-1 in ascending order, a row for each set.
+        """Return the keys of bands low … high-1, ascending, a row for each set.
 
         A row depends on its set alone, not on the batch.  No set may be empty.
         """
 
     def probe(self) -> str:
-        """Return a digest of the keys of some sets, in 16 hexadecimal digits."""
+        """Return a digest of the keys of some fixed sets, in 16 hexadecimal digits."""
         keys = self.keys(Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES)))
         digest = blake2b(keys.values.astype("<u8").tobytes(), digest_size=8)
         digest.update(keys.offsets.astype("<u8").tobytes())
@@ -216,25 +217,25 @@ class Scheme(ABC):
 
     @abstractmethod
     def key_counts(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the maximum number of keys of sets of these sizes (int64 arrays)."""
+        """Return the maximum number of keys for sets of given sizes (int64)."""
 
     @abstractmethod
     def recall(self, similarity: float) -> float:
-        """Return the minimum probability that sets of this similarity share a key."""
+        """Return the minimum probability that two sets of a given similarity share a key."""
 
     def cost(self) -> list[str]:
         """Return warnings about the cost of a run, and options that would reduce it."""
         return []
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
-        """Make the measure of this name, one of `measures`."""
+        """Make one of `measures` by its name."""
         if self.weights is None:
             return MEASURES[name](threshold)
         return weighted_measure(name, threshold, self.weights)
 
 
 def banded(words: np.ndarray, bands: np.ndarray) -> Ragged:
-    """Return the keys of n sets that have one key in each of these bands (int64, ascending).
+    """Return keys from the words of n sets in given bands (int64, ascending), one key in each.
 
     `words` (uint64, of shape (n, bands)) are random-looking; their upper bits are the hash.
     """

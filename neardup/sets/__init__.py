@@ -1,4 +1,4 @@
-"""Core data types: sets as flat arrays, hashes of them, and token counts.
+"""Core data types: sets as flat arrays, hashing, and token counts.
 
 In: arrays of shingles (uint64) and sizes.
 Out: `Ragged` rows, `Batch`es of records, min-hashes, signs of random sums, token counts.

@@ -82,7 +82,8 @@ def random_words(seed: int, count: int, stream: int = 0) -> np.ndarray:
 
 
 def combine(columns: np.ndarray, seed: int | np.ndarray) -> np.ndarray:
-    """Hash the columns of random-looking words (k, …) to one of uint64 (…); their order matters."""
+    """Hash columns of random-looking words (k, …) to one word each, uint64 (…); their order
+    matters."""
     digest = np.empty(columns.shape[1:], dtype=np.uint64)
     digest[...] = seed
     for column in columns:
@@ -92,7 +93,8 @@ def combine(columns: np.ndarray, seed: int | np.ndarray) -> np.ndarray:
 
 
 def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndarray:
-    """Return the words of these bands (int64) for each set, uint64 (n, B); no set may be empty.
+    """Return a word for each set and band (int64) by min-hashes, uint64 (n, B); no set may be
+    empty.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [1, 2, 3], [7, 8]])
     >>> words = band_words(sets, np.arange(2), rows=3, seed=0)
@@ -114,7 +116,8 @@ def band_words(sets: Ragged, bands: np.ndarray, rows: int, seed: int) -> np.ndar
 def _minima(
     mixed: np.ndarray, starts: np.ndarray, bands: np.ndarray, rows: int, seed: int
 ) -> np.ndarray:
-    """Return uint32 (rows, B, n), for n sets whose mixed tokens (uint32, odd) begin at `starts`.
+    """Return the minima, uint32 (rows, B, n), of n sets whose mixed tokens (uint32, odd) begin at
+    `starts`.
 
     A hash function multiplies by a random odd word: each odd product is equally likely.
     """
@@ -134,7 +137,7 @@ def _minima(
 
 
 def signs(sets: Ragged, weights: np.ndarray | None, seed: int, low: int, high: int) -> np.ndarray:
-    """Return uint64 (n, W): bit d of set i is bit d % 64 of word d // 64 - low // 64 in row i.
+    """Return the signs of random ±1 projections: bit d of set i is in row i, uint64 (n, W).
 
     For dimensions d = low … high-1; other bits are 0.  weights: int64 (T,), above 0, less than 2^62
     in a set, or None: every token weighs 1.  No set may be empty.
@@ -166,7 +169,8 @@ def signs(sets: Ragged, weights: np.ndarray | None, seed: int, low: int, high: i
 def _sums(
     random: np.ndarray, weights: np.ndarray | None, starts: np.ndarray, dimensions: range
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of the tokens with a 1 in each of 64 dimensions, int64 (64, n), and in all.
+    """Return the weights of the tokens with a 1 in each of 64 dimensions, int64 (64, n), and in
+    all.
 
     Lane i of the word shifted by j is dimension j·lanes + i.  Heavy tokens have one lane, and take
     the bits that they would have in four.
@@ -195,14 +199,14 @@ def _sums(
 
 
 def _packed(bits: np.ndarray) -> np.ndarray:
-    """Return 64 rows of bits (64, n) as n words, the first row in the lowest bit."""
+    """Pack 64 rows of bits (64, n) into n words, the first row in the lowest bit."""
     octets = np.packbits(bits, axis=0, bitorder="little")
     return np.ascontiguousarray(octets.T).view("<u8")[:, 0].astype(np.uint64)
 
 
 @cache
 def quantiles() -> np.ndarray:
-    """Return the normal quantiles of the middle of each step, whole numbers in float64 (4096,)."""
+    """Return the normal quantiles of the middles of 4,096 steps, as whole numbers in float64."""
     from statistics import NormalDist  # takes as long to import as all schemes
 
     normal, steps = NormalDist(), 1 << STEP_BITS
@@ -214,7 +218,7 @@ def quantiles() -> np.ndarray:
 def hyperplane_sides(
     sets: Ragged, weights: np.ndarray, seed: int, low: int, high: int
 ) -> np.ndarray:
-    """Return what `signs` does, by normal numbers."""
+    """Return what `signs` does, with normal numbers in place of ±1."""
     first_word, last_word = low // 64, -(-high // 64)
     result = np.empty((len(sets), max(last_word - first_word, 0)), dtype=np.uint64)
     exact = _cut(weights, sets.offsets).astype(np.float64)[:, np.newaxis]
@@ -239,14 +243,14 @@ def hyperplane_sides(
 
 
 def _numbers(mixed: np.ndarray, word: int, seed: int) -> np.ndarray:
-    """Return the normal numbers of V tokens in the dimensions of a word, float64 (V, 64)."""
+    """Return the normal numbers of V tokens in 64 dimensions, float64 (V, 64)."""
     draws = 64 // DRAWS
     random = mix(mixed[:, np.newaxis] + random_words(seed, (word + 1) * draws, stream=7)[-draws:])
     return quantiles()[random.astype("<u8").view("<u2") >> np.uint16(16 - STEP_BITS)]
 
 
 def _cut(weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return weights without their last bits, where those of a set add up to 2^39 or more."""
+    """Drop the last bits of weights whose sum in a set reaches 2^39."""
     totals = np.add.reduceat(weights, offsets[:-1]) if len(weights) else weights
     bits = np.frexp(totals.astype(np.float64))[1].astype(np.int64)
     return weights >> np.repeat(np.maximum(bits - TOTAL_BITS, 0), np.diff(offsets))

@@ -49,7 +49,7 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_rows(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """Return the order (int64) of values (uint64) by their rows (int64), then by size."""
+    """Return the order (int64) that sorts values (uint64) by their rows (int64), then by value."""
     order = np.argsort(values)
     # A stable sort of 16-bit numbers is a radix sort.
     narrow = owner[order].astype(np.min_scalar_type(int(owner.max(initial=0))))
@@ -57,7 +57,7 @@ def in_rows(values: np.ndarray, owner: np.ndarray) -> np.ndarray:
 
 
 def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the positions starts[i] … starts[i] + sizes[i] - 1 for all i, end to end (int64).
+    """Return starts[i] … starts[i] + sizes[i] - 1 for all i, concatenated (int64).
 
     >>> spans(np.array([10, 40]), np.array([3, 2])).tolist()
     [10, 11, 12, 40, 41]
@@ -67,13 +67,13 @@ def spans(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def later_in_run(members: np.ndarray) -> np.ndarray:
-    """Return how many members follow each one in its run (int64): 1, 0, 0 for runs of 2 and 1."""
+    """Return how many members of its run follow each one (int64): 1, 0, 0 for runs of 2 and 1."""
     ends = np.cumsum(members)
     return np.repeat(ends, members) - np.arange(members.sum()) - 1
 
 
 def pairs_in_runs(later: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (left, right), int64: each position i with each of the later[i] after it."""
+    """Return (left, right), int64: each index i with the later[i] indices after it."""
     everyone = np.arange(len(later))
     return np.repeat(everyone, later), spans(everyone + 1, later)
 
@@ -102,7 +102,7 @@ class Ragged:
 
     @classmethod
     def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
-        """Make rows of values laid end to end (uint64), unsorted and with repeats; sizes: int64."""
+        """Make rows from values (uint64) laid end to end, with repeats; sizes: int64."""
         bits = int(values.max(initial=0)).bit_length() + len(sizes).bit_length()
         if bits > 64:
             return _from_long_words(values, sizes)
@@ -157,7 +157,7 @@ class Ragged:
         return Ragged(self.values[places], _offsets(sizes), weights)
 
     def where(self, chosen: np.ndarray) -> Ragged:
-        """Return the rows with only the chosen values (bool, (T,))."""
+        """Return the rows with the chosen values (bool, (T,)) only."""
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(chosen)))
         weights = None if self.weights is None else self.weights[chosen]
         return Ragged(self.values[chosen], ends[self.offsets], weights)
@@ -189,7 +189,7 @@ def _from_long_words(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
-    """Return P rows: the values that the rows left[p] and right[p] (int64 (P,)) have in common.
+    """Return P rows: the common values of the rows left[p] and right[p] (int64 (P,)).
 
     >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
     >>> shared(rows, np.array([0, 1]), np.array([2, 2])).sizes.tolist()
@@ -202,7 +202,7 @@ def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
 
 
 def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
-    """Cut 0 … len(weights) into ranges of total weight ≤ `limit`, or of one element above it.
+    """Cut 0 … len(weights) into ranges of total weight ≤ `limit`; a larger element is alone.
 
     >>> chunks(np.array([2, 2, 2, 9, 1]), 4)
     [(0, 2), (2, 3), (3, 4), (4, 5)]
@@ -217,7 +217,7 @@ def chunks(weights: np.ndarray, limit: int) -> list[tuple[int, int]]:
 
 
 def _shared_step(left: Ragged, right: Ragged) -> Ragged:
-    """Return what row i of `left` and row i of `right` share, for all i in one sort.
+    """Return the common values of rows i of `left` and `right`, for all i, in one sort.
 
     With the row number above the value in a word, both sides are ascending runs, which a stable
     sort merges in linear time.
@@ -236,7 +236,7 @@ def _shared_step(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
-    """Do as `_shared_step`, for long rows whose values leave no room for the row number."""
+    """Do as `_shared_step`, row by row: for long rows of values too large for it."""
     common = []
     for i in range(len(left)):
         both = np.concatenate((left.row(i), right.row(i)))
@@ -246,7 +246,7 @@ def _shared_one_by_one(left: Ragged, right: Ragged) -> Ragged:
 
 
 def _shared_step_of_ranks(left: Ragged, right: Ragged) -> Ragged:
-    """Do as `_shared_step`, for short rows of such values: their ranks leave room."""
+    """Do as `_shared_step` on ranks: for short rows of values too large for it."""
     values, ranks = np.unique(np.concatenate((left.values, right.values)), return_inverse=True)
     ranks = ranks.astype(np.uint64)
     cut = len(left.values)
@@ -260,7 +260,7 @@ def _offsets(sizes: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class Batch:
-    """Records: `ids[i]` has the shingles `sets.row(i)`, ascending and distinct, at least one."""
+    """Records: ids[i] has the tokens sets.row(i), ascending, distinct, and at least one."""
 
     ids: list[bytes]
     sets: Ragged
@@ -275,7 +275,7 @@ class Batch:
 
 
 class Forest:
-    """Disjoint sets of n nodes, with path halving (Tarjan 1975): each is alone at first.
+    """n nodes, of which none are connected at first; path halving (Tarjan 1975).
 
     >>> forest = Forest(4)
     >>> forest.join(0, 2), forest.join(2, 3), forest.join(0, 3)
@@ -290,7 +290,7 @@ class Forest:
         self._view = self.parents.data  # a memoryview, whose items are read faster
 
     def join(self, a: int, b: int) -> bool:
-        """Connect two nodes; return False if they already were connected."""
+        """Connect two nodes; return False if they were connected already."""
         a, b = self.root(a), self.root(b)
         if a < b:
             self._view[b] = a
@@ -299,7 +299,7 @@ class Forest:
         return a != b
 
     def join_all(self, a: np.ndarray, b: np.ndarray) -> None:
-        """Connect a[p] and b[p], for all p (int64 arrays)."""
+        """Connect a[p] and b[p] for all p (int64)."""
         while len(a):
             a, b = self.roots(a), self.roots(b)
             np.minimum.at(self.parents, np.maximum(a, b), np.minimum(a, b))
@@ -307,7 +307,7 @@ class Forest:
             a, b = a[apart], b[apart]
 
     def roots(self, nodes: np.ndarray) -> np.ndarray:
-        """Return the node that stands for each node's tree (int64 arrays)."""
+        """Return the root of each node (int64)."""
         roots = self.parents[nodes]
         while not np.array_equal(higher := self.parents[roots], roots):
             roots = self.parents[nodes] = higher  # so that the next step is twice as long

@@ -1,4 +1,4 @@
-"""Token counts: how many records have each token and each size, and a sample of the records.
+"""Token counts: how many records have each token, and each size, and a sample of the records.
 
 The prefix filter and I-Match ask how rare a token is.  Two map-reduce steps count before them:
 
@@ -41,7 +41,7 @@ Column = tuple[np.ndarray, np.ndarray]  # values (uint64), ascending, and how of
 
 
 class Sample:
-    """The sets drawn so far (`sets`, n rows) by their hashes (uint64 (n,), ascending)."""
+    """A sample of sets, in order of their hashes (uint64 (n,))."""
 
     def __init__(self) -> None:
         self._hashes, self._sets = np.empty(0, np.uint64), NO_SETS
@@ -60,7 +60,7 @@ class Sample:
         return self._sets
 
     def watch(self, batches: Iterable[Ragged]) -> Iterator[Ragged]:
-        """Pass the batches on and draw from them; no set may be empty."""
+        """Pass the batches on, and draw a sample from them; no set may be empty."""
         for sets in batches:
             self.draw(np.add.reduceat(mix(sets.values), sets.offsets[:-1]), sets)
             yield sets
@@ -92,7 +92,8 @@ class Sample:
 
 @dataclass(eq=False)
 class TokenCounts:
-    """Counts of sizes and of tokens.
+    """The number of records with each size and with each frequent token, and a sample of the
+    records.
 
     sizes: int64 (m,), ascending; holders: int64 (m,), how many records have each; tokens: uint64
     (k,), ascending; frequencies: int64 (k,), in how many records each is, 2 or more; sample: some
@@ -112,13 +113,13 @@ class TokenCounts:
 
     @classmethod
     def empty(cls) -> TokenCounts:
-        """Return the counts of no records, for a scheme before the counting step."""
+        """Return counts of no records, for a scheme before tokens are counted."""
         none = np.empty(0, np.int64)
         return cls(none, none, none.astype(np.uint64), none)
 
     @classmethod
     def of_sets(cls, sets: Ragged) -> TokenCounts:
-        """Count records that are all at hand, none of them empty."""
+        """Count the tokens of non-empty sets."""
         counter = TokenCounter()
         if len(sets):
             counter.add(sets)
@@ -130,7 +131,7 @@ class TokenCounts:
 
     @property
     def complete(self) -> bool:
-        """Whether a token without a count is known to be in one record only."""
+        """True if each token without a count is known to be in one record only."""
         return self.own and len(self.tokens) < MOST_TOKENS
 
     def digest(self) -> tuple[int, ...]:
@@ -139,7 +140,7 @@ class TokenCounts:
         return self.records, len(self.tokens), int(weighed), int(self.own)
 
     def description(self) -> str:
-        """Identify the counts in words."""
+        """Return a line that identifies the counts."""
         sum_ = 0
         for column in self.sizes, self.holders, self.tokens, self.frequencies, self.sample.values:
             sum_ = crc32(column.astype("<u8").tobytes(), sum_)
@@ -147,7 +148,7 @@ class TokenCounts:
         return f"of {self.records:,} records (checksum {sum_:08x}){own}"
 
     def of(self, tokens: np.ndarray) -> np.ndarray:
-        """Return in how many records each token (uint64) is; 1 for those not listed."""
+        """Return the number of records with each token (uint64); 1 for tokens without a count."""
         if not len(self.tokens):
             return np.ones(len(tokens), dtype=np.int64)
         place = np.minimum(np.searchsorted(self.tokens, tokens), len(self.tokens) - 1)
@@ -155,7 +156,7 @@ class TokenCounts:
 
 
 def most_frequent(tokens: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the most frequent tokens that are in several records, by token."""
+    """Return the most frequent tokens of several records, ordered by token."""
     several = np.flatnonzero(frequencies > 1)
     best = several[np.lexsort((tokens[several], -frequencies[several]))[:MOST_TOKENS]]
     best = best[np.argsort(tokens[best])]
@@ -182,7 +183,7 @@ def _counted(held: list[Ragged]) -> tuple[Column, Column]:
 
 
 class TokenCounter:
-    """Counts the tokens of records that stream by."""
+    """Counts the tokens of records, batch by batch."""
 
     def __init__(self) -> None:
         self._sample = Sample()

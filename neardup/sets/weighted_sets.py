@@ -41,7 +41,7 @@ RANK_BITS = 40
 
 
 def bags(sets: Ragged) -> Ragged:
-    """Return weighted rows as sets: each row is as large as the sum of its weights."""
+    """Return weighted rows as sets, in which a value of weight w has w elements."""
     if sets.weights is None:
         return sets
     values = np.repeat(sets.values, sets.weights)
@@ -51,7 +51,7 @@ def bags(sets: Ragged) -> Ragged:
 
 
 def counted(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Make rows as `Ragged.from_unsorted` does; a value weighs as often as it occurs.
+    """Make rows of values laid end to end; the weight of a value is how often it occurs.
 
     >>> rows = counted(np.array([7, 5, 7, 7], np.uint64), np.array([3, 1]))
     >>> rows.values.tolist(), rows.weights.tolist()
@@ -65,7 +65,7 @@ def bagged(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the elements of bags laid end to end, each in its place."""
+    """Make rows in which repeats of a value are different elements."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((values, owner))
     starts = np.flatnonzero(first_of_run(values[order]) | first_of_run(owner[order]))
@@ -76,7 +76,7 @@ def numbered(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _set_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
-    """Replace the second, third … of equal values by values of their own."""
+    """Replace the second, third … of equal values by other values."""
     again = np.flatnonzero(ordinals > 1)
     apart = values.copy()
     words = np.stack((values[again], mix(ordinals[again].astype(np.uint64))))
@@ -85,7 +85,8 @@ def _set_apart(values: np.ndarray, ordinals: np.ndarray) -> np.ndarray:
 
 
 def _poisson_table() -> np.ndarray:
-    """Return uint64 bounds: a word at or above entry k makes more than k points; 1 is expected."""
+    """Return the bounds (uint64) of a Poisson distribution of mean 1: words from bound k on
+    stand for more than k points."""
     terms = (Fraction((-1) ** i, factorial(i)) for i in range(40))
     inverse_e = sum(terms, Fraction(0))
     chances, below = [], Fraction(0)
@@ -101,7 +102,7 @@ POISSON = _poisson_table()
 def weighted_band_words(
     sets: Ragged, weights: np.ndarray, bands: np.ndarray, all_bands: int, rows: int, seed: int
 ) -> np.ndarray:
-    """Return uint64 (n, B): the words of `hashing.band_words`, for weighted sets and these bands.
+    """Return `hashing.band_words` for weighted sets: uint64 (n, B).
 
     weights: int64 (T,), above 0, which add up to less than 2^62 in a set; no set may be empty.
     """
@@ -114,8 +115,8 @@ def weighted_band_words(
 def weighted_minima(
     sets: Ragged, weights: np.ndarray, numbers: np.ndarray, functions: int, seed: int
 ) -> np.ndarray:
-    """Return uint64 (n, len(numbers)): the samples of each set for these hash functions (int64,
-    ascending), of `functions` in all."""
+    """Return consistent weighted samples of each set, uint64 (n, len(numbers)), for these hash
+    functions (int64, ascending) of `functions`."""
     samples = np.empty((len(sets), len(numbers)), dtype=np.uint64)
     if not samples.size:
         return samples
@@ -140,7 +141,8 @@ def weighted_minima(
 
 
 class _Seen(NamedTuple):
-    """Tokens of some sets: mixed words (uint64), weights, sets; the weight of each set (int64)."""
+    """Tokens of some sets (uint64), with their weights, sets, and the weights of the sets
+    (int64)."""
 
     tokens: np.ndarray
     weights: np.ndarray
@@ -151,7 +153,7 @@ class _Seen(NamedTuple):
 def _lowest(
     seen: _Seen, points: int, column: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples (n, width), and which sets have all of theirs among `points` (bool)."""
+    """Return samples (n, width), and which sets have all of them among `points` (bool)."""
     lowest = np.full(len(seen.totals) * width, np.inf)
     samples = np.zeros(len(lowest), dtype=np.uint64)
     for low, high in chunks(_strips(seen.weights), STRIPS_AT_ONCE):
@@ -168,14 +170,14 @@ def _lowest(
 
 
 def _strips(weights: np.ndarray) -> np.ndarray:
-    """Return the number of strips up to that of the weight (int64); strip j ends at 2^j."""
+    """Return how many strips a weight reaches (int64); strip j ends at 2^j."""
     return 1 + np.searchsorted(1 << np.arange(MOST_STRIPS), weights).astype(np.int64)
 
 
 def _points(
     seen: _Seen, points: int, column: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return (words, ranks, sets, columns) of the seen points, about as many as `points` a set."""
+    """Return (words, ranks, sets, columns) of points, about `points` for each set."""
     strips = _strips(seen.weights)
     token = np.repeat(np.arange(len(strips)), strips)
     strip = np.arange(len(token)) - np.repeat(np.cumsum(strips) - strips, strips)

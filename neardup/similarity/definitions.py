@@ -1,4 +1,4 @@
-"""Definitions of similarities and distances, exact where they are rational.
+"""The definitions of similarities and distances, with exact fractions where they are rational.
 
 The fast code is tested against them.  x and y are collections, read as sets, or weighted sets.
 
@@ -32,7 +32,7 @@ def resemblance(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
 
 
 def containment(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
-    """Return the share of x, which is not empty, that is in y.
+    """Return the share of the elements of x, which is not empty, that are in y.
 
     >>> containment("ab", "abcd"), containment("abcd", "ab")
     (Fraction(1, 1), Fraction(1, 2))
@@ -42,7 +42,8 @@ def containment(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
 
 
 def dice(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
-    """Return what two sets, not both empty, share of their mean size.
+    """Return the number of common elements, as a share of the mean size; not both sets may be
+    empty.
 
     >>> dice("a", "ab")
     Fraction(2, 3)
@@ -52,7 +53,7 @@ def dice(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
 
 
 def overlap_coefficient(x: Iterable[Hashable], y: Iterable[Hashable]) -> Fraction:
-    """Return the share of the smaller set that is in the other; neither is empty.
+    """Return the share of the smaller set that is in the larger; neither is empty.
 
     >>> overlap_coefficient("abx", "abcd")
     Fraction(2, 3)
@@ -82,7 +83,7 @@ def weighted_resemblance(x: Weights, y: Weights) -> Fraction:
 
 
 def weighted_dice(x: Weights, y: Weights) -> Fraction:
-    """Return what two weighted sets, not both empty, share of their mean total."""
+    """Return the common weight of two weighted sets, as a share of their mean weight."""
     least = sum(min(weight, y.get(element, 0)) for element, weight in x.items())
     return Fraction(2 * least, sum(x.values()) + sum(y.values()))
 

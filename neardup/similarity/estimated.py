@@ -48,7 +48,7 @@ def sample_size(text: str) -> int:
 
 
 def sampled(sets: Ragged, keys: Ragged, size: int, seed: int) -> Ragged:
-    """Make the rows that are sent for sets with these keys.
+    """Return the rows that are sent in place of sets: their keys and samples.
 
     >>> sets, keys = Ragged.from_rows([[1, 2, 3], [*range(99)]]), Ragged.from_rows([[7, 9], [7]])
     >>> sampled(sets, keys, size=16, seed=0).sizes.tolist()
@@ -67,13 +67,13 @@ def sampled(sets: Ragged, keys: Ragged, size: int, seed: int) -> Ragged:
 
 
 def samples_of(rows: Ragged) -> Ragged:
-    """Return MIN_S of the sets that are sent as these rows."""
+    """Return MIN_S of each set, from the rows that were sent."""
     hashes = rows.where(rows.values >= FIRST_HASH)
     return Ragged(hashes.values - FIRST_HASH, hashes.offsets)
 
 
 def keys_of(rows: Ragged, size: int, low: int, high: int) -> Ragged:
-    """Return the keys from `low` to below `high` of each row; none of one with another `size`."""
+    """Return the keys in low … high-1 of each row; none of rows with another `size`."""
     marked = rows.where(rows.values == MARK + np.uint64(size)).sizes > 0
     mine = (rows.values >= np.uint64(low)) & (rows.values < np.uint64(high))
     return rows.where(mine & np.repeat(marked, rows.sizes))

@@ -1,4 +1,5 @@
-"""Exact intervals of a share (Clopper, Pearson 1934): in floats, and in the same digits everywhere.
+"""Exact confidence intervals of a share (Clopper, Pearson 1934), in floats or with the same digits
+everywhere.
 
 k of n independent trials were hits, each with probability p.  The interval has every p under which
 neither k hits or more nor k or fewer have a probability below α/2: it misses p in at most a share α
@@ -35,7 +36,7 @@ PRECISION = 1e-13  # of p, relative; the last step of Newton's method is far bel
 
 
 def clopper_pearson(hits: int, n: int, alpha: float) -> tuple[float, float]:
-    """Return (low, high), which miss p with probability at most `alpha`, half on each side.
+    """Return (low, high), which miss p with probability at most `alpha`, half of it on each side.
 
     >>> [round(end, 4) for end in clopper_pearson(5, 10, alpha=0.05)]
     [0.1871, 0.8129]
@@ -99,7 +100,7 @@ def _low(k: int, n: int, tail: Fraction) -> int:
 
 
 def _ways(k: int, n: int) -> Decimal:
-    """Return C(n, k)."""
+    """Return the binomial coefficient C(n, k)."""
     ways, d = _ONE, _DECIMALS
     for i in range(min(k, n - k)):
         ways = d.divide(d.multiply(ways, Decimal(n - i)), Decimal(i + 1))
@@ -107,7 +108,7 @@ def _ways(k: int, n: int) -> Decimal:
 
 
 def _tail(k: int, n: int, millionths: int) -> Decimal:
-    """Return Pr[X ≥ k] / C(n, k) for a p below k/n, where terms fall."""
+    """Return Pr[X ≥ k] / C(n, k) for p below k/n, where the terms fall."""
     d = _DECIMALS
     p = d.divide(Decimal(millionths), Decimal(MILLION))
     q = d.subtract(_ONE, p)
@@ -122,7 +123,7 @@ def _tail(k: int, n: int, millionths: int) -> Decimal:
 
 
 def _power(base: Decimal, exponent: int) -> Decimal:
-    """Return a power by squaring: `Decimal`'s own may differ between versions in the last digit."""
+    """Return a power by squaring, since `Decimal`'s own may differ between versions."""
     result = _ONE
     while exponent:
         if exponent & 1:

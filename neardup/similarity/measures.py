@@ -32,7 +32,7 @@ ANY_SIZE = (1 << 32) - 1
 
 @dataclass(frozen=True)
 class Threshold:
-    """The least similarity of a pair, as the fraction `num/den` with 0 < num/den ≤ 1.
+    """The minimum similarity of a pair, as the fraction `num/den` with 0 < num/den ≤ 1.
 
     >>> t = Threshold.parse("0.9")
     >>> t.num, t.den
@@ -58,7 +58,7 @@ class Threshold:
 
     @classmethod
     def at_most(cls, value: Fraction) -> Threshold:
-        """Return the largest threshold up to `value` with a denominator in bounds; ValueError."""
+        """Return the largest threshold ≤ `value` whose denominator is allowed; ValueError."""
         if value.denominator > MAX_DENOMINATOR:
             part = value.numerator * MAX_DENOMINATOR // value.denominator
             value = Fraction(part, MAX_DENOMINATOR)
@@ -82,15 +82,15 @@ class Threshold:
         return text if Fraction(text) == Fraction(self.num, self.den) else f"{self.num}/{self.den}"
 
     def reached(self, common: np.ndarray, union: np.ndarray) -> np.ndarray:
-        """Compare: common/union ≥ t, element by element (int64 arrays)."""
+        """Compare common/union ≥ t, element by element (int64)."""
         return common * self.den >= union * self.num
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        """Return ⌊size/t⌋, the length filter: no larger set can pair with one of `size`."""
+        """Return ⌊size/t⌋, the size of the largest set that can pair with one of `size`."""
         return size * self.den // self.num
 
     def smallest_partner(self, size: Size) -> Size:
-        """Return ⌈t·size⌉, the length filter: no smaller set can pair with one of `size`.
+        """Return ⌈t·size⌉, the size of the smallest set that can pair with one of `size`.
 
         >>> NINE_TENTHS.smallest_partner(11)
         10
@@ -110,7 +110,7 @@ def parse_fraction(text: str) -> Fraction:
 
 
 class Verified(NamedTuple):
-    """Pairs that reach the threshold: row numbers, and the similarity part/whole.
+    """Pairs at or above the threshold: row numbers, and the similarity part/whole.
 
     int64 arrays; part and whole may hold Python's integers.
     """
@@ -122,26 +122,26 @@ class Verified(NamedTuple):
 
 
 class Measure(Protocol):
-    """A measure as the joins use it; directed: (x, y) and (y, x) are two pairs."""
+    """A measure of similarity, as joins use it; directed: (x, y) and (y, x) are two pairs."""
 
     @property
     def directed(self) -> bool: ...
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        """Return the length filter: no larger set pairs with one of `size` (int64)."""
+        """Return the size of the largest set that can pair with one of `size` (int64)."""
         ...
 
     def may_reach(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return which sets of x and y elements that share at most `common` may be a pair."""
+        """Return which sets of x and y elements may be a pair if they share at most `common`."""
         ...
 
     def verified(self, sets: Ragged, left: np.ndarray, right: np.ndarray) -> Verified:
-        """Return the pairs (left[p], right[p]) that reach the threshold, in order."""
+        """Return the pairs (left[p], right[p]) at or above the threshold, in order."""
         ...
 
 
 class UnboundedMeasure:
-    """Base of measures: neither sizes nor common tokens rule out a pair."""
+    """Base of measures for which neither size nor common tokens rule out a pair."""
 
     directed: ClassVar[bool] = False
 
@@ -154,13 +154,13 @@ class UnboundedMeasure:
 
 @dataclass
 class SetMeasure(UnboundedMeasure):
-    """Base of measures that follow from two sizes and the number of common elements."""
+    """Base of measures that depend on two sizes and the number of common elements."""
 
     threshold: Threshold
 
     @property
     def resemblance(self) -> Threshold | None:
-        """The least resemblance of pairs; None if it can be next to 0."""
+        """The minimum resemblance of a pair, or None if it can be next to 0."""
         return None
 
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
@@ -178,7 +178,7 @@ class SetMeasure(UnboundedMeasure):
 
 
 class Jaccard(SetMeasure):
-    """The resemblance.
+    """The Jaccard similarity |x∩y| / |x∪y|, or resemblance.
 
     >>> sets = Ragged.from_rows([[1, 2, 3], [2, 3, 4], [9]])
     >>> found = Jaccard(Threshold.parse("0.5")).verified(sets, np.array([0, 0]), np.array([1, 2]))
@@ -198,7 +198,7 @@ class Jaccard(SetMeasure):
 
 
 class Dice(SetMeasure):
-    """Dice = 2J / (1 + J): it reaches t where J reaches t / (2 - t)."""
+    """The Dice coefficient 2J / (1 + J), which reaches t where J reaches t / (2 - t)."""
 
     @property
     def resemblance(self) -> Threshold:
@@ -213,7 +213,7 @@ class Dice(SetMeasure):
 
 
 class Cosine(SetMeasure):
-    """The cosine: a set inside one 1/t² times as large is at t, with the least J, which is t²."""
+    """The cosine of sets; a set inside another 1/t² as large is a pair with the least J, t²."""
 
     @property
     def resemblance(self) -> Threshold:
@@ -263,7 +263,7 @@ MEASURES: dict[str, type[SetMeasure]] = {
 def cosine_reached(
     threshold: Threshold, dot: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> np.ndarray:
-    """Compare: dot / √(x·y) ≥ t, element by element (whole numbers, x and y > 0)."""
+    """Compare dot / √(x·y) ≥ t, element by element (whole numbers, x and y > 0)."""
     cosine = dot.astype(np.float64) / np.sqrt(x.astype(np.float64) * y.astype(np.float64))
     reached = cosine >= float(threshold)
     for i in np.flatnonzero(np.abs(cosine - float(threshold)) < 1e-9).tolist():
@@ -284,7 +284,7 @@ def millionths(dot: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarra
 
 
 def _root_in_millionths(part: int, whole: int) -> int:
-    """√(part / whole) · 10^6, rounded half-even."""
+    """Return √(part / whole) in millionths, rounded half-even."""
     square = 4 * 10**12 * part  # … / whole: of twice the result
     twice = isqrt(square // whole)
     tie = twice % 4 == 1 and twice * twice * whole == square  # only a rational root can be one
@@ -292,8 +292,7 @@ def _root_in_millionths(part: int, whole: int) -> int:
 
 
 def eighteen_decimals(common: np.ndarray, union: np.ndarray) -> list[bytes]:
-    """Format common/union with 18 decimals, cut off, which keep the order of all fractions of
-    numbers below 10^9 and round to the same six decimals.
+    """Format common/union with 18 decimals, rounded down.
 
     >>> eighteen_decimals(np.array([2999, 1]), np.array([3000, 1]))
     [b'0.999666666666666666', b'1.000000000000000000']

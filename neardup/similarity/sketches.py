@@ -93,7 +93,7 @@ def signatures(sets: Ragged, length: int, seed: int = 0) -> np.ndarray:
 
 
 def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
-    """Return `bits` (1 … 31) of each place of the signatures, uint32 of the same shape.
+    """Return the low `bits` (1 … 31) of each place of signatures, as uint32.
 
     Subtle: a linear hash has the lowest bits of its token, so minima are mixed before they are cut.
 
@@ -108,8 +108,8 @@ def low_bits(signatures: np.ndarray, bits: int) -> np.ndarray:
 def sample_of_min_s(
     sketches: Ragged, s: int, left: np.ndarray, right: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (in both, in all, whole), shape (P,): sizes in the sample of each union (int64), or in
-    the union itself, if both sets are `whole` in their sketches (bool)."""
+    """Return (in both, in all, whole), shape (P,): sizes (int64) in the sample of each union, or
+    in the union itself if both sets are `whole` in their sketches (bool)."""
     whole = np.maximum(sketches.sizes[left], sketches.sizes[right]) < s
     limit = np.where(whole, np.iinfo(np.int64).max, s)
     both, all_ = (np.zeros(len(left), dtype=np.int64) for _ in range(2))
@@ -130,13 +130,13 @@ def sample_of_min_s(
 
 
 def _hashed(sets: Ragged, seed: int) -> np.ndarray:
-    """Return the places of all shingles in the random order (uint64)."""
+    """Return the hash of each shingle in the random order (uint64)."""
     mixed = mix(sets.values ^ random_words(seed, 1, stream=3))
     return mixed >> np.uint64(64 - SAMPLE_BITS)
 
 
 def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
-    """Sort rows that are laid end to end, some thousand rows at a time."""
+    """Sort each row of values laid end to end."""
     ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
     parts = [
         Ragged.from_unsorted(values[ends[low] : ends[high]], sizes[low:high])
@@ -146,13 +146,13 @@ def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 
 def bitmaps(sets: Ragged) -> np.ndarray:
-    """Return the bitmap of each row, none of them empty: uint64 (n, 1)."""
+    """Return a bitmap of 64 bits for each row, uint64 (n, 1); no row may be empty."""
     bits = np.uint64(1) << (sets.values * np.uint64(GOLDEN) >> np.uint64(64 - 6))
     return np.bitwise_xor.reduceat(bits, sets.offsets[:-1])[:, np.newaxis]
 
 
 def wide_bitmaps(sets: Ragged) -> np.ndarray:
-    """Return bitmaps of two to four bits for each shingle of a set of mean size, uint64 (n, words).
+    """Return bitmaps with two to four bits for each shingle of an average set, uint64 (n, words).
 
     >>> wide_bitmaps(Ragged.from_rows([range(100), range(50, 150)])).shape
     (2, 4)
@@ -171,7 +171,7 @@ def wide_bitmaps(sets: Ragged) -> np.ndarray:
 
 
 def popcount(words: np.ndarray) -> np.ndarray:
-    """Return the number of set bits of each word (uint64), int64.
+    """Return the number of set bits of each word (uint64) as int64.
 
     >>> popcount(np.array([0, 7, 2**64 - 1], np.uint64)).tolist()
     [0, 3, 64]
@@ -182,7 +182,7 @@ def popcount(words: np.ndarray) -> np.ndarray:
 def may_reach(
     measure: Measure, maps: np.ndarray, sizes: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Return which pairs of rows may reach the threshold, by their bitmaps (bool).
+    """Return which pairs may reach the threshold, judging by their bitmaps (bool).
 
     The words of wide bitmaps are compared one by one: few pairs are left for the last.
 

@@ -1,4 +1,4 @@
-"""Weights of tokens, and the measures of weighted sets, exactly.
+"""Weights of tokens, and exact measures of weighted sets.
 
 A token is weighted by its count in a record, by its rarity, or as the line says.  The idf weight of
 a token that df of N records have is 8·log2(N / df), rounded, from 1 to 255: its inverse document
@@ -35,7 +35,7 @@ MOST_WEIGHT = 255
 
 @dataclass(eq=False)
 class Idf:
-    """The idf weights of tokens.
+    """The inverse document frequencies of tokens as integer weights.
 
     >>> counts = TokenCounts.of_sets(Ragged.from_rows([[5, 7], [5], [5, 9], [5, 7]]))
     >>> Idf(counts).of(np.array([5, 7, 9, 100], np.uint64)).tolist()
@@ -51,7 +51,7 @@ class Idf:
 
     @cached_property
     def _limits(self) -> np.ndarray:
-        """The largest numbers of records that a token weighing 255, 254, … 1 can be in."""
+        """The maximum number of records with a token that weighs 255, 254, … 1."""
         power = self.counts.records**16
         roots = []
         for k in range(MOST_WEIGHT, 0, -1):  # ⌊x^(1/16)⌋: the floor of roots of floors
@@ -61,7 +61,7 @@ class Idf:
 
 @dataclass(eq=False)
 class TokenWeights:
-    """The weights of tokens in a record, times their idf weights if these are known.
+    """How tokens are weighted: by repeats, by the input, by idf, or by several of these.
 
     repeats: they are counts; own: they are on the line of the record.
     """
@@ -77,12 +77,12 @@ class TokenWeights:
 
     @property
     def are_counts(self) -> bool:
-        """True if they add up to no more than the number of tokens on a line."""
+        """True if weights add up to the number of tokens on a line at most."""
         return self.repeats and self.idf is None
 
 
 class CommonPlaces(NamedTuple):
-    """For each common value: the pair, and the places in its left and its right row (int64)."""
+    """For each common value, the pair and its positions in the left and the right row (int64)."""
 
     pair: np.ndarray
     left: np.ndarray
@@ -90,7 +90,7 @@ class CommonPlaces(NamedTuple):
 
 
 def common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
-    """Find the values that the rows of each pair (left[p], right[p]) have in common.
+    """Find the common values of each pair of rows (left[p], right[p]).
 
     >>> rows = Ragged.from_rows([[1, 5, 9], [5], [5, 9]])
     >>> [column.tolist() for column in common_places(rows, np.array([0, 1]), np.array([2, 2]))]
@@ -104,7 +104,7 @@ def common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPl
 
 
 def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonPlaces:
-    """Do so in one sort: with the pair's number in front, equal values of a pair are neighbours."""
+    """Find them in one sort, with the pair's number above each value."""
     sizes = [rows.sizes[side] for side in (left, right)]
     places = np.concatenate([spans(rows.offsets[r], n) for r, n in zip((left, right), sizes)])
     pair = np.concatenate([np.repeat(np.arange(len(left)), n) for n in sizes])
@@ -120,7 +120,7 @@ def _common_places(rows: Ragged, left: np.ndarray, right: np.ndarray) -> CommonP
 
 @dataclass(eq=False)
 class MinSum(UnboundedMeasure):
-    """A set measure in which each token counts by its weight.
+    """A measure of weighted sets in which the smaller of two weights is common.
 
     >>> tokens, weights = np.array([1, 2, 1, 2], np.uint64), np.array([4, 1, 1, 4])
     >>> sets = Ragged(tokens, np.array([0, 2, 4]), weights)
@@ -170,19 +170,19 @@ class WeightedCosine(UnboundedMeasure):
 
 
 def weighted_measure(name: str, threshold: Threshold, weights: TokenWeights) -> Measure:
-    """Return the measure of that name for sets with these weights."""
+    """Return the measure of a name, for sets with these weights."""
     if name == "cosine":
         return WeightedCosine(threshold, weights)
     return MinSum(measures.MEASURES[name](threshold), weights)
 
 
 def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return the sum of each row, none of them empty; also of Python's integers."""
+    """Return the sum of each non-empty row; also of Python integers."""
     return np.add.reduceat(values, offsets[:-1]) if len(values) else values[:0]
 
 
 def _sums_of_pairs(values: np.ndarray, pair: np.ndarray, count: int) -> np.ndarray:
-    """Return the sum of each of `count` pairs, 0 where it has no value; `pair` is ascending."""
+    """Return the sums of `count` pairs, or 0 without values; `pair` is ascending."""
     sums = np.zeros(count, dtype=values.dtype)
     starts = starts_of_runs(pair)
     if len(starts):

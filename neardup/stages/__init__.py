@@ -1,4 +1,4 @@
-"""The data flow: records → keyed lines → pairs → decisions, as functions on blocks of bytes.
+"""The data flow from records to keyed lines, pairs and decisions, as functions on blocks.
 
 `pairs.py` has the flow on one screen.  `phases.py` sends the keys first, so that only records that
 share a key travel, in blocks instead of lines.  `external_group.py` brings equal keys together in

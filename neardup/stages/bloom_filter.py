@@ -1,4 +1,4 @@
-"""The Bloom filter of shared keys: made in parts, sent as text, and looked up in mapped files.
+"""The Bloom filter of shared keys: made in parts, sent as text, used in mapped files.
 
 A blocked Bloom filter (Putze, Sanders, Singler, WEA 2007) of words of 48 bits: each key sets four
 bits of one word, or two where there are few bits a key.  A false positive costs a line and no pair;
@@ -62,7 +62,7 @@ _Places = TypeVar("_Places", int, np.ndarray)
 
 
 def words_in_text(words: int) -> np.ndarray:
-    """Return the text of so many words (1 …) without a bit, and line ends (uint64)."""
+    """Return the text of a number of empty words, with line ends (uint64)."""
     text = np.full(place_in_text(words - 1) + 2, _NO_BITS, "<u8")
     text[LINE_WORDS :: LINE_WORDS + 1] = _LINE_END
     text[-1] = _LINE_END
@@ -70,7 +70,7 @@ def words_in_text(words: int) -> np.ndarray:
 
 
 def place_in_text(word: _Places) -> _Places:
-    """Return the index of a word, or of each word, in a text.
+    """Return the index in a text of a word, or of several words.
 
     >>> place_in_text(8190), place_in_text(8191)
     (8190, 8192)
@@ -79,12 +79,12 @@ def place_in_text(word: _Places) -> _Places:
 
 
 def bit_in_word(bit: np.ndarray) -> np.ndarray:
-    """Return words (uint64), each with one bit of the 48 (int64, 0 … 47): 6 is 0x100."""
+    """Return words (uint64) with one of 48 bits (int64, 0 … 47) each: bit 6 is 0x100."""
     return np.uint64(1) << (bit + bit // 6 * 2).astype(np.uint64)
 
 
 def parse_parts(text: memoryview, options: bytes) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield (number, of, digests, words, start) of all parts in a text (bytes).
+    """Yield (number, of, digests, words, start) of each part in a text.
 
     start: the index of its first word, in units of eight bytes.  Files begin at page boundaries.
 
@@ -114,7 +114,7 @@ _TWO_BITS = np.bitwise_or.outer(_BIT, _BIT).ravel()
 
 
 def fingerprint(keys_of: Mapping[str, str]) -> bytes:
-    """Return 16 hexadecimal digits for the options that keys depend on."""
+    """Return 16 hexadecimal digits that identify the options of keys."""
     text = "\n".join(f"{flag} {keys_of[flag]}" for flag in sorted(keys_of))
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16].encode()
 
@@ -122,7 +122,7 @@ def fingerprint(keys_of: Mapping[str, str]) -> bytes:
 def filter_part(
     shared: Iterable[np.ndarray], partition: int, partitions: int, options: bytes, most: int
 ) -> Iterator[bytes]:
-    """Yield the lines of a part, for the digests (uint64, each once) of a partition.
+    """Yield the lines of a part, for the distinct digests (uint64) of a partition.
 
     The words of all parts together take at most `most` bytes, and those of this one PART_BYTES.
     """
@@ -158,13 +158,13 @@ def _marks(digests: np.ndarray, four: bool | np.ndarray) -> tuple[np.ndarray, np
 
 
 def _scaled(place: np.ndarray, words: np.ndarray | np.uint64) -> np.ndarray:
-    """Return the indices in a text of so many words, for places below 2^32 (int64)."""
+    """Return the indices in a text of `words` words, for numbers below 2^32 (int64)."""
     return place_in_text(place * words >> np.uint64(32)).astype(np.int64)
 
 
 @dataclass(eq=False)
 class BloomFilter:
-    """A filter in the text of all its parts.
+    """A Bloom filter, in the text of all its parts.
 
     text: uint64; for each part: starts (int64), the index of its first word; words (uint64), how
     many; four (bool), whether keys set four bits.
@@ -178,7 +178,7 @@ class BloomFilter:
 
     @classmethod
     def of(cls, text: bytes | mmap.mmap, options: bytes) -> BloomFilter | None:
-        """Make it of all parts, in any order; None if there is no text, as for an empty input.
+        """Make a filter of all parts, in any order; None if the text is empty.
 
         StageError where a part is damaged or missing, or of other `options` (see `fingerprint`).
         """
@@ -197,7 +197,7 @@ class BloomFilter:
         )
 
     def has(self, keys: np.ndarray) -> np.ndarray:
-        """Return False (n,) for keys (uint64) that are not shared; others may be."""
+        """Return False (n,) for keys (uint64) that are certainly not shared."""
         digests = digests_of(keys)
         part = partition_of(digests, len(self.words)).astype(np.int64)
         place, bits = _marks(digests, self.four[part])
@@ -206,7 +206,7 @@ class BloomFilter:
 
 
 def mapped(paths: Iterable[Path]) -> mmap.mmap | bytes:
-    """Map regular files one behind the other, each from the start of a page on; zeros between them.
+    """Map regular files into memory one after the other, each on a page boundary.
 
     Python's `mmap` keeps each file open while it is mapped, of which there may be thousands, and
     puts each somewhere else.  So it only reserves a range of addresses, and the C library maps each

@@ -1,4 +1,4 @@
-"""Candidate keys: those that two records share, and one of several with the same records.
+"""Candidate keys: keys that two records share, one for each group of records.
 
     key     records
     000:a   1  7         a candidate key
@@ -30,17 +30,17 @@ SHARED = np.uint64((1 << HASH_BITS) - 1)  # instead of a record's hash
 
 
 def digests_of(keys: np.ndarray) -> np.ndarray:
-    """Return the digests of keys (uint64), below 2^40, for a filter."""
+    """Return digests of keys (uint64), below 2^40, for a filter."""
     return mix(keys) >> np.uint64(64 - DIGEST_BITS)
 
 
 def partition_of(digests: np.ndarray, partitions: int) -> np.ndarray:
-    """Return the partition in which each key is compared with its equals (uint64)."""
+    """Return the partition of each key (uint64)."""
     return digests % np.uint64(partitions)
 
 
 def rows_of(keys: Ragged) -> np.ndarray:
-    """Return (key, hash of its record), uint64 (n, 2), for each key of some records.
+    """Return (key, hash of the record) for each key of some records: uint64 (n, 2).
 
     >>> rows = rows_of(Ragged.from_rows([[1, 2], [], [3]]))
     >>> rows[:, 0].tolist(), len(set(rows[:, 1].tolist()))
@@ -52,7 +52,7 @@ def rows_of(keys: Ragged) -> np.ndarray:
 
 
 def at_most_twice(rows: np.ndarray) -> np.ndarray:
-    """Return the rows (by key) with each repeated row twice: more repeats say no more.
+    """Return rows, sorted by key, without the third and further repeats of a row.
 
     Subtle: groups of records stay the same, since records with one hash are together at all their
     keys and are dropped together.  Where more than MANY rows of a key are left, two that are
@@ -80,21 +80,21 @@ def at_most_twice(rows: np.ndarray) -> np.ndarray:
 
 
 def _members(rows: np.ndarray) -> np.ndarray:
-    """Return how many of these rows (by key) have the key of each."""
+    """Return how many rows have the key of each row, sorted by key."""
     starts = starts_of_runs(rows[:, 0])
     members = np.diff(starts, append=len(rows))
     return np.repeat(members, members)
 
 
 def candidate_keys(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield the candidate keys (uint64, each once) among rows (uint64 (n, 2)), some at a time."""
+    """Yield the distinct candidate keys (uint64) of rows (uint64 (n, 2)), some at a time."""
     for rows in grouped(map(_groups, grouped(pieces))):
         starts = starts_of_runs(rows[:, 0])
         yield np.minimum.reduceat(rows[:, 1], starts) if len(starts) else rows[:, 1]
 
 
 def _groups(rows: np.ndarray) -> np.ndarray:
-    """Return (group, key) for each key that several of these rows (by key) have.
+    """Return (group of records, key) for each key that several rows have.
 
     A `SHARED` key is a group of its own.
     """
@@ -110,5 +110,5 @@ def _groups(rows: np.ndarray) -> np.ndarray:
 
 
 def group_hashes(records: np.ndarray) -> np.ndarray:
-    """Return what each record (uint64) adds to the sum by which a group is known."""
+    """Return the hash of each record (uint64) that is added up for a group."""
     return mix(records + np.uint64(1))

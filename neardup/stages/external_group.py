@@ -1,4 +1,4 @@
-"""External grouping: rows of two words, brought together by the first one in bounded memory.
+"""External grouping: rows of two words are grouped by the first one in bounded memory.
 
     rows ── partition 0 ─┬─ range of keys ── sorted in memory
             partition 1  ├─ range of keys ── sorted in memory
@@ -38,7 +38,7 @@ Source = Union[Path, IO[bytes]]  # a file of rows
 
 
 def partitions_for(input_bytes: int) -> int:
-    """Return how many files of rows each mapper writes: a power of two.
+    """Return the number of files for each mapper: a power of two.
 
     >>> partitions_for(0), partitions_for(100 << 20), partitions_for(1 << 50)
     (1, 4, 256)
@@ -47,7 +47,7 @@ def partitions_for(input_bytes: int) -> int:
 
 
 def write_rows(rows: np.ndarray, files: Sequence[IO[bytes]]) -> None:
-    """Write rows (uint64 (n, 2)) in order to files, a power of two, by the lowest bits of keys."""
+    """Write rows (uint64 (n, 2)) to files by the lowest bits of their keys."""
     parts = (rows[:, 0] & np.uint64(len(files) - 1)).astype(np.uint8)
     order = np.argsort(parts, kind="stable")
     bounds = np.searchsorted(parts[order], np.arange(len(files) + 1)).tolist()
@@ -65,20 +65,20 @@ def pieces_of(source: Source) -> Iterator[np.ndarray]:
 
 
 class KeyRange(NamedTuple):
-    """The keys from `first` to `last`; hot: one key, with too many rows for memory."""
+    """The keys `first` to `last`; hot: a single key with too many rows for memory."""
 
     first: int
     last: int
     hot: bool = False
 
     def pieces(self, source: Source) -> Iterator[np.ndarray]:
-        """Yield the rows of a file that have these keys, uint64 (n, 2), some at a time."""
+        """Yield the rows of a file with keys in this range, uint64 (n, 2), some at a time."""
         for rows in pieces_of(source):
             keys = rows[:, 0]
             yield rows[(keys >= np.uint64(self.first)) & (keys <= np.uint64(self.last))]
 
     def rows(self, sources: Sequence[Source]) -> np.ndarray:
-        """Return all rows of these files that have these keys, in order of keys."""
+        """Return all rows of the files with keys in this range, sorted by key."""
         pieces = [piece for source in sources for piece in self.pieces(source)]
         return by_key(np.concatenate([NO_ROWS, *pieces]))
 
@@ -86,7 +86,7 @@ class KeyRange(NamedTuple):
 def key_ranges(
     sources: Sequence[Source], bits: int = KEY_BITS, most: int = sys.maxsize
 ) -> list[KeyRange]:
-    """Cut the keys of some files, of so many bits, into ranges of ROWS_AT_ONCE rows or a hot key.
+    """Cut the keys of some files into ranges of at most ROWS_AT_ONCE rows, or of one hot key.
 
     Ranges are larger where there would be more than `most` of them.
     """
@@ -105,7 +105,7 @@ def key_ranges(
 
 
 def in_order(sources: Sequence[Source]) -> Iterator[np.ndarray]:
-    """Yield all rows of these files in order of keys, some at a time; a hot key's in any order."""
+    """Yield all rows of some files in order of keys; rows of a hot key are in any order."""
     for keys in key_ranges(sources):
         if keys.hot:
             for source in sources:
@@ -117,7 +117,7 @@ def in_order(sources: Sequence[Source]) -> Iterator[np.ndarray]:
 def _histogram(
     sources: Sequence[Source], first: int, bits: int, at_once: int
 ) -> list[tuple[int, int]]:
-    """Return (first key, rows) of even parts of the 2^bits keys from `first` on that have any rows.
+    """Return (first key, rows) for equal parts of the 2^bits keys from `first` on.
 
     A part with more rows than `at_once` is cut again, down to a single key.
     """
@@ -139,7 +139,7 @@ def _histogram(
 
 
 def grouped(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield rows (uint64 (n, 2)) in order of keys, some at a time; those of a key are together.
+    """Yield rows (uint64 (n, 2)) in order of keys; rows of one key are in one array.
 
     >>> pieces = [np.array([[7, 1], [5, 2]], np.uint64), np.array([[7, 3]], np.uint64)]
     >>> [rows.tolist() for rows in grouped(pieces)]
@@ -167,7 +167,7 @@ def grouped(pieces: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
 
 
 def by_key(rows: np.ndarray) -> np.ndarray:
-    """Return the rows in order of keys."""
+    """Return rows sorted by key."""
     return rows[np.argsort(rows[:, 0])]
 
 

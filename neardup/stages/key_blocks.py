@@ -1,4 +1,4 @@
-"""Blocks of keys and of lines, of which a shuffle moves thousands instead of millions.
+"""Blocks of keys and of lines, so that a shuffle moves thousands of items instead of millions.
 
 A block of keys has rows as in `candidate_keys`, uint64 (n, 2), ascending by key.  A block of lines
 is a mebibyte of lines for one partition.
@@ -49,7 +49,7 @@ def format_blocks(blocks: Iterable[tuple[int, bytes]], partitions: int) -> Itera
 
 
 def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
-    r"""Yield (partition, number of partitions, block) of each line; StageError for any other line.
+    r"""Yield (partition, number of partitions, block) of each line; StageError for other lines.
 
     >>> list(parse_blocks([b"p0/1aaa\tx\x1b1y\x1b1\n"]))
     [(0, 1, b'x\ny\n')]
@@ -65,13 +65,13 @@ def parse_blocks(lines: Iterable[bytes]) -> Iterator[tuple[int, int, bytes]]:
 
 
 def is_block(start: bytes) -> bool:
-    """Return True for the start of a block; a keyed line starts with a hexadecimal digit."""
+    """Return True if a line is a block; keyed lines begin with a hexadecimal digit."""
     return start[:1] == b"p"
 
 
 @cache
 def _name(part: int, partitions: int) -> bytes:
-    """Return the name that Hadoop sends to reducer `part`."""
+    """Return a name that Hadoop sends to reducer `part`."""
     start = b"p%d/%d" % (part, partitions)
     letters = np.indices((26,) * LETTERS).reshape(LETTERS, -1).T + ord("a")
     hashes = java_hash(start) * 31**LETTERS + letters @ 31 ** np.arange(LETTERS)[::-1]
@@ -80,7 +80,7 @@ def _name(part: int, partitions: int) -> bytes:
 
 
 def java_hash(text: bytes) -> int:
-    """Return the hash by which Hadoop partitions an ASCII key: that of a Text, which starts at 1.
+    """Return the hash of an ASCII key by which Hadoop partitions.
 
     >>> java_hash(b"p0/1aaa") % 4
     2
@@ -89,7 +89,7 @@ def java_hash(text: bytes) -> int:
 
 
 def gathered(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    r"""Yield (partition, lines) in fewer and larger pieces.
+    r"""Yield (partition, lines) in larger pieces.
 
     >>> list(gathered([(0, b"a\n"), (1, b"b\n"), (0, b"c\n")]))
     [(0, b'a\nc\n'), (1, b'b\n')]
@@ -110,7 +110,7 @@ def gathered(pieces: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]
 
 
 def pack(rows: np.ndarray, options: bytes = b"") -> bytes:
-    r"""Return rows as a block: all first bytes of keys, all second bytes …, which compress well.
+    r"""Return rows as bytes: all first bytes of keys, then all second bytes …, which compress well.
 
     A checksum of them, and of the options that keys depend on, follows.
 
@@ -123,7 +123,7 @@ def pack(rows: np.ndarray, options: bytes = b"") -> bytes:
 
 
 def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
-    """Return the rows of a block; ValueError if it is damaged, or of other options."""
+    """Return the rows of a block; ValueError if it is damaged or of other options."""
     data, checksum = block[:-_CHECKSUM], block[-_CHECKSUM:]
     if crc32(data, crc32(options)) != int.from_bytes(checksum, "big"):
         raise ValueError("damaged")
@@ -136,7 +136,7 @@ def unpack(block: bytes, options: bytes = b"") -> np.ndarray:
 def blocks_of_keys(
     pieces: Iterable[np.ndarray], partitions: int, options: bytes = b""
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield (partition, block) of rows; all rows of a record are in one piece.
+    """Yield (partition, block) of rows; the rows of a record stay in one piece.
 
     There is at least an empty block for each partition, so that none gets lost unnoticed.
     """

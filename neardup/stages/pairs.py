@@ -53,7 +53,8 @@ def map_records(
     partitions: int = 1,
     shared: BloomFilter | None = None,
 ) -> Iterator[tuple[int, bytes]]:
-    """Record lines → (partition, keyed lines): each record at each of its (`shared`) keys."""
+    """Yield (partition, keyed lines) from blocks of records: each record at each of its
+    (`shared`) keys."""
     for batch, keys in keyed(blocks, settings, counters):
         if shared:
             keys = keys.where(shared.has(keys.values))
@@ -67,7 +68,7 @@ def map_records(
 
 
 def tagged(batch: Batch, settings: Settings) -> Batch:
-    """Return the records with ids as they travel."""
+    """Return a batch with tagged ids, if the output needs them."""
     return settings.tag.tagged(batch) if settings.tag else batch
 
 
@@ -79,7 +80,7 @@ def keyed(
 
 
 def portions(batches: Iterable[Batch], settings: Settings) -> Iterator[Batch]:
-    """Yield the records in batches of at most a million keys, with their sets as they travel."""
+    """Yield batches with at most a million keys, with the sets as they are sent."""
     for batch in batches:
         for low, high in chunks(settings.scheme.key_counts(batch.sets.sizes), KEYS_AT_ONCE):
             some = batch.take(np.arange(low, high))
@@ -105,6 +106,8 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
     """Yield the records of each block; bad lines are counted, or fatal with --strict."""
     counters.add("records", 0)
     counters.max_bad = settings.max_bad
+    shingle = settings.form.shingle
+    may_be_short = shingle is not None and shingle.unit != "spot"  # and then has one run
     counters.of_rows = settings.form.fields is not None
     for block in blocks:
         if block.flaw:
@@ -115,14 +118,14 @@ def parsed(blocks: Iterable[Block], settings: Settings, counters: Counters) -> I
             reject(block, bad, settings, counters)
         counters.add("records", len(batch.ids) + len(batch.without_shingles))
         counters.count_ids(batch.ids)
-        if settings.form.of_runs and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
+        if may_be_short and (single := int(np.count_nonzero(batch.sets.sizes == 1))):
             counters.add(SINGLE, single)
         if block.first < NEW:
             counters.add(OLD_RECORDS, len(batch.ids) + len(batch.without_shingles))
         if batch.without_shingles:
             counters.add("records without shingles", len(batch.without_shingles))
         if batch.ids:
-            ids = with_row_ids(batch, block)
+            ids = with_row_ids(batch, block) if b"" in batch.ids else batch.ids
             yield replace(batch, ids=ids, places=batch.places + np.uint64(block.first))
 
 
@@ -145,7 +148,7 @@ def reject(block: Block, bad: BadLine, settings: Settings, counters: Counters) -
 def reduce_buckets(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Keyed lines in order of keys → pair lines, verified."""
+    """Yield verified pair lines from keyed lines in order of keys."""
     return join_buckets(batches_of_lines(blocks, counters), settings, counters, settings.way)
 
 
@@ -155,7 +158,7 @@ def join_buckets(
     counters: Counters,
     way: Travel = UNMARKED,
 ) -> Iterator[bytes]:
-    """Buckets → pair lines, verified; `way`: of keyed lines."""
+    """Yield verified pair lines from buckets."""
     counters.promise = settings.scheme.promise
     join = settings.join(counters)
     for name in ("keyed lines", join.pairs.compared, join.pairs.found):
@@ -166,7 +169,7 @@ def join_buckets(
 
 
 def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
-    """Pair lines with equal first ids together → each pair once, with its highest similarity.
+    """Yield each pair once, with its highest similarity, from lines grouped by first id.
 
     Pairs repeat where runs are merged, or where two different records have one id.  Every engine
     groups by the first field, so only the partners of one id are held.
@@ -192,7 +195,7 @@ def dedup_pairs(lines: Iterable[bytes], counters: Counters) -> Iterator[bytes]:
 
 
 def _pairs_in_order(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, bytes, bytes]]:
-    """Yield the pairs on these lines; StageError where a first id might be repeated later.
+    """Yield parsed pair lines; StageError if equal first ids may not be together.
 
     Subtle: an id may hold bytes below the tab.  `sort` orders whole lines then, and Hadoop their
     first fields; equal ids are together in either order.
@@ -221,7 +224,7 @@ def decide_edges(
     counters: Counters,
     empty_file: Callable[[], IO[bytes]] = tempfile.TemporaryFile,
 ) -> Iterator[bytes]:
-    """Edge lines in order of records → decided lines in order of priority, or members of clusters.
+    """Yield decided lines in order of priority, or cluster members, from sorted edge lines.
 
     The latter are CLUSTER TAB ID, in order of ids.  All edges go through one such stage, which
     writes them to an empty file, which may be in memory (io.BytesIO).  Otherwise it holds 28 bytes
@@ -248,7 +251,7 @@ def decide_edges(
 
 
 def check_lines(read: int, written: int, removed: int) -> None:
-    """StageError unless so many of the lines that were read are missing from those written."""
+    """Raise StageError unless the number of lines left out is that of removed records."""
     if read - written != removed:
         raise StageError(
             f"of {read:,} lines {written:,} are kept, but {removed:,} records are removed: did "
@@ -259,7 +262,7 @@ def check_lines(read: int, written: int, removed: int) -> None:
 def decision(
     edges: Iterable[bytes], output: str, settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """Blocks of edge lines in order → what --output removed or clusters prints, in blocks of lines.
+    """Yield what --output removed or clusters prints, from blocks of sorted edge lines.
 
     For --output kept: decided lines in order of places.
     """
@@ -272,7 +275,7 @@ def decision(
 def sorted_lines(
     pieces: Iterable[bytes], counters: Counters, memory: str = "128M"
 ) -> Iterator[bytes]:
-    """Pieces of whole lines → blocks of the same lines in byte order."""
+    """Yield blocks of lines in byte order, from pieces of whole lines."""
     with tempfile.TemporaryFile() as result:
         with system_sort(None, result, ["-S", memory], counters.alive) as sink:
             assert sink

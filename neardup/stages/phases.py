@@ -41,7 +41,7 @@ AGAIN = {"records": "records of the other round", "keys": "keys of the other rou
 def send_keys(
     blocks: Iterable[Block], settings: Settings, counters: Counters, partitions: int
 ) -> Iterator[tuple[int, bytes]]:
-    """Record lines → (partition, block of keys); at least one block for each partition."""
+    """Yield (partition, block of keys) from blocks of records; each partition gets a block."""
     rows = (rows_of(keys) for _, keys in keyed(blocks, settings, counters))
     for part, block in key_blocks.blocks_of_keys(rows, partitions, _options(settings)):
         counters.add(SHUFFLED, len(block))
@@ -55,7 +55,7 @@ def share_keys(
     partitions: int,
     most: int | None = None,
 ) -> Iterator[bytes]:
-    """The blocks of a partition, in any order → its part of the shared keys, as lines.
+    """Yield a partition's part of the shared keys, as lines, from its blocks of keys.
 
     All parts together have at most `most` bytes, or MAPPED_BYTES.
     """
@@ -68,7 +68,8 @@ def share_keys(
 def rows_in(
     blocks: Iterable[bytes], partition: int, partitions: int, options: bytes = b""
 ) -> Iterator[np.ndarray]:
-    """Yield the rows of each block; StageError if it is damaged, or of another part or options."""
+    """Yield the rows of each block; StageError if it is damaged, or of another partition or
+    other options."""
     for block in blocks:
         try:
             rows = key_blocks.unpack(block, options)
@@ -83,7 +84,7 @@ def rows_in(
 
 
 def shared_keys(text: bytes | mmap.mmap, settings: Settings) -> BloomFilter | None:
-    """Return the filter of all parts; None of no parts, as for an empty input: all keys have lines.
+    """Return the filter of all parts, or None without parts, which lets all keys pass.
 
     StageError where a part is missing, or of other options.
     """
@@ -97,19 +98,19 @@ def send_lines(
     shared: BloomFilter | None,
     partitions: int,
 ) -> Iterator[tuple[int, bytes]]:
-    """Record lines → (partition, block of keyed lines)."""
+    """Yield (partition, block of keyed lines) from blocks of records."""
     return key_blocks.gathered(map_records(blocks, settings, counters, partitions, shared))
 
 
 def reduce_blocks(
     blocks: Iterable[bytes], settings: Settings, counters: Counters
 ) -> Iterator[bytes]:
-    """The blocks of a partition, in any order → pair lines, verified."""
+    """Yield verified pair lines from the blocks of a partition, in any order."""
     return reduce_buckets(sorted_lines(blocks, counters), settings, counters)
 
 
 def counted_again(counters: Counters) -> None:
-    """Keep only what a round has sent, and what `check_rounds` compares."""
+    """Drop the counts that the first round would add a second time."""
     counts = dict(counters.counts)
     counters.forget()
     counters.add(SHUFFLED, counts.get(SHUFFLED, 0))
@@ -118,7 +119,7 @@ def counted_again(counters: Counters) -> None:
 
 
 def check_rounds(counts: Mapping[str, int]) -> None:
-    """Raise StageError unless both rounds, if there were two, have seen the same records.
+    """Raise StageError unless both rounds have read the same records.
 
     A key that only the second one has seen got no lines.
     """
@@ -133,7 +134,7 @@ def check_rounds(counts: Mapping[str, int]) -> None:
 
 
 def _options(settings: Settings) -> bytes:
-    """Return the fingerprint of all that the keys of an input depend on."""
+    """Return the fingerprint of the options that keys depend on."""
     more = {"--against": str(settings.against), "fields": str(settings.form.fields)}
     return fingerprint({**settings.keys_of, **more, "version": settings.scheme.probe()})
 
@@ -147,7 +148,7 @@ def keys_in_blocks(
 
 
 def share_blocks(lines: Iterable[bytes], settings: Settings) -> Iterator[bytes]:
-    """The reducer of the first round: the blocks of a partition are side by side."""
+    """The reducer of the first round, whose input is grouped by partition."""
     before: set[tuple[int, int]] = set()
     for (part, of), group in groupby(key_blocks.parse_blocks(lines), key=lambda block: block[:2]):
         if (part, of) in before:
@@ -171,7 +172,7 @@ def _reducers() -> int:
 
 
 def reduce_either(stream: IO[bytes], settings: Settings, counters: Counters) -> Iterator[bytes]:
-    """The reducer: of sorted keyed lines, or of blocks of them."""
+    """The reducer, for sorted keyed lines or for blocks of them."""
     first = next(blocks := blocks_of(stream), b"")
     if not key_blocks.is_block(first):
         yield from reduce_buckets(chain([first] if first else [], blocks), settings, counters)

@@ -1,4 +1,4 @@
-"""Token counts by map and reduce, and the settings of a run that counts first.
+"""Token counting by map and reduce, and the settings of a run that counts tokens first.
 
     records → partial counts ~ shuffle ~ sums ~ shuffle ~ counts
               map_counts                 sum_counts       order_counts
@@ -33,7 +33,8 @@ Fields = TypeVar("Fields", bound="tuple[bytes, ...]")
 
 
 def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) -> Iterator[bytes]:
-    """Record lines → how many records have each size, and each token; and a sample of the sets."""
+    """Yield partial counts of sizes and tokens, and a sample of the sets, from blocks of
+    records."""
     counters.add(SHUFFLED, 0)
     drawn = Sample()
     batches = drawn.watch(batch.sets for batch in parsed(blocks, settings, counters))
@@ -48,7 +49,7 @@ def map_counts(blocks: Iterable[Block], settings: Settings, counters: Counters) 
 
 
 def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Equal tokens and sizes together → their sums, without the tokens that only one record has.
+    r"""Yield sums from sorted partial counts, without tokens that one record has.
 
     >>> lines = [b"s%020d\t1\n" % 3, b"s%020d\t1\n" % 3, b"t%020d\t2\n" % 7, b"t%020d\t1\n" % 9]
     >>> list(sum_counts(lines))
@@ -66,7 +67,7 @@ def sum_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Sums in order → all sizes, and the first tokens and sets of the sample; reads all lines."""
+    """Yield all sizes, the most frequent tokens and the sample, from sorted sums."""
     taken, elements, before = {b"r": 0, b"s": 0, b"t": 0}, 0, b""
     most = {b"r": token_counts.MOST_SETS, b"s": sys.maxsize, b"t": token_counts.MOST_TOKENS}
     for place, key, value in _in_order(lines, count_lines.parse_sum):
@@ -81,7 +82,7 @@ def order_counts(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Iterator[Fields]:
-    """Yield the fields of each line; StageError with its number unless their first ones ascend.
+    """Yield the fields of each line; StageError unless the first ones ascend.
 
     First fields are of one width, so that all engines have them in this order.
     """
@@ -98,19 +99,19 @@ def _in_order(lines: Iterable[bytes], parse: Callable[[bytes], Fields]) -> Itera
 
 
 def first_settings(options: Options) -> Settings:
-    """Return the settings that a run begins with; UsageError for anything wrong."""
+    """Return the settings with which a run begins; UsageError."""
     return with_cost_printed(settings_before_counts(options), options.verbosity)
 
 
 def settings_with_counts(options: Options, counts: TokenCounts) -> Settings:
-    """Return the settings of the job, after a run has counted the tokens of all records."""
+    """Return the settings of the job, with the token counts of all records."""
     settings = Settings.of(options, counts)
     _print(settings.scheme.cost(), options.verbosity)
     return settings
 
 
 def with_cost_printed(settings: Settings, verbosity: int) -> Settings:
-    """Print on stderr what the settings will cost, or another choice would save; return them."""
+    """Print warnings about the cost on stderr; return the settings."""
     unsuited = settings.unsuited() if settings.scheme.suits_shingle else []
     _print([*unsuited, *settings.scheme.cost()], verbosity)
     return settings

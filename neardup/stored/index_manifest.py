@@ -1,4 +1,4 @@
-"""The manifest of an index: its options, its segments, and the check that a run fits it."""
+"""The manifest of an index: its options and segments, and the check that a run fits it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OURS = r"\.unfinished\.(manifest\.json|segment\.\d+)|segment\.\d+"
 
 @dataclass(eq=False)
 class Manifest:
-    """The contents of the file.
+    """The contents of the manifest file.
 
     options: what keys depend on, by flag; probe: a hash of the keys of some sets; segments: the
     description of each; given: the options as typed; counted: it keeps token counts.
@@ -94,7 +94,7 @@ class Manifest:
         return f"{SEGMENT}{len(self.segments)}"
 
     def segments_at(self, index: Path, first_file: int) -> list[Segment]:
-        """Return the segments, whose files are numbered from `first_file` on."""
+        """Return the segments, with files numbered from `first_file` on."""
         return [Segment(index / about["name"], about, first_file) for about in self.segments]
 
 
@@ -103,7 +103,7 @@ def _checksum(contents: dict[str, Any]) -> int:
 
 
 def to_disk(folder: Path) -> None:
-    """Write the names in a folder through to the disk."""
+    """Write a folder's entries through to the disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -112,7 +112,7 @@ def to_disk(folder: Path) -> None:
 
 
 def sweep_unfinished(index: Path, manifest: Manifest) -> None:
-    """Remove what killed runs have left, and nothing else; no other run may be writing.
+    """Remove what killed runs have left; the index must be locked.
 
     UsageError where there is anything else in the folder of a new index.
     """
@@ -126,7 +126,7 @@ def sweep_unfinished(index: Path, manifest: Manifest) -> None:
 
 
 def _left_by_a_run(entry: Path) -> bool:
-    """Return True for the names and contents that a run writes before the manifest lists them."""
+    """Return True for files that a run writes before the manifest lists them."""
     if not re.fullmatch(_OURS, entry.name) or entry.is_symlink():
         return False
     inside = {file.name for file in entry.iterdir()} if entry.is_dir() else set()
@@ -140,7 +140,7 @@ COUNT = "./step.py count map FILE… | sort | ./step.py count sum | sort | ./ste
 
 
 def check_counts(options: Options) -> None:
-    """Raise UsageError where a similarity would depend on the other records of a run."""
+    """Raise UsageError if similarities would depend on the other records of a run."""
     if counts_first(options) and not stays_exact(options):
         asks = f"--scheme {options.scheme or DEFAULT_SCHEME}"
         if (weights := options.value("--weights")) is not None:
@@ -154,13 +154,13 @@ def check_counts(options: Options) -> None:
 
 
 def given_options(options: Options) -> dict[str, str | bool]:
-    """Return the options that runs take over from an index, by flag."""
+    """Return the options, by flag, that later runs take from the index."""
     words = (word.partition("=") for word in options.given_arguments())
     return {flag: value or True for flag, _, value in words if flag not in _NOT_TAKEN}
 
 
 def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[Options, list[str]]:
-    """Return the options of a run with those of the index that it lacks; and these, as typed.
+    """Return the options of a run with those that only the index has; and the latter as words.
 
     `names`: of the run's files.  UsageError where its scheme or its input is another.
     """
@@ -190,7 +190,7 @@ def take_options(options: Options, index: Path, names: Sequence[str]) -> tuple[O
 
 
 def check_alike(indexes: Sequence[Path]) -> None:
-    """UsageError where two indexes were made with different options, which no run can have."""
+    """Raise UsageError if two indexes were made with different options."""
     options = [Manifest.of(index).options for index in indexes]
     for index, some in zip(indexes, options):
         for _, first, other in differing(options[0], some):
@@ -201,12 +201,12 @@ def check_alike(indexes: Sequence[Path]) -> None:
 
 
 def counts_in(index: Path) -> Path:
-    """Return the file of token counts of an index."""
+    """Return the path of the token counts of an index."""
     return index / "segment.0" / COUNTS
 
 
 def _compare(index: Path, flag: str, mine: str, other: str) -> None:
-    """Raise UsageError where a run and the index have different values."""
+    """Raise UsageError if a run and the index differ in an option."""
     for _, made, run in differing({flag: mine}, {flag: other}):
         raise UsageError(
             f"{index} was made {made}, and this run {'has' if other else 'is'} "
@@ -215,7 +215,7 @@ def _compare(index: Path, flag: str, mine: str, other: str) -> None:
 
 
 def opened(index: Path, options: Options, settings: Settings) -> Manifest:
-    """Read the manifest; UsageError if the index was made with other options."""
+    """Read the manifest; UsageError if a run's options do not fit the index."""
     manifest = Manifest.of(index)
     if manifest.options["--scheme"] == settings.keys_of["--scheme"]:
         check_counts(options)

@@ -1,4 +1,4 @@
-"""Files with a checksum for each block, and a segment of an index made of them.
+"""Files with a checksum for each block, and the segments of an index.
 
 A *segment* has the records of one build, looked up by their keys.  Its *postings*, a key and the
 number of a record, are in order of keys in each partition of the keys (by their lowest bits).  A
@@ -64,7 +64,7 @@ def damaged(path: Path, why: str, remedy: str = AGAIN) -> StageError:
 
 
 def differing(mine: Mapping[str, str], yours: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield each flag with different values, and both values in words.
+    """Yield each flag whose values differ, with both values as text.
 
     >>> list(differing({"--bands": "20", "--rows": "3"}, {"--rows": "3"}))
     [('--bands', 'with --bands 20', 'without --bands')]
@@ -79,8 +79,7 @@ def differing(mine: Mapping[str, str], yours: Mapping[str, str]) -> Iterator[tup
 
 
 class CheckedFile:
-    """A file of `size` bytes, and `behind` more, with a checksum for each block; StageError where
-    it is damaged, with the `remedy`."""
+    """A file with checksums of its blocks; StageError, with the `remedy`, if it is damaged."""
 
     def __init__(
         self, path: Path, size: int, sums: np.ndarray, behind: int = 0, remedy: str = AGAIN
@@ -94,7 +93,7 @@ class CheckedFile:
             raise damaged(path, f"it has {self.size:,} bytes instead of {size:,}", remedy)
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Return the bytes (uint8) from `start` to `stop`."""
+        """Return the bytes (uint8) `start` to `stop`."""
         first = start // BLOCK * BLOCK
         last = min(-(-stop // BLOCK) * BLOCK, self.size)
         with open(self.path, "rb", buffering=0) as file:
@@ -110,7 +109,7 @@ class CheckedFile:
         return self.read(0, self.size).view(kind)
 
     def rows(self, wanted: np.ndarray, kind: str, columns: int = 1) -> np.ndarray:
-        """Return the rows with these numbers (int64, ascending): (n, columns) of this kind."""
+        """Return rows by number (int64, ascending), in columns of a given kind."""
         width = np.dtype(kind).itemsize * columns
         found = np.empty((len(wanted), columns), dtype=kind)
         for low, high in stretches(wanted * width, (wanted + 1) * width):
@@ -120,7 +119,7 @@ class CheckedFile:
         return found
 
     def ranges(self, starts: np.ndarray, stops: np.ndarray) -> Iterator[bytes]:
-        """Yield the bytes of each range, in order, without overlaps."""
+        """Yield the bytes of ranges in order, without overlaps."""
         for low, high in stretches(starts, stops):
             first = int(starts[low])
             data = self.read(first, int(stops[high - 1])).tobytes()
@@ -128,7 +127,7 @@ class CheckedFile:
             yield from (data[a:b] for a, b in zip(*bounds))
 
     def mapped(self, wanted: np.ndarray, kind: str, columns: int) -> np.ndarray:
-        """Return rows as `rows` does, in any order, from memory that is mapped and checked once."""
+        """Return rows in any order, from mapped memory that is checked once."""
         width = np.dtype(kind).itemsize * columns
         rows, checked = self._map
         touched = np.zeros(len(self.sums), dtype=bool)
@@ -152,7 +151,7 @@ class CheckedFile:
 
 
 def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yield the ranges to read together: neighbours, up to a mebibyte.
+    """Yield ranges to read together: neighbouring ones, up to a mebibyte.
 
     >>> starts = np.array([0, 100, 1 << 20, 1 << 30])
     >>> list(stretches(starts, starts + 50))
@@ -169,7 +168,7 @@ def stretches(starts: np.ndarray, stops: np.ndarray) -> Iterator[tuple[int, int]
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment, described by `about` in the manifest; its files have numbers from `first_file`."""
+    """A segment of an index, as `about` in the manifest describes it."""
 
     folder: Path
     about: dict[str, Any]
@@ -192,8 +191,8 @@ class Segment:
         }
 
     def find(self, keys: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the postings with one of these keys (uint64, ascending, distinct), in pieces: keys
-        (uint64), and the numbers of records (int64)."""
+        """Yield the postings at given keys (uint64, ascending, distinct): keys (uint64) and
+        record numbers (int64)."""
         parts = (keys & np.uint64(len(self.partitions) - 1)).astype(np.int64)
         for part in np.unique(parts).tolist():
             yield from self._find(part, keys[parts == part])
@@ -222,7 +221,7 @@ class Segment:
     def _find_in(
         self, start: int, stop: int, keys: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Search the postings from number `start` to `stop`."""
+        """Search the postings number `start` to `stop`."""
         held = self.files["keys"].read(start * KEY_BYTES, stop * KEY_BYTES).view(KEY)
         keys = keys[np.searchsorted(keys, held[0]) : np.searchsorted(keys, held[-1], "right")]
         low, high = (np.searchsorted(held, keys, side) for side in ("left", "right"))
@@ -237,12 +236,12 @@ class Segment:
         return np.split(self.files["fences"].array(KEY), np.cumsum(counts)[:-1])
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        """Return the sketches of these records, uint64 (n, 2), as `key_pruning` writes them."""
+        """Return the sketches of records by number, uint64 (n, 2), as in `key_pruning`."""
         return self.files["record_sketches"].mapped(rows.astype(np.int64), SKETCH, 2)
 
     def batches(self, numbers: np.ndarray) -> Iterator[tuple[int, Batch]]:
-        """Yield the records with these numbers (int64, ascending), in pieces, each behind the
-        count of those before it."""
+        """Yield records by number (int64, ascending), in batches, with the number of those
+        before."""
         before = np.maximum(numbers - 1, 0)
         starts = self.files["rows"].rows(before, ROW, 2)[:, 1].astype(np.int64)
         starts[numbers == 0] = 0

@@ -1,4 +1,4 @@
-"""All pairs of sketches whose estimate reaches a threshold, without a comparison of all pairs.
+"""All pairs of sketches above a threshold, without comparing each with each.
 
 The tokens of one file are in memory in order, each with the number of its record: the *postings*.
 The records of the other file, or of the same, pass by in blocks, and are compared with the records
@@ -58,7 +58,7 @@ Tokens = Callable[[Ragged], Ragged]
 
 @dataclass(frozen=True)
 class SharedTokens:
-    """Tokens (uint64 below 2^48) of sketches of one kind.
+    """Tokens (uint64 below 2^48) of sketches, chosen so that similar sketches share one.
 
     rarity: uint8, how often hashes occur, by their last bits; paired: tokens are pairs.
     """
@@ -69,12 +69,12 @@ class SharedTokens:
     paired: bool = False
 
     def counts(self, sizes: np.ndarray) -> np.ndarray:
-        """Return the largest number of first tokens of sketches of these sizes (int64)."""
+        """Return the maximum number of first tokens for sketches of given sizes (int64)."""
         singles, prefix = self._prefixes(sizes)
         return singles + prefix * (prefix - 1) // 2
 
     def _prefixes(self, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many first hashes are tokens, and how many form pairs (int64)."""
+        """Return how many first hashes are tokens, and how many are combined in pairs (int64)."""
         if isinstance(self.kind, Signatures):
             return np.full(len(sizes), self.apart + 1), np.zeros_like(sizes)
         needed = self.threshold.smallest_partner(sizes)
@@ -84,8 +84,8 @@ class SharedTokens:
         return np.where(needed < 2, singles, 0), np.minimum(sizes, sizes - needed + 2)
 
     def by_pairs(self, sketches: Ragged, largest: int) -> SharedTokens:
-        """Return paired tokens if single ones of these sketches collide with many dissimilar
-        records; `largest` is the largest size of a sketch."""
+        """Return tokens of two hashes each, if single ones are shared by many dissimilar
+        records."""
         if isinstance(self.kind, Signatures) or not len(sketches.values):
             return self
         _, prefix = replace(self, paired=True)._prefixes(np.array([largest]))
@@ -101,12 +101,12 @@ class SharedTokens:
 
     @property
     def apart(self) -> int:
-        """The largest number d of places in which two signatures at the threshold differ."""
+        """The maximum number d of places in which two signatures at the threshold differ."""
         assert isinstance(self.kind, Signatures)
         return self.kind.length - self.kind.least_part(self.threshold, self.kind.length)
 
     def first(self, sketches: Ragged) -> Ragged:
-        """Return tokens of each sketch, of which every similar sketch has one."""
+        """Return tokens of each sketch, one of which every similar sketch has."""
         if in_bands(self.kind):
             return self._of_bands(sketches)
         ordered, sizes = self._ordered(sketches), sketches.sizes
@@ -128,7 +128,7 @@ class SharedTokens:
         return Ragged.from_unsorted(self._ordered(sketches), sketches.sizes)
 
     def _ordered(self, sketches: Ragged) -> np.ndarray:
-        """Return the tokens of hashes, rare ones first in each sketch."""
+        """Return the tokens of each sketch, rare ones first."""
         hashes = self.kind.hashes(sketches)
         rare = self.rarity[(hashes & np.uint64(len(self.rarity) - 1)).astype(np.int64)]
         # Subtle: the rarity displaces the lowest bits: two hashes may become one token, and equal
@@ -161,7 +161,7 @@ def in_bands(kind: Kind) -> bool:
 
 
 def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
-    """Return how often the `total` hashes occur, by their last bits: log2 in eighths (uint8)."""
+    """Return how often hashes occur, by their last bits: log2 in eighths (uint8)."""
     if in_bands(kind):
         return np.zeros(1, dtype=np.uint8)  # not needed
     bits = min(max(10, total.bit_length()), MOST_COUNTS)
@@ -179,14 +179,13 @@ def rarity_of(kind: Kind, blocks: Iterable[Ragged], total: int) -> np.ndarray:
 
 
 def _cut(values: np.ndarray, offsets: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the first counts[i] values of each row."""
+    """Return the first counts[i] values of each row i."""
     place = np.arange(len(values)) - np.repeat(offsets[:-1], np.diff(offsets))
     return values[place < np.repeat(counts, np.diff(offsets))]
 
 
 class Alike(NamedTuple):
-    """Pairs of an asked and a passing record (int64): `part` of `whole` agree; `known`: exact
-    (bool); `swapped`: the passing record is contained in the other."""
+    """Pairs of an asked and a passing record (int64), of which `part` of `whole` items agree."""
 
     asked: np.ndarray
     passing: np.ndarray
@@ -198,7 +197,7 @@ class Alike(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """A search in `file`, or for its records in `other`; `of`: for these records of `file`."""
+    """A search for similar pairs within `file`, or between it and `other`."""
 
     file: SketchFile
     other: SketchFile | None
@@ -208,7 +207,7 @@ class Search:
     counters: Counters
 
     def pairs(self) -> Iterator[Alike]:
-        """Yield the pairs that reach the threshold, each once, in the order of passing records."""
+        """Yield each pair at or above the threshold once, in order of the second record."""
         files = [self.file] if self.other is None else [self.file, self.other]
         total = sum(int(self.file.kind.numbers(file.items).sum()) for file in files)
         blocks = (sketches for file in files for _, sketches in file.blocks())
@@ -238,7 +237,7 @@ class Search:
                     yield self._alike(x[some], y[some], first, sketches, swapped)
 
     def _wanted(self, x: np.ndarray, y: np.ndarray, swapped: bool) -> np.ndarray:
-        """Return which pairs of rows to compare, so that each is compared once."""
+        """Return which pairs to compare, so that each is compared once."""
         if self.other is not None:
             return np.ones(len(x), dtype=bool)
         if self.of is None:
@@ -267,7 +266,7 @@ class Search:
 def postings_of(
     file: SketchFile, rows: np.ndarray | None, tokens: SharedTokens, every: bool = False
 ) -> Index:
-    """Return the first tokens, or `every` token, of a file, or of these rows of it."""
+    """Return the postings of first tokens, or of `every` token, of a file or some of its rows."""
     items = file.items if rows is None else file.items[rows]
     room = int((items if every else tokens.counts(items)).sum())
     values, holders = np.empty(room, np.uint64), np.empty(room, np.uint32)
@@ -287,7 +286,7 @@ def postings_of(
 
 
 def shown(kind: Kind, part: int, whole: int, known: bool, alpha: Fraction) -> tuple[int, int, int]:
-    """Return (low, high, estimate) in millionths, all the same if the similarity is known."""
+    """Return (low, high, estimate) in millionths; all are equal if the similarity is known."""
     estimate = round(kind.estimate(part, whole) * 10**6)
     if known:
         return estimate, estimate, estimate

@@ -1,4 +1,4 @@
-"""Files of sketches: written in one go, read in order or from anywhere.
+"""Files of sketches, written at once and read in order or at random.
 
     64 bytes    a name and the version
     sketches    the items of one record after the other, see `sketch_kinds`
@@ -50,7 +50,7 @@ def check_new(to: Path) -> None:
 def write_sketches(
     path: Path, batches: Iterable[Batch], kind: Kind, seed: int, options: Mapping[str, str]
 ) -> int:
-    """Sketch the records into a new file; return their number."""
+    """Write the sketches of records to a new file; return the number of records."""
     counts = {"records": 0, "sketches": 0, "items": 0, "ids": 0}
     with tempfile.TemporaryFile() as items, tempfile.TemporaryFile() as ids:
 
@@ -82,14 +82,14 @@ def write_sketches(
 
 
 def probe(kind: Kind) -> str:
-    """Return a hash of the sketches of some sets, by which other versions are refused."""
+    """Return a hash of the sketches of fixed sets, by which other versions are refused."""
     sets = Ragged.from_unsorted(random_words(1, sum(PROBES)), np.array(PROBES))
     sketches = kind.sketches(sets, seed=0).values.astype("<u8")
     return blake2b(sketches.tobytes(), digest_size=8).hexdigest()
 
 
 class SketchFile:
-    """A file of sketches, opened; StageError for any other file."""
+    """A file of sketches; StageError for any other file."""
 
     def __init__(self, name: str):
         self.name = name
@@ -115,14 +115,14 @@ class SketchFile:
         return np.diff(self.offsets)
 
     def blocks(self) -> Iterator[tuple[int, Ragged]]:
-        """Yield all sketches in order, in pieces behind the number of the first; checked."""
+        """Yield all sketches in order, in pieces with the number of the first; checked."""
         for low, high in chunks(self.kind.numbers(self.items) + 1, NUMBERS_AT_ONCE):
             start, stop = (HEAD + int(self.offsets[i]) * self.kind.item for i in (low, high))
             data = self._file.read(start, stop)
             yield low, self.kind.unpacked(data, self.items[low:high])
 
     def take(self, rows: np.ndarray) -> Ragged:
-        """Return the sketches of these records (int64), which `blocks` has checked."""
+        """Return sketches by number (int64); `blocks` must have checked them."""
         sizes = self.items[rows]
         data = self._map[spans(self.offsets[rows], sizes)]
         return self.kind.unpacked(data.ravel(), sizes)
@@ -136,7 +136,7 @@ class SketchFile:
 
     @cached_property
     def _names(self) -> tuple[bytes, np.ndarray]:
-        """All ids, and the place before each and behind the last."""
+        """All ids as bytes, and where each begins."""
         names = self._file.read(self._ids_at, self._file.size)
         ends = np.flatnonzero(names == ord("\n"))
         if len(ends) != self.records:
@@ -149,7 +149,8 @@ class SketchFile:
         return [names[start:stop] for start, stop in bounds]
 
     def rows_of(self, ids: Iterable[bytes]) -> np.ndarray:
-        """Return the records with these ids, ascending (int64); StageError if there is none."""
+        """Return the numbers of the records with given ids, ascending (int64); StageError if
+        there is none."""
         names, _ = self._names
         wanted = set(ids)
         found = [i for i, id_ in enumerate(names.split(b"\n")[:-1]) if id_ in wanted]
@@ -159,7 +160,7 @@ class SketchFile:
 
 
 def check_agreement(one: SketchFile, other: SketchFile) -> None:
-    """Raise UsageError where sketches of two files cannot be compared."""
+    """Raise UsageError if the sketches of two files cannot be compared."""
     mine, yours = ({"--kind": file.kind.text, **file.options} for file in (one, other))
     for _, first, second in differing(mine, yours):
         raise UsageError(
@@ -168,7 +169,7 @@ def check_agreement(one: SketchFile, other: SketchFile) -> None:
 
 
 def _contents(path: Path) -> tuple[dict[str, Any], np.ndarray, int]:
-    """Return the contents of a file, its checksums, and the length of the end that has them."""
+    """Return the contents of a file, its checksums, and their length at its end."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         head = file.read(HEAD)

@@ -1,4 +1,4 @@
-"""Kinds of sketches: what is kept of a set, and the estimated similarity of two sets.
+"""Kinds of sketches: what is kept of a set, and how similarity is estimated.
 
     min:64            the 64 smallest hashes (Broder 1997)
     mod:25            the hashes that 25 divides, a 25th of them
@@ -42,7 +42,8 @@ EXPECTED = (
 
 
 class Counted(NamedTuple):
-    """For pairs: how many (part) of how many (whole) agree, int64, and which are exact (bool)."""
+    """For each pair, how many items agree (part) of how many (whole), int64, and which are exact
+    (bool)."""
 
     part: np.ndarray
     whole: np.ndarray
@@ -51,7 +52,7 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind(ABC):
-    """Base of kinds; `text` is the name by which files are compared."""
+    """Base of the kinds of sketches; files with the same `text` can be compared."""
 
     text: str
     measures: ClassVar[tuple[str, ...]] = (JACCARD,)
@@ -60,22 +61,22 @@ class Kind(ABC):
 
     @abstractmethod
     def sketches(self, sets: Ragged, seed: int) -> Ragged:
-        """Return the sketches of sets that are not empty."""
+        """Return the sketches of non-empty sets."""
 
     @abstractmethod
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:
-        """Compare pairs of rows."""
+        """Compare pairs of sketches."""
 
     def numbers(self, items: np.ndarray) -> np.ndarray:
-        """Return how many numbers sketches of so many items have in memory (int64)."""
+        """Return how many numbers sketches of given sizes take in memory (int64)."""
         return items
 
     def hashes(self, sketches: Ragged) -> np.ndarray:
-        """Return random-looking numbers below 2^48 (uint64)."""
+        """Return the items of sketches as random-looking numbers below 2^48 (uint64)."""
         return sketches.values
 
     def packed(self, sketches: Ragged) -> tuple[np.ndarray, np.ndarray]:
-        """Return sketches as on disk: bytes (uint8), and the number of items of each (int64)."""
+        """Return sketches as in a file: bytes (uint8), and the number of items of each (int64)."""
         octets = sketches.values.astype("<u8").view(np.uint8).reshape(-1, 8)
         return np.ascontiguousarray(octets[:, :HASH_BYTES]).ravel(), sketches.sizes
 
@@ -86,7 +87,7 @@ class Kind(ABC):
         return Ragged(octets.view("<u8").ravel().astype(np.uint64), offsets)
 
     def least_part(self, threshold: Threshold, whole: int) -> int:
-        """Return how many of `whole` must agree for an estimate at the threshold.
+        """Return how many of `whole` items must agree at the threshold.
 
         >>> kind_of("min:64").least_part(Threshold(9, 10), 64)
         58
@@ -97,7 +98,7 @@ class Kind(ABC):
         return ceil(t * whole)
 
     def estimate(self, part: int, whole: int) -> Fraction:
-        """Return the estimated similarity of a pair of which `part` of `whole` agree."""
+        """Return the estimated similarity, if `part` of `whole` items agree."""
         share = Fraction(part, whole)
         if self.accidents:
             share = (share * self.accidents - 1) / (self.accidents - 1)
@@ -129,7 +130,7 @@ class MinHashes(Kind):
 
 @dataclass(frozen=True)
 class Multiples(Kind):
-    """MOD_m, which has all hashes if m is 1."""
+    """MOD_m sketches; with m = 1 they are the sets."""
 
     m: int
     measures: ClassVar[tuple[str, ...]] = (JACCARD, CONTAINMENT)
@@ -147,7 +148,7 @@ class Multiples(Kind):
 
 @dataclass(frozen=True)
 class Signatures(Kind):
-    """`length` places of `bits` each; 32 bits are whole minima."""
+    """Min-hash signatures of `length` places with `bits` each; 32 bits are whole minima."""
 
     length: int
     bits: int
@@ -165,13 +166,13 @@ class Signatures(Kind):
         return self.rows(made if self.bits == WHOLE_BITS else low_bits(made, self.bits))
 
     def rows(self, values: np.ndarray) -> Ragged:
-        """Make sketches of values (uint32, (n, length))."""
+        """Return values (uint32, (n, length)) as sketches."""
         places = np.arange(self.length, dtype=np.uint64) << np.uint64(PLACE)
         flat = (values.astype(np.uint64) | places).ravel()
         return Ragged(flat, np.arange(len(values) + 1) * self.length)
 
     def values(self, sketches: Ragged) -> np.ndarray:
-        """Return the values of sketches (uint32, (n, length))."""
+        """Return the values (uint32, (n, length)) of sketches."""
         return sketches.values.astype(np.uint32).reshape(-1, self.length)
 
     def counted(self, sketches: Ragged, left: Rows, right: Rows, measure: str) -> Counted:

@@ -1,4 +1,4 @@
-"""Buckets → verified pairs.
+"""Verification: from buckets to pairs of similar records.
 
 In: keyed lines in order of keys.
 Out: pair lines, each written in one bucket: that of the smallest key both records have.
@@ -32,7 +32,7 @@ class JoinParts(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A value of --output, and the parts of its joins."""
+    """A kind of --output, and the parts of its joins."""
 
     help: str
     parts: JoinParts  # of one collection

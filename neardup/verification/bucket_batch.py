@@ -1,4 +1,4 @@
-"""A batch of buckets that are joined together, as arrays.
+"""A batch of buckets, as arrays, that are joined together.
 
 In a bucket, records with equal sets become one set with several ids: a set is decoded once, and a
 thousand copies cost one comparison.  A batch is in the byte order of its keyed lines, whatever the
@@ -30,7 +30,7 @@ PAIR_TOKENS = 32  # the overhead of a pair, as tokens to compare
 def in_batches(
     keys: np.ndarray, records: np.ndarray, ids: list[bytes], sets: Ragged
 ) -> Iterator[BucketBatch]:
-    """Yield buckets, many at a time; the bucket keys[i] (uint64) has record records[i] (int64)."""
+    """Yield batches of buckets; the bucket of keys[i] (uint64) has record records[i] (int64)."""
     order = np.argsort(keys, kind="stable")
     keys, records = keys[order], records[order]
     starts = starts_of_runs(keys)
@@ -45,7 +45,7 @@ def in_batches(
 
 
 def record_bytes(sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the memory of records with so many tokens and ids of such lengths (int64)."""
+    """Return the memory of records, given their tokens and the lengths of their ids (int64)."""
     return sizes.astype(np.int64) * 8 + lengths + RECORD_BYTES
 
 
@@ -55,7 +55,7 @@ def lengths_of(ids: list[bytes]) -> np.ndarray:
 
 
 class _Holders:
-    """The ids of each set of each bucket; equal ids are added one after the other."""
+    """The ids of each set in each bucket; equal ids must be added one after the other."""
 
     def __init__(self) -> None:
         self.ids: dict[tuple[Any, ...], list[bytes]] = {}
@@ -74,7 +74,7 @@ class _Holders:
 
 
 def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
-    """Return the order that the keyed lines of these records have (keys ascend)."""
+    """Return the order of the keyed lines of records; their keys ascend."""
     names = [id_ + b"\t" for id_ in ids]  # for ids with a byte below the tab
     by_name = np.array(sorted(range(len(ids)), key=names.__getitem__), dtype=np.int64)
     order = by_name[np.lexsort((sets.sizes[by_name], keys[by_name]))]
@@ -88,7 +88,7 @@ def _line_order(keys: np.ndarray, ids: list[bytes], sets: Ragged) -> list[int]:
 
 @dataclass(eq=False)
 class BucketBatch:
-    """n distinct sets, bucket after bucket; inside a bucket by size, then by smallest id.
+    """n distinct sets, by bucket, then by size, then by smallest id.
 
     keys: uint64 (n,), the bucket's key; buckets: int64 (n,), the bucket's number from 0; nodes:
     int64 (n,), the set's number in the join as a whole; ids: n lists, each ascending and distinct;
@@ -104,7 +104,7 @@ class BucketBatch:
 
     @classmethod
     def of_lines(cls, lines: list[bytes], first_node: int = 0) -> BucketBatch:
-        """Make a batch of the keyed lines of whole buckets, in any order."""
+        """Make a batch from the keyed lines of whole buckets, in any order."""
         holders = _Holders()
         for key, size, id_, shingles in parse_keyed_lines(sorted(lines)):
             holders.add((key, size, shingles), id_)
@@ -128,7 +128,7 @@ class BucketBatch:
 
     @classmethod
     def of_records(cls, keys: np.ndarray, ids: list[bytes], sets: Ragged) -> BucketBatch:
-        """Make a batch of records with keys (uint64, ascending), ids, and sets (rows)."""
+        """Make a batch from records, given keys (uint64, ascending), ids and sets."""
         order = _line_order(keys, ids, sets)
         buckets = np.cumsum(first_of_run(keys)) - 1
         texts = [sets.values.tobytes()]
@@ -171,7 +171,7 @@ class BucketBatch:
         return np.array([sum(map(is_old, ids)) for ids in self.ids], dtype=np.int64)
 
     def beside(self, later: BucketBatch) -> BucketBatch:
-        """Return two pieces of one bucket as one batch, to compare the first with the second."""
+        """Return two pieces of one bucket as one batch."""
         return BucketBatch(
             np.concatenate((self.keys, later.keys)),
             np.concatenate((self.buckets, later.buckets)),
@@ -182,7 +182,8 @@ class BucketBatch:
         )
 
     def windows(self, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
-        """Return (first, stop): by its size, set i may pair with sets first[i] ≤ j < stop[i]."""
+        """Return (first, stop): set i may pair with sets first[i] ≤ j < stop[i], judging by
+        sizes."""
         place = self.buckets << 32 | self.sizes  # ascending
         largest = np.minimum(measure.largest_partner(self.sizes), (1 << 32) - 1)
         widest = self.buckets << 32 | largest
@@ -191,7 +192,7 @@ class BucketBatch:
     def pairs(
         self, left: np.ndarray, low: np.ndarray, high: np.ndarray, pool: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield each left[i] with pool[low[i]:high[i]], in order, a step's work at a time."""
+        """Yield each left[i] with pool[low[i]:high[i]], in order, in steps of bounded work."""
         counts = np.maximum(high - low, 0)
         for start, stop in chunks(counts * (self.sizes[left] + PAIR_TOKENS), TOKENS_AT_ONCE):
             some = counts[start:stop]

@@ -1,4 +1,4 @@
-"""Sorted keyed lines → buckets, and copies within a large bucket.
+"""Buckets from sorted keyed lines, and the removal of copies within a large bucket.
 
 Most keys belong to one record, and such a line is skipped without being decoded: only its first
 fourteen bytes are looked at, in one vector step for a whole block of lines.  The lines of the other
@@ -35,13 +35,13 @@ Copies = dict[bytes, list[bytes]]  # from the first line of a set, with its end,
 
 
 class SpilledBucket(NamedTuple):
-    """A large bucket in a file: its lines in byte order, which is the order of size."""
+    """A large bucket in a file, with its lines in byte order, and so in order of size."""
 
     file: IO[bytes]
     piece_bytes: int
 
     def piece(self, start: int) -> list[bytes]:
-        """Return some whole lines from position `start` on, without line ends; none at the end."""
+        """Return some whole lines from position `start` on, without line ends; [] at the end."""
         self.file.seek(start)
         return [line[:-1] for line in self.file.readlines(self.piece_bytes)]
 
@@ -56,7 +56,7 @@ class SpilledBucket(NamedTuple):
 def shared_lines(
     blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
 ) -> Iterator[list[bytes] | SpilledBucket]:
-    """Yield the lines of buckets with several records: many whole ones at a time, or one spilled.
+    """Yield the lines of buckets with several records: many small buckets, or one large one.
 
     `blocks` hold whole keyed lines in ascending order of keys.  A spilled bucket's file is deleted
     with the next step.
@@ -100,13 +100,13 @@ def shared_lines(
 def batches_of_lines(
     blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
 ) -> Iterator[BucketBatch | SpilledBucket]:
-    """Yield buckets as a join takes them; see `shared_lines`."""
+    """Yield buckets in the form that a join takes; see `shared_lines`."""
     for work in shared_lines(blocks, counters, bucket_bytes):
         yield work if isinstance(work, SpilledBucket) else BucketBatch.of_lines(work)
 
 
 def _next(source: Iterator[bytes], size: int) -> bytes:
-    """Return the next blocks, at least `size` bytes, for a long bucket that is unfinished.
+    """Return the next blocks, at least `size` bytes, of an unfinished bucket.
 
     So its lines are not looked at again with each block.
     """
@@ -117,7 +117,7 @@ def _next(source: Iterator[bytes], size: int) -> bytes:
 
 
 class _Scan(NamedTuple):
-    """A block taken apart: its finished buckets, up to the first large or the last one."""
+    """A block divided into finished buckets and a rest."""
 
     shared: list[bytes]  # the lines of the finished buckets that have more than one
     buckets: int  # how many such buckets
@@ -177,7 +177,7 @@ def _spill(
 def sort_lines(
     file: IO[bytes], result: IO[bytes], counters: Counters, flags: Sequence[str] = ()
 ) -> None:
-    """Sort lines in byte order, or by `flags`, by the system's sort."""
+    """Sort lines with the system's sort, in byte order or by `flags`."""
     file.seek(0)  # which also writes out what is buffered
     with system_sort(file, result, ["-S", "32M", *flags], counters.alive):
         pass
@@ -186,7 +186,7 @@ def sort_lines(
 def without_copies(
     spilled: SpilledBucket, result: IO[bytes], by_set: bool = False
 ) -> Iterator[Copies]:
-    """Write the lines of a spilled bucket to `result` without copies of known sets.
+    """Write a spilled bucket to `result`, without the copies of sets.
 
     Yields the copies in order, a piece at a time.  `by_set`: the lines are in order of `BY_SET`,
     and all copies are found.

@@ -1,4 +1,4 @@
-"""Joins that need fewer edges than all pairs: a spanning forest, or forests of dense clusters.
+"""Joins that find fewer edges than all pairs: spanning forests, and dense clusters.
 
 A thousand copies of one video make 499,500 pairs, and 999 of them connect the thousand.
 `LinkJoin` adds to `PairJoin`: a pair of sets that is already connected is neither verified nor
@@ -32,7 +32,7 @@ DENSE = 64
 
 
 class LinkJoin(PairJoin):
-    """Verifies the edges of a spanning forest of each bucket."""
+    """Finds the edges of a spanning forest of each bucket."""
 
     def _begin(self, sets: int, in_pieces: bool) -> None:
         self.forest = Forest(sets)
@@ -43,7 +43,7 @@ class LinkJoin(PairJoin):
             yield Verified(*(column[mine] for column in edges))
 
     def _edges(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        """Yield the edges of the forest, also those that are not written here."""
+        """Yield the edges of the forest, also those that are written in other buckets."""
         for left, right in self._open(batch, first, stop):
             left, right = self._possible(batch, left, right)
             self.counters.add(self.pairs.compared, len(left))
@@ -55,7 +55,7 @@ class LinkJoin(PairJoin):
     def _open(
         self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the pairs that are not connected yet, in order of (left, right).
+        """Yield pairs that are not connected yet, in order of (left, right).
 
         The lefts of each bucket are taken 1, 2, 4, 8 … at a time: the first one usually connects
         nearly everything, and then more at once cost little and save steps.
@@ -93,7 +93,7 @@ class LinkJoin(PairJoin):
             yield from self._distinct(SpilledBucket(distinct, spilled.piece_bytes))
 
     def _copies(self, found: Iterable[Copies]) -> Iterator[bytes]:
-        """Yield the lines of copies whose set has its smallest key here, a block at a time."""
+        """Yield the lines of copies of sets whose smallest key is the bucket's, in blocks."""
         written: dict[bytes, bool] = {}  # by the first line of a set
         for copies in found:
             self.counters.alive()
@@ -118,7 +118,7 @@ class LinkJoin(PairJoin):
 
 
 def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    """Return True for the sets in the largest tree of their bucket.
+    """Mark the sets in the largest tree of their bucket (bool).
 
     >>> _in_largest_tree(np.array([0, 0, 0, 1]), np.array([7, 8, 8, 9])).tolist()
     [False, True, True, True]
@@ -131,7 +131,7 @@ def _in_largest_tree(buckets: np.ndarray, roots: np.ndarray) -> np.ndarray:
 
 
 class EdgeJoin(LinkJoin):
-    """Verifies all pairs of each bucket, and sends on the members of dense clusters."""
+    """Finds all pairs of each bucket, but leaves those of dense clusters to the decision."""
 
     def _begin(self, sets: int, in_pieces: bool) -> None:
         super()._begin(sets, in_pieces)
@@ -155,7 +155,7 @@ class EdgeJoin(LinkJoin):
             """Each is in the forest now."""
 
     def _trees(self, batch: BucketBatch, some: np.ndarray) -> Iterator[bytes]:
-        """Yield the pairs in small trees of these sets, and large trees as dense clusters."""
+        """Yield the pairs in small trees, and report large trees as dense clusters."""
         roots = self.forest.roots(batch.nodes[some])
         order = np.argsort(roots, kind="stable")
         some, roots = some[order], roots[order]
@@ -169,7 +169,7 @@ class EdgeJoin(LinkJoin):
     def _members(
         self, batch: BucketBatch, some: np.ndarray, roots: np.ndarray, copies: bool = False
     ) -> Iterator[bytes]:
-        """Yield the lines of members; `copies`: they may have copies that are not in the batch."""
+        """Yield the lines of members of dense clusters."""
         self.counters.add(DENSE_MEMBERS, len(some))
         texts = encode_sets(batch.sets.take(some))
         names = format_keys(batch.keys[some]).tolist()

@@ -1,4 +1,4 @@
-"""The reducer's join: from the buckets of a batch to the lines of all pairs.
+"""The join of the reducer: from a batch of buckets to the lines of all pairs.
 
 It adds to the nested loop of `neardup.joins`: equal sets are compared once; the length filter is a
 window over the sets in order of size; a pair is verified in one bucket only, that of its *owner
@@ -34,7 +34,7 @@ Found = Iterator[Verified]
 
 
 class PairJoin:
-    """Verifies all pairs of sets in each bucket, and writes their lines.
+    """Finds all pairs in each bucket, and writes their lines.
 
     pairs, lines: which records are pairs, and what is written of them; see `record_pairs`.
     """
@@ -62,7 +62,7 @@ class PairJoin:
             yield from self._whole(work)
 
     def _begin(self, sets: int, in_pieces: bool) -> None:
-        """Prepare for work with so many sets in all."""
+        """Prepare for a batch, or for the pieces of a bucket, with this many sets."""
 
     def _whole(self, batch: BucketBatch) -> Iterator[bytes]:
         """Join a batch with itself."""
@@ -84,7 +84,7 @@ class PairJoin:
         yield from self._written(batch, *batch.windows(self.measure))
 
     def _spilled(self, spilled: SpilledBucket) -> Iterator[bytes]:
-        """Join each piece with itself, and with every later one that the sizes allow."""
+        """Join each piece with itself, and with every later one within the length filter."""
         starts, counts = list(spilled.starts()), []
         for start in starts:
             self.counters.alive()
@@ -105,7 +105,7 @@ class PairJoin:
                 yield from self._written(both, np.full(len(both), len(piece)), stop)
 
     def _check(self, batch: BucketBatch) -> None:
-        """Raise StageError unless the keys on the lines are those of their sets, by a sample."""
+        """Raise StageError unless the keys on a sample of lines are those of their sets."""
         some = np.arange(0, len(batch), SAMPLE)
         if self.owner_key.owned(batch, some).all():
             return
@@ -122,14 +122,14 @@ class PairJoin:
         )
 
     def _written(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Iterator[bytes]:
-        """Yield the lines of pairs of a set i and sets first[i] ≤ j < stop[i]."""
+        """Yield the lines of pairs of sets i and j with first[i] ≤ j < stop[i]."""
         # In buckets of two or three, bitmaps cost more than the comparisons that they save.
         self._dense = int(np.maximum(stop - first, 0).sum()) > len(batch)
         for found in self._found(batch, first, stop):
             yield from self._lines_of(batch, found)
 
     def _found(self, batch: BucketBatch, first: np.ndarray, stop: np.ndarray) -> Found:
-        """Yield those of these pairs that are similar, and whose owner key is the bucket's."""
+        """Yield the similar ones of these pairs whose owner key is the bucket's."""
         everyone = np.arange(len(batch))
         for left, right in batch.pairs(everyone, first, stop, everyone):
             yield self._similar(batch, left, right)
@@ -144,7 +144,7 @@ class PairJoin:
     def _possible(
         self, batch: BucketBatch, left: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the wanted pairs of sets that may reach the threshold, by their bitmaps."""
+        """Return the pairs that --against and the bitmaps leave."""
         left, right = self.pairs.wanted(batch, left, right)
         if not self._dense:
             return left, right
@@ -166,14 +166,14 @@ class PairJoin:
 
 
 class OwnerKey:
-    """The smallest key that two sets share, and the keys of a set."""
+    """The owner key of a pair: the smallest key that its sets share."""
 
     def __init__(self, scheme: Scheme):
         self.scheme = scheme
         self.way = UNMARKED  # how the lines of a batch have travelled
 
     def first_at(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """Return True where two sets of one bucket share no key smaller than the bucket's.
+        """Return True for pairs of sets that share no smaller key than their bucket's.
 
         left, right: int64.
         """
@@ -193,7 +193,7 @@ class OwnerKey:
         return first
 
     def owned(self, batch: BucketBatch, sets: np.ndarray) -> np.ndarray:
-        """Return True for sets (int64) that have the key of their bucket."""
+        """Return True for sets (int64) that have their bucket's key."""
         owned = np.zeros(len(sets), dtype=bool)
         own_key = batch.keys[sets] ^ np.uint64(self.way.mark)
         bands = (own_key >> np.uint64(HASH_BITS)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Parts of a join: which records of two similar sets are pairs, and what is written of each pair.
+"""Parts of a join: which records of similar sets are pairs, and what is written of each.
 
 A bucket holds sets, each with the ids of its records.  Ids of two collections are tagged, old ones
 before new ones (`lines.tagged_ids`).
@@ -30,7 +30,7 @@ Ids = Iterable[tuple[bytes, bytes]]
 
 
 class EveryPair:
-    """Every two records.
+    """All pairs of two records.
 
     across: there are two collections, and two old records are not a pair (--against); between: nor
     are two new ones (--between).
@@ -42,7 +42,7 @@ class EveryPair:
         self.counters, self.across, self.between = counters, across, between
 
     def wanted(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> Columns:
-        """Return those pairs of sets that have a pair of records."""
+        """Return the pairs of sets that have a pair of records."""
         if not self.across:
             return left, right
         old, new = batch.old_records > 0, batch.old_records < batch.records
@@ -52,7 +52,7 @@ class EveryPair:
         return left[chosen], right[chosen]
 
     def candidates(self, batch: BucketBatch, left: np.ndarray, right: np.ndarray) -> int:
-        """Return how many pairs of records these pairs of sets have."""
+        """Return the number of pairs of records that the pairs of sets have."""
         count = np.dot(batch.records[left], batch.records[right])
         if self.across:
             old = batch.old_records
@@ -63,14 +63,14 @@ class EveryPair:
         return int(count)
 
     def copies(self, ids: list[bytes]) -> Ids:
-        """Count and return the pairs of records with equal sets."""
+        """Count and return the pairs of records with the same set."""
         first_new = sum(map(is_old, ids)) if self.across else 0
         old, new = ids[:first_new], ids[first_new:]
         self.counters.add(CANDIDATES, len(old) * len(new) + (not self.between) * comb(len(new), 2))
         return chain(product(new, old), () if self.between else combinations(new, 2))
 
     def matches(self, ids: list[bytes], others: list[bytes]) -> Ids:
-        """Return the pairs of records with two similar sets."""
+        """Return the pairs of records of two similar sets."""
         pairs = product(ids, others)
         return [pair for pair in pairs if self._are_pair(*pair)] if self.across else pairs
 
@@ -79,7 +79,7 @@ class EveryPair:
 
 
 class FirstPair(EveryPair):
-    """Only pairs of the first record of a set, to which its copies are tied.
+    """Pairs with the first record of each set; its copies are tied to that one.
 
     Old records are always kept: the new copies of an old set are tied to its first old record.
     """
@@ -121,14 +121,14 @@ class PairLines:
         return six_decimals(found.part, found.whole)
 
     def equal_sets(self, batch: BucketBatch, i: int) -> bytes:
-        """Return the similarity of two records that both have set i."""
+        """Return the similarity, as text, of two records with the same set i."""
         return self.equal
 
     def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         return answer_lines.format_pair(a, b, similarity, self.measure.directed)
 
     def id_of(self, id_: bytes) -> bytes:
-        """Return an id as the user knows it."""
+        """Return an id as the user gave it."""
         return id_
 
 
@@ -148,7 +148,7 @@ class IntervalLines(PairLines):
 
 
 class CollectionLines(PairLines):
-    """Lines of two collections, as shown above."""
+    """Pair lines of two collections (--against)."""
 
     def format(self, a: bytes, b: bytes, similarity: bytes) -> bytes:
         # The smaller of two new ids comes first, or with a direction the contained one.

@@ -16,7 +16,7 @@ import pytest
 
 from neardup.engines.hadoop import shipping, submit
 from neardup.engines.hadoop.jobs import keep_on_cluster, streaming
-from neardup.runtime.atomic_write import LOCKED, OWNER, machine
+from neardup.runtime.atomic_write import LOCKED, MACHINE, OWNER
 from tests.support.engines import JOB, MAPPER, REDUCER, ROOT, Result, in_order, run, succeed
 from tests.support.fake_hadoop import fake_hadoop, value, was_asked
 
@@ -231,7 +231,7 @@ def test_what_a_killed_run_was_installing(tmp_path: Path, monkeypatch: pytest.Mo
     """The next run removes it from TMPDIR."""
     left = tmp_path / f"{LOCKED}dead"
     left.mkdir()
-    (left / OWNER).write_text(machine())
+    (left / OWNER).write_text(MACHINE)
     seen: list[str] = []
     monkeypatch.setattr(shipping, "folder", lambda: tmp_path / "ship")
     monkeypatch.setattr(shipping.tempfile, "tempdir", str(tmp_path))

@@ -21,7 +21,7 @@ import pytest
 
 from neardup.engines.hadoop import shipping
 from neardup.engines.hadoop.watching import Job
-from neardup.runtime.atomic_write import OWNER, machine
+from neardup.runtime.atomic_write import MACHINE, OWNER
 from neardup.runtime.program import StageError
 from tests.support import hadoop_cluster
 from tests.support.engines import (
@@ -296,7 +296,7 @@ def test_what_killed_runs_have_left_among_the_archives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shipping, "folder", lambda: tmp_path)
-    for name, owner in ("neardup.run.dead", machine()), ("neardup.run.other", "another machine"):
+    for name, owner in ("neardup.run.dead", MACHINE), ("neardup.run.other", "another machine"):
         (tmp_path / name).mkdir()
         (tmp_path / name / OWNER).write_text(owner)
     shipping.our_code()

@@ -71,6 +71,17 @@ def test_long_lines_come_alone_and_cut_with_their_number(lengths, last_ended):
     assert kept == [text for text in data.split(b"\n") if len(text) <= limit]
 
 
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_the_longest_line_is_whole_and_one_byte_more_is_cut(end):
+    """With and without a line end, by which it is read in another way."""
+    most = blocks_module.BLOCK_BYTES
+    (longest,) = whole_lines(io.BytesIO(b"L" * most + end), most)
+    assert longest == (1, b"L" * most + b"\n", False)
+    ((line, cut, too_long),) = whole_lines(io.BytesIO(b"L" * (most + 1) + end), most)
+    assert (line, too_long) == (1, True)
+    assert len(cut) <= blocks_module.CUT_BYTES
+
+
 def naive_lines(data):
     """The lines of a stream, without their ends; blank ones too."""
     lines = LINE_END.split(data)

@@ -32,9 +32,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from neardup.engines.hadoop.shipping import folder
-from neardup.engines.hadoop.sizes import LISTED
-from neardup.engines.hadoop.watching import fs, hadoop, say
+from neardup.engines.hadoop import shipping, sizes, watching
 from neardup.runtime.program import StageError, UsageError
 
 SPECIAL = re.compile(r"[*?\[\]{}\\,]")  # in patterns, and between names
@@ -76,7 +74,7 @@ def check(new: Sequence[str], old: Sequence[str], answers: list[str], overwrite:
 
 
 def _may_remove(output: str, pattern: str) -> bool:
-    r"""Return whether a pattern may match files in `output`, judged by the names alone.
+    r"""Return whether a pattern may match files in `output`, judging by names alone.
 
     >>> _may_remove("/data/pairs", "/data/videos"), _may_remove("/data/pairs", "/data/vid*")
     (False, False)
@@ -102,7 +100,7 @@ def path_of(uri: str) -> str:
 
 
 def exists(folder: str) -> bool:
-    return fs("-test", "-e", folder).returncode == 0
+    return watching.fs("-test", "-e", folder).returncode == 0
 
 
 def remove_answers(outputs: list[str]) -> None:
@@ -110,7 +108,7 @@ def remove_answers(outputs: list[str]) -> None:
     there = list(filter(exists, outputs))
     for output in there:
         if not exists(f"{output}/{MARK}"):
-            line = shlex.join([hadoop(), "fs", "-rm", "-r", output])
+            line = shlex.join([watching.hadoop(), "fs", "-rm", "-r", output])
             raise StageError(
                 f"{output} has no {MARK} in it, as answers of earlier runs have; to remove it, "
                 f"type: {line}"
@@ -120,8 +118,8 @@ def remove_answers(outputs: list[str]) -> None:
 
 
 def marking(outputs: list[str]) -> list[str]:
-    """Return the command that marks folders as answers, with files that are not read as input."""
-    return [hadoop(), "fs", "-touchz", *(f"{output}/{MARK}" for output in outputs)]
+    """Return the command that marks folders as answers with a file that is not read as input."""
+    return [watching.hadoop(), "fs", "-touchz", *(f"{output}/{MARK}" for output in outputs)]
 
 
 def is_of_job(output: str, number: str) -> bool:
@@ -129,32 +127,32 @@ def is_of_job(output: str, number: str) -> bool:
 
     `number` as in job_1700000000000_0001, which the folders of its tasks have in their names.
     """
-    done = fs("-ls", "-R", output)
+    done = watching.fs("-ls", "-R", output)
     if done.returncode and b"No such file or directory" not in done.stderr:
         return False  # unknown
     tasks = rf"(attempt|task)_{re.escape(number)}_\w+(/.*)?"
     folder = re.escape(path_of(output))
     own = re.compile(rf"{folder}/_temporary(/\d+(/(_temporary(/{tasks})?|{tasks}))?)?")
     listing = done.stdout.decode("utf-8", "backslashreplace")
-    found = [LISTED.fullmatch(line) for line in listing.splitlines()]
+    found = [sizes.LISTED.fullmatch(line) for line in listing.splitlines()]
     return all(one and own.fullmatch(path_of(one["name"])) for one in found)
 
 
 def remove(folders: list[str], trash: bool = False) -> None:
     """Remove folders, or print the command to do so."""
-    command = [hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]
+    command = [watching.hadoop(), "fs", "-rm", "-r", "-f", *["-skipTrash"] * (not trash), *folders]
     # In a session of its own: another Ctrl-C is for this program.
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
     )
     if done.returncode:
-        say(f"Clean-up failed; run: {shlex.join(command)}")
+        watching.say(f"Clean-up failed; run: {shlex.join(command)}")
 
 
 @contextmanager
 def claimed(outputs: Sequence[str]) -> Iterator[None]:
-    """Lock these folders for the block; StageError if another process has done so."""
-    with (folder() / "outputs.lock").open("w") as file:
+    """Lock folders during the block; StageError if another process holds one."""
+    with (shipping.folder() / "outputs.lock").open("w") as file:
         for output in outputs:
             # Two paths hardly ever have the same byte.
             digest = hashlib.sha256(os.fsencode(path_of(output))).digest()
@@ -170,7 +168,7 @@ def claimed(outputs: Sequence[str]) -> Iterator[None]:
 
 
 def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
-    """Return the path of an archive's copy, made if it is missing; "" if it cannot be kept there.
+    """Return the path of an archive's copy on the cluster, uploaded if missing; "" if that fails.
 
     `program` is the command of Hadoop, unless `hadoop` finds it.
     """
@@ -180,18 +178,19 @@ def kept_on_cluster(archive: Path, program: Sequence[str] = ()) -> str:
         if not _is_whole(copy, archive, program):
             _upload(archive, copy, program)
     except StageError as error:
-        say(f"{archive.name} is sent with each job, not kept on the cluster: {error}")
+        watching.say(f"{archive.name} is sent with each job, not kept on the cluster: {error}")
         return ""
     return copy
 
 
 def _is_whole(copy: str, archive: Path, program: Sequence[str]) -> bool:
-    """Return whether a copy of the archive's size exists; StageError if its folder is public."""
-    lines = fs("-ls", "-d", KEPT, copy, program=program).stdout.decode("utf-8", "replace")
+    """Return whether the cluster has a copy of the same size; StageError if its folder is
+    public."""
+    lines = watching.fs("-ls", "-d", KEPT, copy, program=program).stdout.decode("utf-8", "replace")
     folder, *files = lines.splitlines() or [""]
     if folder and not folder.startswith("drwx------"):
         raise StageError(f"{KEPT} is not private; type: hadoop fs -chmod 700 {KEPT}")
-    found = map(LISTED.fullmatch, files)
+    found = map(sizes.LISTED.fullmatch, files)
     return any(one and int(one["size"]) == archive.stat().st_size for one in found)
 
 
@@ -199,7 +198,7 @@ def _upload(archive: Path, copy: str, program: Sequence[str]) -> None:
     """Make a copy, under another name until it is whole; StageError if that fails."""
 
     def succeed(*words: str) -> None:
-        done = fs(*words, program=program)
+        done = watching.fs(*words, program=program)
         if done.returncode:
             said = done.stderr.decode("utf-8", "backslashreplace").splitlines()
             raise StageError(said[-1] if said else f"{shlex.join(words)} failed")

@@ -13,11 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from neardup.engines.hadoop import shipping, sizes
-from neardup.engines.hadoop.folders import kept_on_cluster
-from neardup.engines.hadoop.shipping import ARCHIVES, NUMPY
-from neardup.engines.hadoop.sizes import MAP_MEMORY, MAPS, REDUCERS, Properties
-from neardup.engines.hadoop.watching import hadoop, streaming_jar
+from neardup.engines.hadoop import folders, shipping, sizes, watching
 from neardup.options.settings import counts_first
 from neardup.options.table import Options
 from neardup.runtime.program import StageError, UsageError
@@ -36,7 +32,7 @@ MOST_HEAP = 1024  # megabytes of a JVM that only fetches and merges: the decisio
 
 @dataclass
 class Submission:
-    """The request to run_hadoop.sh and, from `maps` on, what is found out before the jobs."""
+    """The options of run_hadoop.sh and, from `maps` on, what is found out before the jobs start."""
 
     options: Options
     inputs: list[str]
@@ -67,7 +63,7 @@ class Submission:
 
 
 def sums_job(asked: Submission, output: str) -> list[str]:
-    """Return the job that counts tokens and sizes in parts."""
+    """Return the job that counts tokens and sizes, in several parts."""
     mapper = _task(asked, "step.py", "count", "map", *flags(asked))
     reducer = _task(asked, "step.py", "count", "sum")
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
@@ -75,10 +71,10 @@ def sums_job(asked: Submission, output: str) -> list[str]:
 
 
 def counts_job(asked: Submission, sums: str, output: str) -> list[str]:
-    """Return the job that writes all counts as the pairs job reads them."""
+    """Return the job that merges all counts into the file that the pairs job reads."""
     reducer = _task(asked, "step.py", "count", "order")
     words = [*_sorted(sums), "-output", output, "-reducer", reducer]
-    return _job(asked, "counts", {}, _always({REDUCERS: 1, **PLAIN}), words)
+    return _job(asked, "counts", {}, _always({sizes.REDUCERS: 1, **PLAIN}), words)
 
 
 def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
@@ -87,7 +83,7 @@ def shared_keys_job(asked: Submission, output: str, counts: str) -> list[str]:
     mapper = _task(asked, "step.py", "share", "map", *options)
     reducer = _task(asked, "step.py", "share", "reduce", *options)
     words = [*_records(asked), "-output", output, "-mapper", mapper, "-reducer", reducer]
-    own = {**_reading(asked), REDUCERS: asked.key_reducers}
+    own = {**_reading(asked), sizes.REDUCERS: asked.key_reducers}
     return _job(asked, "keys", own, [*_always({**PLAIN, **_splits(asked)}), *files], words)
 
 
@@ -102,10 +98,11 @@ def pairs_job(asked: Submission, output: str, counts: str, shared: str) -> list[
 
 
 def with_room(pairs_job: list[str], memory: int, mapped: int) -> list[str]:
-    """Return the job with more memory for its mappers, which map so many bytes of shared keys."""
-    place = pairs_job.index(f"{MAP_MEMORY}={memory}")  # the user's -D comes after it, and wins
+    """Return the job with enough memory for its mappers to map the shared keys."""
+    # The user's -D comes after it, and wins.
+    place = pairs_job.index(f"{sizes.MAP_MEMORY}={memory}")
     lacking = max(0, -(-mapped >> 20) - int(memory * sizes.SPARE))
-    return [*pairs_job[:place], f"{MAP_MEMORY}={memory + lacking}", *pairs_job[place + 1 :]]
+    return [*pairs_job[:place], f"{sizes.MAP_MEMORY}={memory + lacking}", *pairs_job[place + 1 :]]
 
 
 def dedup_job(asked: Submission, pairs: str, output: str) -> list[str]:
@@ -119,15 +116,15 @@ def decide_job(asked: Submission, edges: str, output: str, counts: str) -> list[
     reducer = _task(asked, "step.py", "decide", *options)
     heap = min(MOST_HEAP, sizes.heap(asked.memory))
     # step.py keep does a binary search in a plain file; other answers may be compressed.
-    one = {REDUCERS: 1, **(PLAIN if asked.options.output == "kept" else {})}
+    one = {sizes.REDUCERS: 1, **(PLAIN if asked.options.output == "kept" else {})}
     own = {"mapreduce.reduce.java.opts": f"-Xmx{heap}m"}
     words = [*_sorted(edges), "-output", output, "-reducer", reducer]
     return _job(asked, "decision", own, [*_always(one), *files], words)
 
 
 def keep_job(asked: Submission, decided: str, output: str) -> list[str]:
-    """Return the job that keeps new lines, unless their records are removed; a part for a split."""
-    files = _always({REDUCERS: 0, **WHOLE_LINES, **_splits(asked)})
+    """Return the job that writes the kept lines, one part for each split."""
+    files = _always({sizes.REDUCERS: 0, **WHOLE_LINES, **_splits(asked)})
     files += _from_cluster({DECIDED: f"{decided}/part-00000"})
     files += _along(_list_of_files(asked))
     mapper = _task(asked, "step.py", "keep", f"--decided={DECIDED}", f"--input-files={LIST}")
@@ -139,7 +136,7 @@ def removed_job(asked: Submission, decided: str, output: str) -> list[str]:
     """Return the job that writes what --output removed prints, in order of ids."""
     words = ["-input", decided, "-output", output]
     words += ["-mapper", "cut -f 2-", "-reducer", f"{IDENTITY}Reducer"]
-    return _job(asked, "records removed", {}, _always({REDUCERS: 1, **WHOLE_LINES}), words)
+    return _job(asked, "records removed", {}, _always({sizes.REDUCERS: 1, **WHOLE_LINES}), words)
 
 
 def _job(
@@ -149,18 +146,18 @@ def _job(
     files: Sequence[str],
     words: Sequence[str],
 ) -> list[str]:
-    """Return a job, by its own properties, the files it needs, and the options of Streaming."""
+    """Return a job, given its properties, its files, and its Streaming options."""
     name = f"{asked.name}: {what}" if what else asked.name
-    shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={NUMPY}"]
+    shipped = [] if asked.ship_numpy is None else ["-cmdenv", f"PYTHONPATH={shipping.NUMPY}"]
     environment = ["-cmdenv", "OPENBLAS_NUM_THREADS=1", *shipped]
     return [*streaming(asked, {NAME: name, **own}, files), *words, *environment]
 
 
-def _reading(asked: Submission) -> Properties:
+def _reading(asked: Submission) -> sizes.Properties:
     """Return the properties of a job that reads records."""
     return {
         **sizes.map_properties(asked.memory),
-        MAPS: asked.maps,
+        sizes.MAPS: asked.maps,
         "mapreduce.input.fileinputformat.input.dir.recursive": "true",
     }
 
@@ -179,9 +176,9 @@ def _sorted(lines: str) -> list[str]:
 def streaming(
     asked: Submission, properties: Mapping[str, object], files: Sequence[str] = ()
 ) -> list[str]:
-    """Return the head of a command: generic options, which must precede those of Streaming."""
+    """Return the head of a command, with the generic options that must come first."""
     common: dict[str, object] = {
-        REDUCERS: asked.reducers,
+        sizes.REDUCERS: asked.reducers,
         **sizes.reduce_properties(asked.memory),
         # Parts appear in OUTPUT when the job has succeeded, and not one by one.
         "mapreduce.fileoutputcommitter.algorithm.version": 1,
@@ -194,10 +191,10 @@ def streaming(
     # Few files: each costs the client half a second.
     sent = {CODE: shipping.our_code(), **({} if asked.kept else _with_numpy(asked))}
     return [
-        *(hadoop(), "jar", streaming_jar()),
+        *(watching.hadoop(), "jar", watching.streaming_jar()),
         *(word for text in (*defined, *asked.define) for word in ("-D", text)),
         *files,
-        *_from_cluster(asked.kept, ARCHIVES),
+        *_from_cluster(asked.kept, shipping.ARCHIVES),
         *("-archives", ",".join(f"{path}#{name}" for name, path in sent.items())),
     ]
 
@@ -207,13 +204,13 @@ def _always(properties: Mapping[str, object]) -> list[str]:
     return [word for name, value in properties.items() for word in ("-D", f"{name}={value}")]
 
 
-def _splits(asked: Submission) -> Properties:
-    """Return the properties that make two jobs split a file alike, if one reads more files.
+def _splits(asked: Submission) -> sizes.Properties:
+    """Return the properties with which two jobs split a file in the same way.
 
     A line's place follows from its split (`reading.blocks`).  With one map asked for, splits depend
     on the blocks of each file alone.
     """
-    return {MAPS: 1} if asked.options.against and asked.options.output == "kept" else {}
+    return {sizes.MAPS: 1} if asked.options.against and asked.options.output == "kept" else {}
 
 
 def _task(asked: Submission, script: str, *words: str) -> str:
@@ -233,7 +230,7 @@ def python(asked: Submission) -> str:
 
 
 def flags(asked: Submission, counts: str | None = None, own_counts: bool = False) -> list[str]:
-    """Return the options of a task, with the names that files have there."""
+    """Return the options of a task, with files under the names they have there."""
     options = replace(
         asked.options,
         # The list of input files marks old ones; a name might have a blank.
@@ -259,12 +256,12 @@ def _task_options(asked: Submission, counts: str, shared: str = "") -> tuple[lis
 
 
 def _list_of_files(asked: Submission) -> dict[str, str]:
-    """Return {name in a task: path} of the list of input files; {} if tasks need no places."""
+    """Return {name in a task: path} of the list of input files, or {} if places are not needed."""
     return {LIST: asked.places} if asked.places else {}
 
 
 def _along(files: Mapping[str, str]) -> list[str]:
-    """Return the words that ship files of this machine, {name in a task: path}."""
+    """Return the options that ship local files, {name in a task: path}."""
     for path in files.values():
         _check_name(Path(path))
     sent = [f"{path}#{name}" for name, path in files.items()]
@@ -272,7 +269,7 @@ def _along(files: Mapping[str, str]) -> list[str]:
 
 
 def _from_cluster(files: Mapping[str, str], kind: str = FILES) -> list[str]:
-    """Return the words that give tasks files of the cluster, {name in a task: path}."""
+    """Return the options that give tasks files on the cluster, {name in a task: path}."""
     # -files and -archives would need the name of the file system.
     cached = [f"{quote(path, safe='/:')}#{name}" for name, path in files.items()]
     return ["-D", f"{kind}={','.join(cached)}"] if cached else []
@@ -284,16 +281,16 @@ def _check_name(path: Path) -> None:
 
 
 def _with_numpy(asked: Submission) -> dict[str, Path]:
-    """Return {name in a task: archive} of numpy, if it is shipped."""
+    """Return {name in a task: archive} of numpy, or {} if it is not shipped."""
     if asked.ship_venv:
         return {VENV: shipping.virtual_environment()}
-    return {} if asked.ship_numpy is None else {NUMPY: shipping.numpy(asked.ship_numpy)}
+    return {} if asked.ship_numpy is None else {shipping.NUMPY: shipping.numpy(asked.ship_numpy)}
 
 
 def keep_on_cluster(asked: Submission) -> None:
     """Let all jobs use one copy of numpy on the cluster, if it can be kept there."""
-    if any(text.startswith(f"{ARCHIVES}=") for text in asked.define):
+    if any(text.startswith(f"{shipping.ARCHIVES}=") for text in asked.define):
         return  # the property's only value is the user's
     for name, archive in _with_numpy(asked).items():
-        if copy := kept_on_cluster(archive):
+        if copy := folders.kept_on_cluster(archive):
             asked.kept = {name: copy}

@@ -1,4 +1,4 @@
-"""Archives for the nodes: our code, and numpy or a virtual environment on request.
+"""Archives for the nodes: our code and, on request, numpy or a virtual environment.
 
 They are kept, so that a command that run_hadoop.sh prints can be run again: in .ship/ if only this
 user may write there, and otherwise in the user's cache.
@@ -56,7 +56,7 @@ sys.exit({0}())
 
 
 def with_value(words: Sequence[str]) -> list[str]:
-    """Give --ship-numpy without a value an empty one, so that argparse does not take a word.
+    """Add an empty value to a bare --ship-numpy, or argparse would take the next word.
 
     >>> with_value(["--ship-numpy", "in.txt", "--", "--ship-numpy"])
     ['--ship-numpy=', 'in.txt', '--', '--ship-numpy']
@@ -67,7 +67,7 @@ def with_value(words: Sequence[str]) -> list[str]:
 
 
 def check_version(version: str | None) -> None:
-    """Raise UsageError for a value that is not empty and not a version such as 3.9."""
+    """Raise UsageError unless the value is empty or a version such as 3.9."""
     if version and not re.fullmatch(r"3\.(9|[1-9]\d)", version):
         raise UsageError(
             f"{FLAG}={version}: expected the nodes' Python, 3.9 or later, as {FLAG}=3.9"
@@ -75,7 +75,7 @@ def check_version(version: str | None) -> None:
 
 
 def our_code() -> Path:
-    """Pack the scripts and neardup/, with the same bytes every time.
+    """Pack the scripts and neardup/ reproducibly: the same bytes every time.
 
     The scripts are written here, since an installed package lacks them.
     """
@@ -117,7 +117,7 @@ def numpy(version: str = "") -> Path:
 
 
 def virtual_environment() -> Path:
-    """Pack a virtual environment with numpy; nodes need its Python in the same place as here."""
+    """Pack a virtual environment with numpy, for nodes that have Python at the same path."""
 
     def install(path: Path) -> None:
         with _empty_folder() as folder:
@@ -131,7 +131,7 @@ def virtual_environment() -> Path:
 
 @contextlib.contextmanager
 def _empty_folder() -> Iterator[str]:
-    """Make a folder in TMPDIR for the block; if this run is killed, the next one removes it."""
+    """Make a temporary folder for the block; a later run removes it if this one is killed."""
     with swept_folder(Path(tempfile.gettempdir()), LOCKED) as own:
         folder = own / "content"  # beside the name of the owner
         folder.mkdir()
@@ -139,7 +139,7 @@ def _empty_folder() -> Iterator[str]:
 
 
 def kept_bytes(data: bytes) -> Path:
-    """Write a file of these bytes, named by their hash."""
+    """Write bytes to a file named by their hash; return its path."""
     name = f"{hashlib.sha256(data).hexdigest()[:16]}.tsv"
     return _kept(name, lambda path: path.write_bytes(data))
 
@@ -151,7 +151,7 @@ def _kept(name: str, make: Callable[[Path], object]) -> Path:
 
 
 def _made(name: str, make: Callable[[Path], object]) -> Path:
-    """Make an archive, whole or not at all; one with the same content is left unchanged.
+    """Make an archive atomically; one with the same content is left unchanged.
 
     Hadoop gives up if a file changes, even only in date, while another run ships it.
     """
@@ -193,7 +193,7 @@ def _is_private(path: Path) -> bool:
 
 
 def _python() -> str:
-    """Return a name as cp311-linux-x86_64, since machines may share a cache."""
+    """Return the kind of Python, such as cp311-linux-x86_64; machines may share the cache."""
     version = f"cp{sys.version_info.major}{sys.version_info.minor}"
     return f"{version}-{sysconfig.get_platform()}"
 

@@ -1,4 +1,4 @@
-"""Numbers and sizes of a job's tasks, estimated from the sizes of its input files.
+"""The number and memory of a job's tasks, estimated from the sizes of its input.
 
     bytes of files → of plain lines → of keyed lines → rounds, maps, reducers
 
@@ -83,7 +83,7 @@ def map_properties(memory: int) -> Properties:
 
 
 def reduce_properties(memory: int) -> Properties:
-    """Return the properties of reducers, and of what mappers do for them."""
+    """Return the properties of reducers, and of the mappers' output for them."""
     return {
         "mapreduce.reduce.memory.mb": memory,
         "mapreduce.reduce.java.opts": f"-Xmx{heap(memory)}m",
@@ -106,7 +106,7 @@ class File(NamedTuple):
 
 
 def listed(patterns: Sequence[str], program: Sequence[str] = ()) -> list[File]:
-    """Return the files of these names, patterns and folders, in order of paths.
+    """Return the files that names, patterns and folders stand for, in order of paths.
 
     As in Hadoop, names that begin with `_` or `.` are left out.  `program` is the command of
     Hadoop; StageError if there is no such file.
@@ -147,7 +147,7 @@ def line_bytes(files: Iterable[File], settings: Settings) -> int:
 
 
 def maps_for(lines: int, memory: int) -> int:
-    """Return the number of maps for so many bytes of lines, in containers of `memory` megabytes.
+    """Return the number of maps for a number of bytes, in containers of `memory` megabytes.
 
     >>> maps_for(0, 2048), maps_for(4 * 10**9, 2048), maps_for(4 * 10**9, 4096)
     (2, 10, 5)
@@ -157,7 +157,7 @@ def maps_for(lines: int, memory: int) -> int:
 
 
 def reducers_for(lines: int) -> int:
-    """Return the number of reducers for so many bytes of lines.
+    """Return the number of reducers for a number of bytes.
 
     >>> [reducers_for(lines) for lines in (0, 10**9, 10**9 + 1, 4 * 10**12, 10**15)]
     [1, 2, 3, 2000, 9999]

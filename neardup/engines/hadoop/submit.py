@@ -1,4 +1,4 @@
-"""run_hadoop.sh: run or show the Streaming jobs of `jobs`, and sum up their counters."""
+"""run_hadoop.sh: run or show the Streaming jobs, and add up their counters."""
 
 import os
 import secrets
@@ -17,22 +17,17 @@ from neardup.runtime.interpreter import require
 if __name__ == "__main__":  # otherwise the importing program did so
     require("numpy", name="run_hadoop.sh")
 
-from neardup.engines.hadoop import folders, jobs, shipping, sizes
-from neardup.engines.hadoop.sizes import AUTO, DEFAULT_MEMORY, MAP_MEMORY
-from neardup.engines.hadoop.watching import Job, hadoop, say
+from neardup.engines.hadoop import folders, jobs, shipping, sizes, watching
 from neardup.engines.pipe import check_unchanged, checked, cluster_parser
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import counts_first, settings_before_counts, with_input
 from neardup.options.table import Options, integer
 from neardup.reading.input_files import format_input_files
-from neardup.runtime.atomic_write import LOCKED, swept_folder
+from neardup.runtime import atomic_write, program, summary
 from neardup.runtime.counters import Counters
-from neardup.runtime.program import StageError, UsageError, end_on_signals, run, shown
-from neardup.runtime.summary import REMOVED, SHUFFLED, judged, print_summary
 from neardup.sets.token_counts import TokenCounts
+from neardup.stages import phases, token_counting
 from neardup.stages.pairs import check_lines, decide_edges
-from neardup.stages.phases import AGAIN, check_rounds
-from neardup.stages.token_counting import first_settings, settings_with_counts
 
 NAME = "run_hadoop.sh"
 SUMS, COUNTS, KEYS, PAIRS, DEDUP = "sums", "counts", "shared", "pairs", "dedup"
@@ -60,21 +55,21 @@ Needs HADOOP_HOME, or hadoop on the PATH, and on the nodes Python 3.9 with numpy
 CLUSTER_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--reducers": dict(
         metavar="N",
-        default=AUTO,
-        help=f"number of reduce tasks; {AUTO}: by the size of the input (default: {AUTO})",
+        default=sizes.AUTO,
+        help="number of reduce tasks; auto: by the size of the input (default: auto)",
     ),
     "--rounds": dict(
         metavar="N",
-        choices=[AUTO, "1", "2"],
-        default=AUTO,
+        choices=[sizes.AUTO, "1", "2"],
+        default=sizes.AUTO,
         help="2: a first job finds the keys that two records share, and only these get lines; "
         "auto: 2 if the input is large enough (default: auto)",
     ),
     "--memory": dict(
         metavar="MB",
-        default=str(DEFAULT_MEMORY),
+        default=str(sizes.DEFAULT_MEMORY),
         help="memory of a task's container, shared by Hadoop's JVM and Python (default: "
-        f"{DEFAULT_MEMORY})",
+        f"{sizes.DEFAULT_MEMORY})",
     ),
     "--python": dict(metavar="PATH", help="the nodes' Python, with numpy (default: python3)"),
     shipping.FLAG: shipping.OPTION,
@@ -122,13 +117,13 @@ AS_GIVEN = (
 def command() -> int:
     """`neardup hadoop`; run_hadoop.sh runs this file instead."""
     name = "neardup hadoop"
-    return run(name, lambda: main(f"python3 -m {name}"))
+    return program.run(name, lambda: main(f"python3 -m {name}"))
 
 
 def main(typed: str = f"./{NAME}") -> None:
-    end_on_signals()
+    program.end_on_signals()
     asked = read(sys.argv[1:], typed)
-    with swept_folder(shipping.folder(), LOCKED) as temporary:
+    with atomic_write.swept_folder(shipping.folder(), atomic_write.LOCKED) as temporary:
         look_at_inputs(asked, temporary)
         if asked.show:
             sys.stdout.buffer.write(os.fsencode(planned(asked).shown()))
@@ -140,7 +135,7 @@ def main(typed: str = f"./{NAME}") -> None:
                 folders.remove_answers(asked.answers)
             elif plan.between:  # otherwise Hadoop refuses it when the first job starts
                 for folder in filter(folders.exists, asked.answers):
-                    raise StageError(
+                    raise program.StageError(
                         f"{folder} already exists; --overwrite removes an earlier answer"
                     )
             carry_out(plan, asked)
@@ -151,20 +146,21 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
     parser = cluster_parser("run_hadoop.sh", typed, DESCRIPTION, CLUSTER_OPTIONS)
     args = parser.parse_intermixed_args(shipping.with_value(given))
     no_xz = "Hadoop cannot decompress .xz; use .gz, .bz2 or .zst"
-    reducers = None if args.reducers == AUTO else args.reducers
+    reducers = None if args.reducers == sizes.AUTO else args.reducers
     settings = checked(args, no_xz, reducers, "-D", args.define)
     decides = bool(settings.output.decides)
     if args.dedup and decides:
-        raise UsageError(f"--dedup is for pairs, and --output is {args.output}")
+        raise program.UsageError(f"--dedup is for pairs, and --output is {args.output}")
     if args.removed is not None and args.output != "kept":
-        raise UsageError(f"--removed is for --output kept, and --output is {args.output}")
+        raise program.UsageError(f"--removed is for --output kept, and --output is {args.output}")
     memory = integer("--memory", args.memory, 512, 999999)
     shipping.check_version(args.ship_numpy)
     if args.ship_venv and (args.python or args.ship_numpy is not None):
-        raise UsageError("--ship-venv brings its own Python and numpy")
+        raise program.UsageError("--ship-venv brings its own Python and numpy")
     for text in given:
         if any("\udc80" <= letter <= "\udcff" for letter in text):
-            raise UsageError(f"{shown(os.fsencode(text))} is not UTF-8, as Hadoop's names are")
+            found = program.shown(os.fsencode(text))
+            raise program.UsageError(f"{found} is not UTF-8, as Hadoop's names are")
     answers = [args.output_folder, *([] if args.removed is None else [args.removed])]
     asked = jobs.Submission(
         options=with_input(Options.of(args)),
@@ -180,7 +176,7 @@ def read(given: list[str], typed: str = "./run_hadoop.sh") -> jobs.Submission:
 
 
 def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
-    """List the input files, if tasks must know them, and set the numbers of tasks."""
+    """List the input files if tasks need the list, and choose the numbers of tasks."""
     if asked.tagged:
         old, new = sizes.listed(asked.options.against), sizes.listed(asked.inputs)
         asked.listed = new
@@ -195,18 +191,18 @@ def look_at_inputs(asked: jobs.Submission, temporary: Path) -> None:
     else:
         files = sizes.listed([*asked.inputs, *asked.options.against])
     lines = sizes.line_bytes(files, settings_before_counts(asked.options))
-    if asked.rounds == AUTO:
+    if asked.rounds == sizes.AUTO:
         asked.rounds = "2" if lines > sizes.WORTH_TWO_ROUNDS else "1"
     sent = lines // sizes.SHARED_LINES if asked.rounds == "2" else lines  # about
     asked.maps = sizes.maps_for(sent, asked.memory)
-    if asked.reducers == AUTO:
+    if asked.reducers == sizes.AUTO:
         asked.reducers = str(sizes.reducers_for(sent))
     for_keys = -int(-lines * sizes.KEYS_ALONE // sizes.KEY_REDUCER_BYTES)
     asked.key_reducers = min(max(1, for_keys), int(asked.reducers))
 
 
 class Commands(NamedTuple):
-    """The jobs of a run, in order, by name; the folders of answers, each with its job.
+    """The jobs of a run by name, in order, and the folders of answers with the job of each.
 
     between: the folder for data between jobs; "" if there is one job.
     """
@@ -220,11 +216,13 @@ class Commands(NamedTuple):
         for name, command in self.commands.items():
             lines.append(shlex.join(command))
             if name == KEYS:
-                shared = f"{self.between}/{KEYS}"
-                lines.append(f"# with a larger {MAP_MEMORY} if {shared} is over a quarter of it:")
+                larger = f"{sizes.MAP_MEMORY} if {self.between}/{KEYS} is over a quarter of it"
+                lines.append(f"# with a larger {larger}:")
         lines.append(shlex.join(folders.marking([*self.answers])))
         if self.between:
-            lines.append(shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", self.between]))
+            lines.append(
+                shlex.join([watching.hadoop(), "fs", "-rm", "-r", "-skipTrash", self.between])
+            )
         return "".join(f"{line}\n" for line in lines)
 
 
@@ -263,26 +261,26 @@ def planned(asked: jobs.Submission) -> Commands:
 
 
 def carry_out(plan: Commands, asked: jobs.Submission) -> None:
-    """Run the jobs; only OUTPUT is left at the end, and nothing after a failure."""
-    settings = first_settings(asked.options)
+    """Run the jobs; leave OUTPUT and nothing else, or nothing after a failure."""
+    settings = token_counting.first_settings(asked.options)
     counters = Counters("job")
     counters.promise = settings.scheme.promise
-    started: dict[str, Job] = {}
+    started: dict[str, watching.Job] = {}
     try:
         for name, command in plan.commands.items():
             if name == PAIRS and KEYS in started:
                 mapped = started[KEYS].hadoop_counter("Bytes Written")
                 command = jobs.with_room(command, asked.memory, mapped)
-            started[name] = Job(command)
+            started[name] = watching.Job(command)
             started[name].run()
             counts = started[name].counters()
             if name in (SUMS, COUNTS, KEYS):  # the job of the pairs counts the rest again
-                counts = {SHUFFLED: counts.get(SHUFFLED, 0)}
+                counts = {summary.SHUFFLED: counts.get(summary.SHUFFLED, 0)}
             for each, count in counts.items():
                 counters.add(each, count)
             if name == COUNTS:
                 counted = _counts(f"{plan.between}/{COUNTS}/part-00000")
-                settings_with_counts(asked.options, counted)
+                token_counting.settings_with_counts(asked.options, counted)
         _check(started, asked, counters.counts)
         if asked.decides and not started[DECISION].counters():
             # A reducer with nothing to read has no counters.
@@ -296,26 +294,26 @@ def carry_out(plan: Commands, asked: jobs.Submission) -> None:
     if plan.between:
         folders.remove([plan.between])
     if marking.wait():
-        say("OUTPUT has no mark: --overwrite will not remove it")
-    print_summary(
+        watching.say("OUTPUT has no mark: --overwrite will not remove it")
+    summary.print_summary(
         [counters.as_dict()], asked.options.verbosity, packed=True, wrote=[*asked.answers]
     )
-    judged(counters.counts, settings.max_bad)
+    summary.judged(counters.counts, settings.max_bad)
 
 
-def _check(ended: dict[str, Job], asked: jobs.Submission, counts: dict[str, int]) -> None:
+def _check(ended: dict[str, watching.Job], asked: jobs.Submission, counts: dict[str, int]) -> None:
     """Raise StageError unless all jobs have read the same records and lines."""
     if KEYS in ended:
         first = ended[KEYS].counters()
-        again = {AGAIN[name]: count for name, count in first.items() if name in AGAIN}
-        check_rounds({**ended[PAIRS].counters(), **again})
+        again = {phases.AGAIN[name]: count for name, count in first.items() if name in phases.AGAIN}
+        phases.check_rounds({**ended[PAIRS].counters(), **again})
     if KEPT in ended:
         read, written = map(ended[KEPT].hadoop_counter, ("Map input records", "Map output records"))
-        check_lines(read, written, counts.get(REMOVED, 0))
+        check_lines(read, written, counts.get(summary.REMOVED, 0))
         check_unchanged(asked.listed, sizes.listed(asked.inputs))
 
 
-def _clean_up(started: dict[str, Job], plan: Commands, detach: bool) -> None:
+def _clean_up(started: dict[str, watching.Job], plan: Commands, detach: bool) -> None:
     """End the job of a run that was cut short, and remove the folders that the run has made.
 
     Another run may have made an answer's folder at the same time, unnoticed by Hadoop.
@@ -325,16 +323,16 @@ def _clean_up(started: dict[str, Job], plan: Commands, detach: bool) -> None:
     made = {folder: started[name] for folder, name in plan.answers.items() if name in started}
     made = {folder: job for folder, job in made.items() if job.number}
     if last and last.may_run and (detach or not last.kill()):
-        say(f"The job goes on; to end it: {shlex.join(last.killing())}")
-        removing = shlex.join([hadoop(), "fs", "-rm", "-r", "-skipTrash", *own, *made])
+        watching.say(f"The job goes on; to end it: {shlex.join(last.killing())}")
+        removing = shlex.join([watching.hadoop(), "fs", "-rm", "-r", "-skipTrash", *own, *made])
         if own or made:
-            say(f"and then, to remove what it has written: {removing}")
+            watching.say(f"and then, to remove what it has written: {removing}")
         return
     for folder, job in made.items():
         if job.succeeded or folders.is_of_job(folder, job.number):
             own.append(folder)
         else:
-            say(f"{folder} was written by another run; left unchanged")
+            watching.say(f"{folder} was written by another run; left unchanged")
     if own and any(job.number for job in started.values()):
         folders.remove(own)
 
@@ -342,11 +340,11 @@ def _clean_up(started: dict[str, Job], plan: Commands, detach: bool) -> None:
 def _counts(path: str) -> TokenCounts:
     """Read token counts from a file on the cluster."""
     with tempfile.NamedTemporaryFile() as file:
-        command = [hadoop(), "fs", "-cat", path]
+        command = [watching.hadoop(), "fs", "-cat", path]
         if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file).returncode:
-            raise StageError(f"cannot read {path}; see Hadoop's messages above")
+            raise program.StageError(f"cannot read {path}; see Hadoop's messages above")
         return read_counts(file.name, own=True)
 
 
 if __name__ == "__main__":
-    sys.exit(run(NAME, main))
+    sys.exit(program.run(NAME, main))

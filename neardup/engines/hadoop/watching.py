@@ -41,7 +41,7 @@ def hadoop() -> str:
 
 
 def fs(*words: str, program: Sequence[str] = ()) -> subprocess.CompletedProcess[bytes]:
-    """Run `hadoop fs`, or `program` in the place of hadoop."""
+    """Run `hadoop fs`, or another program in its place."""
     command = [*(program or [hadoop()]), "fs", *words]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
 
@@ -60,7 +60,7 @@ def streaming_jar() -> str:
 
 
 def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> str:
-    """Return our first message in the logs of an application; "" if there is none.
+    """Return the first message of our programs in an application's logs, or "".
 
     Nodes hand in their logs after the end, some later than others: so ask until our message is
     there, or until YARN reports that all nodes are done.
@@ -91,12 +91,12 @@ def first_message(application: str, hadoop: str, seconds: float = SECONDS) -> st
 
 
 def first_of_ours(lines: Iterable[str]) -> str:
-    """Return the first line that one of our scripts wrote; "" if there is none."""
+    """Return the first line that one of our scripts wrote, or ""."""
     return next((line for line in lines if OUR_MESSAGE.match(line)), "")
 
 
 def for_nodes(message: str, advice: str) -> str:
-    """Adapt a task's message about numpy to a cluster.
+    """Add advice for clusters to a task's message about numpy.
 
     >>> for_nodes("mapper.py: needs numpy, and /bin/python3 has not; run make, or: …", "type -x")
     'mapper.py: needs numpy, and /bin/python3 of a node has not; type -x'
@@ -110,13 +110,13 @@ def for_nodes(message: str, advice: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print a line on stderr, which may be a lost terminal."""
+    """Print a line on stderr, if the terminal is still there."""
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 
 
 class Job:
-    """A client, `hadoop jar …`, which submits a job, waits for it, and reports on it.
+    """A client process, `hadoop jar …`, that submits a job and waits for it.
 
     `program` is the command that ends the job, unless it is Hadoop's own.
     """
@@ -127,7 +127,7 @@ class Job:
         self.said: list[str] = []
 
     def run(self) -> None:
-        """Run the client to its end; an exception ends it early.  StageError if the job fails."""
+        """Run the client to its end, or end it on an exception; StageError if the job fails."""
         print(f"\n{shlex.join(self.command)}\n", file=sys.stderr, flush=True)
         with subprocess.Popen(
             self.command,
@@ -152,7 +152,7 @@ class Job:
             raise StageError(self._reason() or "the job failed; see Hadoop's messages above")
 
     def _hear(self, raw: bytes) -> None:
-        """Show a line of the client, and keep it."""
+        """Show and remember a line that the client prints."""
         line = raw.decode("utf-8", "backslashreplace")
         self.said.append(line.rstrip("\n"))
         sys.stderr.write(line)
@@ -164,7 +164,7 @@ class Job:
 
     @property
     def may_run(self) -> bool:
-        """True if the job may go on without its client, as on YARN."""
+        """True if the job may continue without its client, as on YARN."""
         on_yarn = self.number and not self.number.startswith("local")
         return bool(on_yarn) and not any(map(ENDED.search, self.said))
 
@@ -176,7 +176,7 @@ class Job:
         return [*program, "job", "-kill", f"job_{self.number}"]
 
     def kill(self) -> bool:
-        """End the job if it may still run; return whether it has surely ended."""
+        """Kill the job if it may still run; return whether it has certainly ended."""
         if not self.may_run:
             return True
         say(f"\n{shlex.join(self.killing())}\n")
@@ -188,7 +188,7 @@ class Job:
 
     @property
     def number(self) -> str:
-        """Hadoop's number, as 1700000000000_0001; "" if the job was not submitted.
+        """The job's number, such as 1700000000000_0001; "" if it was not submitted.
 
         Before Hadoop submits a job, it checks that its OUTPUT is new.
         """
@@ -196,7 +196,7 @@ class Job:
         return found[1] if found else ""
 
     def _reason(self) -> str:
-        """Return what Hadoop found wrong before the start, or our first message."""
+        """Return why the job failed: Hadoop's message before the start, or our first one."""
         explained = [found[0] for line in self.said if (found := EXPLAINED.search(line))]
         if explained:
             advice = "already exists; --overwrite removes an earlier answer"
@@ -208,7 +208,7 @@ class Job:
         return for_nodes(said, "type --ship-numpy, or --python PATH of one that has it")
 
     def counters(self) -> dict[str, int]:
-        """Return our counters, which Hadoop prints last for the job; before, maybe, for tasks."""
+        """Return our counters of the whole job, which Hadoop prints last."""
         if "\tneardup" not in self.said:
             return {}
         last = len(self.said) - self.said[::-1].index("\tneardup")

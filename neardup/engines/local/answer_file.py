@@ -43,7 +43,7 @@ class Answer(NamedTuple):
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
-        """Open the one answer, or the file of an input in the folder, packed as its name says."""
+        """Open the answer, or in a folder that of one input; compressed as its name says."""
         base = os.path.basename(name)
         target = os.path.join(self.folder, base) if base else STDOUT
         with (
@@ -97,7 +97,7 @@ def is_folder(name: str) -> bool:
 
 @contextmanager
 def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> Iterator[Answer]:
-    """Open the answer for some files at the name that -o gives; UsageError where it cannot be."""
+    """Open the answer that -o names; UsageError if it cannot be written."""
     if name is None or name == STDOUT_NAME:
         yield Answer()
     elif is_folder(name):
@@ -108,10 +108,8 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
             atomic_write.check_new("-o", name, inputs)
             own = None
             if os.path.isfile(name) or not os.path.exists(name):  # unlike /dev/null
-                option = _check_own(name, inputs)
-                own = stack.enter_context(
-                    atomic_write.whole_or_not(option, manifest.run_file_name(name), inputs)
-                )
+                beside = _check_own(name, inputs), manifest.run_file_name(name)
+                own = stack.enter_context(atomic_write.whole_or_not(*beside, inputs))
             file = stack.enter_context(atomic_write.whole_or_not("-o", name, inputs))
             # stdout of this process, and of those that it starts, is the file until then.
             before = os.dup(STDOUT)
@@ -122,7 +120,7 @@ def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> 
 
 
 def _check_own(name: str, inputs: Sequence[str]) -> str:
-    """Return the name of the run's own file in messages; UsageError if it cannot be written."""
+    """Raise UsageError if the run's own file cannot be written; return its name for messages."""
     own, option = manifest.run_file_name(name), f"-o {name}: the run's own file"
     atomic_write.check_new(option, own, inputs)
     manifest.check_run_file(own)
@@ -133,7 +131,7 @@ def _check_own(name: str, inputs: Sequence[str]) -> str:
 def answer_folder(
     name: str, files: Sequence[str], inputs: Sequence[str]
 ) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield a folder for a file for each of these, and the run's own file.
+    """Yield a folder for the answers of several files, and the run's own file.
 
     All of them are moved to folder `name` when they are whole.
     """

@@ -52,7 +52,7 @@ def steps(options: Options, settings: Settings) -> list[str]:
 
 
 def find_pairs(workers: Workers, plan: Plan, options: Options) -> Plan:
-    """Write the pair lines, or edges; return the plan, with token counts if they were asked for."""
+    """Write pair lines, or edges; return the plan, with token counts if they were needed."""
     source: plans.Source = plans.parsed_records
     if counts_first(options):
         settings = settings_with_counts(options, plans.token_counts(workers, plan))
@@ -82,7 +82,7 @@ def write_postings(workers: Workers, plan: Plan, source: plans.Source) -> None:
 
 
 def count(plan: Plan, k: int, source: plans.Source) -> None:
-    """Write the postings of a share of the records, a file for each partition of the keys."""
+    """Write the postings of one mapper's records, a file for each partition of the keys."""
     counters = Counters("count", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("keys", k, part) for part in range(plan.partitions)]
@@ -122,14 +122,14 @@ def prune_keys(plan: Plan, k: int) -> None:
 
 @contextmanager
 def shared_keys(plan: Plan, number: int) -> Iterator[key_pruning.SharedKeys]:
-    """Read the postings of a mapper, or a segment, that the pruning has kept."""
+    """Read the postings of a mapper or a segment that pruning kept."""
     with ExitStack() as stack:
         paths = sorted(plan.folder.glob(f"shared.{number}.*"))
         yield key_pruning.SharedKeys([stack.enter_context(open(path, "rb")) for path in paths])
 
 
 def send(plan: Plan, k: int) -> None:
-    """Write a share of the records beside the keys that the pruning has kept."""
+    """Write one mapper's records at the keys that pruning kept."""
     counters = Counters("send", reports=str(plan.folder))
     with ExitStack() as stack:
         paths = [plan.path("buckets", k, part) for part in range(plan.reduced)]
@@ -142,7 +142,7 @@ def send(plan: Plan, k: int) -> None:
 
 
 def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records of a mapper, and a share of each segment's, that have keys to send."""
+    """Yield the records of a mapper, and its share of each segment, that have keys left."""
     done = 0
     with shared_keys(plan, k) as shared:
         for batch in plans.kept_records(plan, k, counters):
@@ -163,7 +163,7 @@ def records_to_send(plan: Plan, k: int, counters: Counters) -> Iterator[tuple[Ba
 
 
 def reduce(plan: Plan, k: int) -> None:
-    """Turn every N-th partition of what the mappers have sent into pairs."""
+    """Turn every N-th partition into pairs."""
     counters = Counters("reducer", reports=str(plan.folder))
     buckets = chain.from_iterable(
         buckets_of(plan.paths("buckets", part), counters, passed=partial(plan.progress.add, k))
@@ -201,7 +201,7 @@ def write_answer(workers: Workers, plan: Plan, output: str, removed: IO[bytes] |
 
 
 def dedup(plan: Plan, pairs: int) -> None:
-    """Write each of the sorted pairs once."""
+    """Write each pair once, from sorted pair lines."""
     counters = Counters("dedup", reports=str(plan.folder))
     with open(pairs, "rb") as stream:
         blocks = plan.progress.counted(0, blocks_of(stream), len)
@@ -210,7 +210,7 @@ def dedup(plan: Plan, pairs: int) -> None:
 
 
 def decide(plan: Plan, edges: int) -> None:
-    """Write the decision that follows from the sorted edges."""
+    """Write the decision, from sorted edges."""
     counters = Counters("decide", reports=str(plan.folder))
     with open(edges, "rb") as lines, open(plan.path("decided"), "wb") as file:
         blocks = plan.progress.counted(0, blocks_of(lines), len)

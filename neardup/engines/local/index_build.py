@@ -1,4 +1,4 @@
-"""An index made, or extended, on all cores: the first steps of a run, whose results are kept.
+"""Make or extend an index on all cores, by the first steps of a run.
 
 files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, under a hidden name
        └─ mapper 2 ─┴─ records ─────────┘      └─ its own name ── manifest
@@ -84,7 +84,7 @@ def build(args: argparse.Namespace) -> None:
 
 @contextmanager
 def writing(index: Path, add: bool) -> Iterator[Path]:
-    """Lock the folder against other writers; remove it at the end if it is empty."""
+    """Lock the index against other writers; remove its folder at the end if it is empty."""
     if index.exists() and not index.is_dir():
         raise UsageError(f"--to {index}: is a file; name a folder")
     if add and not index_manifest.is_index(index):
@@ -113,7 +113,7 @@ def writing(index: Path, add: bool) -> Iterator[Path]:
 def add_segment(
     plan: Plan, name: str, index: Path, options: table.Options, add: bool
 ) -> tuple[Settings, dict[str, Any]]:
-    """Write a segment; return the settings with token counts, and its entry in the manifest."""
+    """Write a segment; return the settings, with token counts, and its manifest entry."""
     folder = index / f"{index_manifest.UNFINISHED}{name}"
     try:
         folder.mkdir()
@@ -169,7 +169,7 @@ def _segment(
 
 
 def indexed(source: plans.Source, plan: Plan, k: int, counters: Counters) -> Iterator[Batch]:
-    """Yield the records of a source as they are written to a segment."""
+    """Write the records of a source to the segment's files, and yield them."""
     end = 0
     with open(plan.path("lines", k), "wb") as records, open(plan.path("rows", k), "wb") as rows:
         for batch in source(plan, k, counters):

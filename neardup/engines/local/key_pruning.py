@@ -33,7 +33,6 @@ import numpy as np
 
 from neardup.reading.blocks import NEW
 from neardup.sets import ragged
-from neardup.sets.ragged import Batch, Ragged
 from neardup.similarity.measures import Measure
 from neardup.similarity.sketches import bitmaps, may_reach
 from neardup.stages import external_group
@@ -53,7 +52,7 @@ POSTINGS_LOOKED_AT = 1 << 17
 Rows = Union[np.ndarray, Segment]  # of record sketches
 
 
-def record_sketches(batch: Batch) -> np.ndarray:
+def record_sketches(batch: ragged.Batch) -> np.ndarray:
     """Return sizes, with a bit above for old records, and bitmaps: uint64 (n, 2)."""
     sizes = batch.sets.sizes.astype(np.uint64)
     sizes[batch.places < NEW] |= OLD
@@ -69,7 +68,7 @@ class Known(NamedTuple):
 
 
 class RecordSketches:
-    """The sketches of all records, from N mappers' files: record i is row i // N of file i % N.
+    """The sketches of all records in N files; record i is row i // N of file i % N.
 
     `more` are rows that count as further files.  `against`: two old records are not a pair;
     `between`: nor are two new ones.
@@ -92,7 +91,7 @@ class RecordSketches:
         self.rows += more
 
     def of(self, records: np.ndarray) -> Known:
-        """Return the sketches of these records (uint64)."""
+        """Return the sketches of records, given by number (uint64)."""
         mapper, row = records % np.uint64(len(self.rows)), records // np.uint64(len(self.rows))
         found = np.empty((len(records), 2), dtype=np.uint64)
         for number, rows in enumerate(self.rows):
@@ -110,7 +109,7 @@ def prune(
     known: RecordSketches,
     measure: Measure,
 ) -> None:
-    """Keep those postings of one partition, a file for each mapper, where a pair may be found.
+    """Keep the postings of a partition at which a record may be in a pair.
 
     They go to the files TARGET.0, TARGET.1 …, one for each range of keys that is in memory at once,
     as uint64 (key, record, group) in the same order.
@@ -135,7 +134,7 @@ def prune(
 
 
 def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list[Path]) -> None:
-    """Keep all postings of a hot key."""
+    """Keep all postings of a key with too many records for memory."""
     group = np.zeros(1, np.uint64)
     for source in sources:
         for rows in keys.pieces(source):
@@ -149,7 +148,7 @@ def _write_hot(keys: external_group.KeyRange, sources: list[Path], targets: list
 def pruned(
     postings: np.ndarray, known: RecordSketches, measure: Measure
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places (int64) of the postings (uint64 (n, 2)) to keep, by key, and their rows.
+    """Return the indices (int64) of postings (uint64 (n, 2)) to keep, by key, and their rows.
 
     A row is uint64 (key, record, group).
     """
@@ -169,7 +168,7 @@ def pruned(
 def _with_partner(
     postings: np.ndarray, place: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return True for those of postings[place], by key, whose bucket has a possible partner.
+    """Mark the postings, sorted by key, whose bucket has a possible partner (bool).
 
     In large buckets it is True for all, unless collections rule out all pairs: the reducer's window
     serves them better.
@@ -192,7 +191,7 @@ def _with_partner(
 
 
 def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) -> bool:
-    """Return whether collections leave any pair among postings[place]."""
+    """Return whether --against and --between allow a pair among some postings."""
     kinds: set[bool] = set()  # of records: old or new
     for low in range(0, len(place), POSTINGS_LOOKED_AT):
         records = postings[place[low : low + POSTINGS_LOOKED_AT], 1]
@@ -203,7 +202,7 @@ def _any_pair(postings: np.ndarray, place: np.ndarray, known: RecordSketches) ->
 def _may_match(
     records: np.ndarray, members: np.ndarray, known: RecordSketches, measure: Measure
 ) -> np.ndarray:
-    """Return True for records of some buckets, end to end, that have a possible partner."""
+    """Mark the records that have a possible partner in their bucket; buckets lie end to end."""
     old, sizes, maps = known.of(records)
     later = ragged.later_in_run(members)
     wanted = np.zeros(len(records), dtype=bool)
@@ -219,7 +218,7 @@ def _may_match(
 
 
 class SharedKeys:
-    """The postings of one mapper that `prune` kept, read back in order of record."""
+    """The postings of one mapper that `prune` kept, in order of records."""
 
     def __init__(self, files: list[IO[bytes]]):
         self.files = files
@@ -231,8 +230,8 @@ class SharedKeys:
         """Return how many bytes of the files have been read."""
         return sum(file.tell() for file in self.files)
 
-    def keys(self, records: np.ndarray) -> Ragged:
-        """Return the keys to send of these records (uint64, ascending over all calls)."""
+    def keys(self, records: np.ndarray) -> ragged.Ragged:
+        """Return the keys at which records are sent (uint64); records ascend over all calls."""
         below = int(records[-1]) + 1
         if below > self.until:
             # Some batches at once: there are hundreds of files, each with few rows of a batch.
@@ -245,7 +244,7 @@ class SharedKeys:
         return one_key_a_group(rows, np.append(records, np.uint64(below)))
 
     def _below_until(self, i: int) -> Iterator[np.ndarray]:
-        """Yield the next rows of a file with a record number below `until`."""
+        """Yield the next rows of a file whose record number is below `until`."""
         while True:
             held = self.held[i]
             cut = int(np.searchsorted(held[:, 1], np.uint64(self.until)))
@@ -256,7 +255,7 @@ class SharedKeys:
             self.held[i] = np.frombuffer(data, dtype=np.uint64).reshape(-1, 3)
 
 
-def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
+def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> ragged.Ragged:
     """Return, as rows, the smallest key of each group of what `pruned` kept.
 
     records: uint64, ascending, the record of each row, and one that is larger than all.
@@ -264,11 +263,11 @@ def one_key_a_group(rows: np.ndarray, records: np.ndarray) -> Ragged:
     rows = rows[np.lexsort((rows[:, 0], rows[:, 2], rows[:, 1]))]
     rows = rows[ragged.first_of_run(rows[:, 1]) | ragged.first_of_run(rows[:, 2])]
     rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
-    return Ragged(rows[:, 0].copy(), np.searchsorted(rows[:, 1], records))
+    return ragged.Ragged(rows[:, 0].copy(), np.searchsorted(rows[:, 1], records))
 
 
 def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
-    """Return the keys that new records have in these files of postings (uint64, ascending)."""
+    """Return the distinct keys of new records in files of postings (uint64, ascending)."""
     found = np.empty(0, dtype=np.uint64)
     for source in sources:
         for piece in external_group.pieces_of(source):
@@ -281,7 +280,7 @@ def keys_to_find(sources: list[Path], known: RecordSketches) -> np.ndarray:
 def found_postings(
     segment: Segment, keys: np.ndarray, number: int, of: int
 ) -> Iterator[np.ndarray]:
-    """Yield the postings of a segment with these keys, in pieces in order of records."""
+    """Yield the postings of a segment at given keys, in pieces, in order of records."""
     held: list[np.ndarray] = []
     for found, records in segment.find(keys):
         numbers = records.astype(np.uint64) * np.uint64(of) + np.uint64(number)
@@ -300,8 +299,8 @@ def _by_record(pieces: list[np.ndarray]) -> np.ndarray:
 
 def segment_records(
     segment: Segment, shared: SharedKeys, number: int, of: int, turn: int, turns: int
-) -> Iterator[tuple[Batch, Ragged]]:
-    """Yield the records of a segment that the pruning kept, and their keys; every Nth share."""
+) -> Iterator[tuple[ragged.Batch, ragged.Ragged]]:
+    """Yield a share of the segment's records that pruning kept, and their keys."""
     for share, low in enumerate(range(0, len(segment), RECORDS_AT_ONCE)):
         high = min(low + RECORDS_AT_ONCE, len(segment))
         records = np.arange(low, high, dtype=np.uint64) * np.uint64(of) + np.uint64(number)

@@ -41,7 +41,7 @@ PACKED = 4  # a compressed file is assumed to become so many times larger
 
 
 class Plan(NamedTuple):
-    """What to do; `folder` holds everything between the stages."""
+    """What a run has to do; `folder` holds everything between the stages."""
 
     settings: Settings
     files: list[str]  # paths, also of copies
@@ -112,7 +112,7 @@ class Plan(NamedTuple):
 
 
 def workers_for(asked: int | None, input_bytes: int) -> int:
-    """Return how many mappers and reducers to start: each mapper should have a block.
+    """Return the number of mappers and reducers to start: one block or more for each mapper.
 
     >>> workers_for(4, 0), workers_for(999, 0), workers_for(999, 4 << 20), workers_for(999, 1 << 40)
     (4, 9, 24, 240)
@@ -126,14 +126,14 @@ def workers_for(asked: int | None, input_bytes: int) -> int:
 
 
 def everywhere(workers: Workers, plan: Plan, name: str, task: Callable[[Plan, int], None]) -> None:
-    """Run task(plan, k) in N processes, for k from 0, and wait for all of them."""
+    """Run task(plan, k) for k = 0 … N-1, each in a process, and wait for all."""
     for k in range(plan.jobs):
         workers.start(f"{name} {k + 1}", partial(task, plan, k))
     workers.together()
 
 
 def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) -> None:
-    """Start the system's sort of the lines of these files, which uses little memory."""
+    """Start the system's sort of files of lines, in bounded memory."""
     flags = ["-S", plan.sort_memory, f"--parallel={plan.jobs}", "-T", str(plan.folder)]
     command = ["sort", *flags, "--", *map(str, files)]
     workers.start("sort", program(command, stdout=descriptor))
@@ -142,7 +142,7 @@ def sort_to(workers: Workers, plan: Plan, files: list[Path], descriptor: int) ->
 def sorted_through(
     workers: Workers, plan: Plan, files: list[Path], name: str, task: Callable[[int], None]
 ) -> None:
-    """Start a process for task(descriptor), which reads the sorted lines of these files."""
+    """Start a process for task(descriptor), which reads the sorted lines of files."""
     read, write = os.pipe()
     sort_to(workers, plan, files, write)
     os.close(write)
@@ -154,7 +154,7 @@ Source = Callable[[Plan, int, Counters], Iterator[Batch]]  # the records of one 
 
 
 def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) -> Iterator[Batch]:
-    """Yield the records of a share of the input, and keep their sketches, or both, on disk."""
+    """Parse one mapper's share of the input; keep sketches, records or both on disk."""
     blocks = plan.settings.blocks(
         plan.files,
         turns=plan.turns(),
@@ -178,7 +178,7 @@ def parsed_records(plan: Plan, k: int, counters: Counters, keep: bool = True) ->
 
 
 def kept_records(plan: Plan, k: int, _: Counters) -> Iterator[Batch]:
-    """Yield the records that `parsed_records` kept."""
+    """Yield the records that `parsed_records` wrote to disk."""
     with open(plan.path("records", k), "rb") as file:
         while file.peek(1):
             ids, values, *more, places = pickle.load(file)
@@ -198,7 +198,7 @@ Column = tuple[np.ndarray, np.ndarray]  # distinct values (uint64), ascending; t
 
 
 def token_counts(workers: Workers, plan: Plan) -> TokenCounts:
-    """Count the tokens of all records, which are parsed and kept on disk on the way."""
+    """Count the tokens of all records, and keep the parsed records on disk."""
 
     def sum_tokens(plan: Plan, k: int) -> None:
         mine = [plan.paths("tokens", part) for part in range(k, plan.partitions, plan.jobs)]
@@ -228,7 +228,7 @@ def count_tokens(plan: Plan, k: int) -> None:
 def write_counts(
     batches: Iterable[Ragged], tokens: Sequence[IO[bytes]], sizes: IO[bytes], drawn: BinaryIO
 ) -> int:
-    """Write partial counts, those of tokens to a file for each partition; return the bytes."""
+    """Write partial counts, by partition of the tokens; return the number of bytes."""
     sample, rows = Sample(), 0
     for (size, holders), (token, frequency) in partial_counts(sample.watch(batches)):
         sizes.write(np.column_stack((size, holders.astype(np.uint64))).data)
@@ -240,7 +240,7 @@ def write_counts(
 
 
 def sum_counts(partitions: Iterable[list[Path]], target: Path) -> None:
-    """Write the most frequent tokens of some partitions, and remove their files, one per mapper."""
+    """Find the most frequent tokens of some partitions, and remove their files."""
     none = TokenCounts.empty()
     best = none.tokens, none.frequencies
     for sources in partitions:
@@ -268,11 +268,11 @@ def counts_of_all(tokens: list[Path], sizes: list[Path], drawn: list[Path]) -> T
 
 
 def _summed(rows: np.ndarray) -> Column:
-    """Return the distinct values, and the sum of each one's counts, of rows by value."""
+    """Return the distinct values of rows, and the sum of the counts of each."""
     starts = starts_of_runs(rows[:, 0])
     return rows[starts, 0], np.add.reduceat(rows[:, 1], starts).astype(np.int64)
 
 
 def _best(some: Column, more: Column) -> Column:
-    """Return the most frequent tokens of both, by token."""
+    """Return the most frequent tokens of two lists, ordered by token."""
     return most_frequent(*map(np.concatenate, zip(some, more)))

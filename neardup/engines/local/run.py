@@ -133,7 +133,7 @@ def command_line(name: str, typed: str) -> argparse.Namespace:
 
 
 def plain_names(words: list[str]) -> list[str]:
-    """Return a command line without `--`, which argparse's intermixed parsing cannot read.
+    """Return a command line without `--`; names that begin with - get ./ in front.
 
     >>> plain_names(["--strict", "--", "-x.txt", "-", "y.txt"])
     ['--strict', './-x.txt', '-', 'y.txt']
@@ -146,7 +146,7 @@ def plain_names(words: list[str]) -> list[str]:
 
 
 def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
-    """Take options that the run does not give from its indexes; return a summary line for each."""
+    """Add the options that only the indexes have; return a line for the summary on each index."""
     lines = []
     indexes = list(filter(index_manifest.is_index, options.against))
     if indexes:
@@ -162,7 +162,7 @@ def take_options(options: table.Options) -> tuple[table.Options, list[str]]:
 def old_ones(
     options: table.Options, settings: Settings
 ) -> tuple[list[str], list[int], list[segment.Segment]]:
-    """Return what --against names: files, the places of their first lines, and segments of indexes.
+    """Return the files of --against, the places of their first lines, and the segments of indexes.
 
     An index has the numbers of the files that it was made of.
     """

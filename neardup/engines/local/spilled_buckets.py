@@ -1,4 +1,4 @@
-"""Data from mappers to reducers on one machine: records beside their keys, as arrays on disk.
+"""Records beside their keys, in arrays on disk, from mappers to reducers on one machine.
 
     batches, keys ─┬─ partition 0: run, run, run … ─── whole buckets at a time, as batches
                    └─ partition 1: run, run …       └─ a large one as lines in a file, spilled
@@ -61,7 +61,7 @@ class Run(NamedTuple):
             file.seek(ids_start + int(lengths.sum()))
 
     def between(self, first: int, last: int) -> tuple[np.ndarray, Batch] | None:
-        """Return keys from `first` to `last`, ascending, and their records; None without any."""
+        """Return the keys from `first` to `last`, and their records, or None if there are none."""
         low, high = np.searchsorted(self.keys, np.array([first, last + 1], np.uint64)).tolist()
         if low == high:
             return None
@@ -85,7 +85,7 @@ class Run(NamedTuple):
 
 
 def files_for(partitions: int, jobs: int) -> int:
-    """Return how many files each mapper writes: a power of two, and several a reducer.
+    """Return the number of files for each mapper: a power of two, several for each reducer.
 
     >>> files_for(1, 1), files_for(1, 8)
     (4, 16)
@@ -98,7 +98,8 @@ def files_for(partitions: int, jobs: int) -> int:
 
 
 def write_buckets(records: Iterable[tuple[Batch, Ragged]], files: Sequence[BinaryIO]) -> int:
-    """Write records at each of their keys (rows), a file for each partition; return the bytes."""
+    """Write records at each of their keys, a file for each partition; return the number of
+    bytes."""
     held: list[tuple[Batch, Ragged]] = []
     size = written = 0
     for batch, keys in records:
@@ -144,7 +145,7 @@ def buckets_of(
     read_bytes: int = READ_BYTES,
     passed: Callable[[int], None] = lambda _: None,
 ) -> Iterator[BucketBatch | SpilledBucket]:
-    """Yield the buckets of a partition, from all mappers' files: many at a time, or a large one.
+    """Yield the buckets of a partition: many small ones at a time, or one large one.
 
     A large one is in a file, which is removed with the next step; those of the mappers are removed
     at the end.  `passed` is called with the bytes of them that are done.
@@ -174,7 +175,7 @@ def buckets_of(
 
 
 def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys (uint64, ascending) of all buckets, and the bytes that each takes (int64)."""
+    """Return the keys of all buckets (uint64, ascending), and the bytes of each (int64)."""
     keys = np.concatenate([run.keys for run in runs])
     weights = np.concatenate([record_bytes(run.sizes, run.lengths) for run in runs])
     order = np.argsort(keys)
@@ -187,7 +188,7 @@ def _buckets(runs: list[Run], counters: Counters) -> tuple[np.ndarray, np.ndarra
 
 
 def _spilled(runs: list[Run], key: int, counters: Counters) -> Iterator[SpilledBucket]:
-    """Yield the large bucket of a key, as lines."""
+    """Yield the lines of the large bucket of a key."""
     with tempfile.TemporaryFile() as unsorted, tempfile.TemporaryFile() as lines:
         for keys, batch in filter(None, (run.between(key, key) for run in runs)):
             for _, some in format_keyed_lines(batch, Ragged(keys, np.arange(len(keys) + 1))):

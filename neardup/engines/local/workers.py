@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class Workers(AbstractContextManager["Workers"]):
-    """Tasks that run at the same time, each in a process of its own.
+    """A group of processes: if one fails, the others are terminated.
 
     A task that fails, or is killed, ends the others.  Whatever ends the block, or this process,
     ends all of them.
@@ -49,7 +49,7 @@ class Workers(AbstractContextManager["Workers"]):
     """
 
     def __init__(self, program: str, failing: Callable[[], None] = lambda: None, folder: str = ""):
-        """Call `failing` in a worker that is about to print why it fails.
+        """Make an empty group; `failing` is called in a worker before it prints its error.
 
         If several workers of the run in `folder` fail, only the first one prints a message.
         """
@@ -66,7 +66,7 @@ class Workers(AbstractContextManager["Workers"]):
         self._names.clear()
 
     def start(self, name: str, task: Callable[[], None]) -> None:
-        """Run a task in a fork of this process, which has loaded all modules."""
+        """Run a task in a forked process."""
         parent = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
@@ -80,7 +80,8 @@ class Workers(AbstractContextManager["Workers"]):
             self._be(name, task, parent)
 
     def together(self) -> None:
-        """Wait for all tasks; StageError if one failed, or SystemExit if it has printed why."""
+        """Wait until all processes have ended; StageError, or SystemExit if one has printed its
+        error."""
         ends: list[tuple[int, str]] = []
         while self._names:
             pid, status = os.waitpid(-1, 0)
@@ -103,7 +104,7 @@ class Workers(AbstractContextManager["Workers"]):
                 raise StageError(f"{name} ended with {how}")
 
     def _be(self, name: str, task: Callable[[], None], parent: int) -> None:
-        """Run a task in the child process, and exit."""
+        """Run a task in the child process, which ends with it."""
         code, broken = FAILED, False
 
         def watched() -> None:
@@ -143,7 +144,7 @@ class Workers(AbstractContextManager["Workers"]):
 
 
 def turns() -> Callable[[], Iterator[int]]:
-    """Return a source of 0, 1, 2 … for the processes forked from this one: each goes to one.
+    """Return a source of the numbers 0, 1, 2 …, each for one of the processes forked later.
 
     The pipe holds the next number; whoever has read it puts the one after it back.
     """
@@ -160,7 +161,7 @@ def turns() -> Callable[[], Iterator[int]]:
 
 
 def program(command: list[str], stdout: int) -> Callable[[], None]:
-    """Return a task that becomes another program, whose output goes to this descriptor."""
+    """Return a task that executes a command with its output sent to a descriptor."""
 
     def task() -> None:
         if not shutil.which(command[0]):
@@ -174,7 +175,7 @@ def program(command: list[str], stdout: int) -> Callable[[], None]:
 
 @contextmanager
 def working_folder(where: str | None = None) -> Iterator[Path]:
-    """Make a folder in `where` (TMPDIR), which is removed on exit, also after Ctrl-C and kill.
+    """Make a temporary folder, which is removed on exit, also after Ctrl-C or kill.
 
     Signals wait while it is made and removed.  An OSError without a file name gets its name.
     """
@@ -201,7 +202,7 @@ def working_folder(where: str | None = None) -> Iterator[Path]:
 
 
 def check_read_once(names: Iterable[str]) -> None:
-    """Raise UsageError if what can be read only once, such as a pipe, is named twice."""
+    """Raise UsageError if a pipe, or another input that can be read only once, is named twice."""
     before: dict[tuple[int, int], str] = {}
     for name in names:
         status = os.fstat(sys.stdin.fileno()) if name == "-" else os.stat(name)
@@ -217,7 +218,7 @@ def check_read_once(names: Iterable[str]) -> None:
 
 
 def copied(name: str, folder: Path, number: int) -> str:
-    """Return the path of a copy of what is not a file, so that every mapper can read it."""
+    """Return a copy of an input that is not a regular file, so that every mapper can read it."""
     path = folder / f"input.{number}{''.join(Path(name).suffixes[-2:])}"  # which tell its form
     descriptor, shown = (0, "standard input") if name == "-" else (os.open(name, os.O_RDONLY), name)
 
@@ -236,12 +237,12 @@ def copied(name: str, folder: Path, number: int) -> str:
 
 
 def total_size(files: Iterable[Path | str]) -> int:
-    """Return the size of some files on disk."""
+    """Return the total size of files in bytes."""
     return sum(os.stat(file).st_size for file in files)
 
 
 class Progress:
-    """A line on stderr about what N workers have done of a stage: [2/4 send] 49 %  0:41 left
+    """A line on stderr with the progress of a stage: [2/4 send] 49 %  0:41 left
 
     `stages` are the names of all stages, in order.  Each worker counts in memory that it shares
     with its parent.  A timer of the parent reads it: on a terminal every second, where each line
@@ -262,7 +263,7 @@ class Progress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Show lines until the end of the block."""
+        """Show the progress until the end of the block."""
         # Without stderr its number may be another file's; a timer that runs may be there to end us.
         if sys.stderr is None or any(signal.getitimer(signal.ITIMER_REAL)):
             yield
@@ -279,7 +280,7 @@ class Progress:
             self.clear()
 
     def stage(self, name: str, total: int, together: bool = False) -> None:
-        """Begin a stage of this size; if `together`, each worker counts all of it.
+        """Begin a stage with a total; if `together`, each worker counts up to all of it.
 
         A name that is not one of the stages is shown as the end of the last one.
         """
@@ -323,20 +324,20 @@ class Progress:
         self._done[k] += more
 
     def counted(self, k: int, items: Iterable[T], size: Callable[[T], int]) -> Iterator[T]:
-        """Yield the items; each counts, with its size, when worker k asks for the next one."""
+        """Yield the items, and add the size of each once worker k is done with it."""
         for item in items:
             yield item
             self.add(k, size(item))
 
     def followed(self, k: int, items: Iterable[T], position: Callable[[], int]) -> Iterator[T]:
-        """Yield the items, and count by the position in the file that they are read from."""
+        """Yield the items, and set the progress to the position in the file they come from."""
         before = self._done[k]
         for item in items:
             yield item
             self._done[k] = before + position()
 
     def clear(self) -> None:
-        """Make room for a message, in any process."""
+        """Erase the line, from any process, to make room for a message."""
         if self._on_terminal:
             self._write(CLEAR_LINE)
 
@@ -349,7 +350,7 @@ class Progress:
 
 
 def clock(seconds: float) -> str:
-    """Return a time as hours, minutes and seconds.
+    """Format seconds as hours, minutes and seconds.
 
     >>> clock(41.3), clock(59.7), clock(3725)
     ('0:41', '1:00', '1:02:05')

@@ -30,7 +30,7 @@ def loose_version(text: str = "") -> list[Any]:
 
 
 def _provide(name: str, **contents: object) -> None:
-    """Make `import name` work, with these contents, if it does not."""
+    """Make `import name` work, with given contents, where Python no longer has the module."""
     try:
         importlib.import_module(name)
     except ImportError:
@@ -43,7 +43,7 @@ def _provide(name: str, **contents: object) -> None:
 
 
 def provide_dropped_modules() -> None:
-    """Provide what Python dropped; call this before mrjob is imported."""
+    """Provide modules that newer Pythons dropped and mrjob imports; call this first."""
     _provide("pipes", quote=shlex.quote)
     _provide("distutils")
     _provide("distutils.spawn", find_executable=shutil.which)

@@ -26,9 +26,7 @@ from neardup.options.table import OPTIONS, Options, attribute
 from neardup.runtime.counters import Counters
 from neardup.runtime.program import UsageError
 from neardup.runtime.summary import SHUFFLED
-from neardup.stages.pairs import dedup_pairs, map_records
-from neardup.stages.phases import lines_in_blocks, reduce_either
-from neardup.stages.token_counting import map_counts, order_counts, sum_counts
+from neardup.stages import pairs, phases, token_counting
 
 GROUP = "neardup"  # of the counters
 RUNNERS = ("inline", "local", "hadoop")
@@ -49,7 +47,7 @@ class NearDuplicates(MRJob):
 
     @classmethod
     def mr_job_script(cls) -> str:
-        """Return the script that mrjob ships to tasks; `DIRS` are beside it."""
+        """Return the script that mrjob ships to tasks, with the folders in `DIRS`."""
         return cls.SCRIPT
 
     def configure_args(self) -> None:
@@ -92,7 +90,7 @@ class NearDuplicates(MRJob):
         return self.options.runner == "hadoop"
 
     def elsewhere(self, name: str) -> bool:
-        """Return whether this is the name of a file on the cluster."""
+        """Return whether a name is that of a file on the cluster."""
         return self.on_cluster() and is_uri(name)
 
     def dirs(self) -> list[str]:
@@ -118,8 +116,8 @@ class NearDuplicates(MRJob):
         if self.options.count_tokens:
             one = {"mapreduce.job.reduces": 1}
             return [
-                MRStep(mapper=self.count, reducer=lambda: sum_counts(self.stdin)),
-                MRStep(reducer=lambda: order_counts(self.stdin), jobconf=one),
+                MRStep(mapper=self.count, reducer=lambda: token_counting.sum_counts(self.stdin)),
+                MRStep(reducer=lambda: token_counting.order_counts(self.stdin), jobconf=one),
             ]
         return [MRStep(mapper=self.map, reducer=self.reduce), MRStep(reducer=self.dedup)]
 
@@ -133,24 +131,24 @@ class NearDuplicates(MRJob):
         counters = Counters("mapper")
         blocks = input_blocks(self.options.against, ["-"], self.settings)
         if self.options.blocks:
-            yield from lines_in_blocks(blocks, self.settings, counters, None)
+            yield from phases.lines_in_blocks(blocks, self.settings, counters, None)
         else:
-            yield from (lines for _, lines in map_records(blocks, self.settings, counters))
+            yield from (lines for _, lines in pairs.map_records(blocks, self.settings, counters))
         self.publish(counters)
 
     def reduce(self) -> Iterator[bytes]:
         counters = Counters("reducer")
-        yield from reduce_either(self.stdin, self.settings, counters)
+        yield from phases.reduce_either(self.stdin, self.settings, counters)
         self.publish(counters)
 
     def dedup(self) -> Iterator[bytes]:
         counters = Counters("dedup")
-        yield from dedup_pairs(self.stdin, counters)
+        yield from pairs.dedup_pairs(self.stdin, counters)
         self.publish(counters)
 
     def count(self) -> Iterator[bytes]:
         counters = Counters("tokens")
-        yield from map_counts(self.settings.blocks(["-"]), self.settings, counters)
+        yield from token_counting.map_counts(self.settings.blocks(["-"]), self.settings, counters)
         shuffled = counters.counts[SHUFFLED]
         counters.forget()  # the main job counts the same records
         counters.add(SHUFFLED, shuffled)
@@ -159,12 +157,12 @@ class NearDuplicates(MRJob):
     def publish(self, counters: Counters) -> None:
         if "NEARDUP_REPORT" in os.environ:
             counters.report()
-        for name, count in counters.totals().items():
+        for name, count in counters.as_dict()["counts"].items():
             self.increment_counter(GROUP, name.replace(*AS_HADOOP_SAYS), count)
 
 
 def with_plain_names(arguments: list[str]) -> list[str]:
-    """Turn the names after `--` into names that do not look like options.
+    """Add ./ to the names after `--`, so that they do not look like options.
 
     From Python 3.7 to 3.12, `parse_intermixed_args` drops the `--`.
 

@@ -20,18 +20,12 @@ from typing import IO, Any, Callable, NamedTuple
 
 from mrjob.step import StepFailedException
 
-from neardup.engines.hadoop import sizes
-from neardup.engines.hadoop.folders import claimed, kept_on_cluster
-from neardup.engines.hadoop.shipping import ARCHIVES, FLAG, check_version, numpy
-from neardup.engines.hadoop.sizes import DEFAULT_MEMORY, MAPS, REDUCERS, File, Properties
-from neardup.engines.hadoop.watching import SUBMITTED, Job, first_message, for_nodes
+from neardup.engines.hadoop import folders, shipping, sizes, watching
 from neardup.engines.local.workers import working_folder
 from neardup.engines.mrjob.mrjob_jobs import AS_HADOOP_SAYS, COUNT_TOKENS, GROUP, NearDuplicates
 from neardup.engines.pipe import check_unchanged
 from neardup.options.settings import Settings, counts_first
-from neardup.reading import blocks
-from neardup.reading.compressed import unpacked
-from neardup.reading.input_files import Unchanged, format_input_files
+from neardup.reading import blocks, compressed, input_files
 from neardup.runtime.counters import Counters, counts_in, reports_in
 from neardup.runtime.program import FAILED, STANDARD_OUTPUT, StageError, UsageError, run, write_to
 from neardup.runtime.summary import QUIET, SHORT_SUMMARY, VERBOSE, judged, print_summary, total
@@ -52,7 +46,7 @@ class Launcher:
         self.typed, self.how, self.settings = typed, typed.options, typed.settings
         self.on_cluster = typed.on_cluster()
         self.verbosity = QUIET if self.how.quiet else VERBOSE if self.how.verbose else SHORT_SUMMARY
-        self.files: list[File] = []  # on a cluster
+        self.files: list[sizes.File] = []  # on a cluster
         self.runners: list[Any] = []  # one for each job
 
     def run(self) -> None:
@@ -67,9 +61,9 @@ class Launcher:
             old, new = how.against or [], how.args or ["-"]
             given = Given.of(old, new, self.typed.elsewhere)
             self.given = given.with_copy(self.typed.stdin, self.working_file("stdin"))
-            self.unchanged = Unchanged(self.names(elsewhere=False))
+            self.unchanged = input_files.Unchanged(self.names(elsewhere=False))
             if self.on_cluster:
-                with claimed([how.output_dir] if how.output_dir else []):
+                with folders.claimed([how.output_dir] if how.output_dir else []):
                     counts = self.on_hadoop()
             else:
                 counts = self.on_this_machine()
@@ -88,11 +82,11 @@ class Launcher:
         if how.input_files is not None:
             raise UsageError("--input-files is for tasks; job.py makes it by itself")
         if how.ship_numpy is not None and not self.on_cluster:
-            raise UsageError(f"{FLAG} is for the nodes of a cluster: -r hadoop")
-        check_version(how.ship_numpy)
+            raise UsageError(f"{shipping.FLAG} is for the nodes of a cluster: -r hadoop")
+        shipping.check_version(how.ship_numpy)
 
     def names(self, elsewhere: bool) -> list[str]:
-        """Return the files on the cluster, or those on this machine."""
+        """Return the input files on the cluster, or those on this machine."""
         names = [name for some in self.given for name in some]
         return [name for name in names if self.typed.elsewhere(name) == elsewhere]
 
@@ -101,9 +95,9 @@ class Launcher:
         self.files = self.files_there()
         if self.how.ship_numpy is not None:
             with self.typed.make_runner() as runner:
-                if ARCHIVES not in runner._opts["jobconf"]:  # which has one value
-                    archive = numpy(self.how.ship_numpy)
-                    self.typed.kept = kept_on_cluster(archive, runner.get_hadoop_bin())
+                if shipping.ARCHIVES not in runner._opts["jobconf"]:  # which has one value
+                    archive = shipping.numpy(self.how.ship_numpy)
+                    self.typed.kept = folders.kept_on_cluster(archive, runner.get_hadoop_bin())
         counters.promise = self.run_all()
         if len(self.runners) > 1:
             check_unchanged(self.files, self.files_there())
@@ -114,9 +108,9 @@ class Launcher:
         print_summary([counters.as_dict()], self.verbosity, packed=True)
         return counters.counts
 
-    def files_there(self) -> list[File]:
-        """Return all files with their sizes."""
-        here = [File(name, os.path.getsize(name)) for name in self.names(elsewhere=False)]
+    def files_there(self) -> list[sizes.File]:
+        """Return all input files with their sizes."""
+        here = [sizes.File(name, os.path.getsize(name)) for name in self.names(elsewhere=False)]
         with self.typed.make_runner() as runner:
             return [*here, *sizes.listed(self.names(elsewhere=True), runner.get_hadoop_bin())]
 
@@ -140,7 +134,7 @@ class Launcher:
         if counts_first(self.typed.asked):
             flags += [f"--counts={self.count_tokens(flags)}", "--own-counts"]
         if self.settings.tag:
-            format_input_files(*self.given)  # may refuse them
+            input_files.format_input_files(*self.given)  # may refuse them
             flags.append(f"--input-files={self.working_file('input_files')}")
         if self.on_cluster:
             flags.append("--blocks")
@@ -167,7 +161,7 @@ class Launcher:
         return counts
 
     def another(self, flags: list[str]) -> NearDuplicates:
-        """Make a job on the same input."""
+        """Make a further job with the same input."""
         job = NearDuplicates([*flags, *self.typed._cl_args])
         job.options.local_tmp_dir = self.how.local_tmp_dir
         job.kept = self.typed.kept
@@ -177,7 +171,7 @@ class Launcher:
         return job
 
     def run_one(self, job: NearDuplicates, name: str = STANDARD_OUTPUT) -> None:
-        """Run a job whose output goes to `name`; StageError with the message of a task."""
+        """Run a job; StageError with the message of the task that failed."""
         with job.make_runner() as runner:
             self.runners.append(runner)
             if self.on_cluster:
@@ -186,7 +180,7 @@ class Launcher:
                 seen = (
                     [one for n in names for one in self.seen(runner, n)] for names in self.given
                 )
-                Path(job.options.input_files).write_bytes(format_input_files(*seen))
+                Path(job.options.input_files).write_bytes(input_files.format_input_files(*seen))
             try:
                 with ending_its_job(runner) if self.on_cluster else nullcontext():
                     runner.run()
@@ -196,7 +190,7 @@ class Launcher:
                 write_to(job.stdout, runner.cat_output(), name)
 
     def seen(self, runner: Any, name: str) -> list[str]:
-        """Return the names in tasks of a file, or of those that match a pattern."""
+        """Return the names under which tasks see a file, or the files that a pattern matches."""
         if self.typed.elsewhere(name):
             return sorted(runner.fs.ls(name))
         return [runner._upload_mgr.add(name) if self.on_cluster else name]
@@ -206,20 +200,22 @@ class Launcher:
             return message_of_a_task(self.how.local_tmp_dir)
         steps = [log.get("step", {}) for log in runner._log_interpretations]
         application = steps[-1].get("application_id", "") if steps else ""
-        reason = first_message(application, runner.get_hadoop_bin()[0])
-        reason = for_nodes(reason, "type --ship-numpy, or --python-bin PATH of one that has it")
+        reason = watching.first_message(application, runner.get_hadoop_bin()[0])
+        reason = watching.for_nodes(
+            reason, "type --ship-numpy, or --python-bin PATH of one that has it"
+        )
         return reason.removeprefix("job.py: ") or "the job failed; see Hadoop's messages above"
 
 
 def adapt_local_runners() -> None:
-    """Decompress files in blocks, and end tasks with their workers.
+    """Make mrjob's local runners decompress files in blocks, and end tasks with their workers.
 
     mrjob itself reads only the first part of a compressed file, truncates a damaged one silently,
     and takes any amount of memory.  Its local runner ends workers by SIGTERM; a worker that exits
     by an exception kills the task that it waits for.  Ctrl-C is left to the launcher.
     """
     simulated_hadoop: Any = importlib.import_module("mrjob.sim")
-    simulated_hadoop.decompress = lambda _, path: unpacked(path)
+    simulated_hadoop.decompress = lambda _, path: compressed.unpacked(path)
 
     def end(*_: object) -> None:
         sys.exit(FAILED)
@@ -247,16 +243,16 @@ def message_of_a_task(folder: str) -> str:
     return "\n".join(said)
 
 
-def fit(runner: Any, settings: Settings, files: list[File]) -> None:
-    """Set the properties of a HadoopJobRunner that neither -D nor mrjob.conf sets."""
+def fit(runner: Any, settings: Settings, files: list[sizes.File]) -> None:
+    """Set the properties of a Hadoop job that neither -D nor mrjob.conf sets."""
     compat: Any = importlib.import_module("mrjob.compat")
     given = runner._opts["jobconf"]
     lines = sizes.line_bytes(files, settings)
-    wanted: Properties = {
-        **sizes.map_properties(DEFAULT_MEMORY),
-        **sizes.reduce_properties(DEFAULT_MEMORY),
-        MAPS: sizes.maps_for(lines, DEFAULT_MEMORY),
-        REDUCERS: sizes.reducers_for(lines),
+    wanted: sizes.Properties = {
+        **sizes.map_properties(sizes.DEFAULT_MEMORY),
+        **sizes.reduce_properties(sizes.DEFAULT_MEMORY),
+        sizes.MAPS: sizes.maps_for(lines, sizes.DEFAULT_MEMORY),
+        sizes.REDUCERS: sizes.reducers_for(lines),
     }
     runner._opts["jobconf"] = {
         # Some have other names in other versions of Hadoop.
@@ -267,13 +263,13 @@ def fit(runner: Any, settings: Settings, files: list[File]) -> None:
 
 @contextmanager
 def ending_its_job(runner: Any) -> Iterator[None]:
-    """Kill the job on the cluster if the block fails; mrjob would let it go on."""
-    job = Job([], runner.get_hadoop_bin())
+    """Kill the job on the cluster if the block fails."""
+    job = watching.Job([], runner.get_hadoop_bin())
 
     class Hear(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             line = record.getMessage()
-            if SUBMITTED.search(line):
+            if watching.SUBMITTED.search(line):
                 job.said.clear()  # of the step before
             job.said.append(line)
 

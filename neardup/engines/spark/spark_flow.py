@@ -1,4 +1,4 @@
-"""The flow on Spark: from DataFrames of lines to pairs, and why Spark gave up.
+"""The job on Spark: from DataFrames of lines to pairs, and one-line reasons for failures.
 
     lines ── send_keys ~ shuffle ~ share_keys ── the driver: a filter of bounded size
                                                              │ broadcast
@@ -82,7 +82,7 @@ def reason(said: str) -> str:
 
 
 def without_python(said: str, how: str) -> str:
-    """Return why the executors' Python cannot run our tasks, with advice; "" for other reasons."""
+    """Return why executors cannot run our tasks, with advice; "" if Python is not the reason."""
     if found := NO_PACKAGE.search(said):
         why = f"the executors' Python has no {found[1]}; name one that has numpy and pyarrow"
     elif found := OTHER_VERSION.search(said):
@@ -96,7 +96,7 @@ def without_python(said: str, how: str) -> str:
 
 
 def ship(context: SparkContext) -> None:
-    """Let all executors import this very package, once for a SparkContext."""
+    """Send this package to all executors, once for each SparkContext."""
     if any(name.endswith(f"/{PACKAGE}") for name in context.listFiles):
         return
     folder = tempfile.mkdtemp(prefix="neardup.")
@@ -110,7 +110,7 @@ def ship(context: SparkContext) -> None:
 
 
 class Reports(AccumulatorParam[list[bytes]]):
-    """The reports of the last stage's tasks, which Spark adds up once for each task."""
+    """The reports of tasks, which Spark adds up once for each task of the last stage."""
 
     def zero(self, value: list[bytes]) -> list[bytes]:
         return []
@@ -129,7 +129,7 @@ class SparkJob:
         self._later = spark.sparkContext.accumulator([], Reports())
 
     def answer(self, lines: DataFrame, rounds: int) -> DataFrame:
-        """Return the answer in blocks of lines (`value`, binary), without their last line ends.
+        """Return the answer as blocks of lines (`value`, binary), without the last line end.
 
         With two rounds, this call carries out the first one.
         """
@@ -141,7 +141,7 @@ class SparkJob:
         return found.mapInArrow(tasks.finish(self._later.add), VALUE)
 
     def kept(self, lines: DataFrame, new: DataFrame, rounds: int) -> DataFrame:
-        """Return the new lines that are kept; this call finds the removed ones."""
+        """Return the kept new lines; the removed records are found in this call."""
         places = [found.value for found in self.answer(lines, rounds).collect()]
         gone = np.frombuffer(b"".join(places), "<u8").astype(np.uint64)
         everywhere = self.spark.sparkContext.broadcast(gone)
@@ -149,7 +149,7 @@ class SparkJob:
         return new.mapInArrow(keep, VALUE)
 
     def reports(self) -> list[dict[str, Any]]:
-        """Return the counts of all tasks, after all pairs have been requested once."""
+        """Return the counts of all tasks; call this once all results have been requested."""
         return [json.loads(report) for report in [*self._first, *self._later.value]]
 
     def _shared_keys(self, lines: DataFrame) -> Callable[[], BloomFilter | None]:
@@ -165,7 +165,7 @@ class SparkJob:
 
 
 def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
-    """Return these two columns under the default names of JSON lines.
+    """Return the columns of the id and the text under their default names.
 
     UsageError for missing columns, or columns of other types.
     """
@@ -185,7 +185,8 @@ def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
 def pairs_of(
     df: DataFrame, options: Options, settings: Settings, partitions: int | None, rounds: int
 ) -> DataFrame:
-    """Return (a, b, similarity) for the records of `id_and_text`; a and b have its id's type."""
+    """Return (a, b, similarity) for the records of a DataFrame; a and b have the type of its
+    ids."""
     spark = df.sparkSession
     tasks = Tasks(options, None, partitions or 2 * spark.sparkContext.defaultParallelism)
     value = functions.to_json(functions.struct(DEFAULT_ID, DEFAULT_TEXT))

@@ -21,9 +21,7 @@ if __name__ == "__main__":
 from pyspark.sql import SparkSession
 
 from neardup.engines.pipe import check_unchanged
-from neardup.engines.spark import spark_lines, spark_submit
-from neardup.engines.spark.spark_flow import SparkJob, in_a_line, ship
-from neardup.engines.spark.spark_tasks import READ, WRITTEN, Tasks
+from neardup.engines.spark import spark_flow, spark_lines, spark_submit, spark_tasks
 from neardup.lines.count_lines import read_counts
 from neardup.options.settings import Settings, with_input
 from neardup.options.table import Options
@@ -31,15 +29,13 @@ from neardup.runtime.counters import Counters
 from neardup.runtime.program import StageError, run
 from neardup.runtime.summary import REMOVED, judged, print_summary, total
 from neardup.sets.token_counts import TokenCounts
-from neardup.stages.pairs import check_lines, decide_edges, dedup_pairs, map_records, reduce_buckets
-from neardup.stages.phases import check_rounds
-from neardup.stages.token_counting import with_cost_printed
+from neardup.stages import pairs, phases, token_counting
 
 
 def main() -> None:
     args = spark_submit.read(sys.argv[1:])
     logging.getLogger().addHandler(logging.NullHandler())  # py4j tells it of Ctrl-C at length
-    with in_a_line():
+    with spark_flow.in_a_line():
         spark = SparkSession.builder.getOrCreate()
         signal.signal(signal.SIGINT, signal.default_int_handler)  # that of Spark asks the JVM
         try:
@@ -52,12 +48,12 @@ def main() -> None:
 
 
 def answer(spark: SparkSession, args: argparse.Namespace) -> None:
-    """Write OUTPUT, and the summary to stderr; StageError if the input cannot be read."""
+    """Write OUTPUT, and the summary to stderr; StageError for an unreadable input."""
     options = with_input(Options.of(args))
     counts = None
     if options.counts is not None:
         counts = read_counts(options.counts, options.own_counts)
-    settings = with_cost_printed(Settings.of(options, counts), options.verbosity)
+    settings = token_counting.with_cost_printed(Settings.of(options, counts), options.verbosity)
     options = replace(options, counts=None, own_counts=False)
     reports = _carry_out(spark, args, options, settings, counts)
     none = _nothing(settings)
@@ -75,18 +71,20 @@ def _carry_out(
     settings: Settings,
     counts: TokenCounts | None,
 ) -> list[dict[str, Any]]:
-    """Write OUTPUT, whole or not at all, and return the reports of all tasks."""
+    """Write OUTPUT atomically, and return the reports of all tasks."""
     system, output = spark_lines.file_system(spark, args.output_folder)
     if system.exists(output):
         raise StageError(f"{args.output_folder} already exists; name another OUTPUT, or remove it")
-    ship(spark.sparkContext)
+    spark_flow.ship(spark.sparkContext)
     old, new, rounds = options.against, args.inputs, 1 if args.rounds == "1" else 2
     lines = spark_lines.lines_of_files(spark, [*old, *new])
     places = spark_lines.places_of_files(spark, old, new) if settings.tag else None
     splits = lines.rdd.getNumPartitions()
     partitions = int(args.reducers or max(spark.sparkContext.defaultParallelism, splits))
     decides = options.output if settings.output.decides else ""
-    job = SparkJob(spark, Tasks(options, counts, partitions, places, decides), settings)
+    job = spark_flow.SparkJob(
+        spark, spark_tasks.Tasks(options, counts, partitions, places, decides), settings
+    )
     if decides == "kept":
         before = spark_lines.states_of_files(spark, new)
         blocks = job.kept(lines, spark_lines.lines_of_files(spark, new), rounds)
@@ -95,9 +93,10 @@ def _carry_out(
     try:
         blocks.selectExpr("cast(value as string) as value").write.text(args.output_folder)
         counted = total(report["counts"] for report in job.reports())
-        check_rounds(counted)
+        phases.check_rounds(counted)
         if decides == "kept":
-            check_lines(*(counted.get(name, 0) for name in (READ, WRITTEN, REMOVED)))
+            names = (spark_tasks.READ, spark_tasks.WRITTEN, REMOVED)
+            pairs.check_lines(*(counted.get(name, 0) for name in names))
             check_unchanged(before, spark_lines.states_of_files(spark, new))
     except BaseException as error:
         if "PATH_ALREADY_EXISTS" not in str(error):  # which another run has made meanwhile
@@ -107,14 +106,14 @@ def _carry_out(
 
 
 def _nothing(settings: Settings) -> dict[str, Any]:
-    """Return the counts of the stages for no input, so that a summary has every line."""
+    """Return zero counts of all stages, so that a summary has every line."""
     counters = Counters("mapper")
-    list(map_records([], settings, counters))
-    list(reduce_buckets([], settings, counters))
+    list(pairs.map_records([], settings, counters))
+    list(pairs.reduce_buckets([], settings, counters))
     if settings.output.decides:
-        list(decide_edges([], settings, counters))
+        list(pairs.decide_edges([], settings, counters))
     else:
-        list(dedup_pairs([], counters))
+        list(pairs.dedup_pairs([], counters))
     return counters.as_dict()
 
 

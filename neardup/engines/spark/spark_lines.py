@@ -1,4 +1,4 @@
-"""Conversion of the lines that Spark reads to the blocks of the stages.
+"""Blocks of lines for the stages, from the rows that Spark reads.
 
 Spark's text source cuts files into lines as Hadoop does; a line, cast to binary, has the bytes of
 the file.  Python gets some thousand lines as one Arrow batch, whose contiguous bytes are a block
@@ -14,9 +14,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from neardup.reading.blocks import BLOCK_BYTES, CUT_BYTES, NEW, Block, file_places
-from neardup.reading.compressed import MAGIC_BYTES, refuse_no_lines
-from neardup.reading.input_check import LINE_TOO_LONG
+from neardup.reading import blocks, compressed, input_check
 from neardup.runtime.program import StageError, UsageError
 
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ LINE = "concat(cast(value as binary), X'0A') as line"
 
 
 def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
-    """Return the lines of files, folders and patterns, each with its file and its split's bytes."""
+    """Return the lines of files, folders and patterns, each with its file and split."""
     return _text(spark, names).selectExpr(
         LINE,
         "_metadata.file_path as path",
@@ -36,7 +34,7 @@ def lines_of_files(spark: SparkSession, names: list[str]) -> DataFrame:
 
 
 def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str]) -> dict[str, int]:
-    """Return the place of each file's first line, by its address, in order of names.
+    """Return {address: place of the first line} of all files.
 
     UsageError for a file that is named twice.
     """
@@ -45,11 +43,11 @@ def places_of_files(spark: SparkSession, old: Sequence[str], new: Sequence[str])
     twice += [name for names in (old, new) for name in names if names.count(name) > 1]
     if twice:
         raise UsageError(f"{unquote(twice[0])}: is named twice; name each file once")
-    return dict(zip(files[0] + files[1], file_places(*map(len, files))))
+    return dict(zip(files[0] + files[1], blocks.file_places(*map(len, files))))
 
 
 def states_of_files(spark: SparkSession, names: list[str]) -> list[tuple[str, int, int]]:
-    """Return (name, bytes, milliseconds of the last change) of each file."""
+    """Return (name, bytes, milliseconds of the last change) for each file."""
     states = []
     for name in map(unquote, _text(spark, names).inputFiles()):
         system, path = file_system(spark, name)
@@ -72,12 +70,12 @@ def _text(spark: SparkSession, names: Sequence[str]) -> Any:
 
 
 def _address(uri: str) -> str:
-    """Return file:/data/a.txt for file:///data/a.txt; Spark uses both."""
+    """Return file:/data/a.txt for file:///data/a.txt; Spark uses both spellings."""
     return re.sub("^([A-Za-z0-9+.-]+:)/+", r"\1/", uri)
 
 
 def lines_of_column(values: DataFrame) -> DataFrame:
-    """Return the same columns for strings called `value`, which are in no file."""
+    """Return the columns of `lines_of_files` for strings in `value`, which are in no file."""
     return values.selectExpr(LINE, "'' as path", "0L as start", "0L as length")
 
 
@@ -93,11 +91,11 @@ class _Split(NamedTuple):
         return unquote(self.path)
 
     def first(self, places: Mapping[str, int] | None) -> int:
-        """Return the place of its first line, if records are sent with places."""
-        return NEW if places is None else places[_address(self.path)] + self.start
+        """Return the place of the first line of the split, if records are sent with places."""
+        return blocks.NEW if places is None else places[_address(self.path)] + self.start
 
     def check(self, lines: int) -> None:
-        """Raise StageError for more lines than bytes, whose places would be in the next split."""
+        """Raise StageError if a split has more lines than bytes, or its places would run over."""
         if self.path.endswith(".bz2") and lines > self.length:
             raise StageError(
                 f"{self.name}: a split has more lines than bytes; make the file one split: --conf "
@@ -106,7 +104,7 @@ class _Split(NamedTuple):
 
     @property
     def line_prefix(self) -> str:
-        """The start of a message, up to the number of a line."""
+        """The beginning of a message, up to the line number."""
         at = f" from byte {self.start}" if self.start else ""
         return f"{self.name}{at}: line " if self.path else "line "
 
@@ -145,15 +143,17 @@ def rows_of_batches(batches: Iterable[Any]) -> Iterator[SplitRows]:
             if now != split:
                 split, number = now, 1
                 if now.path and not now.start:
-                    refuse_no_lines(values[low].as_py()[:MAGIC_BYTES], now.name)
+                    compressed.refuse_no_lines(
+                        values[low].as_py()[: compressed.MAGIC_BYTES], now.name
+                    )
             yield SplitRows(split, number, values, ends, low, high)
             number += high - low
 
 
 def blocks_of_batches(
     batches: Iterable[Any], max_line: int, places: Mapping[str, int] | None = None
-) -> Iterator[Block]:
-    """Yield blocks of whole lines, with the places of their first lines if `places` are given."""
+) -> Iterator[blocks.Block]:
+    """Yield blocks of whole lines, with places if `places` of files are given."""
     for rows in rows_of_batches(batches):
         first = rows.split.first(places)
         if places:
@@ -161,11 +161,11 @@ def blocks_of_batches(
         for row, data, flaw in _pieces(rows, max_line):
             line = rows.number + row - rows.low
             place = first if places is None else first + line - 1
-            yield Block(rows.split.line_prefix, line, data, flaw, place)
+            yield blocks.Block(rows.split.line_prefix, line, data, flaw, place)
 
 
 def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> bytes:
-    """Return the lines, without those at the places `gone` (uint64, ascending)."""
+    """Return the lines whose places are not in `gone` (uint64, ascending)."""
     first = rows.split.first(places) + rows.number - 1
     bounds = np.searchsorted(gone, np.array([first, first + rows.high - rows.low], np.uint64))
     out = (gone[bounds[0] : bounds[1]] - np.uint64(first)).astype(np.int64) + rows.low
@@ -174,13 +174,13 @@ def kept_lines(rows: SplitRows, places: Mapping[str, int], gone: np.ndarray) -> 
 
 
 def _ends(values: Any) -> np.ndarray:
-    """Return the offsets of n binary values in their common bytes: int64 (n + 1,)."""
+    """Return the n + 1 offsets (int64) of binary values in the bytes of their column."""
     offsets = np.frombuffer(values.buffers()[1], np.int32)
     return offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
 
 
 def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of rows of one split."""
+    """Yield the bounds of each run of rows of one split."""
     if not len(paths):
         return
     firsts = starts.to_numpy()
@@ -193,15 +193,15 @@ def _runs(paths: Any, starts: Any) -> Iterator[tuple[int, int]]:
 
 
 def _pieces(rows: SplitRows, max_line: int) -> Iterator[tuple[int, bytes, str]]:
-    """Yield (first row, lines, flaw); too long lines by themselves."""
+    """Yield (first row, lines, flaw); a line that is too long is a piece of its own."""
     low, ends = rows.low, rows.ends
     long = np.flatnonzero(np.diff(ends[low : rows.high + 1]) > max_line + 1) + low
     for row in [*long.tolist(), rows.high]:
         while low < row:
-            enough = int(np.searchsorted(ends, ends[low] + BLOCK_BYTES))
+            enough = int(np.searchsorted(ends, ends[low] + blocks.BLOCK_BYTES))
             end = min(row, max(low + 1, enough))
             yield low, rows.bytes(low, end), ""
             low = end
         if row < rows.high:
-            yield row, rows.bytes(row, row + 1)[:CUT_BYTES], LINE_TOO_LONG
+            yield row, rows.bytes(row, row + 1)[: blocks.CUT_BYTES], input_check.LINE_TOO_LONG
             low = row + 1

@@ -191,7 +191,7 @@ def check_yarn() -> None:
 
 
 def _submit(words: list[str], env: dict[str, str]) -> int:
-    """Run spark-submit and return its exit code; it is terminated with this program.
+    """Run spark-submit and return its exit code; it ends with this program.
 
     It prints the job's stderr on stdout, so both go to stderr here.
     """

@@ -1,4 +1,4 @@
-"""The tasks of the job on Spark, each from Arrow batches to Arrow batches; the rows between them:
+"""The tasks of the job on Spark, from Arrow batches to Arrow batches, with these rows in between:
 
     part    number of a partition of the keys, or of the pairs
     block   keys or lines of that part
@@ -31,10 +31,9 @@ from neardup.options.table import Options
 from neardup.reading.blocks import TASK_FILE
 from neardup.runtime.counters import Counters
 from neardup.sets.token_counts import TokenCounts
+from neardup.stages import key_blocks, phases
 from neardup.stages.bloom_filter import HELD_BYTES, BloomFilter
-from neardup.stages.key_blocks import gathered
 from neardup.stages.pairs import decision, dedup_pairs, sorted_lines
-from neardup.stages.phases import counted_again, reduce_blocks, send_keys, send_lines, share_keys
 
 ROW = "part int, block binary, report binary"
 READ, WRITTEN = "lines read", "lines written"  # by `Tasks.keep`
@@ -46,7 +45,7 @@ Rows = Iterator[Any]
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks, with their options, and token counts and places of files if they need them."""
+    """The tasks of a job: its options, its token counts, and the places of its files."""
 
     options: Options
     counts: TokenCounts | None
@@ -55,45 +54,45 @@ class Tasks:
     decides: str = ""  # --output, if that needs a decision
 
     def send_keys(self, batches: Batches) -> Rows:
-        """Turn lines into the keys of each part, in round 1."""
+        """Turn lines into blocks of keys for each partition, in round 1."""
         settings, counters = self._settings(), Counters("keys")
         blocks = blocks_of_batches(batches, settings.max_line, self.places)
-        yield from starmap(row, send_keys(blocks, settings, counters, self.key_parts))
+        yield from starmap(row, phases.send_keys(blocks, settings, counters, self.key_parts))
         yield report_row(counters, self.key_parts)
 
     def share_keys(self, batches: Batches) -> Rows:
-        """Turn the keys of a part into those that two records share, in round 1."""
+        """Turn the keys of a partition into those that two records share, in round 1."""
         received = Received(batches)
         settings = self._settings()
         blocks = iter(received)
         first = next(blocks, None)
         if first is not None:
             part, of = received.part, self.key_parts
-            keys = share_keys(chain([first], blocks), settings, part, of, HELD_BYTES)
+            keys = phases.share_keys(chain([first], blocks), settings, part, of, HELD_BYTES)
             yield row(part, b"".join(keys))
         yield from (row(0, report=report) for report in received.reports)
 
     def send_lines(self, shared: Callable[[], BloomFilter | None]) -> Callable[[Batches], Rows]:
-        """Return the task that turns lines into the keyed lines of each part."""
+        """Return the task that turns lines into keyed lines for each partition."""
 
         def task(batches: Batches) -> Rows:
             settings, counters = self._settings(), Counters("mapper")
             blocks = blocks_of_batches(batches, settings.max_line, self.places)
             keys = shared()
-            lines = send_lines(blocks, settings, counters, keys, self.partitions)
+            lines = phases.send_lines(blocks, settings, counters, keys, self.partitions)
             yield from starmap(row, lines)
             if keys is not None:  # the first round has counted the rest
-                counted_again(counters)
+                phases.counted_again(counters)
             yield report_row(counters, self.partitions)
 
         return task
 
     def reduce(self, batches: Batches) -> Rows:
-        """Turn keyed lines into pairs, parted by their first ids, or into edges in one part."""
+        """Turn keyed lines into pairs, partitioned by first ids, or into edges in one partition."""
         received = Received(batches)
         settings, counters = self._settings(), Counters("reducer")
-        pairs = reduce_blocks(received, settings, counters)
-        yield from starmap(row, gathered(by_first_id(pairs, self.ends)))
+        pairs = phases.reduce_blocks(received, settings, counters)
+        yield from starmap(row, key_blocks.gathered(by_first_id(pairs, self.ends)))
         yield report_row(counters, self.ends)
         yield from (row(own_part(self.ends), report=report) for report in received.reports)
 
@@ -126,13 +125,13 @@ class Tasks:
                 places = [parse_decided(line)[0] for line in block.splitlines(keepends=True)]
                 yield np.array(places, "<u8").tobytes()
         else:
-            for _, block in gathered((0, piece) for piece in answer):
+            for _, block in key_blocks.gathered((0, piece) for piece in answer):
                 yield block[:-1]
 
     def keep(
         self, gone: Callable[[], np.ndarray], report: Callable[[list[bytes]], None]
     ) -> Callable[[Batches], Rows]:
-        """Return the task that yields the lines that are kept, without the last line end."""
+        """Return the task that yields the kept lines, without the last line end."""
 
         def task(batches: Batches) -> Rows:
             prepare()
@@ -150,12 +149,12 @@ class Tasks:
 
     @property
     def key_parts(self) -> int:
-        """Number of parts in the first round, few as on Hadoop."""
+        """The number of partitions in round 1, few as on Hadoop."""
         return -(-self.partitions // SPLITS_A_KEY_PART)
 
     @property
     def ends(self) -> int:
-        """Number of parts in the last step."""
+        """The number of partitions in the last step."""
         return 1 if self.decides else self.partitions
 
     def _settings(self) -> Settings:
@@ -164,7 +163,7 @@ class Tasks:
 
 
 class Received:
-    """The blocks of a task's rows, one by one, all of `part`; reports are gathered meanwhile."""
+    """The blocks in a task's rows, all of partition `part`; reports are collected on the way."""
 
     def __init__(self, batches: Batches):
         self._batches = batches
@@ -196,7 +195,7 @@ def report_row(counters: Counters, parts: int) -> Any:
 
 
 def own_part(parts: int) -> int:
-    """Return the part for this task's reports, which spreads those of many tasks."""
+    """Return the partition for this task's reports."""
     context = TaskContext.get()
     return context.partitionId() % parts if context else 0
 
@@ -206,7 +205,7 @@ def value(block: bytes) -> Any:
 
 
 def by_first_id(pairs: Iterable[bytes], partitions: int) -> Iterator[tuple[int, bytes]]:
-    r"""Part blocks of pair lines by the first id alone: yield (partition, lines).
+    r"""Partition pair lines by their first ids; yield (partition, lines).
 
     >>> [lines for _, lines in by_first_id([b"a\tb\t1.0\na\tc\t1.0\n"], 7)]
     [b'a\tb\t1.0\na\tc\t1.0\n']
