@@ -68,11 +68,7 @@ class Settings(NamedTuple):
             counts = read_counts(options.counts, bool(options.own_counts))
         form = form_of(options)
         name = _scheme_name(options)
-        request = _request(options, name, counts)
-        try:
-            scheme = SCHEMES[name].of(request)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
+        request, scheme = _request(options, name, counts)
         measure: Measure = scheme.measure(request.measure, request.threshold)
         kind = options.output
         if kind not in OUTPUTS:
@@ -263,8 +259,8 @@ def _estimated(
     return sketched, EstimatedJaccard(request.threshold, size), ESTIMATED
 
 
-def _request(options: Options, name: str, counts: TokenCounts | None) -> Request:
-    """Return the request to a scheme; UsageError."""
+def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[Request, Scheme]:
+    """Return the request to a scheme, and the scheme; UsageError."""
     scheme = SCHEMES[name]
     measure = scheme.measures[0] if options.measure is None else options.measure
     if measure not in scheme.measures:
@@ -277,7 +273,7 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> Request
         resemblance = MEASURES[measure](threshold).resemblance if measure in MEASURES else None
     except ValueError as error:
         raise UsageError(f"--threshold: {error}") from None
-    return Request(
+    request = Request(
         threshold=threshold,
         resemblance=resemblance,
         measure=measure,
@@ -286,6 +282,10 @@ def _request(options: Options, name: str, counts: TokenCounts | None) -> Request
         counts=counts if counts and scheme.asks_for_counts(values) else None,
         values=values,
     )
+    try:
+        return request, scheme.of(request)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _cannot_promise(measure: str, scheme: str) -> str:
