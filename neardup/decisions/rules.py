@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from neardup.decisions.edge_file import IDENTICAL, EdgeFile, Head, Heads
-from neardup.sets.union_find import Forest
+from neardup.sets.ragged import Forest
 
 AT_ONCE = 1 << 16
 KEPT, COPY, OPEN = -1, -2, 0  # instead of a rank, in `Direct`

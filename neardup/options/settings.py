@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from neardup.schemes.minhash import Sketched
 from neardup.schemes.scheme import Request, Scheme, one_of
 from neardup.sets.token_counts import TokenCounts
 from neardup.similarity.estimated import EstimatedJaccard, sample_size
-from neardup.similarity.measures import MEASURES, Measure, Threshold
+from neardup.similarity.measures import MEASURES, NINE_TENTHS, Measure, Threshold
 from neardup.verification import ESTIMATED, OUTPUTS, RECORDS, Output
 from neardup.verification.pair_join import PairJoin
 
@@ -49,7 +49,8 @@ class Settings(NamedTuple):
     max_line: int  # bytes
     strict: bool
     max_bad: Fraction  # of all lines
-    keys_of: Mapping[str, str]  # the options that keys depend on, by flag; "" if not given
+    name: str  # of the scheme
+    request: Request  # to it
 
     @classmethod
     def of(cls, options: Options, counts: TokenCounts | None = None) -> Settings:
@@ -67,11 +68,7 @@ class Settings(NamedTuple):
             counts = read_counts(options.counts, bool(options.own_counts))
         form = form_of(options)
         name = _scheme_name(options)
-        request = _request(options, name, counts)
-        try:
-            scheme = SCHEMES[name].of(request)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
+        request, scheme = _request(options, name, counts)
         measure: Measure = scheme.measure(request.measure, request.threshold)
         kind = options.output
         if kind not in OUTPUTS:
@@ -86,7 +83,9 @@ class Settings(NamedTuple):
                 "--measure overlap, the larger of both directions"
             )
         weights = scheme.weights
-        max_line = table.integer("--max-line", options.max_line, 1, table.MAX_LINE_MIB)
+        max_line = table.DEFAULT_MAX_LINE
+        if options.max_line is not None:
+            max_line = table.integer("--max-line", options.max_line, 1, table.MAX_LINE_MIB)
         return cls(
             threshold=request.threshold,
             measure=measure,
@@ -104,13 +103,25 @@ class Settings(NamedTuple):
             max_line=max_line << 20,
             strict=max_bad == 0,
             max_bad=max_bad,
-            keys_of={
-                "--scheme": name,
-                **request.key_options(scheme.options),
-                **form.key_options(),
-                "--max-line": str(max_line),
-            },
+            name=name,
+            request=request,
         )
+
+    @property
+    def keys_of(self) -> dict[str, str]:
+        """The options that keys depend on, by flag; "" if not given."""
+        request = self.request
+        own = {option.flag: request.value(option) for option in self.scheme.options}
+        return {
+            "--scheme": self.name,
+            "--measure": request.measure,
+            "--threshold": request.threshold.exactly(),
+            **{flag: "" if value is None else str(value) for flag, value in own.items()},
+            "--seed": str(request.seed),
+            "--counts": request.counts.description() if request.counts else "",
+            **self.form.key_options(),
+            "--max-line": str(self.max_line >> 20),
+        }
 
     def blocks(self, files: Sequence[str], **how: Any) -> Iterator[Block]:
         """Read blocks of these files for `parse`; see `reading.blocks.read_files`."""
@@ -124,17 +135,15 @@ class Settings(NamedTuple):
         pairing = pairs(counters, self.against, self.between)
         return edges(self.scheme, self.measure, counters, pairing, lines(self.measure))
 
-    def unsuited(self, suits: str) -> list[str]:
-        """Return a warning if --shingle is not the kind that the scheme was made for, except for
-        spots."""
-        text = self.keys_of["--shingle"]
-        if not text:
+    def unsuited(self) -> list[str]:
+        """Return a warning if --shingle is not what the scheme was made for; any spots suit."""
+        text, suits = self.form.key_options()["--shingle"], self.scheme.suits_shingle
+        if not text or suits is None:
             return []
         given, made_for = Shingler.parse(text), Shingler.parse(suits)
         if given == made_for or given.unit == made_for.unit == "spot":
             return []
-        name = self.keys_of["--scheme"]
-        return [f"--scheme {name} was made for --shingle {suits}, and --shingle is {given}"]
+        return [f"--scheme {self.name} was made for --shingle {suits}, and --shingle is {given}"]
 
 
 def form_of(options: Options) -> InputFormat:
@@ -166,12 +175,6 @@ def stays_exact(options: Options) -> bool:
     """Return whether token counts of other records change neither pairs nor similarities."""
     scheme = SCHEMES[_scheme_name(options)]
     return scheme.counting and scheme.keeps_recall
-
-
-def measure_name(options: Options) -> str:
-    """Return the given measure, or the scheme's default."""
-    default = SCHEMES[_scheme_name(options)].measures[0]
-    return default if options.measure is None else options.measure
 
 
 def _scheme_name(options: Options) -> str:
@@ -256,27 +259,33 @@ def _estimated(
     return sketched, EstimatedJaccard(request.threshold, size), ESTIMATED
 
 
-def _request(options: Options, name: str, counts: TokenCounts | None) -> Request:
-    """Return the request to a scheme; UsageError."""
+def _request(options: Options, name: str, counts: TokenCounts | None) -> tuple[Request, Scheme]:
+    """Return the request to a scheme, and the scheme; UsageError."""
     scheme = SCHEMES[name]
-    measure = measure_name(options)
+    measure = scheme.measures[0] if options.measure is None else options.measure
     if measure not in scheme.measures:
         raise UsageError(_cannot_promise(measure, name))
-    values = _scheme_values(options, scheme)
-    text = table.DEFAULT_THRESHOLD if options.threshold is None else options.threshold
-    threshold = read("--threshold", Threshold.parse, text)
-    resemblance = None
-    if measure in MEASURES:
-        resemblance = read("--threshold", lambda _: MEASURES[measure](threshold).resemblance, text)
-    return Request(
+    values = _scheme_values(options, scheme) if options.own else {}
+    threshold = NINE_TENTHS
+    try:
+        if options.threshold is not None:
+            threshold = Threshold.parse(options.threshold)
+        resemblance = MEASURES[measure](threshold).resemblance if measure in MEASURES else None
+    except ValueError as error:
+        raise UsageError(f"--threshold: {error}") from None
+    request = Request(
         threshold=threshold,
         resemblance=resemblance,
         measure=measure,
         threshold_given=options.threshold is not None,
         seed=0 if options.seed is None else table.integer("--seed", options.seed, 0, 2**64 - 1),
-        counts=counts if scheme.asks_for_counts(values) else None,
+        counts=counts if counts and scheme.asks_for_counts(values) else None,
         values=values,
     )
+    try:
+        return request, scheme.of(request)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
 
 
 def _cannot_promise(measure: str, scheme: str) -> str:

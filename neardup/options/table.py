@@ -22,11 +22,11 @@ from neardup.runtime.summary import MAX_BAD, SHORT_SUMMARY, in_words
 from neardup.schemes import SCHEMES
 from neardup.schemes.scheme import Option, whole
 from neardup.similarity.estimated import DEFAULT_SIZE
-from neardup.similarity.measures import parse_fraction
+from neardup.similarity.measures import NINE_TENTHS, parse_fraction
 from neardup.verification import OUTPUTS
 
-DEFAULT_SCHEME, DEFAULT_THRESHOLD, EXACT = "minhash", "0.9", "exact"
-MAX_LINE_MIB = 64
+DEFAULT_SCHEME, DEFAULT_THRESHOLD, EXACT = "minhash", str(NINE_TENTHS), "exact"
+DEFAULT_MAX_LINE, MAX_LINE_MIB = 32, 64
 
 # Options for the use of the pairs, which do not change keys and similarities.
 OUTPUT_OPTIONS = {
@@ -184,10 +184,11 @@ class Options:
         help="for tasks that read a part of the input: a list of all its files in order, in lines "
         "of old or new, tab, name; run_hadoop.sh and job.py make it by themselves",
     )
-    max_line: str = _option(
-        "32",
+    max_line: str | None = _option(
+        None,
         metavar="MIB",
-        help=f"longer lines are bad lines; in mebibytes, 1 to {MAX_LINE_MIB} (default: 32)",
+        help=f"longer lines are bad lines; in mebibytes, 1 to {MAX_LINE_MIB} "
+        f"(default: {DEFAULT_MAX_LINE})",
     )
     max_bad: str | None = _option(
         None,

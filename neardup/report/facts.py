@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neardup.lines.answer_lines import exact_pair
-from neardup.sets.union_find import Forest
+from neardup.sets.ragged import Forest
 
 MILLION = 10**6
 SHOWN = 10  # clusters, and pairs of each kind

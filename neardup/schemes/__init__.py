@@ -11,12 +11,11 @@ May import: runtime, sets, similarity, lines.
 from collections.abc import Mapping
 
 from neardup.schemes.bit_keys import SimHash
+from neardup.schemes.chosen_tokens import IMatch, SpotSigs
 from neardup.schemes.exact import Auto, Exact, Partition, Prefix
-from neardup.schemes.imatch import IMatch
 from neardup.schemes.minhash import MinHash, SuperShingle
 from neardup.schemes.projection import Projection
 from neardup.schemes.scheme import Scheme
-from neardup.schemes.spotsigs import SpotSigs
 
 SCHEMES: Mapping[str, type[Scheme]] = {
     "minhash": MinHash,

@@ -64,15 +64,10 @@ DEARER = 100  # times the candidate pairs, from which a run prints a warning bef
 MAX_ROWS = 32  # more rows than this save nothing: a key is hashed from the rows anyway
 
 Hit = Callable[[float, int], float]
-"""The probability that a band of so many rows agrees, by the similarity."""
+"""The probability that a band of so many rows agrees, by the similarity; by default s^r."""
 
 
-def independent(similarity: float, rows: int) -> float:
-    """Return the probability that independent rows agree: s^r."""
-    return similarity**rows
-
-
-def recall(similarity: float, bands: int, rows: int, hit: Hit = independent) -> float:
+def recall(similarity: float, bands: int, rows: int, hit: Hit = pow) -> float:
     """Return the probability that a pair of this similarity (0 … 1) shares a key.
 
     >>> round(recall(0.9, 15, 7), 6)
@@ -84,7 +79,7 @@ def recall(similarity: float, bands: int, rows: int, hit: Hit = independent) -> 
     return 1.0 if one == 1 else min(abs(math.expm1(bands * math.log1p(-one))), NEARLY_ONE)
 
 
-def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = independent) -> int:
+def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = pow) -> int:
     """Return the minimum number of bands with a recall of `promise` at `similarity`.
 
     >>> bands_needed(0.9, 7, 0.9999)
@@ -100,9 +95,7 @@ def bands_needed(similarity: float, rows: int, promise: float, hit: Hit = indepe
     return bands
 
 
-def choose(
-    threshold: float, promise: float, max_bands: int, hit: Hit = independent
-) -> tuple[int, int]:
+def choose(threshold: float, promise: float, max_bands: int, hit: Hit = pow) -> tuple[int, int]:
     """Return (bands, rows) with as many rows as `max_bands` allows for the promise.
 
     With more rows, unrelated records share fewer keys, so fewer false candidates are verified.
@@ -127,7 +120,7 @@ def choose(
 
 
 def asked_for(
-    request: Request, agreement: float, max_bands: int, hit: Hit = independent
+    request: Request, agreement: float, max_bands: int, hit: Hit = pow
 ) -> tuple[int, int]:
     """Return (bands, rows) as given or chosen; `agreement` is the probability that a row of a pair
     at T agrees.
@@ -163,20 +156,19 @@ def dearer(
     dissimilar: float,
     most: int,
     instead: str = f"--recall {DEFAULT_RECALL}",
-    hit: Hit = independent,
+    hit: Hit = pow,
 ) -> list[str]:
     """Return a warning if dissimilar records share a key far more often than with `instead`.
 
-    here: the probability that they do by `what`; agreement, dissimilar: that a row agrees for a
-    pair at the threshold, and for dissimilar records; most: the maximum number of bands.
+    here: the probability that they do by `what`, DISSIMILAR or more; agreement, dissimilar: that a
+    row agrees for a pair at the threshold, and for dissimilar records; most: the maximum number of
+    bands.
 
     >>> dearer("15 bands of 7 rows", recall(0.1, 15, 7), 0.9, 0.1, 16)
     []
     >>> dearer("16 bands of 1 rows", recall(0.1, 16, 1), 0.9, 0.1, 16)[0][:72]
     '16 bands of 1 rows: dissimilar records collide with probability 0.814697'
     """
-    if here < DISSIMILAR:
-        return []
     try:
         there = recall(dissimilar, *choose(agreement, DEFAULT_RECALL, most, hit))
     except ValueError:

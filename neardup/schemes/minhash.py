@@ -87,9 +87,10 @@ class MinHash(Scheme):
         )
 
     def cost(self) -> list[str]:
-        at = float(self.resemblance)
-        what = f"{self.bands} bands of {self.rows} rows"
         here = self.recall(banding.DISSIMILAR)
+        if here < banding.DISSIMILAR:
+            return []
+        what, at = f"{self.bands} bands of {self.rows} rows", float(self.resemblance)
         return banding.dearer(what, here, at, banding.DISSIMILAR, MAX_BANDS_ASKED)
 
     def recall(self, similarity: float) -> float:
@@ -198,6 +199,8 @@ class SuperShingle(Scheme):
     def cost(self) -> list[str]:
         dissimilar = banding.DISSIMILAR
         here, at = self.recall(dissimilar), float(self.resemblance)
+        if here < dissimilar:
+            return []
         what = f"--supershingles {self.supers}"
         return banding.dearer(what, here, at, dissimilar, MAX_BANDS_ASKED, "--scheme minhash")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from hashlib import blake2b
@@ -17,7 +17,7 @@ from neardup.runtime.program import not_one_of
 from neardup.sets.hashing import random_words
 from neardup.sets.ragged import Ragged
 from neardup.sets.token_counts import TokenCounts
-from neardup.similarity.measures import Measure, Threshold
+from neardup.similarity.measures import MEASURES, Measure, Threshold
 from neardup.similarity.weighted_measures import Idf, TokenWeights, weighted_measure
 
 MILLION = 10**6
@@ -70,17 +70,6 @@ class Request(NamedTuple):
         """The minimum resemblance, for schemes all of whose measures have one."""
         assert self.resemblance is not None
         return self.resemblance
-
-    def key_options(self, options: Iterable[Option]) -> dict[str, str]:
-        """Return the request as text by flag; equal requests give equal texts."""
-        own = {option.flag: self.values.get(option.flag, option.default) for option in options}
-        return {
-            "--measure": self.measure,
-            "--threshold": self.threshold.exactly(),
-            **{flag: "" if value is None else str(value) for flag, value in own.items()},
-            "--seed": str(self.seed),
-            "--counts": self.counts.description() if self.counts else "",
-        }
 
     def key_seed(self, scheme: str) -> int:
         """Return a seed that depends on scheme, threshold and counts, so that reducers notice a
@@ -240,6 +229,8 @@ class Scheme(ABC):
 
     def measure(self, name: str, threshold: Threshold) -> Measure:
         """Make one of `measures` by its name."""
+        if self.weights is None:
+            return MEASURES[name](threshold)
         return weighted_measure(name, threshold, self.weights)
 
 

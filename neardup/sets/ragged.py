@@ -1,4 +1,4 @@
-"""Sets as flat arrays: `Ragged` rows, runs of equal values, and a `Batch` of records.
+"""Sets as flat arrays: `Ragged` rows, runs of equal values, a `Batch` of records, disjoint sets.
 
 Rows of different lengths are two flat arrays (compressed sparse rows).  The tokens of records are
 rows, and so are their keys: `shared` returns what two records have in common of either.
@@ -104,18 +104,19 @@ class Ragged:
     def from_unsorted(cls, values: np.ndarray, sizes: np.ndarray) -> Ragged:
         """Make rows from values (uint64) laid end to end, with repeats; sizes: int64."""
         bits = int(values.max(initial=0)).bit_length() + len(sizes).bit_length()
-        if bits <= 64:  # value and number of the row fit one word
-            return _packed_rows(values, sizes, np.uint32 if bits <= 32 else np.uint64)
-        offsets = _offsets(sizes)
-        if len(values) < SHORT * len(sizes):
-            values = values[in_rows(values, np.repeat(np.arange(len(sizes)), sizes))]
-        else:
-            values = values.copy()
-            for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist()):
-                values[start:end].sort()
-        first = first_of_run(values)
-        first[offsets[:-1][sizes > 0]] = True
-        return cls(values, offsets).where(first)
+        if bits > 64:
+            return _from_long_words(values, sizes)
+        # Value and number of the row fit one word: one sort does it.
+        word = np.uint32 if bits <= 32 else np.uint64
+        shift = 8 * word(0).itemsize - len(sizes).bit_length()
+        rows = np.arange(len(sizes), dtype=word) << word(shift)
+        packed = np.repeat(rows, sizes)
+        packed |= values.astype(word)
+        packed.sort()
+        packed = packed[first_of_run(packed)]
+        offsets = np.append(np.searchsorted(packed, rows), len(packed))
+        packed &= word((1 << shift) - 1)
+        return cls(packed.astype(np.uint64), offsets)
 
     @classmethod
     def summed(cls, values: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> Ragged:
@@ -173,17 +174,18 @@ class Ragged:
         return Ragged(self.values, self.offsets)
 
 
-def _packed_rows(values: np.ndarray, sizes: np.ndarray, word: type[np.unsignedinteger]) -> Ragged:
-    """Make rows in one sort, with the row number above the value in each word."""
-    shift = 8 * word(0).itemsize - len(sizes).bit_length()
-    rows = np.arange(len(sizes), dtype=word) << word(shift)
-    packed = np.repeat(rows, sizes)
-    packed |= values.astype(word)
-    packed.sort()
-    packed = packed[first_of_run(packed)]
-    offsets = np.append(np.searchsorted(packed, rows), len(packed))
-    packed &= word((1 << shift) - 1)
-    return Ragged(packed.astype(np.uint64), offsets)
+def _from_long_words(values: np.ndarray, sizes: np.ndarray) -> Ragged:
+    """Make rows of values that leave no room for the number of a row in their words."""
+    offsets = _offsets(sizes)
+    if len(values) < SHORT * len(sizes):
+        values = values[in_rows(values, np.repeat(np.arange(len(sizes)), sizes))]
+    else:
+        values = values.copy()
+        for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist()):
+            values[start:end].sort()
+    first = first_of_run(values)
+    first[offsets[:-1][sizes > 0]] = True
+    return Ragged(values, offsets).where(first)
 
 
 def shared(rows: Ragged, left: np.ndarray, right: np.ndarray) -> Ragged:
@@ -270,3 +272,51 @@ class Batch:
         """Return the records at `index` (int64 array), in that order."""
         places = self.places[index] if len(self.places) else self.places
         return Batch([self.ids[i] for i in index.tolist()], self.sets.take(index), places=places)
+
+
+class Forest:
+    """n nodes, of which none are connected at first; path halving (Tarjan 1975).
+
+    >>> forest = Forest(4)
+    >>> forest.join(0, 2), forest.join(2, 3), forest.join(0, 3)
+    (True, True, False)
+    >>> forest.join_all(np.array([1, 2]), np.array([3, 3]))
+    >>> forest.roots(np.arange(4)).tolist()
+    [0, 0, 0, 0]
+    """
+
+    def __init__(self, size: int):
+        self.parents = np.arange(size, dtype=np.int32 if size < 1 << 31 else np.int64)
+        self._view = self.parents.data  # a memoryview, whose items are read faster
+
+    def join(self, a: int, b: int) -> bool:
+        """Connect two nodes; return False if they were connected already."""
+        a, b = self.root(a), self.root(b)
+        if a < b:
+            self._view[b] = a
+        else:
+            self._view[a] = b
+        return a != b
+
+    def join_all(self, a: np.ndarray, b: np.ndarray) -> None:
+        """Connect a[p] and b[p] for all p (int64)."""
+        while len(a):
+            a, b = self.roots(a), self.roots(b)
+            np.minimum.at(self.parents, np.maximum(a, b), np.minimum(a, b))
+            apart = a != b
+            a, b = a[apart], b[apart]
+
+    def roots(self, nodes: np.ndarray) -> np.ndarray:
+        """Return the root of each node (int64)."""
+        roots = self.parents[nodes]
+        while not np.array_equal(higher := self.parents[roots], roots):
+            roots = self.parents[nodes] = higher  # so that the next step is twice as long
+        return roots
+
+    def root(self, node: int) -> int:
+        parents = self._view
+        while (parent := parents[node]) != node:
+            above = parents[parent]
+            parents[node] = above
+            node = above
+        return node

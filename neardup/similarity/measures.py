@@ -191,7 +191,7 @@ class Jaccard(SetMeasure):
         return self.threshold
 
     def largest_partner(self, size: np.ndarray) -> np.ndarray:
-        return self.threshold.largest_partner(size)
+        return size * self.threshold.den // self.threshold.num
 
     def fraction(self, common: np.ndarray, x: np.ndarray, y: np.ndarray) -> Fractions:
         return common, x + y - common

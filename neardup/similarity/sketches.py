@@ -147,7 +147,7 @@ def _in_order(values: np.ndarray, sizes: np.ndarray) -> Ragged:
 
 def bitmaps(sets: Ragged) -> np.ndarray:
     """Return a bitmap of 64 bits for each row, uint64 (n, 1); no row may be empty."""
-    bits = np.uint64(1) << _places(sets, 6)
+    bits = np.uint64(1) << (sets.values * np.uint64(GOLDEN) >> np.uint64(64 - 6))
     return np.bitwise_xor.reduceat(bits, sets.offsets[:-1])[:, np.newaxis]
 
 
@@ -163,15 +163,11 @@ def wide_bitmaps(sets: Ragged) -> np.ndarray:
     maps = np.zeros(len(sets) << log - 6, dtype=np.uint64)
     for low, high in chunks(sets.sizes + (1 << log), BITS_AT_ONCE):
         some = sets.take(np.arange(low, high))
-        flips = np.repeat(rows[: high - low], some.sizes) + _places(some, log).astype(np.int64)
+        places = some.values * np.uint64(GOLDEN) >> np.uint64(64 - log)
+        flips = np.repeat(rows[: high - low], some.sizes) + places.astype(np.int64)
         odd = (np.bincount(flips, minlength=high - low << log) & 1).astype(np.uint8)
         maps[low << log - 6 : high << log - 6] = np.packbits(odd).view(np.uint64)
     return maps.reshape(len(sets), -1)
-
-
-def _places(sets: Ragged, log: int) -> np.ndarray:
-    """Return the bit, of 2^log bits, that each shingle flips (uint64)."""
-    return sets.values * np.uint64(GOLDEN) >> np.uint64(64 - log)
 
 
 def popcount(words: np.ndarray) -> np.ndarray:

@@ -169,14 +169,11 @@ class WeightedCosine(UnboundedMeasure):
         return Verified(left[good], right[good], *fraction)
 
 
-def weighted_measure(name: str, threshold: Threshold, weights: TokenWeights | None) -> Measure:
+def weighted_measure(name: str, threshold: Threshold, weights: TokenWeights) -> Measure:
     """Return the measure of a name, for sets with these weights."""
-    measure = measures.MEASURES[name](threshold)
-    if weights is None:
-        return measure
     if name == "cosine":
         return WeightedCosine(threshold, weights)
-    return MinSum(measure, weights)
+    return MinSum(measures.MEASURES[name](threshold), weights)
 
 
 def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:

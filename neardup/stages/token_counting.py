@@ -107,7 +107,7 @@ def with_cost_printed(settings: Settings, verbosity: int, again: bool = False) -
     """Print warnings about the cost on stderr; return the settings."""
     # Nobody reads what a task prints.
     if verbosity > QUIET and "mapreduce_task_attempt_id" not in os.environ:
-        suits = None if again else settings.scheme.suits_shingle
-        for line in [*(settings.unsuited(suits) if suits else []), *settings.scheme.cost()]:
+        unsuited = [] if again or not settings.scheme.suits_shingle else settings.unsuited()
+        for line in [*unsuited, *settings.scheme.cost()]:
             print(line, file=sys.stderr)
     return settings

@@ -22,8 +22,7 @@ import numpy as np
 from neardup.lines.answer_lines import Member, format_member
 from neardup.lines.keyed_lines import encode_sets, format_keys
 from neardup.runtime.summary import DENSE_MEMBERS
-from neardup.sets.ragged import later_in_run, pairs_in_runs, starts_of_runs
-from neardup.sets.union_find import Forest
+from neardup.sets.ragged import Forest, later_in_run, pairs_in_runs, starts_of_runs
 from neardup.similarity.measures import Verified
 from neardup.verification.bucket_batch import BucketBatch
 from neardup.verification.buckets import BY_SET, Copies, SpilledBucket, sort_lines, without_copies

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from neardup.joins import JOINS, WEIGHTED_JOINS
 from neardup.joins.merge_opt import SUMS
 from neardup.sets.ragged import Ragged
+from neardup.similarity import measures
 from neardup.similarity.measures import Threshold
 from neardup.similarity.weighted_measures import TokenWeights, weighted_measure
 from tests.support.cases import crossed
@@ -183,7 +184,7 @@ def test_too_few_rows_make_no_pair(name: str, measure: str, rows: list[Row]) -> 
 @pytest.mark.parametrize("t", ["0.5", "0.8"])
 def test_where_all_weigh_the_same_they_are_plain_sets(name: str, measure: str, t: str) -> None:
     rows = [dict.fromkeys(row, 1) for row in families(3, 30, 12, 1)]
-    least = weighted_measure(measure, Threshold.parse(t), None).resemblance  # type: ignore[attr-defined]
+    least = measures.MEASURES[measure](Threshold.parse(t)).resemblance
     plain = JOINS["ppjoin_plus"](ragged(rows), least)
     pairs = join(name, rows, measure, t)
     assert pairs == list(zip(plain.left.tolist(), plain.right.tolist(), plain.common.tolist()))

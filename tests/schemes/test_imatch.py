@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neardup.lines.keyed_lines import HASH_BITS
 from neardup.runtime.program import UsageError
-from neardup.schemes.imatch import IMatch
+from neardup.schemes.chosen_tokens import IMatch
 from neardup.sets.ragged import Ragged, shared
 from neardup.sets.token_counts import TokenCounts
 from tests.schemes.test_family import interval

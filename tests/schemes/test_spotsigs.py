@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neardup.schemes import by_size, spotsigs
+from neardup.schemes import by_size, chosen_tokens
 from neardup.schemes.by_size import prefix_sizes, rarest
-from neardup.schemes.spotsigs import SpotSigs, first_sizes
+from neardup.schemes.chosen_tokens import SpotSigs, first_sizes
 from neardup.sets.hashing import mix
 from neardup.sets.ragged import Ragged, shared
 from neardup.sets.token_counts import TokenCounts
@@ -54,7 +54,7 @@ def test_no_pair_exactly_at_the_threshold_is_missed(threshold, counts):
 def test_a_prefix_one_token_shorter_would_miss_some(t, monkeypatch):
     sets, left, right = pairs_of_sizes(Threshold.parse(t), range(13, 100), 0)
     monkeypatch.setattr(
-        spotsigs, "prefix_sizes", lambda *args: np.maximum(prefix_sizes(*args) - 1, 1)
+        chosen_tokens, "prefix_sizes", lambda *args: np.maximum(prefix_sizes(*args) - 1, 1)
     )
     scheme = SpotSigs(Threshold.parse(t), counts=WORST)
     assert not shared(scheme.keys(sets), left, right).sizes.all()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neardup.schemes.minhash import MinHash
 from neardup.sets.ragged import Ragged
 from neardup.similarity.measures import MEASURES, Cosine, Jaccard, Threshold, six_decimals
 from neardup.similarity.weighted_measures import (
@@ -145,4 +146,4 @@ def test_nothing_to_compare():
 
 
 def test_without_weights_it_is_the_plain_measure():
-    assert weighted_measure("cosine", Threshold(1, 2), None) == Cosine(Threshold(1, 2))
+    assert MinHash(15, 7).measure("cosine", Threshold(1, 2)) == Cosine(Threshold(1, 2))

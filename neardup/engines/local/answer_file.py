@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from neardup.options.settings import Settings, measure_name
+from neardup.options.settings import Settings
 from neardup.options.table import Options
 from neardup.reading.compressed import kind_by_name, packing, plain_name
 from neardup.reading.input_format import InputFormat
@@ -177,8 +177,8 @@ def write_run_file(
         files=[file if file == "-" else os.path.abspath(file) for file in files],
         output=options.output,
         threshold=f"{settings.threshold.num}/{settings.threshold.den}",
-        measure=measure_name(options),
-        scheme=settings.keys_of["--scheme"],
+        measure=settings.request.measure,
+        scheme=settings.name,
         promise=settings.scheme.promise,
         counts={what: n for what, n in sorted(counts.items()) if not what.startswith(summary.LIKE)},
         seconds={stage: round(spent, 3) for stage, spent in summary.seconds_of(reports).items()},
