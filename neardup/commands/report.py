@@ -1,7 +1,5 @@
 """`report`: an HTML page of what a run has found, made from its pairs and the texts it shows."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from dataclasses import replace
@@ -83,7 +81,7 @@ def _files_of(name: str) -> list[str]:
     return parts
 
 
-def _check(graph: facts.PairGraph, asked: material.Asked, own: Path | None) -> None:
+def _check(graph: facts.PairGraph, asked: material.Asked, own: "Path | None") -> None:
     """Refuse an input file or a threshold other than that of the run."""
     found = len(graph.similarity)
     count = asked.counts.get("unique pairs", found)

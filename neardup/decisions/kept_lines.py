@@ -4,8 +4,6 @@ Blank lines, bad ones and records without keys are kept.  Every line ends with L
 Hadoop cannot know how it ended.  A line may be of any length: it is not held in memory.
 """
 
-from __future__ import annotations
-
 import codecs
 import itertools
 import os
@@ -35,7 +33,7 @@ def kept_lines(
     first: int,
     gone: Iterable[int],
     of_file: bool = True,
-    check: Callable[[bytes], None] | None = None,
+    check: "Callable[[bytes], None] | None" = None,
 ) -> Iterator[bytes]:
     r"""Yield the bytes of a file, or a part of it, without the lines at places `gone` (ascending).
 

@@ -7,8 +7,6 @@ gives one of θ and one of the cosine.
 Letters: F bits (384), of which 372 are equal: θ = 0.098, and the cosine 0.995.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from math import cos, pi
@@ -72,7 +70,11 @@ def _decimals(part: int, whole: int) -> str:
 
 
 def explained(
-    records: Batch, ids: tuple[bytes, bytes], settings: Settings, measure: str | None, texts: Texts
+    records: Batch,
+    ids: tuple[bytes, bytes],
+    settings: Settings,
+    measure: "str | None",
+    texts: Texts,
 ) -> Lines:
     """Return all lines about two ids, given their records and texts."""
     scheme = settings.scheme

@@ -15,8 +15,6 @@ Compressed files and pipes are read from the start, up to a limit.
 Letters: C cells, k of them drawn (750 or more); n lines in the sample (3,000).
 """
 
-from __future__ import annotations
-
 import codecs
 import os
 import stat
@@ -25,7 +23,7 @@ import zlib
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
@@ -41,6 +39,8 @@ LEAST_CELLS = 750  # so that short lines, too, come from all over the file
 MOST_BYTES = 16 << 20  # read in all
 MOST_LINE_BYTES = 1 << 20  # of one line
 OF_LINES = InputFormat.of("shingles", None, None)
+
+First = tuple[list[bytes], int, Optional[float]]  # lines, how many are too long, the share read
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _from_start(
     )
 
 
-def _first_rows(form: InputFormat, name: str, limit: int) -> tuple[list[bytes], int, float | None]:
+def _first_rows(form: InputFormat, name: str, limit: int) -> First:
     """Return what `_first_lines` does, for a table."""
     found: list[bytes] = []
     rows = held = 0
@@ -199,7 +199,7 @@ def _first_rows(form: InputFormat, name: str, limit: int) -> tuple[list[bytes], 
     return [row for row in found if isinstance(row, FlawedRow) or row.strip()], 0, 1
 
 
-def _first_lines(name: str, limit: int) -> tuple[list[bytes], int, float | None]:
+def _first_lines(name: str, limit: int) -> First:
     """Return the first lines, how many are too long, and the share of the file that was read."""
     with open(sys.stdin.fileno() if name == "-" else name, "rb", closefd=name != "-") as raw:
         opener = OPENERS.get(Path(name).suffix)

@@ -19,8 +19,6 @@ Cost: 14 times the shingles of half a million characters, an exact join of each,
 pairs, or as many as have four million characters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
@@ -55,7 +53,7 @@ class Texts:
     weights: Weights
 
     @classmethod
-    def of_sample(cls, sample: LineSample, form: InputFormat, seed: int) -> Texts:
+    def of_sample(cls, sample: LineSample, form: InputFormat, seed: int) -> "Texts":
         """Clean the texts of a sample; StageError if there are fewer than two."""
         cleaned = [""] * len(sample.lines)
         for line in form.texts(as_block(sample.lines)):
@@ -86,7 +84,7 @@ class Length:
     edited: float
     survives: bool
     pairs: float
-    candidates: float | None
+    candidates: "float | None"
 
     @property
     def name(self) -> str:

@@ -12,8 +12,6 @@ Letters: t the threshold; x, y the sizes of two sets, such as 9 and 10; α the o
 need, ⌈t/(1+t)·(x+y)⌉: 9 at t = 0.9.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,7 +121,7 @@ class Ordered:
     row: np.ndarray
 
     @classmethod
-    def of(cls, rows: Ragged) -> Ordered:
+    def of(cls, rows: Ragged) -> "Ordered":
         tokens, distinct = ranks(rows.values)
         bits = distinct.bit_length()
         sizes = rows.sizes

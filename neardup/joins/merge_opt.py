@@ -19,8 +19,6 @@ Letters: t the threshold; x and y two records, x_i and y_i the weights of token 
 one step for each posting of the short lists, and a doubling search for each lookup in a long one.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -82,7 +80,7 @@ class SharedMinima:
         both = self._totals[x] + self._totals[y]
         return -(-both * self._t.num // (self._t.num + self._t.den))
 
-    def exactly(self, x: int, y: int, total: int) -> int | None:
+    def exactly(self, x: int, y: int, total: int) -> "int | None":
         """Return the sum of the original weights, or None if two records cannot be a pair."""
         return total
 
@@ -120,7 +118,7 @@ class SharedProducts(SharedMinima):
     def needed(self, x: int, y: int) -> int:
         return self._least
 
-    def exactly(self, x: int, y: int, total: int) -> int | None:
+    def exactly(self, x: int, y: int, total: int) -> "int | None":
         mine, yours = self._own[x], self._own[y]
         by_token = dict(zip(self.tokens[x], mine))
         dot = sum(by_token.get(i, 0) * weight for i, weight in zip(self.tokens[y], yours))

@@ -22,8 +22,6 @@ collisions.  Cost of PPJoin+: sorts of one word for each token, posting, probe a
 memory: a few words for each token, and STEP collisions at a time, or those of one record.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -127,7 +125,7 @@ class Candidates(NamedTuple):
     j: np.ndarray
     common: np.ndarray
 
-    def only(self, kept: np.ndarray) -> Candidates:
+    def only(self, kept: np.ndarray) -> "Candidates":
         return Candidates(*(column[kept] for column in self))
 
 

@@ -20,8 +20,6 @@ decided     PLACE TAB ID TAB KEPT TAB SIMILARITY
             similarity is `-` where the two are not a pair
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 
@@ -124,7 +122,7 @@ def format_member(record: bytes, member: Member) -> bytes:
     return b"%b\t%b\t%d\t%b\n" % (record, *member)
 
 
-def parse_edge_line(line: bytes) -> tuple[bytes, Edge | Member | None]:
+def parse_edge_line(line: bytes) -> "tuple[bytes, Edge | Member | None]":
     """Return a record with its edge, its membership or None; WireError for any other line.
 
     >>> parse_edge_line(b"b\\ta\\t=\\n"), parse_edge_line(b"a\\t.\\n")

@@ -7,8 +7,6 @@ sum             999999999982:t0…042 TAB 17          begins with 10^12 - 1 less
 count           t0…042 TAB 17                       what a file of counts consists of
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
@@ -92,7 +90,7 @@ def place_of_sum(key: bytes, value: bytes) -> bytes:
     return b"%012d:%b" % (MOST - int(value) if key.startswith(b"t") else 0, key)
 
 
-def _fields(line: bytes) -> tuple[bytes, bytes] | None:
+def _fields(line: bytes) -> "tuple[bytes, bytes] | None":
     """Return (key, value) of a line, if the number fits 64 bits and the set can be decoded."""
     found = re.fullmatch(_FIELDS, line)
     if not found:

@@ -19,8 +19,6 @@ digits are bijective base 31, 1 to 31, so that none of them is a `P`:
     {3, 7: weight 40}  →  "3", "PQYP4"                               (40 = 1·31 + 9)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -295,7 +293,7 @@ def lines_of(block: bytes, number: int) -> Lines:
     raise next(StageError(f"line {i}: {flaw}") for i, flaw in enumerate(flaws, number) if flaw)
 
 
-def _well_formed(block: np.ndarray) -> Lines | None:
+def _well_formed(block: np.ndarray) -> "Lines | None":
     """Return the lines of a block (uint8), or None if one is not a keyed line."""
     # Keys, sizes and shingles consist of characters from 0 to o.  All others are separators, or
     # part of an id, so that `rest` has the last tab of a line just before its end.

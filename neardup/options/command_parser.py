@@ -1,7 +1,5 @@
 """The parser of all programs: grouped options, a short -h, and suggestions for misspelt options."""
 
-from __future__ import annotations
-
 import argparse
 import copy
 import sys
@@ -133,7 +131,7 @@ class CommandParser(argparse.ArgumentParser):
         return "--" if alone else super()._get_values(action, arg_strings)
 
     def parse_known_intermixed_args(  # type: ignore[override]
-        self, args: Sequence[str] | None = None, namespace: Any = None
+        self, args: "Sequence[str] | None" = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         """Parse words after `--` as names; Python before 3.13 drops the `--` too early."""
         given = sys.argv[1:] if args is None else list(args)

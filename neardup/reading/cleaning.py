@@ -28,8 +28,6 @@ quadratic in unclosed comments.  Cost here: linear, some 10 MB of pages in a sec
 the page in memory.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -187,7 +185,7 @@ class _Reader:
         end = self._next(">", END, found.end())
         return end.end() if end else -1
 
-    def _next(self, name: str, pattern: str, start: int) -> re.Match[str] | None:
+    def _next(self, name: str, pattern: str, start: int) -> "re.Match[str] | None":
         found = None if name in self.never else re.compile(pattern).search(self.page, start)
         if not found:
             self.never.add(name)
@@ -246,7 +244,7 @@ class Cleaning:
     names: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> Cleaning:
+    def parse(cls, text: str) -> "Cleaning":
         """Read "html,punctuation", in any order; ValueError."""
         names = text.split(",")
         for name in names:

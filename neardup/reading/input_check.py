@@ -1,7 +1,5 @@
 """Bad lines, their reasons, and what input of the wrong format looks like."""
 
-from __future__ import annotations
-
 import re
 from typing import Callable, NamedTuple
 
@@ -49,7 +47,7 @@ Parser = Callable[[bytes], "tuple[Batch, list[BadLine]]"]
 Gather = Callable[[np.ndarray, np.ndarray], Ragged]
 
 
-def flaw_in(text: bytes) -> str | None:
+def flaw_in(text: bytes) -> "str | None":
     """Return why an id or a text is invalid, or None."""
     if b"\0" in text:
         return NUL_BYTE

@@ -7,8 +7,6 @@ Slices are sized by the file's own figures, so that they are the same for all ma
 count a repeated string only once; what is decoded at once is bounded by `batches`.
 """
 
-from __future__ import annotations
-
 import binascii
 import importlib.util
 import os
@@ -97,7 +95,7 @@ class Slices:
 
 
 def batches(
-    file: Any, most_rows: int, columns: list[str] | None, group: int, most_bytes: int
+    file: Any, most_rows: int, columns: "list[str] | None", group: int, most_bytes: int
 ) -> Iterator[Any]:
     """Yield the rows of a row group as record batches of at most about `most_bytes`.
 
@@ -207,7 +205,7 @@ def plain_value(value: Any, strings: bool = False) -> Any:
     return _string(value, True) if strings else binascii.b2a_base64(value, newline=False).decode()
 
 
-def _string(value: bytes | None, always: bool) -> Any:
+def _string(value: "bytes | None", always: bool) -> Any:
     """Decode UTF-8; other bytes are returned unchanged or, with `always`, as BAD_STRING."""
     try:
         return None if value is None else value.decode()

@@ -13,8 +13,6 @@ A quote that is never closed would make one row of all that follows.  So a row l
 ends at its first line end, and is a bad line; what follows is read as rows again.
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 import re

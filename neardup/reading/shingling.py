@@ -31,8 +31,6 @@ A word is hashed by BLAKE2b of its UTF-8.  Hashes are kept as 8 bytes, which joi
 numbers.
 """
 
-from __future__ import annotations
-
 import re
 import string
 import unicodedata
@@ -249,7 +247,7 @@ class Shingler:
     hashes: WordHashes = field(default_factory=WordHashes, compare=False, repr=False)
 
     @classmethod
-    def parse(cls, text: str) -> Shingler:
+    def parse(cls, text: str) -> "Shingler":
         """Read "word:3", "char:5:bag" or "spot:2:1"; ValueError."""
         made = None
         if match := re.fullmatch(RUNS, text):

@@ -4,8 +4,6 @@ stdout carries data only.  A stage reports its counts as Hadoop counters in a Ha
 file where NEARDUP_REPORT names a folder; and else on stderr.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -35,7 +33,7 @@ class Counters:
         self,
         stage: str,
         progress: str = "",
-        reports: str | None = None,
+        reports: "str | None" = None,
         verbosity: int = summary.SHORT_SUMMARY,
     ):
         self.stage = stage

@@ -6,8 +6,6 @@ read, or more are bad than --max-bad allows, the run ends with exit code 1 and a
 lines look like, and what to type.  Two collections are judged separately.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -186,7 +184,7 @@ def _in_short(
     counts: Mapping[str, int],
     notes: Mapping[str, str],
     promise: str,
-    wrote: Sequence[str] | None,
+    wrote: "Sequence[str] | None",
 ) -> list[str]:
     """Return lines for the result, each kind of trouble, the promise, and the time.
 

@@ -18,8 +18,6 @@ The sample is the sets with the smallest hashes, which are among the smallest of
 input.  Equal sets count as one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from zlib import crc32
@@ -112,13 +110,13 @@ class TokenCounts:
     own: bool = True
 
     @classmethod
-    def empty(cls) -> TokenCounts:
+    def empty(cls) -> "TokenCounts":
         """Return counts of no records, for a scheme before tokens are counted."""
         none = np.empty(0, np.int64)
         return cls(none, none, none.astype(np.uint64), none)
 
     @classmethod
-    def of_sets(cls, sets: Ragged) -> TokenCounts:
+    def of_sets(cls, sets: Ragged) -> "TokenCounts":
         """Count the tokens of non-empty sets."""
         counter = TokenCounter()
         if len(sets):

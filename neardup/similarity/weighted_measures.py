@@ -16,8 +16,6 @@ With Σ min for what two sets share and Σ x_i for their sizes, the first two ar
 plain sets.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
@@ -68,7 +66,7 @@ class TokenWeights:
 
     repeats: bool = False
     own: bool = False
-    idf: Idf | None = None
+    idf: "Idf | None" = None
 
     def of(self, sets: Ragged) -> np.ndarray:
         """Return the weight of each token: int64 (T,), above 0."""

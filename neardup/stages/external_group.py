@@ -10,8 +10,6 @@ ranges of keys (`key_ranges`), as even as a count of 65,536 parts allows, and on
 sorted.  Only a *hot* key may be larger: one that is in so many rows that they alone do not fit.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence

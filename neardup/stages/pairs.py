@@ -13,8 +13,6 @@ records are removed, or what the clusters are, in little memory for any number o
               reduce_buckets          decide_edges               ~ sort ~ keep_lines
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -51,7 +49,7 @@ def map_records(
     settings: Settings,
     counters: Counters,
     partitions: int = 1,
-    shared: BloomFilter | None = None,
+    shared: "BloomFilter | None" = None,
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (partition, keyed lines) from blocks of records: each record at each of its
     (`shared`) keys."""
@@ -148,7 +146,7 @@ def reduce_buckets(
 
 
 def join_buckets(
-    works: Iterable[BucketBatch | SpilledBucket],
+    works: "Iterable[BucketBatch | SpilledBucket]",
     settings: Settings,
     counters: Counters,
     way: Travel = UNMARKED,

@@ -5,8 +5,6 @@ number of a record, are in order of keys in each partition of the keys (by their
 *fence* is every 8192nd key of a partition: one read covers what is between two of them.
 """
 
-from __future__ import annotations
-
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +35,7 @@ KEY_BYTES, HOLDER_BYTES = np.dtype(KEY).itemsize, np.dtype(HOLDER).itemsize
 TEXT_BYTES = 1 << 20  # of records, decoded at once
 
 
-def write_checked(path: Path, pieces: Iterable[bytes | memoryview]) -> np.ndarray:
+def write_checked(path: Path, pieces: "Iterable[bytes | memoryview]") -> np.ndarray:
     """Write a file through to the disk; return the checksums of its blocks (uint32)."""
     sums: list[int] = []
     running = length = 0  # of the block that is not full yet

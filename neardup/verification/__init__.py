@@ -9,8 +9,6 @@ An output is one line in `OUTPUTS`, made of three parts: which pairs of sets are
 (both in `record_pairs.py`).  A new part is a class in a file here.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from neardup.verification import record_pairs
@@ -30,8 +28,8 @@ class Output(NamedTuple):
 
     help: str
     parts: JoinParts  # of one collection
-    across: JoinParts | None = None  # of the R-S join of two
-    between: JoinParts | None = None  # of that with --between, where it is another one
+    across: "JoinParts | None" = None  # of the R-S join of two
+    between: "JoinParts | None" = None  # of that with --between, where it is another one
     directed: bool = False  # both (x, y) and (y, x) may be written, as containment has them
     decides: str = ""  # what a decision makes of the edges: RECORDS, "clusters", or nothing
 

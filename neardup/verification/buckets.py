@@ -12,8 +12,6 @@ Sets of one size are held, up to `KNOWN_BYTES`.  The others pass with their copi
 set; then copies follow the first line of their set, and only one set at a time is held.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import IO, NamedTuple
@@ -55,7 +53,7 @@ class SpilledBucket(NamedTuple):
 
 def shared_lines(
     blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
-) -> Iterator[list[bytes] | SpilledBucket]:
+) -> "Iterator[list[bytes] | SpilledBucket]":
     """Yield the lines of buckets with several records: many small buckets, or one large one.
 
     `blocks` hold whole keyed lines in ascending order of keys.  A spilled bucket's file is deleted
@@ -99,7 +97,7 @@ def shared_lines(
 
 def batches_of_lines(
     blocks: Iterable[bytes], counters: Counters, bucket_bytes: int = BUCKET_BYTES
-) -> Iterator[BucketBatch | SpilledBucket]:
+) -> "Iterator[BucketBatch | SpilledBucket]":
     """Yield buckets in the form that a join takes; see `shared_lines`."""
     for work in shared_lines(blocks, counters, bucket_bytes):
         yield work if isinstance(work, SpilledBucket) else BucketBatch.of_lines(work)

@@ -10,8 +10,6 @@ only as far as needed: band 0, then 1, then 2-3, 4-7 …, and each time only for
 that have not shared a key so far.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -49,7 +47,7 @@ class PairJoin:
     way: Travel = UNMARKED  # how the lines of a batch have travelled
     _dense = False
 
-    def __call__(self, work: BucketBatch | SpilledBucket) -> Iterator[bytes]:
+    def __call__(self, work: "BucketBatch | SpilledBucket") -> Iterator[bytes]:
         """Join many buckets, or one large bucket in a file."""
         self.lines.begin()
         if isinstance(work, SpilledBucket):

@@ -4,8 +4,6 @@ They are kept, so that a command that run_hadoop.sh prints can be run again: in 
 user may write there, and otherwise in the user's cache.
 """
 
-from __future__ import annotations
-
 import contextlib
 import filecmp
 import gzip
@@ -66,7 +64,7 @@ def with_value(words: Sequence[str]) -> list[str]:
     return [*flags, *words[cut:]]
 
 
-def check_version(version: str | None) -> None:
+def check_version(version: "str | None") -> None:
     """Raise UsageError unless the value is empty or a version such as 3.9."""
     if version and not re.fullmatch(r"3\.(9|[1-9]\d)", version):
         raise UsageError(

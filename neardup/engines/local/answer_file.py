@@ -4,8 +4,6 @@ The run's own file holds the options and counts of the run.  It is opened before
 its name after the answer.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +37,7 @@ class Answer(NamedTuple):
 
     name: str = ""  # for messages; "" is standard output
     folder: str = ""  # for a file for each input, until all are whole; "" where there is one answer
-    own: IO[bytes] | None = None  # for the run's own file; None where there is none
+    own: "IO[bytes] | None" = None  # for the run's own file; None where there is none
 
     @contextmanager
     def opened(self, name: str = "") -> Iterator[IO[bytes]]:
@@ -96,7 +94,7 @@ def is_folder(name: str) -> bool:
 
 
 @contextmanager
-def answer_to(name: str | None, files: Sequence[str], inputs: Sequence[str]) -> Iterator[Answer]:
+def answer_to(name: "str | None", files: Sequence[str], inputs: Sequence[str]) -> Iterator[Answer]:
     """Open the answer that -o names; UsageError if it cannot be written."""
     if name is None or name == STDOUT_NAME:
         yield Answer()

@@ -12,8 +12,6 @@ The first steps are functions of the plan and the worker's number, and run in al
 Those of the answer are one process each, which reads what `sort` writes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -175,7 +173,7 @@ def reduce(plan: Plan, k: int) -> None:
     counters.report()
 
 
-def write_answer(workers: Workers, plan: Plan, output: str, removed: IO[bytes] | None) -> None:
+def write_answer(workers: Workers, plan: Plan, output: str, removed: "IO[bytes] | None") -> None:
     """Write what was asked for, and `removed` beside it."""
     task = decide if plan.settings.output.decides else dedup
     plan.progress.stage(task.__name__, total_size(plan.paths("pairs")))

@@ -4,8 +4,6 @@ files ─┬─ mapper 1 ─┬─ keys ─── sort 1 ─┬─ segment, unde
        └─ mapper 2 ─┴─ records ─────────┘      └─ its own name ── manifest
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

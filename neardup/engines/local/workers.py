@@ -4,8 +4,6 @@ If one worker fails, the others are terminated.  What can be read only once, suc
 copied to the folder, so that every worker can read it.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import select
@@ -174,7 +172,7 @@ def program(command: list[str], stdout: int) -> Callable[[], None]:
 
 
 @contextmanager
-def working_folder(where: str | None = None) -> Iterator[Path]:
+def working_folder(where: "str | None" = None) -> Iterator[Path]:
     """Make a temporary folder, which is removed on exit, also after Ctrl-C or kill.
 
     Signals wait while it is made and removed.  An OSError without a file name gets its name.
@@ -236,7 +234,7 @@ def copied(name: str, folder: Path, number: int) -> str:
     return str(path)
 
 
-def total_size(files: Iterable[Path | str]) -> int:
+def total_size(files: "Iterable[Path | str]") -> int:
     """Return the total size of files in bytes."""
     return sum(os.stat(file).st_size for file in files)
 

@@ -7,8 +7,6 @@ A task is job.py again, with the options of its job.  With --count-tokens, the j
 the --counts of the main job.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Callable, Iterator
@@ -40,7 +38,7 @@ class NearDuplicates(MRJob):
     """The job: a step that finds pairs in buckets, and a step that removes repeated ones."""
 
     SCRIPT = ""  # job.py and, if it is not a task, its function: see `mrjob_launcher`
-    LAUNCH: Callable[[NearDuplicates], None]
+    LAUNCH: "Callable[[NearDuplicates], None]"
     DIRS = ["neardup"]
     kept = ""  # numpy's archive on the cluster, if it is kept there
     JOBCONF = {"mapreduce.job.name": "near-duplicates"}

@@ -4,8 +4,6 @@ If the scheme needs token counts, another job counts them first.  mrjob's runner
 decompression, signals, and properties of the cluster.
 """
 
-from __future__ import annotations
-
 import glob
 import importlib
 import logging
@@ -293,7 +291,9 @@ class Given(NamedTuple):
     new: list[str]
 
     @classmethod
-    def of(cls, old: Sequence[str], new: Sequence[str], elsewhere: Callable[[str], bool]) -> Given:
+    def of(
+        cls, old: Sequence[str], new: Sequence[str], elsewhere: Callable[[str], bool]
+    ) -> "Given":
         """Make absolute names, without patterns, of all but `-` and names that are `elsewhere`.
 
         A file that is named twice gets two names, as /data/a.txt and /data/./a.txt.  UsageError or
@@ -321,7 +321,7 @@ class Given(NamedTuple):
 
         return cls(found(old), found(new))
 
-    def with_copy(self, stdin: IO[bytes], copy: Path) -> Given:
+    def with_copy(self, stdin: IO[bytes], copy: Path) -> "Given":
         """Replace `-` by a copy of standard input, which jobs can read several times."""
         if "-" not in [*self.old, *self.new]:
             return self

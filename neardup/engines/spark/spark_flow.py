@@ -9,8 +9,6 @@ A second round in one application needs no start, so keys come first by default.
 records is turned into lines of JSON, and pairs into rows.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import re
@@ -152,7 +150,7 @@ class SparkJob:
         """Return the counts of all tasks; call this once all results have been requested."""
         return [json.loads(report) for report in [*self._first, *self._later.value]]
 
-    def _shared_keys(self, lines: DataFrame) -> Callable[[], BloomFilter | None]:
+    def _shared_keys(self, lines: DataFrame) -> "Callable[[], BloomFilter | None]":
         tasks = self.tasks
         sent = lines.mapInArrow(tasks.send_keys, ROW).repartitionById(tasks.key_parts, "part")
         parts: list[bytes] = []
@@ -183,7 +181,7 @@ def id_and_text(df: DataFrame, id_: str, text: str) -> DataFrame:
 
 
 def pairs_of(
-    df: DataFrame, options: Options, settings: Settings, partitions: int | None, rounds: int
+    df: DataFrame, options: Options, settings: Settings, partitions: "int | None", rounds: int
 ) -> DataFrame:
     """Return (a, b, similarity) for the records of a DataFrame; a and b have the type of its
     ids."""

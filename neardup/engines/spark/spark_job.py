@@ -1,7 +1,5 @@
 """The program that spark-submit runs: from files to a folder of pairs, and a summary."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os
@@ -69,7 +67,7 @@ def _carry_out(
     args: argparse.Namespace,
     options: Options,
     settings: Settings,
-    counts: TokenCounts | None,
+    counts: "TokenCounts | None",
 ) -> list[dict[str, Any]]:
     """Write OUTPUT atomically, and return the reports of all tasks."""
     system, output = spark_lines.file_system(spark, args.output_folder)
